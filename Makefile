@@ -1,0 +1,65 @@
+# Everything sets itself up; `make` alone says what there is.
+SHELL := /bin/sh
+PYTHON ?= python3
+BIN := .venv/bin
+MINUTES ?= 5
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check lint fix slow rules bench lock
+
+help:
+	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
+	@echo "make test    everything that must hold: lint, types, layers, all tests, coverage"
+	@echo "make check   the quick half of it: lint, types, layers, unit, contract and house tests"
+	@echo "make fix     format and repair what can be repaired"
+	@echo "make slow    statistics and kill loops at high counts"
+	@echo "make rules   promtool on what we export"
+	@echo "make bench   speed, beside the floor in the same run"
+	@echo "make lock    pin dependencies anew"
+
+setup: .venv/dev.stamp
+
+.venv/run.stamp: requirements.lock tools/setup.sh
+	@PYTHON="$(PYTHON)" sh tools/setup.sh run
+
+.venv/dev.stamp: requirements-dev.lock tools/setup.sh
+	@PYTHON="$(PYTHON)" sh tools/setup.sh dev
+
+run: .venv/run.stamp
+	@$(BIN)/python -m ragwatch demo $(ARGS)
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint
+	$(BIN)/python -m pytest -m "not slow" tests/unit tests/contract tests/house ragwatch
+
+test: lint
+	@rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest -m "not slow"
+	@$(BIN)/coverage combine -q
+	$(BIN)/coverage report --fail-under=95
+	$(BIN)/coverage report --include='ragwatch/core/*' --fail-under=100
+
+slow: .venv/dev.stamp
+	$(BIN)/python -m pytest -m slow
+
+rules: .venv/dev.stamp
+	$(BIN)/python -m pytest tests/functional/test_prometheus.py tests/house
+
+bench: .venv/dev.stamp
+	@for each in bench/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+
+fix: .venv/dev.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Needs uv, which the lock itself does not: pip installs what is locked.
+lock:
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  pyproject.toml tools/build.in -o requirements.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
