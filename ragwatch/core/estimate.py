@@ -1,0 +1,92 @@
+"""Estimate: a number about a population, with its interval; and the addends it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Addends:
+    """Five sums from which a weighted mean and its standard error follow. They add up over time and replicas.
+
+    Attributes:
+        n: Number of scores.
+        w: Sum of weights, w = 1 / inclusion probability.
+        wx: Sum of w * x.
+        w2: Sum of w^2.
+        w2x: Sum of w^2 * x.
+        w2x2: Sum of w^2 * x^2.
+    """
+
+    n: int = 0
+    w: float = 0.0
+    wx: float = 0.0
+    w2: float = 0.0
+    w2x: float = 0.0
+    w2x2: float = 0.0
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[float, float]]) -> Addends:
+        """Addends of (score, inclusion probability) pairs.
+
+        >>> Addends.of([(1.0, 0.5), (0.0, 1.0)])
+        Addends(n=2, w=3.0, wx=2.0, w2=5.0, w2x=4.0, w2x2=4.0)
+        """
+        total = cls()
+        for score, probability in pairs:
+            total = total + cls.one(score, probability)
+        return total
+
+    @classmethod
+    def one(cls, score: float, probability: float) -> Addends:
+        """Addends of a single score."""
+        weight = 1.0 / probability
+        square = weight * weight
+        return cls(1, weight, weight * score, square, square * score, square * score * score)
+
+    def __add__(self, other: Addends) -> Addends:
+        return Addends(
+            self.n + other.n,
+            self.w + other.w,
+            self.wx + other.wx,
+            self.w2 + other.w2,
+            self.w2x + other.w2x,
+            self.w2x2 + other.w2x2,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What is known of the mean score of a population.
+
+    Attributes:
+        value: The estimate itself, in [0, 1].
+        low: Lower end of the confidence interval.
+        high: Upper end of the confidence interval.
+        n: Scores behind it.
+        n_eff: Kish's effective number, (sum w)^2 / sum w^2.
+        coverage: Judged share of the drawn weight, in [0, 1].
+        bound_low: Worst case: every draw that stayed unjudged scored 0 (Manski).
+        bound_high: Worst case: every draw that stayed unjudged scored 1.
+        interval: Name of the interval used.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    n_eff: float
+    coverage: float
+    bound_low: float
+    bound_high: float
+    interval: str
+
+
+class Estimator(Protocol):
+    """Addends of judged scores, and the weight that stayed unjudged, to an Estimate."""
+
+    def __call__(self, addends: Addends, *, unjudged_weight: float, confidence: float) -> Estimate | None:
+        """The estimate, or None when no score stands behind it."""
+        ...

@@ -1,0 +1,101 @@
+"""The Hajek estimator: a mean over unequal inclusion probabilities, self-normalised.
+
+mu = sum(w x) / sum(w) with w = 1/p over judged scores. Its variance is the linearised (Taylor) one for sampling
+with unequal probabilities, v = sum(w^2 (x - mu)^2) / (sum w)^2 * n / (n - 1) (Saerndal, Swensson and Wretman 1992,
+section 5.7; the factor is the usual small-sample one).
+
+The interval is Wilson's (1927) on the effective sample size m = mu (1 - mu) / v of Korn and Graubard (1998), with
+Student's t in place of the normal quantile. Scores live in [0, 1], where mu (1 - mu) is the largest variance a mean
+of mu allows; the interval stays inside [0, 1], is asymmetric near its ends, and where all scores are equal (v = 0)
+it keeps an honest width from m = n_eff instead of collapsing to a point.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+from ragwatch.core.estimate import Addends, Estimate
+
+
+def estimate(addends: Addends, *, unjudged_weight: float = 0.0, confidence: float = 0.95) -> Estimate | None:
+    """Weighted mean of the scores behind `addends`, or None when there is none.
+
+    Args:
+        addends: Sums over judged scores.
+        unjudged_weight: Sum of weights of draws that should have been scored and were not.
+        confidence: Two-sided level of the interval, in (0, 1).
+
+    >>> found = estimate(Addends.of([(1.0, 1.0), (1.0, 1.0), (0.0, 1.0), (1.0, 1.0)]))
+    >>> found.value, found.n, found.n_eff, found.coverage
+    (0.75, 4, 4.0, 1.0)
+    >>> found = estimate(Addends.of([(1.0, 0.5), (0.0, 1.0)]), unjudged_weight=1.0)
+    >>> round(found.value, 4), found.bound_low, found.bound_high    # 2/3; (2 + 0)/4; (2 + 1)/4
+    (0.6667, 0.5, 0.75)
+    """
+    if addends.n == 0:
+        return None
+    mean = _clip(addends.wx / addends.w)
+    effective = addends.w * addends.w / addends.w2
+    low, high = _wilson(mean, _trials(addends, mean, effective), _quantile(confidence, effective - 1))
+    drawn = addends.w + unjudged_weight
+    return Estimate(
+        value=mean,
+        low=low,
+        high=high,
+        n=addends.n,
+        n_eff=effective,
+        coverage=_clip(addends.w / drawn),
+        bound_low=_clip(addends.wx / drawn),
+        bound_high=_clip((addends.wx + unjudged_weight) / drawn),
+        interval="wilson",
+    )
+
+
+def variance(addends: Addends) -> float | None:
+    """Linearised variance of the mean; None below two scores.
+
+    With all weights equal this is s^2 / n:
+
+    >>> variance(Addends.of([(0.0, 1.0), (1.0, 1.0)]))    # s^2 = 1/2, n = 2
+    0.25
+    """
+    if addends.n < 2:
+        return None
+    mean = addends.wx / addends.w
+    spread = addends.w2x2 - 2.0 * mean * addends.w2x + mean * mean * addends.w2
+    return max(spread, 0.0) / (addends.w * addends.w) * addends.n / (addends.n - 1)
+
+
+def _trials(addends: Addends, mean: float, effective: float) -> float:
+    """Number of independent yes/no trials that would leave the same variance."""
+    spread = variance(addends)
+    most = mean * (1.0 - mean)
+    # Rounding leaves crumbs of variance where all scores are equal; a crumb must not become a million trials.
+    if spread is None or spread <= most * 1e-9:
+        return effective
+    return most / spread
+
+
+def _wilson(mean: float, trials: float, z: float) -> tuple[float, float]:
+    square = z * z / trials
+    centre = (mean + square / 2.0) / (1.0 + square)
+    half = z / (1.0 + square) * math.sqrt(mean * (1.0 - mean) / trials + square / (4.0 * trials))
+    return _clip(min(centre - half, mean)), _clip(max(centre + half, mean))
+
+
+def _quantile(confidence: float, degrees: float) -> float:
+    """Two-sided Student t quantile, by the Cornish-Fisher expansion in 1/degrees (Abramowitz and Stegun 26.7.5).
+
+    Below 3 degrees the expansion is poor and a sample says little anyway: 3 is the floor.
+    """
+    z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    nu = max(degrees, 3.0)
+    g1 = (z**3 + z) / 4.0
+    g2 = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
+    g3 = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0
+    return z + g1 / nu + g2 / nu**2 + g3 / nu**3
+
+
+def _clip(value: float) -> float:
+    return min(1.0, max(0.0, value))

@@ -1,0 +1,73 @@
+"""Sampling: which answers are judged. A hash of the sample's identity decides, so reading it again decides alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from types import MappingProxyType
+
+from ragwatch.core.sample import OTHER
+
+_SPAN = 1 << 64
+
+
+def key_of(source: str, sample_id: str) -> str:
+    """Identity of a sample in the store: 32 hex digits that depend on source and sample id only.
+
+    Hex, because ids come from outside and end up in URLs and file names.
+
+    >>> key_of("app", "request-1") == key_of("app", "request-1") != key_of("other", "request-1")
+    True
+    """
+    return blake2b(f"{source}\x00{sample_id}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def chosen(key: str, probability: float) -> bool:
+    """Whether the sample with this key is drawn: hash(key) / 2^64 < probability.
+
+    Draws are nested: what is chosen at 0.1 is chosen at every higher probability too.
+
+    >>> chosen("00ff", 1.0), chosen("00ff", 0.0)
+    (True, False)
+    """
+    digest = blake2b(key.encode(), digest_size=8, person=b"draw").digest()
+    return int.from_bytes(digest, "big") < probability * _SPAN
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingPlan:
+    """Inclusion probabilities by route, and by stratum where one is configured.
+
+    Attributes:
+        probability: For routes and strata not named.
+        routes: By route.
+        stratum: Metadata key whose value names the stratum; None for no strata.
+        strata: By stratum; takes precedence over the route.
+        known_routes: Allowed values of the label `route`.
+    """
+
+    probability: float = 0.1
+    routes: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    stratum: str | None = None
+    strata: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    known_routes: frozenset[str] = frozenset()
+
+    def label(self, route: str) -> str:
+        """The route as a label value: itself when configured, else `other`.
+
+        >>> SamplingPlan(known_routes=frozenset({"search"})).label("s3cr3t-user-42")
+        'other'
+        """
+        return route if route in self.known_routes else OTHER
+
+    def probability_of(self, route: str, stratum: object = None) -> float:
+        """Inclusion probability of a sample with this route label and stratum value.
+
+        >>> plan = SamplingPlan(0.1, {"support": 1.0}, "tier", {"gold": 0.5})
+        >>> plan.probability_of("search"), plan.probability_of("support"), plan.probability_of("support", "gold")
+        (0.1, 1.0, 0.5)
+        """
+        if self.strata and isinstance(stratum, str) and stratum in self.strata:
+            return self.strata[stratum]
+        return self.routes.get(route, self.probability)

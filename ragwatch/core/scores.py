@@ -1,0 +1,240 @@
+"""Scores: what Evidence means in numbers. One function a quantity, each in [0, 1] or None.
+
+None means undefined or unread, never zero: see `why_unknown` for the reason that is counted. The formulas are
+those of design section 5; sources: RAGAS (arXiv 2309.15217) for faithfulness and context precision without a
+reference, Webber et al. 2010 (10.1145/1852102.1852106) for rank-biased overlap, RAG-E (arXiv 2601.21803) for
+ignored documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
+
+from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
+
+
+class Quantity(StrEnum):
+    """Everything a judged answer is scored on. The values are parts of series names."""
+
+    FAITHFULNESS = "faithfulness"
+    CONTRADICTION = "contradiction"
+    CONTEXT_PRECISION = "context_precision"
+    CONTEXT_SENTENCE_PRECISION = "context_sentence_precision"
+    ANSWER_RELEVANCY = "answer_relevancy"
+    NEED_RECALL = "need_recall"
+    TOP_RANKED_IGNORED = "top_ranked_ignored"
+    CONTEXT_USE = "context_use"
+
+
+class Fault(StrEnum):
+    """Why the top-ranked context went unused."""
+
+    RETRIEVER = "retriever"
+    GENERATOR = "generator"
+    REDUNDANT = "redundant"
+
+
+def faithfulness(evidence: Evidence) -> float | None:
+    """Supported claims / claims. None when the answer claims nothing.
+
+    Contradicted and not-in-context claims both count as unsupported.
+
+    >>> from ragwatch.core.evidence import Claim, ContextReading
+    >>> cell = ContextReading(relevant=True)
+    >>> rows = tuple(Claim("c", None, None, ClaimVerdict(v), (v == "supported",))
+    ...              for v in ("supported", "supported", "supported", "contradicted"))
+    >>> faithfulness(Evidence(rows, (cell,)))
+    0.75
+    """
+    return _share_of_claims(evidence, ClaimVerdict.SUPPORTED)
+
+
+def contradiction(evidence: Evidence) -> float | None:
+    """Contradicted claims / claims. None when the answer claims nothing, or the judge is blind to contradiction."""
+    return _share_of_claims(evidence, ClaimVerdict.CONTRADICTED) if evidence.reads_contradiction else None
+
+
+def _share_of_claims(evidence: Evidence, verdict: ClaimVerdict) -> float | None:
+    if not evidence.claims:
+        return None
+    return sum(claim.verdict is verdict for claim in evidence.claims) / len(evidence.claims)
+
+
+def average_precision(relevant: Sequence[bool]) -> float | None:
+    """Rank-weighted precision: sum_k(precision@k * v_k) / sum_k(v_k). 0.0 with none relevant, None with no rank.
+
+    >>> round(average_precision([True, True, False, True, False]), 4)   # (1 + 1 + 3/4) / 3 = 11/12
+    0.9167
+    >>> round(average_precision([False, False, True, True, True]), 4)   # (1/3 + 2/4 + 3/5) / 3 = 43/90
+    0.4778
+    """
+    if not relevant:
+        return None
+    hits, total = 0, 0.0
+    for rank, is_relevant in enumerate(relevant, start=1):
+        if is_relevant:
+            hits += 1
+            total += hits / rank
+    return total / hits if hits else 0.0
+
+
+def context_precision(evidence: Evidence) -> float | None:
+    """Average precision of the contexts that helped the produced answer. None with no context, or one unread."""
+    relevant = [reading.relevant for reading in evidence.contexts]
+    known = [value for value in relevant if value is not None]
+    return average_precision(known) if len(known) == len(relevant) else None
+
+
+def context_sentence_precision(evidence: Evidence) -> float | None:
+    """Relevant context sentences / context sentences. None when the judge did not count, or there are none.
+
+    >>> from ragwatch.core.evidence import ContextReading
+    >>> columns = (ContextReading(True, None, 4, 2), ContextReading(False, None, 1, 0))
+    >>> context_sentence_precision(Evidence((), columns))
+    0.4
+    """
+    total = relevant = 0
+    for reading in evidence.contexts:
+        if reading.sentences is None or reading.relevant_sentences is None:
+            return None
+        total += reading.sentences
+        relevant += reading.relevant_sentences
+    return relevant / total if total else None
+
+
+_ADDRESS_SCORE: Mapping[Address, float] = MappingProxyType(
+    {Address.FULLY: 1.0, Address.PARTIALLY: 0.5, Address.NOT_AT_ALL: 0.0}
+)
+
+
+def answer_relevancy(evidence: Evidence) -> float | None:
+    """Fully 1, partially 0.5, not at all 0. None for an abstention (a class of its own) or when unread.
+
+    >>> answer_relevancy(Evidence((), (), Address.PARTIALLY))
+    0.5
+    """
+    return None if evidence.address is None else _ADDRESS_SCORE.get(evidence.address)
+
+
+def need_recall(evidence: Evidence) -> float | None:
+    """Sub-questions answerable from the contexts / sub-questions. None when unread or there are none.
+
+    >>> from ragwatch.core.evidence import Need
+    >>> need_recall(Evidence((), (), needs=(Need("when?", True), Need("why?", False))))
+    0.5
+    """
+    if not evidence.needs:
+        return None
+    return sum(need.answerable for need in evidence.needs) / len(evidence.needs)
+
+
+def top_ranked_ignored(evidence: Evidence) -> float | None:
+    """1 - u_1: the first context alone supports no claim. None without claims, contexts, or on abstention."""
+    if not evidence.claims or not evidence.contexts or evidence.abstained:
+        return None
+    return 0.0 if evidence.used[0] else 1.0
+
+
+def top_ranked_fault(evidence: Evidence) -> Fault | None:
+    """Why the top context went unused; None when it was used, or when its relevance is unread.
+
+    `retriever`: it was not relevant, so it ought not to be first. `redundant`: it was relevant, but other contexts
+    support every claim. `generator`: it was relevant, and the answer says things that no context supports.
+    """
+    if top_ranked_ignored(evidence) != 1.0 or evidence.contexts[0].relevant is None:
+        return None
+    if not evidence.contexts[0].relevant:
+        return Fault.RETRIEVER
+    if all(any(claim.cells) for claim in evidence.claims):
+        return Fault.REDUNDANT
+    return Fault.GENERATOR
+
+
+def context_use(evidence: Evidence) -> float | None:
+    """Contexts that support a claim / contexts. None without claims, contexts, or on abstention."""
+    if not evidence.claims or not evidence.contexts or evidence.abstained:
+        return None
+    return sum(evidence.used) / len(evidence.used)
+
+
+def rank_agreement(evidence: Evidence, persistence: float = 0.9) -> float | None:
+    """Agreement of retriever order and use order: truncated RBO(p) / (1 - p^n), so that equal rankings give 1.
+
+    Use order sorts contexts by the number of claims they support, ties in retriever order.
+
+    >>> from ragwatch.core.evidence import Claim, ContextReading
+    >>> row = Claim("c", None, None, ClaimVerdict.SUPPORTED, (False, True))
+    >>> columns = (ContextReading(True), ContextReading(True))
+    >>> round(rank_agreement(Evidence((row,), columns)), 4)    # depth 1: 0, depth 2: 1; 0.9 / (1 + 0.9)
+    0.4737
+    """
+    if context_use(evidence) in (None, 0.0):
+        return None
+    counts = [sum(claim.cells[rank] for claim in evidence.claims) for rank in range(len(evidence.contexts))]
+    by_use = sorted(range(len(counts)), key=lambda rank: -counts[rank])
+    overlap = (len(set(by_use[:depth]) & set(range(depth))) / depth for depth in range(1, len(counts) + 1))
+    total = sum(persistence**index * share for index, share in enumerate(overlap))
+    return (1 - persistence) * total / (1 - persistence ** len(counts))
+
+
+SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType(
+    {
+        Quantity.FAITHFULNESS: faithfulness,
+        Quantity.CONTRADICTION: contradiction,
+        Quantity.CONTEXT_PRECISION: context_precision,
+        Quantity.CONTEXT_SENTENCE_PRECISION: context_sentence_precision,
+        Quantity.ANSWER_RELEVANCY: answer_relevancy,
+        Quantity.NEED_RECALL: need_recall,
+        Quantity.TOP_RANKED_IGNORED: top_ranked_ignored,
+        Quantity.CONTEXT_USE: context_use,
+    }
+)
+
+
+def score_all(evidence: Evidence) -> dict[Quantity, float | None]:
+    """Every quantity of one sample, in the order of the contract."""
+    return {quantity: score(evidence) for quantity, score in SCORES.items()}
+
+
+class UnknownReason(StrEnum):
+    """Why a judged sample has no score for a quantity."""
+
+    NO_CLAIMS = "no_claims"
+    NO_CONTEXTS = "no_contexts"
+    ABSTAINED = "abstained"
+    NOT_READ = "not_read"
+
+
+_NEEDS_CLAIMS = frozenset(
+    {Quantity.FAITHFULNESS, Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED, Quantity.CONTEXT_USE}
+)
+_NEEDS_CONTEXTS = frozenset(
+    {
+        Quantity.CONTEXT_PRECISION,
+        Quantity.CONTEXT_SENTENCE_PRECISION,
+        Quantity.TOP_RANKED_IGNORED,
+        Quantity.CONTEXT_USE,
+    }
+)
+_NEEDS_AN_ANSWER = _NEEDS_CLAIMS | {Quantity.ANSWER_RELEVANCY}
+
+
+def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
+    """The reason that `quantity` is None for this evidence; None when it has a value.
+
+    >>> why_unknown(Evidence((), (), Address.ABSTAINED), Quantity.ANSWER_RELEVANCY)
+    <UnknownReason.ABSTAINED: 'abstained'>
+    """
+    if SCORES[quantity](evidence) is not None:
+        return None
+    if quantity is Quantity.CONTRADICTION and not evidence.reads_contradiction:
+        return UnknownReason.NOT_READ
+    if quantity in _NEEDS_AN_ANSWER and evidence.abstained:
+        return UnknownReason.ABSTAINED
+    if quantity in _NEEDS_CLAIMS and not evidence.claims:
+        return UnknownReason.NO_CLAIMS
+    if quantity in _NEEDS_CONTEXTS and not evidence.contexts:
+        return UnknownReason.NO_CONTEXTS
+    return UnknownReason.NOT_READ

@@ -1,0 +1,148 @@
+"""Tallies: everything that is only ever counted up, and is stored in the transaction of what it counts.
+
+A tally is addressed by what is counted and the values of its labels. Histograms are tallies too: one cell a bucket
+(not cumulative; the exporter accumulates) and one for the sum.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping
+from enum import StrEnum
+from itertools import pairwise
+from types import MappingProxyType
+
+from ragwatch.core.estimate import Addends
+from ragwatch.core.scores import why_unknown
+from ragwatch.core.verdict import Judged, Unjudged, Verdict
+
+
+class Tally(StrEnum):
+    """What is counted. The comment names the labels, in order."""
+
+    SEEN = "seen"  # source
+    REJECTED = "rejected"  # source, reason
+    REPAIRED = "repaired"  # source
+    RESETS = "resets"  # source, reason
+    DRAWN = "drawn"  # route
+    JUDGED = "judged"  # route, judge
+    UNJUDGED = "unjudged"  # route, judge, reason
+    UNKNOWN = "unknown"  # quantity, route, judge, reason
+    STAGE = "stage"  # route, stage
+    FAULT = "fault"  # route, fault
+    REDACTED = "redacted"  # kind of secret
+    EMPTY_RETRIEVALS = "empty_retrievals"  # route
+    ABSTENTIONS = "abstentions"  # route
+    DUPLICATE_CONTEXTS = "duplicate_contexts"  # route
+    N = "n"  # quantity, route, judge: the addends of an estimate
+    W = "w"  # the same
+    WX = "wx"  # the same
+    W2 = "w2"  # the same
+    W2X = "w2x"  # the same
+    W2X2 = "w2x2"  # the same
+    SCORE = "score"  # quantity, route, judge, cell
+    CONTEXTS = "contexts"  # route, cell
+    TOP_SCORE = "top_score"  # route, cell
+    ANSWER_CHARS = "answer_chars"  # route, cell
+
+
+TallyKey = tuple[Tally, tuple[str, ...]]
+Tallies = Counter[TallyKey]  # values are float: sums of weights are tallies as well
+
+SUM = "sum"
+INF = "+Inf"
+BUCKETS: Mapping[Tally, tuple[float, ...]] = MappingProxyType(
+    {
+        Tally.SCORE: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+        Tally.CONTEXTS: (0, 1, 2, 3, 5, 8, 10, 15, 20, 50, 100),
+        Tally.TOP_SCORE: (
+            0.0,
+            0.1,
+            0.2,
+            0.3,
+            0.4,
+            0.5,
+            0.6,
+            0.7,
+            0.8,
+            0.9,
+            1.0,
+            2.0,
+            5.0,
+            10.0,
+            20.0,
+            50.0,
+            100.0,
+        ),
+        Tally.ANSWER_CHARS: (0, 50, 100, 200, 500, 1000, 2000, 5000, 10000),
+    }
+)
+
+
+def cell(histogram: Tally, value: float) -> str:
+    """Label of the bucket that `value` falls in: its upper bound, or `+Inf`.
+
+    >>> cell(Tally.SCORE, 0.1), cell(Tally.SCORE, 0.75), cell(Tally.CONTEXTS, 1000)
+    ('0.1', '0.8', '+Inf')
+    """
+    bounds = BUCKETS[histogram]
+    index = bisect_left(bounds, value)
+    return bound_label(bounds[index]) if index < len(bounds) else INF
+
+
+def bound_label(bound: float) -> str:
+    """A bucket bound as the exposition format writes it.
+
+    >>> bound_label(5), bound_label(0.1)
+    ('5.0', '0.1')
+    """
+    return repr(float(bound))
+
+
+def observe(tallies: Tallies, histogram: Tally, labels: tuple[str, ...], value: float) -> None:
+    """Add one observation to a histogram."""
+    tallies[histogram, (*labels, cell(histogram, value))] += 1
+    tallies[histogram, (*labels, SUM)] += value  # type: ignore[assignment]  # Counter adds floats as well as ints
+
+
+def of_verdict(verdict: Verdict) -> Tallies:
+    """All that one verdict adds to the tallies."""
+    found: Tallies = Counter()
+    route, judge = verdict.draw.route, verdict.reading.judge
+    if isinstance(verdict, Unjudged):
+        found[Tally.UNJUDGED, (route, judge, verdict.reason)] += 1
+        return found
+    found[Tally.JUDGED, (route, judge)] += 1
+    if verdict.stage is not None:
+        found[Tally.STAGE, (route, verdict.stage)] += 1
+    if verdict.fault is not None:
+        found[Tally.FAULT, (route, verdict.fault)] += 1
+    _add_scores(found, verdict, route, judge)
+    return found
+
+
+def _add_scores(found: Tallies, verdict: Judged, route: str, judge: str) -> None:
+    for quantity, score in verdict.scores.items():
+        labels = (str(quantity), route, judge)
+        if score is None:
+            found[Tally.UNKNOWN, (*labels, str(why_unknown(verdict.evidence, quantity)))] += 1
+            continue
+        for tally, value in addend_cells(Addends.one(score, verdict.draw.probability)):
+            found[tally, labels] += value  # type: ignore[assignment]  # the same
+        observe(found, Tally.SCORE, labels, score)
+
+
+def addend_cells(addends: Addends) -> tuple[tuple[Tally, float], ...]:
+    """Addends as tallies, in a fixed order."""
+    return (
+        (Tally.N, addends.n),
+        (Tally.W, addends.w),
+        (Tally.WX, addends.wx),
+        (Tally.W2, addends.w2),
+        (Tally.W2X, addends.w2x),
+        (Tally.W2X2, addends.w2x2),
+    )
+
+
+assert all(low < high for bounds in BUCKETS.values() for low, high in pairwise(bounds))  # noqa: S101 - a law of data

@@ -1,0 +1,94 @@
+"""Verdict: what became of a Draw. Judged with scores, or Unjudged with a reason; there is no third outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.sample import Draw
+from ragwatch.core.scores import Fault, Quantity, score_all, top_ranked_fault
+from ragwatch.core.stage import Stage, stage
+
+
+class UnjudgedReason(StrEnum):
+    """Why a drawn sample has no scores. The values are label values of a series."""
+
+    EMPTY_ANSWER = "empty_answer"
+    TIMEOUT = "timeout"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    UNREADABLE = "unreadable"
+    RATE_LIMITED = "rate_limited"
+    UNAVAILABLE = "unavailable"
+    OVER_BUDGET = "over_budget"
+    TOO_LARGE = "too_large"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one reading cost.
+
+    Attributes:
+        input_tokens: Tokens sent, 0 for an embedded judge.
+        output_tokens: Tokens received.
+        cost_usd: Price of the call in US dollars.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+FREE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Who read a draw, how long it took and what it cost.
+
+    Attributes:
+        judge: Configured name of the judge.
+        kind: Kind of the judge.
+        version: Kind, model and prompt (or weights) in one word: verdicts of different versions never share a mean.
+        seconds: Wall time of the reading.
+        usage: Tokens and money.
+    """
+
+    judge: str
+    kind: str
+    version: str
+    seconds: float = 0.0
+    usage: Usage = FREE
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A Draw that was read, and its scores."""
+
+    draw: Draw
+    reading: Reading
+    evidence: Evidence
+    scores: Mapping[Quantity, float | None]
+    stage: Stage | None
+    fault: Fault | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A Draw that could not be read, and why. It is counted, and widens the worst-case bounds."""
+
+    draw: Draw
+    reading: Reading
+    reason: UnjudgedReason
+    detail: str = ""
+
+
+Verdict = Judged | Unjudged
+
+
+def judged(draw: Draw, reading: Reading, evidence: Evidence) -> Judged:
+    """The verdict that follows from the evidence by arithmetic alone."""
+    return Judged(draw, reading, evidence, score_all(evidence), stage(evidence), top_ranked_fault(evidence))

@@ -1,0 +1,80 @@
+"""The verdict line: one verdict as JSON, in the shape of the public contract (design section 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ragwatch.core.evidence import Claim, Evidence
+from ragwatch.core.scores import Quantity
+from ragwatch.core.verdict import Judged, Reading, Verdict
+
+DIGITS = 6
+
+
+def verdict_line(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as the object that `ragwatch judge` prints on one line."""
+    line: dict[str, Any] = {
+        "id": verdict.draw.sample.id,
+        "outcome": "judged",
+        "reason": None,
+        "scores": dict.fromkeys(map(str, Quantity)),
+        "stage": None,
+        "fault": None,
+        "claims": [],
+        "contexts": [],
+        "missing": [],
+        "judge": _judge(verdict.reading),
+    }
+    if isinstance(verdict, Judged):
+        line |= _judged(verdict)
+    else:
+        line |= {"outcome": "unjudged", "reason": str(verdict.reason)}
+    return line
+
+
+def _judged(verdict: Judged) -> dict[str, Any]:
+    evidence = verdict.evidence
+    return {
+        "scores": {str(quantity): _rounded(score) for quantity, score in verdict.scores.items()},
+        "stage": None if verdict.stage is None else str(verdict.stage),
+        "fault": None if verdict.fault is None else str(verdict.fault),
+        "claims": [_claim(claim) for claim in evidence.claims],
+        "contexts": _contexts(verdict, evidence),
+        "missing": [need.text for need in evidence.needs or () if not need.answerable],
+        "address": None if evidence.address is None else str(evidence.address),
+    }
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {
+        "text": claim.text,
+        "start": claim.start,
+        "end": claim.end,
+        "verdict": str(claim.verdict),
+        "support": _rounded(claim.support),
+        "contexts": list(claim.contexts),
+        "evidence": claim.evidence,
+    }
+
+
+def _contexts(verdict: Judged, evidence: Evidence) -> list[dict[str, Any]]:
+    rows = zip(verdict.draw.sample.contexts, evidence.contexts, evidence.used, strict=True)
+    return [
+        {"id": context.id, "relevant": reading.relevant, "used": used, "relevance": _rounded(reading.relevance)}
+        for context, reading, used in rows
+    ]
+
+
+def _judge(reading: Reading) -> dict[str, Any]:
+    return {
+        "kind": reading.kind,
+        "version": reading.version,
+        "seconds": round(reading.seconds, DIGITS),
+        "input_tokens": reading.usage.input_tokens,
+        "output_tokens": reading.usage.output_tokens,
+        "cost_usd": reading.usage.cost_usd,
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS)
