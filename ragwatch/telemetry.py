@@ -1,0 +1,150 @@
+"""Telemetry: our own life. One method per happening, each one log event and one count.
+
+Counts of the daemon's own doings live in memory and restart with the process, as Prometheus counters may; what must
+survive a kill (seen, drawn, judged ...) is a tally in the store instead. Logs are JSON lines on stderr and never
+hold text of a sample.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+from time import monotonic
+from typing import Any
+
+import structlog
+
+from ragwatch.errors import RagwatchError
+
+REJECTIONS_A_MINUTE = 10
+CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Count(StrEnum):
+    """What is counted in memory. The comment names the labels, in order."""
+
+    JUDGE_CALLS = "judge_calls"  # judge, model
+    JUDGE_FAILURES = "judge_failures"  # judge, model, reason
+    JUDGE_SECONDS = "judge_seconds"  # judge, model, cell
+    JUDGE_TOKENS = "judge_tokens"  # judge, model, direction
+    JUDGE_COST = "judge_cost"  # judge, model
+    STEP_FAILURES = "step_failures"  # loop
+
+
+class Telemetry:
+    """Counts and logs what happens. Safe to use from several threads.
+
+    Args:
+        log: A structlog logger; by default JSON lines on stderr.
+    """
+
+    def __init__(self, log: Any = None) -> None:  # noqa: ANN401 - structlog's loggers share no type
+        self._log = log or structlog.get_logger()
+        self._lock = threading.Lock()
+        self._counts: Counter[tuple[Count, tuple[str, ...]]] = Counter()
+        self._minute = 0.0
+        self._shown = 0
+        self.last_reload_ok: bool | None = None
+        self.last_reload_at: float | None = None
+
+    def counts(self) -> dict[tuple[Count, tuple[str, ...]], float]:
+        """A copy of all counts."""
+        with self._lock:
+            return dict(self._counts)
+
+    def _add(self, count: Count, labels: tuple[str, ...], amount: float = 1) -> None:
+        with self._lock:
+            self._counts[count, labels] += amount  # type: ignore[assignment]  # Counter adds floats as well as ints
+
+    def started(self, address: str, version: str) -> None:
+        """The daemon serves."""
+        self._log.info("started", address=address, version=version)
+
+    def stopped(self, *, drained: bool) -> None:
+        """The daemon has ended; `drained` when every step finished by itself."""
+        self._log.info("stopped", drained=drained)
+
+    def configured(self, at: float) -> None:
+        """A configuration is in force."""
+        self.last_reload_ok, self.last_reload_at = True, at
+        self._log.info("configuration loaded")
+
+    def misconfigured(self, why: str) -> None:
+        """A new configuration was refused; the old one stays."""
+        self.last_reload_ok = False
+        self._log.error("configuration refused, the old one stays", why=why)
+
+    def rejected(self, source: str, reason: str, **where: object) -> None:
+        """A record was not read as a sample. Shown at most ten times a minute; always tallied by intake."""
+        now = monotonic()
+        with self._lock:
+            if now - self._minute > 60.0:
+                self._minute, self._shown = now, 0
+            self._shown += 1
+            shown = self._shown
+        if shown <= REJECTIONS_A_MINUTE:
+            self._log.warning("record rejected", source=source, reason=reason, **where)
+        elif shown == REJECTIONS_A_MINUTE + 1:
+            self._log.warning("more records rejected; see ragwatch_requests_rejected_total", source=source)
+
+    def reset(self, source: str, file: str, reason: str) -> None:
+        """A stream was started over (its file was truncated or replaced)."""
+        self._log.info("stream started over", source=source, file=file, reason=reason)
+
+    def source_failed(self, source: str, why: str) -> None:
+        """A source cannot be read at present."""
+        self._log.warning("source cannot be read", source=source, why=why)
+
+    def judge_called(self, judge: str, model: str, seconds: float) -> None:
+        """A judge was asked and it answered, or failed."""
+        self._add(Count.JUDGE_CALLS, (judge, model))
+        index = bisect_left(CALL_SECONDS, seconds)
+        cell = repr(CALL_SECONDS[index]) if index < len(CALL_SECONDS) else "+Inf"
+        self._add(Count.JUDGE_SECONDS, (judge, model, cell))
+        self._add(Count.JUDGE_SECONDS, (judge, model, "sum"), seconds)
+
+    def judge_spent(self, judge: str, model: str, tokens: Iterable[tuple[str, int]], cost_usd: float) -> None:
+        """A reading used tokens and money."""
+        for direction, amount in tokens:
+            self._add(Count.JUDGE_TOKENS, (judge, model, direction), amount)
+        self._add(Count.JUDGE_COST, (judge, model), cost_usd)
+
+    def judge_failed(self, judge: str, model: str, reason: str, why: str) -> None:
+        """A judge could not read a draw."""
+        self._add(Count.JUDGE_FAILURES, (judge, model, reason))
+        self._log.warning("draw not judged", judge=judge, reason=reason, why=why)
+
+    def step_failed(self, loop: str, error: BaseException) -> None:
+        """A step of a loop failed; it will be repeated. Foreign faults need no traceback, bugs do."""
+        self._add(Count.STEP_FAILURES, (loop,))
+        known = isinstance(error, RagwatchError)
+        self._log.error("step failed, will be repeated", loop=loop, why=str(error), exc_info=None if known else error)
+
+    def pruned(self, verdicts: int) -> None:
+        """Retention took verdicts."""
+        self._log.info("verdicts pruned", verdicts=verdicts)
+
+    def announced(self, kind: str, detail: str) -> None:
+        """Something happened to the service we watch (a deploy, a breakage in the demo)."""
+        self._log.info("event", kind=kind, detail=detail)
+
+
+def configure_logging(level: str = "info", *, human: bool = False) -> None:
+    """Send logs to stderr: one JSON object a line, or (`human`) coloured text for a terminal."""
+    renderer: Any = structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer()
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
