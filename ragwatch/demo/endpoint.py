@@ -1,0 +1,152 @@
+"""Endpoint: the demo service over HTTP, on the loopback interface only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from ragwatch.demo.service import PASSAGES_GIVEN, RagService
+from ragwatch.errors import RagwatchError
+
+LOOPBACK = "127.0.0.1"
+_MOST_BODY_BYTES = 65_536
+_MOST_HITS = 50
+
+
+class BadRequestError(Exception):
+    """The caller sent something that is no question; the text says what to send."""
+
+
+class Endpoint:
+    """`POST /ask`, `GET|POST /search` and `GET /`, served from a thread of its own.
+
+    Args:
+        service: Who answers.
+        port: Port to listen on; 0 lets the system choose.
+
+    Raises:
+        RagwatchError: The port cannot be had.
+    """
+
+    def __init__(self, service: RagService, port: int = 0) -> None:
+        try:
+            self._server = _Server(service, port)
+        except OSError as error:
+            raise RagwatchError(f"the demo service cannot listen on {LOOPBACK}:{port}: {error.strerror}") from error
+        self._thread = Thread(target=self._server.serve_forever, args=(0.05,), name="demo-endpoint", daemon=True)
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as a URL without a path."""
+        return f"http://{LOOPBACK}:{self._server.server_port}"
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop listening; requests under way are finished first."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False  # a caller that keeps its connection open must not hold up the end
+
+    def __init__(self, service: RagService, port: int) -> None:
+        self.service = service
+        super().__init__((LOOPBACK, port), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+    disable_nagle_algorithm = True  # header and body leave in two writes; waiting between them costs 40 ms
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        if url.path == "/":
+            self._send(
+                HTTPStatus.OK, b"ragwatch demo service: POST /ask, GET /search?q=\n", "text/plain; charset=utf-8"
+            )
+        elif url.path == "/search":
+            asked = {name: values[-1] for name, values in parse_qs(url.query).items()}
+            self._answer(lambda: self._search({"query": asked.get("q"), "k": asked.get("k", PASSAGES_GIVEN)}))
+        else:
+            self._missing()
+
+    def do_POST(self) -> None:
+        path = urlsplit(self.path).path
+        if path == "/ask":
+            self._answer(lambda: self._ask(self._body()))
+        elif path == "/search":
+            self._answer(lambda: self._search(self._body()))
+        else:
+            self._missing()
+
+    def log_message(self, *_: object) -> None:
+        """The demo's terminal shows a table; an access log would tear it."""
+
+    def _missing(self) -> None:
+        self.close_connection = True  # a body may lie unread
+        self._json(HTTPStatus.NOT_FOUND, {"error": f"there is no {self.command} {self.path}"})
+
+    def _answer(self, deed: Callable[[], dict[str, Any]]) -> None:
+        try:
+            reply = deed()
+        except BadRequestError as error:
+            self.close_connection = True  # part of the body may lie unread
+            self._json(HTTPStatus.BAD_REQUEST, {"error": str(error)})
+        except OSError as error:  # the log cannot be written: an answer nobody can watch is not given
+            self._json(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"cannot write the log: {error.strerror}"})
+        else:
+            self._json(HTTPStatus.OK, reply)
+
+    def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+        route = asked.get("route")
+        return self.server.service.ask(_text(asked, "question"), route if isinstance(route, str) else None)
+
+    def _search(self, asked: dict[str, Any]) -> dict[str, Any]:
+        query, k = _text(asked, "query"), str(asked.get("k", PASSAGES_GIVEN))
+        if not k.isdecimal() or not 1 <= int(k) <= _MOST_HITS:
+            raise BadRequestError(f"k must be a number from 1 to {_MOST_HITS}")
+        hits = self.server.service.search(query, int(k))
+        return {"query": query, "hits": [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]}
+
+    def _body(self) -> dict[str, Any]:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > _MOST_BODY_BYTES:
+            raise BadRequestError(f"send a JSON object of at most {_MOST_BODY_BYTES} bytes, with its Content-Length")
+        try:
+            body = json.loads(self.rfile.read(int(length)))
+        except ValueError as error:
+            raise BadRequestError(f"the body is not JSON: {error}") from error
+        if not isinstance(body, dict):
+            raise BadRequestError("the body must be a JSON object")
+        return body
+
+    def _json(self, status: HTTPStatus, reply: object) -> None:
+        self._send(status, json.dumps(reply).encode(), "application/json")
+
+    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _text(asked: dict[str, Any], name: str) -> str:
+    value = asked.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise BadRequestError(f"{name} must be a text that is not empty")
+    return value

@@ -1,0 +1,105 @@
+"""Questions: what the demo's users ask. Some were written by hand, the rest follow templates over real names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib.resources import files
+
+from ragwatch.demo import words
+from ragwatch.demo.corpus import Passage
+
+ROUTES = ("search", "support")
+TEMPLATED = 160  # beside those written by hand
+_NOBODY_KNOWS = "-"
+_TASK = re.compile(
+    r"^(?:add|change|check|close|compare|compute|convert|copy|create|decode|delete|encode|execute|extract|find|format"
+    r"|generate|get|load|make|open|parse|print|read|register|remove|replace|run|save|send|set|sort|split|test|write)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_A_TASK = re.compile(r"^how (?:do|can|could|should) (?:i|we)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something a user asks.
+
+    Attributes:
+        text: The question.
+        route: Part of the service it is asked of, one of `ROUTES`.
+        about: Qualified name it is about; None when the documentation holds no answer.
+    """
+
+    text: str
+    route: str
+    about: str | None
+
+
+def route_of(text: str) -> str:
+    """The route of a question that names none: how to do a task is `support`, everything else `search`.
+
+    >>> route_of("How do I copy a file?"), route_of("What is a semaphore?")
+    ('support', 'search')
+    """
+    return "support" if _ASKS_FOR_A_TASK.match(text.strip()) else "search"
+
+
+def handwritten() -> tuple[Question, ...]:
+    """The questions of `questions.txt`, in the order of the file."""
+    lines = (files(__package__) / "questions.txt").read_text(encoding="utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if line and not line.startswith("#"))
+    return tuple(Question(text, route, None if about == _NOBODY_KNOWS else about) for route, about, text in rows)
+
+
+def questions(passages: Iterable[Passage]) -> tuple[Question, ...]:
+    """All questions that these passages can answer, and the few that nobody can.
+
+    Whatever this Python version does not document (or names otherwise) is left out: asking for it would make healthy
+    traffic look worse than it is.
+    """
+    corpus = tuple(passages)
+    titles = {passage.title for passage in corpus}
+    known = [question for question in handwritten() if question.about is None or question.about in titles]
+    asked = {question.about for question in known}
+    more = templated((passage for passage in corpus if passage.title not in asked), TEMPLATED)
+    return tuple({question.text: question for question in (*more, *known)}.values())
+
+
+def templated(passages: Iterable[Passage], count: int) -> tuple[Question, ...]:
+    """`count` questions made from names and first sentences, half of them tasks; a hash chooses, so always the same."""
+    found: dict[str, list[Question]] = {route: [] for route in ROUTES}
+    texts: set[str] = set()
+    for passage in sorted(_askable(passages), key=lambda passage: _hash(passage.title)):
+        question = _task(passage) or Question(_plain(passage), ROUTES[0], passage.title)
+        if question.text not in texts:  # close() of every class closes something
+            found[question.route].append(question)
+            texts.add(question.text)
+    half = count // len(ROUTES)
+    return tuple(question for route in ROUTES for question in found[route][:half])
+
+
+def _askable(passages: Iterable[Passage]) -> Iterator[Passage]:
+    for passage in passages:
+        parts = passage.title.split(".")
+        if passage.id.endswith("#0") and 2 <= len(parts) <= 3 and len(words.content(passage.body)) >= 4:
+            yield passage
+
+
+def _task(passage: Passage) -> Question | None:
+    sentence = words.sentences(passage.body)[0].rstrip(".:").replace("`", "").replace("*", "")
+    if not _TASK.match(sentence) or not 4 <= len(sentence.split()) <= 14:
+        return None
+    task = sentence[0].lower() + sentence[1:]
+    ending = f" with {passage.title}" if _hash(task) % 2 else ""
+    return Question(f"How do I {task}{ending}?", ROUTES[1], passage.title)
+
+
+def _plain(passage: Passage) -> str:
+    ways = ("What does {} do?", "What is {} for?", "What is {}?")
+    return ways[_hash(passage.id) % len(ways)].format(passage.title)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")

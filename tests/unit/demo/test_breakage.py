@@ -1,0 +1,66 @@
+"""What goes wrong, when, and how it sounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragwatch.demo.breakage import Breakage, Schedule, invented, vanishes
+from ragwatch.demo.corpus import MODULES, read_corpus
+from ragwatch.demo.questions import questions
+
+
+def test_breakages_follow_one_another_with_health_between() -> None:
+    """Health, then each once with an equal healthy time after it, then health for good."""
+    at = [Schedule(30, 10).at(second + 0.5) for second in range(0, 120, 10)]
+    assert at == [
+        None,
+        None,
+        None,
+        Breakage.VANISH,
+        None,
+        Breakage.INVENT,
+        None,
+        Breakage.IGNORE_TOP,
+        None,
+        None,
+        None,
+        None,
+    ]
+
+
+def test_without_a_time_nothing_ever_breaks() -> None:
+    """None is health for good."""
+    assert [Schedule(None).at(second) for second in (0, 1e9)] == [None, None]
+
+
+def test_it_may_be_broken_from_the_start() -> None:
+    """Zero seconds of health are allowed."""
+    assert Schedule(0.0).at(0.0) is Breakage.VANISH
+
+
+def test_each_breakage_has_a_release_and_announces_it() -> None:
+    """The log and the announcement name the same deploy, and no two share one."""
+    assert len({kind.release for kind in Breakage}) == 3
+    assert all(kind.release in kind.announcement for kind in Breakage)
+
+
+def test_most_modules_that_are_asked_for_vanish() -> None:
+    """Nine in ten or so, always the same ones."""
+    by_title = {passage.title: passage.module for passage in read_corpus()}
+    asked = {by_title[question.about] for question in questions(read_corpus()) if question.about}
+    gone = [module for module in asked if vanishes(module)]
+    assert 0.8 < len(gone) / len(asked) < 0.99
+    assert [vanishes(module) for module in MODULES] == [vanishes(module) for module in MODULES]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_inventions_are_as_many_sentences_as_asked_and_all_differ(count: int) -> None:
+    """Fluent sentences, none twice in one answer."""
+    lines = invented("How do I brew tea?", count).split(". ")
+    assert len({line.rstrip(".") for line in lines}) == count
+
+
+def test_inventions_depend_on_the_question_only() -> None:
+    """The same question is answered with the same lie; another one with another."""
+    assert invented("a") == invented("a")
+    assert len({invented(str(number)) for number in range(50)}) > 40

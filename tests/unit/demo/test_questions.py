@@ -1,0 +1,108 @@
+"""The questions users ask."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from ragwatch.demo.answerer import ABSTENTION, Answerer
+from ragwatch.demo.corpus import MODULES, Passage, read_corpus
+from ragwatch.demo.index import PassageIndex
+from ragwatch.demo.questions import ROUTES, Question, handwritten, questions, route_of, templated
+
+
+def module_of(about: str) -> str:
+    """The module a qualified name lives in; names without one are builtins."""
+    parts = about.split(".")
+    dotted = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in dotted if name in MODULES), "builtins")
+
+
+def test_every_handwritten_question_is_about_a_documented_name() -> None:
+    """Every module is there, and every name but the few that another Python version calls differently."""
+    titles = {passage.title for passage in read_corpus()}
+    modules = {passage.module for passage in read_corpus()}
+    abouts = [question.about for question in handwritten() if question.about]
+    assert {module_of(about) for about in abouts} - modules == set()
+    assert sum(about not in titles for about in abouts) <= 0.05 * len(abouts)
+
+
+def test_there_are_enough_questions_and_none_twice() -> None:
+    """At least 120 by hand, at least 300 in all, on known routes, each asked once."""
+    asked = questions(read_corpus())
+    texts = [question.text for question in asked]
+    assert len(handwritten()) >= 120
+    assert len(asked) >= 300
+    assert len(set(texts)) == len(texts)
+    assert {question.route for question in asked} == set(ROUTES)
+
+
+def test_a_few_questions_have_no_answer() -> None:
+    """About one in twenty, so that healthy traffic holds honest abstentions."""
+    asked = questions(read_corpus())
+    share = sum(question.about is None for question in asked) / len(asked)
+    assert 0.02 < share < 0.07
+
+
+def test_both_routes_are_asked_about_equally() -> None:
+    """Neither route starves."""
+    counts = Counter(question.route for question in questions(read_corpus()))
+    assert min(counts.values()) > 0.4 * counts.total()
+
+
+def test_the_same_corpus_gives_the_same_questions() -> None:
+    """Templates choose by hash."""
+    assert questions(read_corpus()) == questions(read_corpus())
+
+
+def test_a_template_makes_a_task_of_an_imperative_sentence() -> None:
+    """`Copy ...` becomes `How do I copy ...?`; a noun phrase is asked for by name."""
+    copy = Passage("a.b#0", "a.b", "a", "a.b: Copy `src` to another place on disk. More.")
+    noun = Passage("a.c#0", "a.c", "a", "a.c: Abstract base of every cup and saucer.")
+    found = templated((copy, noun), 4)
+    assert [question.route for question in found] == ["search", "support"]
+    assert "a.c" in found[0].text
+    assert found[1].text.startswith("How do I copy src to another place on disk")
+
+
+def test_what_this_python_does_not_document_is_not_asked() -> None:
+    """With no corpus only the unanswerable questions remain."""
+    assert {question.about for question in questions(())} == {None}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("How can we sort?", "support"),
+        (" how do I sort? ", "support"),
+        ("How is it sorted?", "search"),
+        ("sort", "search"),
+    ],
+)
+def test_the_route_of_a_question_that_names_none(text: str, expected: str) -> None:
+    """Tasks are support, everything else is search."""
+    assert route_of(text) == expected
+
+
+def test_almost_every_answerable_question_is_answered_and_no_other() -> None:
+    """Retriever, answerer and questions fit: the right name is found in the first five, nonsense is not answered."""
+    corpus = read_corpus()
+    index, answerer = PassageIndex(corpus), Answerer(corpus)
+    found, asked = Counter[str](), questions(corpus)
+    for question in asked:
+        passages = [hit.passage for hit in index.search(question.text)]
+        found["known"] += question.about is not None
+        found["right"] += question.about in {passage.title for passage in passages}
+        abstained = answerer.answer(question.text, passages) == ABSTENTION
+        found["answered"] += question.about is not None and not abstained
+        found["guessed"] += question.about is None and not abstained
+    index.close()
+    assert found["right"] > 0.9 * found["known"]
+    assert found["answered"] > 0.97 * found["known"]
+    assert found["guessed"] == 0
+
+
+def test_questions_compare_by_value() -> None:
+    """A question is a value."""
+    assert Question("a?", "search", None) == Question("a?", "search", None)

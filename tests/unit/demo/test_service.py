@@ -1,0 +1,136 @@
+"""The service: what it answers, what it logs, and how it breaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragwatch.demo.answerer import ABSTENTION
+from ragwatch.demo.breakage import Breakage, vanishes
+from ragwatch.demo.service import PASSAGES_GIVEN, RagService
+
+QUESTION = "How do I remove any common leading whitespace from every line in a text?"
+NONSENSE = "How do I descale an espresso machine with vinegar?"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[RagService]:
+    """A healthy service with an empty log."""
+    made = RagService(tmp_path / "rag.jsonl")
+    yield made
+    made.close()
+
+
+def logged(tmp_path: Path) -> list[dict[str, Any]]:
+    """All records of the log."""
+    return [json.loads(line) for line in (tmp_path / "rag.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_it_answers_with_the_best_passage(service: RagService) -> None:
+    """A real question gets the real answer, from the passage ranked first."""
+    reply = service.ask(QUESTION)
+    assert reply["contexts"][0]["id"] == "textwrap.dedent#0"
+    assert reply["answer"].startswith("textwrap.dedent: Remove any common leading whitespace")
+    assert len(reply["contexts"]) == PASSAGES_GIVEN
+
+
+def test_it_admits_what_it_does_not_know(service: RagService) -> None:
+    """The abstention, whatever the retriever dug up."""
+    assert service.ask(NONSENSE)["answer"] == ABSTENTION
+
+
+def test_each_answer_is_one_canonical_record(service: RagService, tmp_path: Path) -> None:
+    """Reply and log agree; time, route, trace and release are there."""
+    reply = service.ask(QUESTION)
+    (record,) = logged(tmp_path)
+    assert {key: record[key] for key in ("id", "answer", "contexts")} == {
+        key: reply[key] for key in ("id", "answer", "contexts")
+    }
+    assert (record["question"], record["route"]) == (QUESTION, "support")
+    assert datetime.fromisoformat(record["at"]).utcoffset() is not None
+    assert record["metadata"]["trace_id"] == reply["trace_id"]
+    assert (len(bytes.fromhex(reply["trace_id"])), record["metadata"]["release"]) == (16, "v1")
+    assert record["metadata"]["latency_ms"] >= 0
+
+
+@pytest.mark.parametrize(("route", "expected"), [("search", "search"), ("nowhere", "support"), (None, "support")])
+def test_the_route_is_one_of_two(service: RagService, tmp_path: Path, route: str | None, expected: str) -> None:
+    """A known route is taken as it is, any other is guessed from the question."""
+    service.ask(QUESTION, route)
+    assert logged(tmp_path)[0]["route"] == expected
+
+
+def test_vanish_takes_the_documents_away_until_mended(service: RagService, tmp_path: Path) -> None:
+    """The passages of vanished modules are found no more, so the service abstains; mending brings them back."""
+    healthy = service.ask(QUESTION)
+    assert vanishes("textwrap")
+    service.break_it(Breakage.VANISH)
+    broken = service.ask(QUESTION)
+    modules = {passage.id: passage.module for passage in service.passages}
+    assert not any(vanishes(modules[context["id"]]) for context in broken["contexts"])
+    assert broken["answer"] == ABSTENTION
+    service.mend()
+    assert (service.ask(QUESTION)["answer"], service.breakage) == (healthy["answer"], None)
+    assert [record["metadata"]["release"] for record in logged(tmp_path)] == ["v1", "v2-index", "v1"]
+
+
+def test_invent_keeps_the_contexts_and_says_what_none_of_them_does(service: RagService) -> None:
+    """It speaks of the same thing, and no sentence of the answer stands in any context."""
+    healthy = service.ask(QUESTION)
+    service.break_it(Breakage.INVENT)
+    broken = service.ask(QUESTION)
+    texts = " ".join(context["text"] for context in broken["contexts"])
+    sentences = broken["answer"].removesuffix(".").split(". ")
+    assert broken["contexts"] == healthy["contexts"]
+    assert broken["answer"].startswith("textwrap.dedent: ")
+    assert [sentence for sentence in sentences if sentence in texts] == []
+
+
+def test_ignore_top_answers_from_another_passage(service: RagService) -> None:
+    """The contexts stay, the answer is taken from a lower one."""
+    healthy = service.ask(QUESTION)
+    service.break_it(Breakage.IGNORE_TOP)
+    broken = service.ask(QUESTION)
+    name = broken["answer"].split(":")[0]
+    assert broken["contexts"] == healthy["contexts"]
+    assert name != healthy["answer"].split(":")[0]
+    assert name in {context["id"].split("#")[0] for context in broken["contexts"][1:]}
+
+
+def test_ignore_top_with_a_single_passage_has_nothing_to_ignore(service: RagService) -> None:
+    """With one passage there is no lower one."""
+    service.index.remove(lambda passage: passage.id != "textwrap.dedent#0")
+    service.break_it(Breakage.IGNORE_TOP)
+    service.index.remove(lambda passage: passage.id != "textwrap.dedent#0")
+    assert service.ask(QUESTION)["answer"].startswith("textwrap.dedent: ")
+
+
+@pytest.mark.parametrize("kind", list(Breakage))
+def test_an_abstention_stays_one(service: RagService, kind: Breakage) -> None:
+    """No breakage makes it answer what it never could."""
+    service.break_it(kind)
+    assert service.ask(NONSENSE)["answer"] == ABSTENTION
+
+
+def test_one_breakage_at_a_time(service: RagService) -> None:
+    """The next bad release replaces the one before it: the documents are back."""
+    whole = len(service.index)
+    service.break_it(Breakage.VANISH)
+    assert len(service.index) < whole / 2
+    service.break_it(Breakage.INVENT)
+    assert (len(service.index), service.breakage) == (whole, Breakage.INVENT)
+
+
+def test_the_log_rotates(tmp_path: Path) -> None:
+    """A small limit is enough to see it."""
+    service = RagService(tmp_path / "rag.jsonl", most_log_bytes=6_000)
+    for _ in range(8):
+        service.ask(QUESTION)
+    service.close()
+    assert (tmp_path / "rag.jsonl.1").exists()
+    assert (tmp_path / "rag.jsonl").stat().st_size <= 6_000

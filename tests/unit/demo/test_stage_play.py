@@ -1,0 +1,57 @@
+"""The whole demo: service, users, misfortunes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from threading import Event
+from urllib.parse import urlsplit
+
+import pytest
+
+from ragwatch.demo import Breakage, Demo
+from ragwatch.demo.breakage import MENDED
+from ragwatch.errors import RagwatchError
+
+
+def test_it_runs_breaks_and_stops_by_itself(tmp_path: Path) -> None:
+    """Traffic flows, every breakage is announced in turn and mended, and the log says which release answered."""
+    events: list[str] = []
+    done = Event()
+
+    def told(text: str) -> None:
+        events.append(text)
+        if len(events) == 6:
+            done.set()
+
+    with Demo(tmp_path / "rag.jsonl", rate=200, degrade_after=0.2, breakage_seconds=0.3, on_event=told) as demo:
+        assert done.wait(30)
+    records = [json.loads(line) for line in (tmp_path / "rag.jsonl").read_text(encoding="utf-8").splitlines()]
+    releases = list(dict.fromkeys(record["metadata"]["release"] for record in records))
+    assert events == [line for kind in Breakage for line in (kind.announcement, MENDED)]
+    assert releases == ["v1", "v2-index", "v3-model", "v4-prompt"]
+    assert (demo.asked, demo.failed, demo.breakage) == (len(records), 0, None)
+    assert {record["route"] for record in records} == set(demo.routes)
+
+
+def test_a_taken_port_is_an_error_for_people(tmp_path: Path) -> None:
+    """Nothing is left open behind it."""
+    demo = Demo(tmp_path / "rag.jsonl")
+    with pytest.raises(RagwatchError, match="cannot listen"):
+        Demo(tmp_path / "other.jsonl", port=urlsplit(demo.address).port or 0)
+    demo.stop()
+
+
+def test_it_can_be_asked_and_broken_by_hand(tmp_path: Path) -> None:
+    """Without starting anything: for tests and for `ragwatch demo` alike. No schedule undoes it."""
+    events: list[str] = []
+    demo = Demo(tmp_path / "rag.jsonl", on_event=events.append)
+    reply = demo.ask("What does textwrap.dedent do?")
+    demo.break_it(Breakage.INVENT)
+    demo.follow_schedule(1e6)
+    broken = (demo.breakage, demo.ask("What does textwrap.dedent do?")["answer"] != reply["answer"])
+    demo.mend()
+    demo.stop()
+    assert broken == (Breakage.INVENT, True)
+    assert (demo.breakage, events) == (None, [Breakage.INVENT.announcement, MENDED])
+    assert demo.address.startswith("http://127.0.0.1:")
