@@ -1,0 +1,140 @@
+"""Configuration: YAML in, a frozen Config out. Whatever is wrong is told as `path.to.key: what, and what instead`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ragwatch import judges, sources, stores
+from ragwatch.config.model import JudgePlace, Settings
+from ragwatch.config.text import explain, load_text, resolve_secrets
+from ragwatch.errors import ConfigError
+from ragwatch.ports import Kind
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeConfig:
+    """One judge: its place among the others, and the options of its kind."""
+
+    place: JudgePlace
+    kind: str
+    options: BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class KindConfig:
+    """A kind's name and its options."""
+
+    kind: str
+    options: BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A whole, valid configuration."""
+
+    settings: Settings
+    sources: tuple[KindConfig, ...]
+    judges: tuple[JudgeConfig, ...]
+    store: KindConfig
+
+    @property
+    def fixed(self) -> tuple[Any, ...]:
+        """What a reload cannot change, because the process holds it: state directory, store and address."""
+        return (self.settings.state, self.store, self.settings.web.listen)
+
+
+def load(path: Path) -> Config:
+    """Read and check a configuration file.
+
+    Raises:
+        ConfigError: The first thing that is wrong, with its place.
+    """
+    return parse(load_text(path), folder=path.resolve().parent)
+
+
+def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
+    """Check configuration data; `file:` secrets are read relative to `folder`.
+
+    Raises:
+        ConfigError: Everything that is wrong, one line each.
+    """
+    data = resolve_secrets(data, folder)
+    kinds = {"sources", "judges", "store"}
+    settings = _model(Settings, {key: value for key, value in data.items() if key not in kinds}, "", extra=kinds)
+    config = Config(
+        settings=settings,
+        sources=_sources(_list(data, "sources")),
+        judges=_judges(_list(data, "judges") if "judges" in data else [{"name": "embedded", "kind": "lexical"}]),
+        store=_kind(stores.KINDS, data.get("store", {"kind": "sqlite"}), "store"),
+    )
+    _check_names(config)
+    return config
+
+
+def _list(data: Mapping[str, Any], key: str) -> list[Any]:
+    value = data.get(key)
+    if not isinstance(value, list) or not value:
+        raise ConfigError(
+            f"{key}: is {'missing' if value is None else 'not a list'}; give a list with at least one item"
+        )
+    return value
+
+
+def _sources(items: list[Any]) -> tuple[KindConfig, ...]:
+    return tuple(_kind(sources.KINDS, item, f"sources[{index}]") for index, item in enumerate(items))
+
+
+def _judges(items: list[Any]) -> tuple[JudgeConfig, ...]:
+    found = []
+    for index, item in enumerate(items):
+        where = f"judges[{index}]"
+        if not isinstance(item, dict):
+            raise ConfigError(f"{where}: must be a mapping such as {{name: embedded, kind: lexical}}")
+        common = set(JudgePlace.model_fields)
+        place = _model(JudgePlace, {key: value for key, value in item.items() if key in common}, where)
+        rest = _kind(
+            judges.KINDS, {key: value for key, value in item.items() if key not in common}, where, extra=common
+        )
+        found.append(JudgeConfig(place, rest.kind, rest.options))
+    return tuple(found)
+
+
+def _kind(kinds: Mapping[str, Kind[Any]], item: object, where: str, *, extra: AbstractSet[str] = frozenset()) -> KindConfig:
+    if not isinstance(item, dict):
+        raise ConfigError(f"{where}: must be a mapping with a key `kind`")
+    kind = item.get("kind")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ConfigError(f"{where}.kind: {kind!r} is not known; use one of: {', '.join(sorted(kinds))}")
+    options = {key: value for key, value in item.items() if key != "kind"}
+    return KindConfig(kind, _model(kinds[kind].Options, options, where, extra={*extra, "kind"}))
+
+
+def _model(model: type[M], data: Mapping[str, Any], where: str, *, extra: AbstractSet[str] = frozenset()) -> M:
+    """Validate `data`; `extra` names keys that are read elsewhere, and are offered for a misspelt one as well."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        known = sorted({*model.model_fields, *extra})
+        lines = [explain(dict(each), where, known) for each in error.errors(include_url=False)]
+        raise ConfigError("\n".join(lines)) from error
+
+
+def _check_names(config: Config) -> None:
+    for room, names in (
+        ("sources", [getattr(each.options, "name", "") for each in config.sources]),
+        ("judges", [each.place.name for each in config.judges]),
+    ):
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise ConfigError(f"{room}[{index}].name: {name!r} is taken; names must differ")
+    unknown = set(config.settings.sampling.routes) - {*config.settings.routes, "other"}
+    for route in sorted(unknown):
+        raise ConfigError(f"sampling.routes.{route}: is not in `routes`; add it there")

@@ -1,0 +1,109 @@
+"""Model: every key of the configuration that is not a kind's own, with its default. Kinds keep theirs in `Options`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from ragwatch.config.text import duration_seconds, size_bytes
+from ragwatch.core.scores import Quantity
+
+Probability = Annotated[float, Field(gt=0.0, le=1.0)]
+Ratio = Annotated[float, Field(ge=0.0, le=1.0)]
+Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0)]
+Bytes = Annotated[int, BeforeValidator(size_bytes), Field(gt=0)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Web(_Model):
+    """Where series and pages are served."""
+
+    listen: str = Field("127.0.0.1:10477", pattern=r"^.+:\d{1,5}$")
+    external_url: str | None = Field(None, pattern=r"^https?://")
+
+
+class Sampling(_Model):
+    """Which answers are judged."""
+
+    probability: Probability = 0.1
+    routes: dict[str, Probability] = Field(default_factory=dict)
+    stratum: str | None = None
+    strata: dict[str, Probability] = Field(default_factory=dict)
+
+
+class Judging(_Model):
+    """Limits of the judging loops."""
+
+    timeout: Seconds = 60.0
+    batch: int = Field(32, ge=1, le=1000)
+    max_pending: int = Field(10_000, ge=1)
+
+
+def _not_empty(windows: dict[str, float]) -> dict[str, float]:
+    if not windows:
+        raise ValueError("is empty; give at least one window, such as 1h")
+    return windows
+
+
+def _spans(value: object) -> object:
+    return {str(each): duration_seconds(each) for each in value} if isinstance(value, list) else value
+
+
+class Estimates(_Model):
+    """How figures are summed up."""
+
+    windows: Annotated[dict[str, float], BeforeValidator(_spans), AfterValidator(_not_empty)] = Field(
+        default_factory=lambda: {"15m": 900.0, "1h": 3600.0, "1d": 86400.0}
+    )
+    confidence: float = Field(0.95, gt=0.5, lt=1.0)
+    every: Seconds = 5.0
+
+
+class RetentionOptions(_Model):
+    """How long verdicts stay in the store."""
+
+    days: float = Field(30.0, gt=0.0)
+    failing_days: float = Field(90.0, gt=0.0)
+    bytes: Bytes = 2 * 1024**3
+
+
+class Redaction(_Model):
+    """Whether personal data and secrets are taken out before anything is stored or sent."""
+
+    enabled: bool = True
+
+
+class Log(_Model):
+    """Our own log, on stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["json", "text"] = "json"
+
+
+class Settings(_Model):
+    """Everything in the file that is not a kind."""
+
+    state: Path = Path("/var/lib/ragwatch")
+    web: Web = Web()
+    routes: tuple[Name, ...] = ()
+    sampling: Sampling = Sampling()
+    judging: Judging = Judging()
+    estimates: Estimates = Estimates()
+    thresholds: dict[Quantity, Ratio] = Field(default_factory=dict)
+    retention: RetentionOptions = RetentionOptions()
+    redaction: Redaction = Redaction()
+    drain: Seconds = 10.0
+    log: Log = Log()
+
+
+class JudgePlace(_Model):
+    """What every judge has beside the options of its kind."""
+
+    name: Name
+    probability: Probability = 1.0

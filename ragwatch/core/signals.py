@@ -1,0 +1,80 @@
+"""Signals: what every request tells without a judge. Cheap, exact, and counted for all traffic, drawn or not."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
+
+from ragwatch.core.abstention import abstains
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
+
+
+class Signals:
+    """Collects one batch of samples by route, and adds them to the tallies at its end.
+
+    Values are kept as lists until then: the intake loop runs for every line of a busy log.
+    """
+
+    def __init__(self) -> None:
+        self._routes: dict[str, _Route] = {}
+
+    def add(self, route: str, sample: Sample) -> None:
+        """Take note of one sample; `route` is a label value (configured, or `other`)."""
+        seen = self._routes.get(route)
+        if seen is None:
+            seen = self._routes[route] = _Route()
+        contexts, answer = sample.contexts, sample.answer
+        count = len(contexts)
+        seen.contexts.append(count)
+        seen.chars.append(len(answer))
+        if count:
+            if contexts[0].score is not None:
+                seen.scores.append(contexts[0].score)
+            if count > 1 and _repeats(contexts):
+                seen.duplicated += 1
+        if abstains(answer):
+            seen.abstained += 1
+
+    def add_to(self, tallies: Tallies) -> None:
+        """Add what was collected to the tallies."""
+        for route, seen in self._routes.items():
+            _spread(tallies, Tally.CONTEXTS, route, seen.contexts)
+            _spread(tallies, Tally.ANSWER_CHARS, route, seen.chars)
+            _spread(tallies, Tally.TOP_SCORE, route, seen.scores)
+            for tally, amount in (
+                (Tally.EMPTY_RETRIEVALS, seen.contexts.count(0)),
+                (Tally.DUPLICATE_CONTEXTS, seen.duplicated),
+                (Tally.ABSTENTIONS, seen.abstained),
+            ):
+                if amount:
+                    tallies[tally, (route,)] += amount
+
+
+def _repeats(contexts: tuple[Context, ...]) -> bool:
+    """Whether two contexts hold the same text. Lengths tell most of them apart, and cost less than hashing texts."""
+    count = len(contexts)
+    return len({len(each.text) for each in contexts}) < count and len({each.text for each in contexts}) < count
+
+
+class _Route:
+    __slots__ = ("abstained", "chars", "contexts", "duplicated", "scores")
+
+    def __init__(self) -> None:
+        self.contexts: list[float] = []
+        self.chars: list[float] = []
+        self.scores: list[float] = []
+        self.duplicated = 0
+        self.abstained = 0
+
+
+def _spread(tallies: Tallies, histogram: Tally, route: str, values: Iterable[float]) -> None:
+    """Add many observations to a histogram at once."""
+    bounds = BUCKETS[histogram]
+    cells = Counter(bisect_left(bounds, value) for value in values)
+    for index, amount in cells.items():
+        label = bound_label(bounds[index]) if index < len(bounds) else INF
+        tallies[histogram, (route, label)] += amount
+    if cells:
+        tallies[histogram, (route, SUM)] += sum(values)  # type: ignore[assignment]  # Counter adds floats as well as ints

@@ -1,0 +1,259 @@
+"""The daemon: builds kinds, joins rooms, repeats their steps, serves, listens to signals. It alone reads the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from ragwatch import __version__, stores
+from ragwatch.board import Board
+from ragwatch.config import Config, load
+from ragwatch.daemon.loops import Halt, Loop, repeat
+from ragwatch.daemon.rooms import Clock, Rooms, Shared, build
+from ragwatch.errors import ConfigError
+from ragwatch.ports import Event
+from ragwatch.telemetry import Telemetry
+from ragwatch.web import Scope, Server, allowed_hosts, build_app
+
+POLL_SECONDS = 0.25
+QUEUE_SECONDS = 1.0
+KEEP_SECONDS = 3600
+TERMINATED_TWICE = 1
+
+
+class Daemon:
+    """One running ragwatch.
+
+    Args:
+        config: What to run.
+        path: Where the configuration came from, read again on reload; None when it cannot be reloaded.
+        clock: Seconds since the epoch.
+
+    Raises:
+        StoreError: The state directory cannot be used.
+        ConfigError: A kind cannot be built as configured.
+    """
+
+    def __init__(
+        self, config: Config, *, path: Path | None = None, telemetry: Telemetry | None = None, clock: Clock = time.time
+    ) -> None:
+        self._path = path
+        self.board = Board()
+        self.telemetry = telemetry or Telemetry()
+        self.store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
+        self._shared = Shared(self.store, self.board, self.telemetry, clock)
+        self._failing: dict[str, str] = {}
+        self._rooms = build(config, self._shared, self._problems)
+        self._next: Rooms | None = None
+        self._swapped = asyncio.Event()
+        self._halt = Halt()
+        self._stopping = asyncio.Event()
+        self._scheduler = AsyncIOScheduler(timezone="UTC")
+        self._keeping: set[asyncio.Task[bool]] = set()
+        self.telemetry.configured(clock())
+
+    @property
+    def rooms(self) -> Rooms:
+        """The rooms in force."""
+        return self._rooms
+
+    def _problems(self) -> tuple[str, ...]:
+        return tuple(f"{name}: {why}" for name, why in sorted(self._failing.items()))
+
+    def ready(self) -> tuple[str, ...]:
+        """What keeps ragwatch from being ready; empty when it is."""
+        if self.board.look() is None:
+            return ("no figures yet: the first digest is under way",)
+        return self._problems()
+
+    def record(self, kind: str, detail: str) -> None:
+        """Keep an event of the service we watch beside its verdicts."""
+        self.telemetry.announced(kind, detail)
+        self.store.record(Event(self._shared.clock(), kind, detail))
+
+    async def run(self, started: Callable[[str], None] = lambda _: None) -> None:
+        """Serve and work until stopped. `started` is given the address once it answers.
+
+        Raises:
+            ConfigError: Nothing can listen on the configured address.
+        """
+        host, _, port = self._rooms.config.settings.web.listen.rpartition(":")
+        server = self._server(host.strip("[]"), int(port))
+
+        def serving(port: int) -> None:
+            address = f"http://{host}:{port}"
+            self.telemetry.started(address, __version__)
+            started(address)
+
+        try:
+            self._rooms.resume(self.store)
+            await self._rooms.digest.step()
+            self._schedule()
+            async with asyncio.TaskGroup() as group:
+                serve = group.create_task(server.serve(started=serving))
+                work = group.create_task(self._work())
+                serve.add_done_callback(lambda _: self.stop())
+                work.add_done_callback(lambda _: self.stop())
+                await self._stopping.wait()
+                drained = await self._drain(work)
+                server.stop()
+        finally:
+            await self._rooms.close()
+            self.store.close()
+        self.telemetry.stopped(drained=drained)
+
+    def _server(self, host: str, port: int) -> Server:
+        app = build_app(
+            board=self.board,
+            store=self.store,
+            render=self._render,
+            scope=self._scope,
+            ready=self.ready,
+            reload=None if self._path is None else self.reload,
+            hosts=allowed_hosts(host, self._rooms.config.settings.web.external_url),
+            clock=self._shared.clock,
+        )
+        return Server(app, host, port)
+
+    def _scope(self) -> Scope:
+        config = self._rooms.config
+        return Scope(
+            sources=tuple(each.source.name for each in self._rooms.intakes),
+            routes=config.settings.routes,
+            judges=tuple(each.place.name for each in config.judges),
+            windows=tuple(config.settings.estimates.windows),
+            thresholds={str(quantity): worst for quantity, worst in config.settings.thresholds.items()},
+        )
+
+    def _render(self, accept: str, names: Sequence[str]) -> tuple[bytes, str]:
+        return self._rooms.exporter.render(accept, names)  # those in force now, not when the server was built
+
+    async def _work(self) -> None:
+        """The loops of the rooms in force, until stopped; a reload halts them, swaps the rooms and goes on."""
+        while not self._stopping.is_set():
+            async with asyncio.TaskGroup() as group:
+                for loop in self._loops(self._rooms):
+                    group.create_task(repeat(loop, self._halt, self.telemetry, self._failing))
+            if self._next is not None:
+                await self._rooms.close()
+                self._rooms, self._next = self._next, None
+                self._rooms.resume(self.store)
+                self._failing.clear()
+                self._halt = Halt()
+                self._swapped.set()
+        with suppress(Exception):  # the last figures, if the store still answers
+            await self._rooms.digest.step()
+
+    def _loops(self, rooms: Rooms) -> Sequence[Loop]:
+        admitted = {judging.judge.name: asyncio.Event() for judging in rooms.judgings}
+        every = rooms.config.settings.estimates.every
+        return (
+            *(
+                Loop(f"source {each.source.name}", each.step, POLL_SECONDS, tell=tuple(admitted.values()))
+                for each in rooms.intakes
+            ),
+            *(
+                Loop(f"judge {each.judge.name}", each.step, QUEUE_SECONDS, wake=admitted[each.judge.name])
+                for each in rooms.judgings
+            ),
+            Loop("digest", rooms.digest.step, every, eager=False),
+        )
+
+    def _schedule(self) -> None:
+        self._scheduler.add_job(
+            self._keep,
+            "interval",
+            seconds=KEEP_SECONDS,
+            misfire_grace_time=KEEP_SECONDS,
+            coalesce=True,
+            max_instances=1,
+        )
+        self._scheduler.start()
+
+    async def _keep(self) -> None:
+        # A task of our own: APScheduler's shutdown cancels what it runs, and pruning must end between transactions.
+        task = asyncio.create_task(self._rooms.keeping.step())
+        self._keeping.add(task)
+        try:
+            await asyncio.shield(task)
+        except Exception as error:  # noqa: BLE001 - tried again at the next hour
+            self.telemetry.step_failed("keeping", error)
+        finally:
+            self._keeping.discard(task)
+
+    async def _drain(self, work: asyncio.Task[None]) -> bool:
+        """Let steps end by themselves within the deadline, then cancel them. The store is consistent either way."""
+        self._scheduler.pause()
+        _, late = await asyncio.wait({work, *self._keeping}, timeout=self._rooms.config.settings.drain)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        self._scheduler.shutdown(wait=False)
+        return not late
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the end has been asked for."""
+        return self._stopping.is_set()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait; ends early when the daemon stops."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+
+    def stop(self) -> None:
+        """End after the steps under way."""
+        self._stopping.set()
+        self._halt.call()
+
+    async def reload(self) -> None:
+        """Read the configuration again and swap it in; a bad one changes nothing.
+
+        Raises:
+            ConfigError: Why the old configuration stays.
+        """
+        try:
+            fresh = self._fresh()
+        except ConfigError as error:
+            self.telemetry.misconfigured(str(error))
+            raise
+        self._swapped.clear()
+        self._next = fresh
+        self._halt.call()
+        await self._swapped.wait()
+        self.telemetry.configured(self._shared.clock())
+
+    def _fresh(self) -> Rooms:
+        if self._path is None:
+            raise ConfigError("there is no configuration file to read again")
+        config, old = load(self._path), self._rooms.config
+        if config.fixed != old.fixed:
+            raise ConfigError("state, store and web.listen cannot change while running; restart to change them")
+        return build(config, self._shared, self._problems)
+
+    def listen_to_signals(self) -> None:
+        """SIGTERM and SIGINT drain, a second one ends at once; SIGHUP reloads."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._terminate)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+
+    def _terminate(self) -> None:
+        if self._stopping.is_set():
+            os._exit(TERMINATED_TWICE)  # every write is a transaction: nothing is left half done
+        self.stop()
+
+    def _hang_up(self) -> None:
+        async def reload() -> None:
+            with suppress(ConfigError):  # told by telemetry and the reload series
+                await self.reload()
+
+        task = asyncio.get_running_loop().create_task(reload())
+        self._reloading = task  # kept, or the loop would let it be collected

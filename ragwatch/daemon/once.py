@@ -1,0 +1,49 @@
+"""Once: the daemon's rooms, stepped until nothing is left to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ragwatch import stores
+from ragwatch.board import Board
+from ragwatch.config import Config
+from ragwatch.daemon.rooms import Shared, build
+from ragwatch.ports import Query, Store
+from ragwatch.telemetry import Telemetry
+
+
+class Once:
+    """Reads what the sources hold now, judges what was drawn, and ends.
+
+    Windows end at the newest answer in the store instead of at this moment, because a log that is read once is
+    usually a log of the past.
+
+    Raises:
+        SourceError: A source cannot be read.
+        StoreError: The state directory cannot be used.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
+        self._reached = time.time()
+        self._config = config
+
+    async def run(self, tell: Callable[[str], None] = lambda _: None) -> str:
+        """Do it all; returns the text of `/metrics`."""
+        telemetry = Telemetry()
+        now = time.time()
+        try:
+            rooms = build(self._config, Shared(self._store, Board(), telemetry, lambda: self._reached), lambda: ())
+            telemetry.configured(now)
+            rooms.resume(self._store)
+            steps = [*(each.step for each in rooms.intakes), *(each.step for each in rooms.judgings)]
+            while any([await step() for step in steps]):
+                tell(", ".join(f"{count} pending for {judge}" for judge, count in self._store.pending().items()))
+            newest = self._store.find(Query(limit=1))
+            self._reached = float(newest[0].verdict["at"]) if newest else now
+            await rooms.digest.step()
+            await rooms.close()
+            return rooms.exporter.text()
+        finally:
+            self._store.close()

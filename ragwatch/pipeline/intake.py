@@ -1,0 +1,163 @@
+"""Intake: records become samples, some are drawn, and all of it is admitted in one transaction with the cursor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ragwatch.core.redact import Redactor
+from ragwatch.core.sample import Draw, RejectReason, Sample
+from ragwatch.core.sampling import SamplingPlan, chosen, key_of
+from ragwatch.core.signals import Signals
+from ragwatch.core.snapshot import Lag
+from ragwatch.core.tally import Tallies, Tally
+from ragwatch.errors import FormatError
+from ragwatch.formats.record import parse
+from ragwatch.ports import Admission, Assignment, Batch, Rejection, Source, Store
+from ragwatch.telemetry import Telemetry
+
+Read = Callable[[Mapping[str, Any], str], Sample]
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeRules:
+    """What intake does to samples; swapped as a whole when the configuration is reloaded.
+
+    Attributes:
+        plan: Who is drawn, with which probability.
+        judges: Conditional probability with which each judge reads a draw, by judge name.
+        redactor: Takes personal data and secrets out of draws; None when redaction is off.
+        max_pending: Unsettled draws above which nothing more is read.
+    """
+
+    plan: SamplingPlan
+    judges: Mapping[str, float]
+    redactor: Redactor | None
+    max_pending: int
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What one batch turned into, so far."""
+
+    tallies: Tallies
+    signals: Signals
+    draws: list[tuple[Draw, tuple[Assignment, ...]]]
+
+
+class Intake:
+    """The loop of one source.
+
+    Args:
+        source: Where records come from.
+        read: The format: turns a record and the id it has by position into a Sample.
+        clock: Seconds since the epoch; used where a log does not say when.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        read: Read,
+        rules: IntakeRules,
+        *,
+        store: Store,
+        telemetry: Telemetry,
+        clock: Callable[[], float],
+    ) -> None:
+        self.source = source
+        self.rules = rules
+        self._read = read
+        self._store = store
+        self._telemetry = telemetry
+        self._clock = clock
+        self.lag: Lag | None = None
+
+    async def step(self) -> bool:
+        """Admit one batch. False when there was nothing to read, or the queue is full."""
+        return await asyncio.to_thread(self._step)
+
+    def _step(self) -> bool:
+        if self._waiting() >= self.rules.max_pending:
+            self.lag = self.source.lag()
+            return False
+        batch = self.source.read()
+        if batch is not None:
+            self._store.admit(self._admission(batch))
+            self.source.commit(batch)
+        self.lag = self.source.lag()
+        if batch is None:
+            return False
+        for reason in batch.resets:
+            self._telemetry.reset(self.source.name, batch.file, reason)
+        return True
+
+    def _waiting(self) -> int:
+        """Unsettled draws of the judges in force: what was left to a judge that is gone must not stop the sources."""
+        return sum(count for judge, count in self._store.pending().items() if judge in self.rules.judges)
+
+    def _admission(self, batch: Batch) -> Admission:
+        found = _Batch(Counter(), Signals(), [])
+        name, tallies = self.source.name, found.tallies
+        if batch.lines or batch.rejections:
+            tallies[Tally.SEEN, (name,)] += len(batch.lines) + len(batch.rejections)
+        for rejection in batch.rejections:
+            self._reject(tallies, rejection)
+        for reason, times in batch.resets.items():
+            tallies[Tally.RESETS, (name, reason)] += times
+        self._take_lines(batch, found)
+        found.signals.add_to(tallies)
+        return Admission(name, batch.stream, batch.cursor, found.draws, tallies)
+
+    def _take_lines(self, batch: Batch, found: _Batch) -> None:
+        name, stream, plan, now = self.source.name, batch.stream, self.rules.plan, self._clock()
+        for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
+            try:
+                record, repaired = parse(line)
+                sample = self._read(record, f"{stream}:{offset}")
+            except FormatError as error:
+                rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
+                self._reject(found.tallies, rejection)
+                continue
+            if repaired:
+                found.tallies[Tally.REPAIRED, (name,)] += 1
+            route = plan.label(sample.route)
+            found.signals.add(route, sample)
+            stratum = None if plan.stratum is None else sample.metadata.get(plan.stratum)
+            probability = plan.probability_of(route, stratum)
+            key = key_of(name, sample.id)
+            if chosen(key, probability):
+                at = now if sample.at is None else min(sample.at, now)
+                self._draw(found, Draw(key, sample, name, route, probability, at))
+
+    def _draw(self, found: _Batch, draw: Draw) -> None:
+        assignments = self._assign(draw)
+        if not assignments:  # no judge reads it: not a draw, or drawn would exceed judged + unjudged + pending
+            return
+        if self.rules.redactor is not None:
+            clean, secrets = self.rules.redactor.redact_sample(draw.sample)
+            draw = replace(draw, sample=clean)
+            for secret, times in secrets.items():
+                found.tallies[Tally.REDACTED, (str(secret),)] += times
+        found.draws.append((draw, assignments))
+
+    def _assign(self, draw: Draw) -> tuple[Assignment, ...]:
+        """The judges that read this draw; the hash with the judge's name makes their choices independent."""
+        return tuple(
+            Assignment(judge, draw.probability * share)
+            for judge, share in self.rules.judges.items()
+            if share >= 1.0 or chosen(key_of(judge, draw.key), share)
+        )
+
+    def _reject(self, tallies: Tallies, rejection: Rejection) -> None:
+        tallies[Tally.REJECTED, (self.source.name, rejection.reason)] += 1
+        self._telemetry.rejected(
+            self.source.name,
+            rejection.reason,
+            file=rejection.file,
+            line=rejection.line,
+            field=rejection.field,
+            why=rejection.detail,
+        )
