@@ -1,0 +1,144 @@
+"""Intake: tail + parse + format + sampling decision + signals + commit, beside a bare json.loads loop on the same file.
+
+Prints lines a second of both, their ratio (medians of interleaved rounds), and where the rest goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ragwatch import formats
+from ragwatch.core.redact import Redactor
+from ragwatch.core.sampling import SamplingPlan, key_of
+from ragwatch.core.signals import Signals
+from ragwatch.formats.record import parse
+from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.sources.tail import Options, TailSource
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+FLOOR = 0.5
+WORDS = "the river bends below an old mill where water turned stone for two hundred years before it fell silent".split()
+
+
+def write_log(path: Path, lines: int) -> None:
+    """Canonical records of about 4 KB: five contexts of some 650 characters, an answer of some 450."""
+    passage = " ".join(WORDS * 7)[:650]
+    with path.open("w") as log:
+        for number in range(lines):
+            contexts = [
+                {"id": f"d{number}-{rank}", "text": f"{rank}{number} {passage}", "score": 0.9} for rank in range(5)
+            ]
+            record = {
+                "id": f"request-{number}",
+                "at": "2026-01-01T00:00:00Z",
+                "question": f"What happened to mill {number}?",
+                "contexts": contexts,
+                "answer": passage[:450],
+                "route": "search",
+                "metadata": {"trace_id": f"{number:032x}"},
+            }
+            log.write(json.dumps(record) + "\n")
+
+
+def floor(path: Path) -> int:
+    """The bare loop."""
+    seen = 0
+    with path.open("rb") as log:
+        for line in log:
+            json.loads(line)
+            seen += 1
+    return seen
+
+
+def intake(path: Path, state: Path) -> int:
+    """Our whole way, from the file to the committed cursor."""
+    store = SqliteStore(state)
+    source = TailSource(Options(name="app", path=str(path), start="beginning"))
+    source.resume({})
+    rules = IntakeRules(
+        SamplingPlan(0.01, known_routes=frozenset({"search"})), {"embedded": 1.0}, Redactor(), max_pending=10**9
+    )
+    loop = Intake(source, formats.build("auto").read, rules, store=store, telemetry=Telemetry(), clock=time.time)
+
+    async def drain() -> None:
+        while await loop.step():
+            pass
+
+    asyncio.run(drain())
+    seen = sum(int(value) for (tally, _), value in store.tallies().items() if tally == "seen")
+    source.close()
+    store.close()
+    return seen
+
+
+def rate(work: Callable[[], int], lines: int) -> float:
+    """Lines a second of one round."""
+    start = time.perf_counter()
+    if work() != lines:
+        raise SystemExit("a round lost lines")
+    return lines / (time.perf_counter() - start)
+
+
+def shares(path: Path) -> list[tuple[str, float]]:
+    """Microseconds a line of each part alone."""
+    lines = path.read_bytes().splitlines()
+    records = [parse(line)[0] for line in lines]
+    read = formats.build("auto").read
+    samples = [read(record, "x") for record in records]
+    signals = Signals()
+    parts: list[tuple[str, Callable[[], object]]] = [
+        ("parse (orjson)", lambda: [parse(line) for line in lines]),
+        ("format", lambda: [read(record, "x") for record in records]),
+        ("identity (hash)", lambda: [key_of("app", sample.id) for sample in samples]),
+        ("signals", lambda: [signals.add("search", sample) for sample in samples]),
+    ]
+    found = []
+    for name, work in parts:
+        start = time.perf_counter()
+        work()
+        found.append((name, (time.perf_counter() - start) / len(lines) * 1e6))
+    return found
+
+
+def main() -> None:
+    """Run and print."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--lines", type=int, default=20_000)
+    options.add_argument("--rounds", type=int, default=5)
+    chosen = options.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="ragwatch-bench-"))
+    try:
+        path = folder / "log.jsonl"
+        write_log(path, chosen.lines)
+        size = path.stat().st_size / chosen.lines
+        bare, ours = [], []
+        for number in range(chosen.rounds):
+            bare.append(rate(lambda: floor(path), chosen.lines))
+            state = folder / f"state{number}"
+            ours.append(rate(lambda state=state: intake(path, state), chosen.lines))  # type: ignore[misc]
+        low, high = statistics.median(bare), statistics.median(ours)
+        print(f"{chosen.lines} lines of {size:.0f} bytes, p = 0.01, medians of {chosen.rounds} interleaved rounds")
+        print(f"bare json.loads loop  {low:>10,.0f} lines/s  {1e6 / low:6.1f} us a line")
+        print(f"intake                {high:>10,.0f} lines/s  {1e6 / high:6.1f} us a line")
+        print(f"ratio                 {high / low:>10.2f}  (floor {FLOOR})")
+        known = shares(path)
+        for name, cost in known:
+            print(f"  of which {name:<18}{cost:6.1f} us")
+        print(f"  the rest (read, batch, draw, commit){1e6 / high - sum(cost for _, cost in known):6.1f} us")
+        if high / low < FLOOR:
+            raise SystemExit(f"intake is slower than {FLOOR} x the bare loop")
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

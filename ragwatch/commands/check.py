@@ -1,0 +1,139 @@
+"""`ragwatch check`: validates a configuration, then tries everything it names."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from ragwatch import formats, judges, sources
+from ragwatch.config import Config, JudgeConfig, KindConfig, load
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.scores import faithfulness
+from ragwatch.errors import FormatError, RagwatchError
+from ragwatch.formats.record import parse
+from ragwatch.ports import Batch, Source
+from ragwatch.telemetry import configure_logging
+
+RECORDS = 100
+FINE, DOUBTFUL, BAD = "ok", "warning", "failed"
+_COLOURS = {FINE: "green", DOUBTFUL: "yellow", BAD: "red"}
+_TRIAL = Sample(
+    id="check",
+    question="What colour is the door?",
+    contexts=(Context("The door of the old mill is painted green."),),
+    answer="The door of the old mill is green.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What trying one thing showed."""
+
+    subject: str
+    state: str
+    told: str
+
+
+@click.command()
+@click.option("--config", "path", type=click.Path(path_type=Path), required=True, help="Configuration file (YAML).")
+def check(path: Path) -> int:
+    """Validate a configuration and try it: files readable, content captured, judges answer, address free.
+
+    Nothing is stored and no cursor moves. Exit code 1 when something failed, 2 when the configuration is wrong.
+    """
+    configure_logging("error")
+    findings = list(try_all(load(path)))
+    table = Table("what", "state", "found")
+    for each in findings:
+        table.add_row(each.subject, f"[{_COLOURS[each.state]}]{each.state}[/]", each.told)
+    Console(soft_wrap=True).print(table)
+    return int(any(each.state == BAD for each in findings))
+
+
+def try_all(config: Config) -> Iterator[Finding]:
+    """Try every part of a configuration."""
+    yield Finding("configuration", FINE, "every key is known and valid")
+    yield _tried("state", lambda: _state(config.settings.state))
+    yield _tried("web.listen", lambda: _address(config.settings.web.listen))
+    for index, source in enumerate(config.sources):
+        subject = f"sources[{index}]"
+        yield _tried(subject, lambda source=source, subject=subject: _source(source, subject))  # type: ignore[misc]  # bound now
+    for index, judge in enumerate(config.judges):
+        subject = f"judges[{index}]"
+        yield _tried(subject, lambda judge=judge, subject=subject: asyncio.run(_judge(judge, subject)))  # type: ignore[misc]  # the same
+
+
+def _tried(subject: str, attempt: Callable[[], Finding]) -> Finding:
+    try:
+        return attempt()
+    except (RagwatchError, OSError) as error:
+        return Finding(subject, BAD, str(error))
+
+
+def _state(directory: Path) -> Finding:
+    place = directory if directory.exists() else next(each for each in directory.parents if each.exists())
+    with tempfile.TemporaryFile(dir=place):
+        return Finding("state", FINE, f"{place} can be written")
+
+
+def _address(listen: str) -> Finding:
+    host, _, port = listen.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host.strip("[]"), int(port)))
+    return Finding("web.listen", FINE, f"{listen} is free")
+
+
+def _source(each: KindConfig, subject: str) -> Finding:
+    options = each.options
+    if "start" in type(options).model_fields:
+        options = options.model_copy(update={"start": "beginning"})
+    source: Source = sources.KINDS[each.kind].build(options)
+    try:
+        source.resume({})
+        batch = source.read()
+        while batch is not None and not batch.lines:
+            source.commit(batch)
+            batch = source.read()
+    finally:
+        source.close()
+    if batch is None:
+        return Finding(subject, DOUBTFUL, "nothing to read yet: no file matches, or all are empty")
+    return _content(options, batch, subject)
+
+
+def _content(options: object, batch: Batch, subject: str) -> Finding:
+    shape = formats.build(getattr(options, "format", "auto"), getattr(options, "mapping", None) or None)
+    read: list[Sample] = []
+    wrong: list[str] = []
+    for line, number in zip(batch.lines[:RECORDS], batch.numbers, strict=False):
+        try:
+            read.append(shape.read(parse(line)[0], str(number)))
+        except FormatError as error:
+            wrong.append(f"{batch.file}:{number}: {error.reason}: {error}")
+    told = f"{len(read)} of {len(read) + len(wrong)} records of {batch.file} are samples"
+    if wrong:
+        return Finding(subject, DOUBTFUL if read else BAD, f"{told}; first fault: {wrong[0]}")
+    if not any(each.contexts for each in read):
+        return Finding(subject, BAD, f"{told}, but none holds the text of a context; log what the retriever returned")
+    return Finding(subject, FINE, told)
+
+
+async def _judge(each: JudgeConfig, subject: str) -> Finding:
+    made = judges.KINDS[each.kind].build(each.options, name=each.place.name)
+    try:
+        evidence, _ = await made.read(_TRIAL)
+    finally:
+        await made.close()
+    if faithfulness(evidence) != 1.0:
+        return Finding(subject, BAD, f"{made.version} does not support a claim that its context states")
+    return Finding(subject, FINE, f"{made.version} answers")

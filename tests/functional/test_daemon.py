@@ -1,0 +1,134 @@
+"""The daemon as an operator meets it: start, signals, reload, lock, reasons for not being ready."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from functional.daemon import RagwatchProcess, record, write_config
+
+SEEN = 'ragwatch_requests_seen_total{source="app"}'
+JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
+
+
+def _log(folder: Path, numbers: range, **changes: object) -> None:
+    with (folder / "log" / "rag.jsonl").open("a") as log:
+        log.write("".join(record(number, **changes) + "\n" for number in numbers))
+
+
+def test_answers_written_while_it_runs_become_gauges(tmp_path: Path) -> None:
+    """A line written to the log is judged and shown as value, interval and count; the service is ready."""
+    config = write_config(tmp_path)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        _log(tmp_path, range(20))
+        ragwatch.wait_for(JUDGED, 20)
+        labels = '{judge="embedded",route="search",window="15m"}'
+        series = ragwatch.wait_for(f"ragwatch_faithfulness_samples{labels}", 20)
+        assert series[f"ragwatch_faithfulness_ratio{labels}"] == 1.0
+        assert 0.7 < series[f"ragwatch_faithfulness_ratio_low{labels}"] < 1.0
+        assert series[f"ragwatch_faithfulness_ratio_high{labels}"] == 1.0
+        assert f"ragwatch_contradiction_ratio{labels}" not in series  # words alone cannot tell: absent, not zero
+        assert ragwatch.get("/-/ready") == (200, "ragwatch is ready\n")
+        assert ragwatch.get("/-/healthy")[0] == 200
+
+
+def test_t30_sigterm_drains_and_exits_0(tmp_path: Path) -> None:
+    """T30: SIGTERM ends steps under way, commits, and exits 0; what was counted is there at the next start."""
+    config = write_config(tmp_path)
+    _log(tmp_path, range(200))
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        ragwatch.wait_for(SEEN, 200)
+        ragwatch.signal(signal.SIGTERM)
+        assert ragwatch.end() == 0
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        series = ragwatch.wait_for(JUDGED, 200)
+        assert series[SEEN] == 200
+
+
+def test_t30_second_sigterm_ends_at_once(tmp_path: Path) -> None:
+    """T30: a second SIGTERM does not wait for the drain; nothing is lost or counted twice."""
+    config = write_config(tmp_path)
+    _log(tmp_path, range(3000))
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        ragwatch.signal(signal.SIGTERM)
+        ragwatch.signal(signal.SIGTERM)
+        assert ragwatch.end() in {0, 1, -signal.SIGTERM}
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        assert ragwatch.wait_for(JUDGED, 3000)[SEEN] == 3000
+
+
+def test_t31_second_daemon_on_the_same_state_is_refused(tmp_path: Path) -> None:
+    """T31: the second process on one state directory exits with `locked` and the owner's process id."""
+    config = write_config(tmp_path)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        second = subprocess.run(
+            [sys.executable, "-m", "ragwatch", "run", "--config", str(config)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        assert second.returncode == 1
+        assert f"is locked by process {ragwatch.process.pid}" in second.stderr
+
+
+def test_reload_swaps_the_configuration_or_keeps_the_old_one(tmp_path: Path) -> None:
+    """SIGHUP and POST /-/reload take a good configuration; a bad one is refused, told, and shown as a series."""
+    config = write_config(tmp_path)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        _log(tmp_path, range(10), route="billing")
+        ragwatch.wait_for('ragwatch_samples_drawn_total{route="other"}', 10)
+        write_config(tmp_path, routes="[search, billing]")
+        assert ragwatch.get("/-/reload", method="POST")[0] == 200
+        _log(tmp_path, range(10, 25), route="billing")
+        series = ragwatch.wait_for('ragwatch_samples_drawn_total{route="billing"}', 15)
+        assert series[SEEN] == 25
+        assert series["ragwatch_config_last_reload_successful"] == 1
+
+        write_config(tmp_path, sampling="{probability: 7}")
+        status, told = ragwatch.get("/-/reload", method="POST")
+        assert status == 500
+        assert "sampling.probability" in told
+        assert ragwatch.wait_for("ragwatch_config_last_reload_successful", 0)[SEEN] == 25
+
+        write_config(tmp_path, routes="[search, billing, mail]")
+        ragwatch.signal(signal.SIGHUP)
+        ragwatch.wait_for("ragwatch_config_last_reload_successful", 1)
+        assert ragwatch.get("/-/reload")[0] == 405
+
+
+def test_what_cannot_change_while_running_is_refused(tmp_path: Path) -> None:
+    """A new state directory needs a restart, and says so; the old configuration stays."""
+    config = write_config(tmp_path)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        write_config(tmp_path, state=f"{tmp_path}/elsewhere")
+        status, told = ragwatch.get("/-/reload", method="POST")
+        assert (status, "restart" in told) == (500, True)
+
+
+def test_first_figures_are_there_within_a_second(tmp_path: Path) -> None:
+    """/metrics answers as soon as the address is printed, and the start imports no client it does not need."""
+    config = write_config(tmp_path)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        assert ragwatch.series()[SEEN] == 0
+        assert time.monotonic() - ragwatch.started < 20  # a bench measures it; this only catches a hang
+        maps = Path(f"/proc/{ragwatch.process.pid}/maps").read_text()
+        assert "anthropic" not in maps
+        assert "numpy" not in maps
+
+
+def test_configuration_errors_exit_2_and_name_the_key(tmp_path: Path) -> None:
+    """A bad configuration stops the start with `path.to.key: what is wrong`."""
+    config = write_config(tmp_path, sources="[{kind: tail, name: app, pth: x}]")
+    done = subprocess.run(
+        [sys.executable, "-m", "ragwatch", "run", "--config", str(config)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 2
+    assert "sources[0].pth: is not a known key; did you mean `path`?" in done.stderr

@@ -1,0 +1,133 @@
+"""`ragwatch run --once` over a log with faults: everything adds up, and a second run adds nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOOD, BAD = 5000, 300
+
+# Twelve kinds of bad lines, and the reason each must be counted under.
+FAULTS: dict[str, tuple[str, Callable[[str], bytes]]] = {
+    "torn": ("torn_json", lambda good: good[: len(good) // 2].encode()),
+    "list": ("not_an_object", lambda _: b'["a", "list"]'),
+    "number": ("not_an_object", lambda _: b"42"),
+    "nan": ("not_finite", lambda good: good.replace('"score": 0.5', '"score": NaN').encode()),
+    "huge number": ("number_too_large", lambda good: good.replace('"score": 0.5', '"score": ' + "9" * 5000).encode()),
+    "deep": ("too_deep", lambda _: b'{"question":' + b"[" * 10_000 + b"]" * 10_000 + b"}"),
+    "no answer": ("missing_field", lambda good: json.dumps({**json.loads(good), "answer": None}).encode()),
+    "no contexts": ("missing_field", lambda good: json.dumps(_without(good, "contexts")).encode()),
+    "contexts a number": ("wrong_type", lambda good: json.dumps({**json.loads(good), "contexts": 7}).encode()),
+    "foreign": ("unknown_format", lambda _: b'{"level": "info", "message": "cache warmed"}'),
+    "nul bytes": ("binary", lambda good: good.replace("river", "riv\x00er").encode()),
+    "too long": ("line_too_long", lambda good: good.replace("river", "river" * 60_000).encode()),
+}
+
+
+def _without(good: str, key: str) -> dict[str, object]:
+    return {name: value for name, value in json.loads(good).items() if name != key}
+
+
+def _good(number: int) -> str:
+    subject = ("river", "bridge", "mill", "tower")[number % 4]
+    return json.dumps(
+        {
+            "id": f"request-{number}",
+            "at": 1_700_000_000 + number,
+            "question": f"What is said of the {subject} by the river?",
+            "contexts": [{"id": "d1", "text": f"The old {subject} stands by the river since 1820.", "score": 0.5}],
+            "answer": f"The old {subject} stands by the river.",
+            "route": ("search", "support", "elsewhere")[number % 3],
+        }
+    )
+
+
+def _write_log(path: Path) -> Counter[str]:
+    """5,000 good lines with 300 bad ones of 12 kinds at random places; returns the bad ones by reason."""
+    rng = random.Random(11)
+    expected: Counter[str] = Counter()
+    lines = [_good(number).encode() for number in range(GOOD)]
+    kinds = list(FAULTS.values())
+    for number in range(BAD):
+        reason, spoil = kinds[number % len(kinds)]
+        expected[reason] += 1
+        lines.insert(rng.randrange(len(lines) + 1), spoil(_good(GOOD + number)))
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return expected
+
+
+def _run(config: Path) -> dict[str, float]:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "ragwatch", "run", "--once", "--config", str(config)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    series = {}
+    for line in done.stdout.splitlines():
+        if line and not line.startswith("#"):
+            name, _, value = line.rpartition(" ")
+            series[name] = float(value)
+    return series
+
+
+def _sum(series: dict[str, float], name: str) -> float:
+    return sum(value for key, value in series.items() if key.partition("{")[0] == name)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "ragwatch.yaml"
+    path.write_text(
+        f"""
+state: {tmp_path}/state
+routes: [search, support]
+sources: [{{kind: tail, name: app, path: "{tmp_path}/log/*.jsonl", max_line_bytes: 262144}}]
+sampling: {{probability: 0.25, routes: {{support: 1.0}}}}
+"""
+    )
+    (tmp_path / "log").mkdir()
+    return path
+
+
+def test_everything_adds_up_and_a_second_run_adds_nothing(config: Path, tmp_path: Path) -> None:
+    """seen = good + bad, rejected is exact by reason, drawn = judged + unjudged + pending; reading again is a no-op."""
+    expected = _write_log(tmp_path / "log" / "rag.jsonl")
+    first = _run(config)
+
+    assert first['ragwatch_requests_seen_total{source="app"}'] == GOOD + BAD
+    rejected = {
+        key.split('reason="')[1].split('"')[0]: value
+        for key, value in first.items()
+        if key.startswith("ragwatch_requests_rejected_total{") and value
+    }
+    assert rejected == dict(expected)
+    drawn = _sum(first, "ragwatch_samples_drawn_total")
+    assert first['ragwatch_samples_drawn_total{route="support"}'] == GOOD // 3 + 1
+    assert drawn == _sum(first, "ragwatch_samples_judged_total")
+    assert first["ragwatch_samples_pending"] == 0
+    assert _sum(first, "ragwatch_samples_unjudged_total") == 0
+    assert first['ragwatch_faithfulness_samples{judge="embedded",route="support",window="1d"}'] > 0
+
+    second = _run(config)
+    counted = {key for key in first if key.startswith("ragwatch_") and "_total" in key}
+    counted = {key for key in counted if "judge_calls" not in key and "judge_t" not in key and "judge_c" not in key}
+    assert {key: second[key] for key in counted} == {key: first[key] for key in counted}
+
+
+def test_grown_log_adds_what_was_written(config: Path, tmp_path: Path) -> None:
+    """Lines appended between two runs are counted once, by the second run alone."""
+    log = tmp_path / "log" / "rag.jsonl"
+    log.write_text("".join(_good(number) + "\n" for number in range(50)))
+    assert _run(config)['ragwatch_requests_seen_total{source="app"}'] == 50
+    with log.open("a") as more:
+        more.write("".join(_good(number) + "\n" for number in range(50, 80)))
+    assert _run(config)['ragwatch_requests_seen_total{source="app"}'] == 80

@@ -1,0 +1,176 @@
+"""A real Prometheus scrapes the real server: series, OpenMetrics and exemplars arrive; promtool finds no fault."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from time import monotonic, time
+from typing import Any
+
+import httpx
+import pytest
+from snapshots import JUDGE, KEY, ROUTES, TRACE, small
+
+from ragwatch.board import Board
+from ragwatch.core.snapshot import Snapshot
+from ragwatch.exporter import Exporter
+from ragwatch.telemetry import Telemetry
+from ragwatch.web import Server, build_app
+
+DEADLINE = 60.0
+CONFIG = """
+global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+scrape_configs:
+  - job_name: ragwatch
+    static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
+"""
+
+
+def program(name: str) -> str:
+    """Path of a program of Prometheus."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is missing: Debian package `prometheus`")
+    return found
+
+
+def exporter(snapshot: Snapshot, telemetry: Telemetry) -> Exporter:
+    """An exporter of one Snapshot."""
+    board = Board()
+    board.hang(snapshot)
+    return Exporter(board, telemetry, sources=["app"], routes=ROUTES, judges=[JUDGE])
+
+
+def lived() -> Telemetry:
+    """Telemetry in which something of every kind has happened."""
+    telemetry = Telemetry()
+    telemetry.configured(time())
+    telemetry.judge_called(JUDGE, "lexical", 0.004)
+    telemetry.judge_failed(JUDGE, "lexical", "timeout", "too slow")
+    telemetry.judge_spent(JUDGE, "lexical", [("input", 3), ("output", 1)], 0.01)
+    telemetry.step_failed("judging", RuntimeError("once"))
+    return telemetry
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def test_promtool_finds_no_fault() -> None:
+    """`promtool check metrics` accepts the text format, lint included."""
+    text = exporter(small(), lived()).text()
+    checked = subprocess.run(
+        [program("promtool"), "check", "metrics"], input=text, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+class Ears:
+    """Wraps an exporter and keeps the content types that were answered."""
+
+    def __init__(self, shown: Exporter) -> None:
+        self._shown = shown
+        self.answered: list[str] = []
+
+    def render(self, accept: str, names: Any) -> tuple[bytes, str]:
+        """Render, and remember."""
+        body, content_type = self._shown.render(accept, names)
+        self.answered.append(content_type)
+        return body, content_type
+
+
+@asynccontextmanager
+async def serving(ears: Ears) -> AsyncIterator[int]:
+    """The real server on a free port."""
+    server = Server(build_app(board=Board(), render=ears.render), "127.0.0.1", 0)
+    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(server.serve(started=port.set_result))
+    try:
+        yield await asyncio.wait_for(port, 10)
+    finally:
+        server.stop()
+        await task
+
+
+@contextmanager
+def prometheus(folder: Path, port: int, scraped: int) -> Iterator[None]:
+    """A Prometheus that scrapes once a second, with its log in `folder`."""
+    (folder / "prometheus.yml").write_text(CONFIG.format(port=scraped))
+    command = [
+        program("prometheus"),
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--enable-feature=exemplar-storage",
+    ]
+    with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+async def until(client: httpx.AsyncClient, path: str, ready: Callable[[Any], bool], **query: str) -> Any:
+    """The data of an answer once it is as wanted; the last answer of all when time is up."""
+    end, last = monotonic() + DEADLINE, "nothing"
+    while monotonic() < end:
+        try:
+            last = (await client.get(path, params=query)).text
+            data = json.loads(last)["data"]
+            if ready(data):
+                return data
+        except (httpx.TransportError, ValueError, KeyError):
+            pass  # it is still starting
+        await asyncio.sleep(0.2)  # another process, another clock: there is nothing to wait on
+    return pytest.fail(f"{path} {query}: not as wanted within {DEADLINE} s: {last[:2000]}")
+
+
+async def value(client: httpx.AsyncClient, expression: str) -> tuple[dict[str, str], float]:
+    """Labels and value of the only series that an expression finds."""
+    found = await until(client, "/api/v1/query", lambda data: len(data["result"]) == 1, query=expression)
+    labels = found["result"][0]["metric"]
+    return {name: labels[name] for name in labels if name not in ("__name__", "instance", "job")}, float(
+        found["result"][0]["value"][1]
+    )
+
+
+async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
+    """Gauges, counters, histograms and exemplars are in Prometheus after a scrape, negotiated as OpenMetrics."""
+    now = time()
+    ears = Ears(exporter(small(at=now), lived()))
+    async with serving(ears) as scraped:
+        port = free_port()
+        with prometheus(tmp_path, port, scraped):
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+                place = {"route": "search", "judge": JUDGE}
+                assert await value(client, "up") == ({}, 1.0)
+                assert await value(client, "ragwatch_faithfulness_ratio") == ({**place, "window": "1h"}, 0.6)
+                assert (await value(client, 'ragwatch_faithfulness_weight_total{route="search"}'))[1] == 6.0
+                assert (await value(client, 'ragwatch_faithfulness_score_bucket{le="0.8"}'))[1] == 2.0
+                assert (await value(client, 'ragwatch_requests_rejected_total{reason="torn_json"}'))[1] == 2.0
+                assert (await value(client, "ragwatch_judge_info"))[0]["version"] == "lexical-1"
+                absent = await client.get("/api/v1/query", params={"query": "ragwatch_need_recall_ratio"})
+                assert absent.json()["data"]["result"] == []
+                (stored,) = await until(
+                    client,
+                    "/api/v1/query_exemplars",
+                    bool,
+                    query="ragwatch_faithfulness_score_bucket",
+                    start=str(now - 600),
+                    end=str(now + 600),
+                )
+                metadata = await until(client, "/api/v1/metadata", lambda data: "ragwatch_faithfulness_score" in data)
+    assert stored["seriesLabels"]["le"] == "0.1"
+    (exemplar,) = stored["exemplars"]
+    assert exemplar["labels"] == {"trace_id": TRACE, "sample_id": KEY}
+    assert (float(exemplar["value"]), exemplar["timestamp"]) == (0.05, pytest.approx(now - 90.0, abs=0.01))
+    assert metadata["ragwatch_faithfulness_score"][0]["type"] == "histogram"
+    assert set(ears.answered) == {"application/openmetrics-text; version=1.0.0; charset=utf-8"}
