@@ -26,7 +26,27 @@ from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 FLOOR = 0.5
-WORDS = "the river bends below an old mill where water turned stone for two hundred years before it fell silent".split()
+WORDS = [
+    "the",
+    "river",
+    "bends",
+    "below",
+    "an",
+    "old",
+    "mill",
+    "where",
+    "water",
+    "turned",
+    "stone",
+    "for",
+    "two",
+    "hundred",
+    "years",
+    "before",
+    "it",
+    "fell",
+    "silent",
+]
 
 
 def write_log(path: Path, lines: int) -> None:

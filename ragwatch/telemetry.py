@@ -135,16 +135,25 @@ class Telemetry:
 
 
 def configure_logging(level: str = "info", *, human: bool = False) -> None:
-    """Send logs to stderr: one JSON object a line, or (`human`) coloured text for a terminal."""
-    renderer: Any = structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer()
+    """Send logs to stderr: one JSON object a line, or (`human`) coloured text for a terminal.
+
+    Libraries that log by themselves (uvicorn's tracebacks, APScheduler) are put into the same shape.
+    """
+    before: tuple[Any, ...] = (
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    )
+    # The console shows tracebacks itself, and warns when they come formatted.
+    renderers: tuple[Any, ...] = (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
+    if human:
+        renderers = (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),)
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
+        processors=[*before, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+    strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=before, processors=[strip, *renderers]))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

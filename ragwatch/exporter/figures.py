@@ -1,0 +1,73 @@
+"""Figures: what is read off a Snapshot, or off our own life, for gauges and infos. No value means no sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
+from platform import python_version
+from types import MappingProxyType
+
+from ragwatch import __version__
+from ragwatch.core.estimate import Estimate
+from ragwatch.core.scores import Quantity
+from ragwatch.core.snapshot import EstimateRow, Snapshot
+from ragwatch.exporter.series import Figure
+from ragwatch.telemetry import Telemetry
+
+Labels = tuple[str, ...]
+Reading = tuple[Labels, float]
+Estimates = Mapping[Quantity, list[EstimateRow]]
+
+_OF_ESTIMATE: Mapping[Figure, Callable[[Estimate], float]] = MappingProxyType(
+    {
+        Figure.RATIO: attrgetter("value"),
+        Figure.RATIO_LOW: attrgetter("low"),
+        Figure.RATIO_HIGH: attrgetter("high"),
+        Figure.RATIO_BOUND_LOW: attrgetter("bound_low"),
+        Figure.RATIO_BOUND_HIGH: attrgetter("bound_high"),
+        Figure.SAMPLES: attrgetter("n"),
+        Figure.EFFECTIVE_SAMPLES: attrgetter("n_eff"),
+    }
+)
+
+
+def estimates_by_quantity(snapshot: Snapshot) -> Estimates:
+    """Rows of estimates, grouped once because seven series read them."""
+    found: dict[Quantity, list[EstimateRow]] = {quantity: [] for quantity in Quantity}
+    for row in snapshot.estimates:
+        found[row.quantity].append(row)
+    return found
+
+
+def of_quantity(figure: Figure, quantity: Quantity, snapshot: Snapshot, estimates: Estimates) -> Iterable[Reading]:
+    """What a gauge of one quantity shows."""
+    if figure is Figure.LAST_SAMPLE:
+        return [(tuple(labels), at) for (of, *labels), at in snapshot.last_sample.items() if of == quantity]
+    read = _OF_ESTIMATE[figure]
+    return [((row.route, row.judge, row.window), read(row.estimate)) for row in estimates[quantity]]
+
+
+def _lag_seconds(snapshot: Snapshot) -> Iterator[Reading]:
+    for source, lag in snapshot.lags.items():
+        if lag.seconds is not None:
+            yield (source,), lag.seconds
+
+
+OF_SNAPSHOT: Mapping[Figure, Callable[[Snapshot], Iterable[Reading]]] = MappingProxyType(
+    {
+        Figure.COVERAGE: lambda snapshot: snapshot.coverage.items(),
+        Figure.PENDING: lambda snapshot: [((), sum(snapshot.pending.values()))],
+        Figure.PROBABILITY: lambda snapshot: [((route,), value) for route, value in snapshot.probabilities.items()],
+        Figure.LAG_BYTES: lambda snapshot: [((source,), lag.size) for source, lag in snapshot.lags.items()],
+        Figure.LAG_SECONDS: _lag_seconds,
+        Figure.JUDGES: lambda snapshot: [((name, *about), 1) for name, about in snapshot.judges.items()],
+    }
+)
+
+OF_TELEMETRY: Mapping[Figure, Callable[[Telemetry], Iterable[Reading]]] = MappingProxyType(
+    {
+        Figure.BUILD: lambda _: [((__version__, python_version()), 1)],
+        Figure.RELOAD_OK: lambda own: [] if own.last_reload_ok is None else [((), own.last_reload_ok)],
+        Figure.RELOAD_AT: lambda own: [] if own.last_reload_at is None else [((), own.last_reload_at)],
+    }
+)

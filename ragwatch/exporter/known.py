@@ -1,0 +1,71 @@
+"""Known: the label values that configuration allows. No other value ever reaches a series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+from types import MappingProxyType
+
+from ragwatch.core.sample import OTHER, RejectReason
+from ragwatch.core.scores import Fault
+from ragwatch.core.stage import Stage
+from ragwatch.core.tally import Tally
+from ragwatch.core.verdict import UnjudgedReason
+from ragwatch.exporter.series import Series
+
+_REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
+    {Tally.REJECTED: RejectReason, Tally.UNJUDGED: UnjudgedReason}
+)
+_ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType({"stage": Stage, "fault": Fault})
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Values of the labels `source`, `route` and `judge`. `other` is always a known route.
+
+    A value that is gone from the configuration is gone from the series as well, whatever the store remembers.
+    """
+
+    sources: frozenset[str]
+    routes: frozenset[str]
+    judges: frozenset[str]
+
+    @classmethod
+    def of(cls, *, sources: Iterable[str], routes: Iterable[str], judges: Iterable[str]) -> Known:
+        """What a configuration names.
+
+        >>> sorted(Known.of(sources=["app"], routes=["search"], judges=["embedded"]).routes)
+        ['other', 'search']
+        """
+        return cls(frozenset(sources), frozenset(routes) | {OTHER}, frozenset(judges))
+
+    def values(self, label: str) -> frozenset[str] | None:
+        """Allowed values of a label; None for a label whose values are written in our code."""
+        match label:
+            case "source":
+                return self.sources
+            case "route":
+                return self.routes
+            case "judge":
+                return self.judges
+            case _:
+                return None
+
+    def checks(self, labels: tuple[str, ...]) -> tuple[tuple[int, frozenset[str]], ...]:
+        """Which positions of a tuple of label values must be in which sets."""
+        found = ((index, self.values(label)) for index, label in enumerate(labels))
+        return tuple((index, values) for index, values in found if values is not None)
+
+    def combinations(self, series: Series) -> Iterator[tuple[str, ...]]:
+        """Every combination of label values of a series that is counted from zero."""
+        return product(*(sorted(self._all(series, label)) for label in series.labels))
+
+    def _all(self, series: Series, label: str) -> Iterable[str]:
+        known = self.values(label)
+        if known is not None:
+            return known
+        if label == "reason" and isinstance(series.origin, Tally):
+            return map(str, _REASONS[series.origin])
+        return map(str, _ENUMERATED[label])

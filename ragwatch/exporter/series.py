@@ -1,0 +1,68 @@
+"""Series: one row of the catalogue, and the words it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ragwatch.core.scores import Quantity
+from ragwatch.core.tally import Tally
+from ragwatch.telemetry import Count
+
+
+class Kind(StrEnum):
+    """Types of Prometheus that are used here."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+    INFO = "info"
+
+
+class Figure(StrEnum):
+    """Sources of gauges and infos: figures that are read off, not added up."""
+
+    RATIO = "ratio"
+    RATIO_LOW = "ratio_low"
+    RATIO_HIGH = "ratio_high"
+    RATIO_BOUND_LOW = "ratio_bound_low"
+    RATIO_BOUND_HIGH = "ratio_bound_high"
+    SAMPLES = "samples"
+    EFFECTIVE_SAMPLES = "effective_samples"
+    LAST_SAMPLE = "last_sample_timestamp_seconds"
+    COVERAGE = "coverage"
+    PENDING = "pending"
+    PROBABILITY = "probability"
+    LAG_BYTES = "lag_bytes"
+    LAG_SECONDS = "lag_seconds"
+    JUDGES = "judges"
+    BUILD = "build"
+    RELOAD_OK = "reload_ok"
+    RELOAD_AT = "reload_at"
+
+
+Origin = Tally | Count | Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series.
+
+    Attributes:
+        name: As Prometheus stores it (a histogram's without `_bucket`).
+        kind: Its type.
+        help: What the number means, in one sentence, unit included.
+        labels: Names of its labels, in the order of its origin's label values.
+        origin: Where its samples come from.
+        quantity: The quantity it is about, for the series that every quantity has.
+        from_zero: Whether it shows 0 for every known combination of label values before anything is counted, so
+            that `increase()` sees the first happening.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...]
+    origin: Origin
+    quantity: Quantity | None = None
+    from_zero: bool = False

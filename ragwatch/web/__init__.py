@@ -1,0 +1,10 @@
+"""Web: pages and endpoints over one port. Reads the Board and the Store, never writes; serves no script at all."""
+
+from __future__ import annotations
+
+from ragwatch.web.app import build_app
+from ragwatch.web.guard import allowed_hosts
+from ragwatch.web.scope import Scope
+from ragwatch.web.serve import Server
+
+__all__ = ["Scope", "Server", "allowed_hosts", "build_app"]

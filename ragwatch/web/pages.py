@@ -1,0 +1,102 @@
+"""Pages: what a person sees, first as plain data (also served as JSON), then as HTML without any script.
+
+The overview answers an on-call engineer's questions in their order: is it good, which stage broke, what is read,
+who judges, show me. Texts of samples reach HTML through autoescape only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_KIBI = 1024
+_PAGES = Environment(
+    loader=PackageLoader("ragwatch.web"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def overview_page(view: Mapping[str, Any]) -> str:
+    """The overview as HTML."""
+    return _PAGES.get_template("overview.html").render(view)
+
+
+def ago(seconds: float | None) -> str:
+    """An age as people say it.
+
+    >>> ago(4), ago(200), ago(7300), ago(400000), ago(None)
+    ('just now', '3 min ago', '2 h ago', '4 d ago', 'never')
+    """
+    if seconds is None:
+        return "never"
+    for span, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= span:
+            return f"{int(seconds // span)} {unit} ago"
+    return "just now"
+
+
+def duration(seconds: float) -> str:
+    """A span of time, short.
+
+    >>> duration(0.04), duration(1.5), duration(200), duration(7300)
+    ('0 s', '2 s', '3 min', '2 h')
+    """
+    for span, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= span:
+            return f"{int(seconds // span)} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def size(count: float) -> str:
+    """A number of bytes, short.
+
+    >>> size(17), size(2048), size(5 * 1024**3)
+    ('17 B', '2.0 KiB', '5.0 GiB')
+    """
+    if count < _KIBI:
+        return f"{count:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        count /= _KIBI
+        if count < _KIBI:
+            return f"{count:.1f} {unit}"
+    return f"{count / _KIBI:.1f} TiB"
+
+
+def clock(at: float) -> str:
+    """An instant, in UTC to the second.
+
+    >>> clock(0)
+    '1970-01-01 00:00:00'
+    """
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return "unknown"
+
+
+def words(name: str) -> str:
+    """A name as words.
+
+    >>> words("top_ranked_ignored")
+    'top ranked ignored'
+    """
+    return name.replace("_", " ")
+
+
+def many(count: float) -> str:
+    """A count, its thousands apart.
+
+    >>> many(1234567.0)
+    '1,234,567'
+    """
+    return f"{count:,.0f}"
+
+
+_PAGES.filters.update({each.__name__: each for each in (ago, duration, size, clock, words, many)})

@@ -1,0 +1,117 @@
+"""Samples: the stored verdicts that a request asks for. Parameters are checked one by one; nothing else is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from math import isfinite
+from typing import Any
+
+from ragwatch.core.scores import Quantity
+from ragwatch.core.stage import Stage
+from ragwatch.ports import Found, Query, Store
+
+KEY = re.compile(r"[0-9a-f]{32}")
+MOST = 500
+FAILING = 10
+QUESTION_CHARS = 140
+_PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "limit")
+_FAULTY = (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
+
+
+class Outcome(StrEnum):
+    """What may have become of a draw."""
+
+    JUDGED = "judged"
+    UNJUDGED = "unjudged"
+
+
+class ParameterError(ValueError):
+    """A request asks for something that cannot be; the text names the parameter and what to write instead."""
+
+
+def query_of(parameters: Iterable[tuple[str, str]]) -> Query:
+    """The search that a request asks for.
+
+    >>> query_of([("quantity", "faithfulness"), ("below", "0.5")]).below
+    0.5
+
+    Raises:
+        ParameterError: A parameter is unknown, repeated, or has no meaning.
+    """
+    given: dict[str, str] = {}
+    for name, value in parameters:
+        if name not in _PARAMETERS:
+            raise ParameterError(f"{name}: not a parameter; there are {', '.join(_PARAMETERS)}")
+        if name in given:
+            raise ParameterError(f"{name}: given twice")
+        given[name] = value
+    if "below" in given and "quantity" not in given:
+        raise ParameterError("below: needs a quantity")
+    quantity = _one_of(given, "quantity", Quantity)
+    return Query(
+        route=given.get("route"),
+        judge=given.get("judge"),
+        stage=_one_of(given, "stage", Stage),
+        outcome=_one_of(given, "outcome", Outcome),
+        quantity=None if quantity is None else Quantity(quantity),
+        below=_number(given.get("below")),
+        limit=_limit(given.get("limit", "50")),
+    )
+
+
+def _one_of(given: Mapping[str, str], name: str, allowed: type[StrEnum]) -> str | None:
+    value = given.get(name)
+    if value is not None and value not in set(allowed):
+        raise ParameterError(f"{name}: not one of {', '.join(allowed)}")
+    return value
+
+
+def _number(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value):
+        raise ParameterError("below: not a number")
+    return value
+
+
+def _limit(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= MOST:
+        raise ParameterError(f"limit: not a whole number from 1 to {MOST}")
+    return int(text)
+
+
+def line(found: Found) -> dict[str, Any]:
+    """A stored verdict as JSON holds it."""
+    return {"verdict": found.verdict, "sample": found.sample}
+
+
+def failing(store: Store) -> list[dict[str, Any]]:
+    """The newest answers with a stage at fault, newest first, as the overview lists them.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    found = [each for stage in _FAULTY for each in store.find(Query(stage=stage, limit=FAILING))]
+    newest = sorted(found, key=lambda each: float(each.verdict["at"]), reverse=True)[:FAILING]
+    return [_short(each) for each in newest]
+
+
+def _short(found: Found) -> dict[str, Any]:
+    verdict = found.verdict
+    question = None if found.sample is None else found.sample.get("question")
+    if isinstance(question, str) and len(question) > QUESTION_CHARS:
+        question = question[: QUESTION_CHARS - 1] + "…"
+    return {
+        "key": verdict["key"],
+        "at": verdict["at"],
+        "route": verdict["route"],
+        "judge": verdict.get("judge_name"),
+        "stage": verdict["stage"],
+        "question": question,
+    }

@@ -1,0 +1,133 @@
+"""The catalogue keeps the conventions of Prometheus that no linter of its own checks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from ragwatch.core.scores import Quantity
+from ragwatch.core.tally import Tally
+from ragwatch.exporter.catalogue import CATALOGUE, Kind, Series, markdown
+from ragwatch.exporter.series import Figure
+from ragwatch.telemetry import Count
+
+# What a number is measured in: a base unit, or the plural of what is counted.
+UNITS = frozenset(
+    {
+        "total",
+        "ratio",
+        "low",
+        "high",
+        "seconds",
+        "bytes",
+        "info",
+        "samples",
+        "score",
+        "contexts",
+        "chars",
+        "probability",
+        "successful",
+        "pending",
+    }
+)
+BAD_WORDS = frozenset({"percent", "percentage", "milliseconds", "ms", "minutes", "hours", "kilobytes", "kb", "count"})
+TARGET_LABELS = frozenset({"type", "service", "env", "environment", "cluster", "region", "zone", "owner", "instance"})
+
+
+def faults(series: Series) -> list[str]:
+    """What is wrong with a row, in words."""
+    words = series.name.split("_")
+    found = []
+    if not re.fullmatch(r"ragwatch(_[a-z0-9]+)+", series.name):
+        found.append("form")
+    if BAD_WORDS & set(words) or words[-1] not in UNITS:
+        found.append("unit")
+    if "by" in words:
+        found.append("by")
+    if (series.kind is Kind.COUNTER) != (words[-1] == "total"):
+        found.append("total")
+    if (series.kind is Kind.INFO) != (words[-1] == "info"):
+        found.append("info")
+    named = {label for label in series.labels if label in words and label not in ("judge", "stage", "fault", "source")}
+    if named or any(f"_{label}_{label}" in series.name for label in series.labels):
+        found.append("label in name")
+    if TARGET_LABELS & set(series.labels):
+        found.append("target label")
+    if not series.help.endswith(".") or "\n" in series.help or "{" in series.help:
+        found.append("help")
+    return found
+
+
+@pytest.mark.parametrize("series", CATALOGUE, ids=lambda series: series.name)
+def test_every_row_keeps_the_conventions(series: Series) -> None:
+    """Names have a unit and no label, counters end in _total, and HELP is one sentence."""
+    assert faults(series) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "fault"),
+    [
+        ("ragwatch_answers_percent", Kind.GAUGE, "unit"),
+        ("ragwatch_faithfulness", Kind.GAUGE, "unit"),
+        ("ragwatch_lag_milliseconds", Kind.GAUGE, "unit"),
+        ("ragwatch_samples_by_route_total", Kind.COUNTER, "by"),
+        ("ragwatch_route_samples_total", Kind.COUNTER, "label in name"),
+        ("ragwatch_answers_seen_seconds", Kind.COUNTER, "total"),
+        ("ragwatch_answers_total", Kind.GAUGE, "total"),
+        ("ragwatch_Answers_total", Kind.COUNTER, "form"),
+        ("ragwatch_build_info", Kind.GAUGE, "info"),
+    ],
+)
+def test_the_lint_catches(name: str, kind: Kind, fault: str) -> None:
+    """A lint that passes everything would prove nothing."""
+    assert fault in faults(replace(CATALOGUE[0], name=name, kind=kind, labels=("route",)))
+
+
+def test_names_are_unique_with_their_suffixes() -> None:
+    """No series collides with another one, nor with the parts of a histogram."""
+    names = []
+    for series in CATALOGUE:
+        names.append(series.name)
+        if series.kind is Kind.HISTOGRAM:
+            names += [series.name + suffix for suffix in ("_bucket", "_sum", "_count")]
+    assert len(names) == len(set(names))
+
+
+def test_every_quantity_has_the_same_series() -> None:
+    """Each quantity contributes the fourteen series of the contract."""
+    for quantity in Quantity:
+        found = {
+            series.name.removeprefix(f"ragwatch_{quantity}_") for series in CATALOGUE if series.quantity is quantity
+        }
+        assert found == {
+            "ratio",
+            "ratio_low",
+            "ratio_high",
+            "ratio_bound_low",
+            "ratio_bound_high",
+            "samples",
+            "effective_samples",
+            "last_sample_timestamp_seconds",
+            "weight_total",
+            "weighted_score_total",
+            "squared_weight_total",
+            "squared_weight_score_total",
+            "squared_weight_squared_score_total",
+            "score",
+        }
+
+
+def test_everything_that_is_counted_has_a_series() -> None:
+    """No tally, count or figure is kept in vain. The number of scores is the count of their histogram."""
+    origins = {series.origin for series in CATALOGUE}
+    assert {*Tally, *Count, *Figure} - origins == {Tally.N}
+
+
+def test_the_table_names_every_series_once() -> None:
+    """The README's table has one row a series, with Q for the quantity."""
+    names = re.findall(r"^\| `(ragwatch_\w+)`", markdown(), flags=re.MULTILINE)
+    spelled = {name.replace("_Q_", f"_{quantity}_") for name in names for quantity in Quantity}
+    assert len(names) == len(set(names))
+    assert spelled == {series.name for series in CATALOGUE}

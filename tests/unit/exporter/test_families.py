@@ -1,0 +1,245 @@
+"""What a Snapshot becomes: exact values, nothing unknown, nothing that configuration does not name."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.samples import Exemplar, Sample
+from snapshots import AT, KEY, ROUTES, estimate, large, small
+
+from ragwatch.core.estimate import Estimate
+from ragwatch.core.scores import Quantity
+from ragwatch.core.snapshot import EstimateRow, Lag, Snapshot
+from ragwatch.core.snapshot import Exemplar as Shown
+from ragwatch.core.tally import Tally, observe
+from ragwatch.exporter.catalogue import CATALOGUE
+from ragwatch.exporter.families import family, of_snapshot, of_telemetry
+from ragwatch.exporter.known import Known
+from ragwatch.telemetry import Telemetry
+
+KNOWN = Known.of(sources=["app"], routes=ROUTES, judges=["embedded"])
+SCORED = {"route": "search", "judge": "embedded"}
+
+
+def samples(families: list[Metric], name: str) -> list[Sample]:
+    """All samples with this name."""
+    return [sample for each in families for sample in each.samples if sample.name == name]
+
+
+def value(families: list[Metric], name: str, **labels: str) -> float | None:
+    """Value of one sample; None when it is absent."""
+    found = [sample.value for sample in samples(families, name) if sample.labels == labels]
+    assert len(found) < 2
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ratio", 0.6),
+        ("ratio_low", 0.55),
+        ("ratio_high", 0.65),
+        ("ratio_bound_low", 0.54),
+        ("ratio_bound_high", 0.64),
+        ("samples", 40),
+        ("effective_samples", 36.0),
+    ],
+)
+def test_an_estimate_is_seven_gauges(name: str, expected: float) -> None:
+    """Each part of an estimate is one gauge with its route, judge and window."""
+    found = value(of_snapshot(small(), KNOWN), f"ragwatch_faithfulness_{name}", **SCORED, window="1h")
+    assert found == pytest.approx(expected)
+
+
+def test_the_silent_route_is_absent() -> None:
+    """A route without an estimate has no gauge, rather than 0 or NaN."""
+    found = of_snapshot(small(), KNOWN)
+    assert {sample.labels["route"] for sample in samples(found, "ragwatch_faithfulness_ratio")} == {"search"}
+    assert samples(found, "ragwatch_need_recall_ratio") == []
+
+
+def test_addends_are_sums_of_weights_and_scores() -> None:
+    """Three scores 0.05, 0.75, 1 drawn with p = 1/2 have w = 2 each: sums by hand."""
+    found = of_snapshot(small(), KNOWN)
+    sums = [
+        value(found, f"ragwatch_faithfulness_{name}_total", **SCORED)
+        for name in (
+            "weight",
+            "weighted_score",
+            "squared_weight",
+            "squared_weight_score",
+            "squared_weight_squared_score",
+        )
+    ]
+    assert sums == pytest.approx([6.0, 3.6, 12.0, 7.2, 4 * (0.0025 + 0.5625 + 1.0)])
+
+
+def test_cells_become_cumulative_buckets() -> None:
+    """Buckets count everything up to their bound, the last one everything; the sum stands beside."""
+    found = of_snapshot(small(), KNOWN)
+    buckets = [(sample.labels["le"], sample.value) for sample in samples(found, "ragwatch_faithfulness_score_bucket")]
+    assert buckets == [
+        ("0.1", 1),
+        *((f"0.{tenth}", 1) for tenth in range(2, 8)),
+        ("0.8", 2),
+        ("0.9", 2),
+        ("1.0", 3),
+        ("+Inf", 3),
+    ]
+    assert value(found, "ragwatch_faithfulness_score_count", **SCORED) == 3
+    assert value(found, "ragwatch_faithfulness_score_sum", **SCORED) == pytest.approx(1.8)
+
+
+def test_an_exemplar_names_trace_and_sample() -> None:
+    """The bucket that an exemplar fell in carries it, no other does."""
+    found = samples(of_snapshot(small(), KNOWN), "ragwatch_faithfulness_score_bucket")
+    carried = {sample.labels["le"]: sample.exemplar for sample in found if sample.exemplar}
+    assert carried == {"0.1": Exemplar({"trace_id": "4bf92f3577b34da6", "sample_id": KEY}, 0.05, AT - 90.0)}
+
+
+@pytest.mark.parametrize("trace", [None, "", "x" * 80, "two words", "\ud800", "line\nbreak"])
+def test_an_odd_trace_id_is_left_out(trace: str | None) -> None:
+    """Exemplars keep to 128 characters, and a scrape never fails on what a log wrote."""
+    bucket = ("faithfulness", "search", "embedded", "0.1")
+    snapshot = replace(small(), exemplars={bucket: Shown(KEY, trace, 0.05, AT)})
+    carried = [
+        sample.exemplar
+        for sample in samples(of_snapshot(snapshot, KNOWN), "ragwatch_faithfulness_score_bucket")
+        if sample.exemplar
+    ]
+    assert [exemplar.labels for exemplar in carried] == [{"sample_id": KEY}]
+
+
+def test_the_longest_trace_id_fits() -> None:
+    """With the longest trace id that is kept, names and values are exactly 128 characters."""
+    bucket = ("faithfulness", "search", "embedded", "0.1")
+    snapshot = replace(small(), exemplars={bucket: Shown(KEY, "x" * 79, 0.05, AT)})
+    (labels,) = [
+        sample.exemplar.labels
+        for sample in samples(of_snapshot(snapshot, KNOWN), "ragwatch_faithfulness_score_bucket")
+        if sample.exemplar
+    ]
+    assert sum(len(name) + len(text) for name, text in labels.items()) == 128
+
+
+def test_known_counters_begin_at_zero() -> None:
+    """Every configured source, route and reason has its counter before anything happens; `other` counts as a route."""
+    found = of_snapshot(Snapshot(at=AT), KNOWN)
+    assert value(found, "ragwatch_requests_seen_total", source="app") == 0
+    assert value(found, "ragwatch_requests_rejected_total", source="app", reason="binary") == 0
+    assert value(found, "ragwatch_samples_unjudged_total", route="other", judge="embedded", reason="timeout") == 0
+    assert value(found, "ragwatch_stage_samples_total", route="support", stage="retrieval") == 0
+    assert value(found, "ragwatch_top_ranked_fault_samples_total", route="search", fault="generator") == 0
+    assert value(found, "ragwatch_faithfulness_weight_total", **SCORED) == 0
+    assert samples(found, "ragwatch_scores_unknown_total") == []
+
+
+def test_what_was_counted_is_shown() -> None:
+    """Counts keep their labels in the order of the tally."""
+    found = of_snapshot(small(), KNOWN)
+    assert value(found, "ragwatch_requests_seen_total", source="app") == 10
+    assert value(found, "ragwatch_requests_rejected_total", source="app", reason="torn_json") == 2
+    assert value(found, "ragwatch_samples_unjudged_total", **SCORED, reason="timeout") == 1
+    assert value(found, "ragwatch_scores_unknown_total", **SCORED, quantity="need_recall", reason="not_read") == 3
+    assert value(found, "ragwatch_stage_samples_total", route="search", stage="none") == 2
+    assert value(found, "ragwatch_secrets_redacted_total", secret="email") == 4  # noqa: S106 - the kind of a secret
+    assert value(found, "ragwatch_samples_pending") == 3
+    assert value(found, "ragwatch_sampling_probability", route="support") == 1.0
+    assert value(found, "ragwatch_source_lag_bytes", source="app") == 2048
+    assert value(found, "ragwatch_source_lag_seconds", source="app") == 1.5
+    assert value(found, "ragwatch_coverage_ratio", **SCORED, window="1h") == 0.75
+    assert value(found, "ragwatch_faithfulness_last_sample_timestamp_seconds", **SCORED) == AT - 90.0
+    assert value(found, "ragwatch_judge_info", judge="embedded", kind="lexical", version="lexical-1") == 1
+    assert value(found, "ragwatch_traffic_contexts_bucket", route="search", le="3.0") == 0
+    assert value(found, "ragwatch_traffic_contexts_bucket", route="search", le="5.0") == 1
+
+
+def test_an_unknown_lag_is_absent() -> None:
+    """A transport that knows no age says nothing about it."""
+    found = of_snapshot(replace(small(), lags={"app": Lag(7, None)}), KNOWN)
+    assert value(found, "ragwatch_source_lag_bytes", source="app") == 7
+    assert samples(found, "ragwatch_source_lag_seconds") == []
+
+
+def test_no_label_value_from_outside_the_configuration() -> None:
+    """Routes, sources and judges that configuration does not name never appear, whatever the store remembers."""
+    snapshot = small()
+    snapshot.tallies[Tally.DRAWN, ("user-42",)] += 1
+    snapshot.tallies[Tally.SEEN, ("gone",)] += 1
+    snapshot.tallies[Tally.JUDGED, ("search", "retired")] += 1
+    observe(snapshot.tallies, Tally.CONTEXTS, ("user-42",), 1)
+    stranger = EstimateRow(Quantity.FAITHFULNESS, "user-42", "embedded", "1h", estimate())
+    families = of_snapshot(replace(snapshot, estimates=(*snapshot.estimates, stranger)), KNOWN)
+    shown = {text for each in families for sample in each.samples for text in sample.labels.values()}
+    assert shown.isdisjoint({"user-42", "gone", "retired"})
+
+
+def test_the_number_of_series_does_not_grow_with_hostile_traffic() -> None:
+    """Any number of strange routes in the tallies leaves the number of series as it was."""
+    calm, hostile = small(), small()
+    for index in range(1000):
+        hostile.tallies[Tally.DRAWN, (f"route-{index}",)] += 1
+        observe(hostile.tallies, Tally.ANSWER_CHARS, (f"route-{index}",), 10)
+    counts = [sum(len(each.samples) for each in of_snapshot(one, KNOWN)) for one in (calm, hostile)]
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf])
+def test_what_is_not_finite_is_absent(odd: float) -> None:
+    """NaN and infinity never reach a series: one of them would silence every alert that compares it."""
+    broken = Estimate(odd, odd, odd, 1, odd, 1.0, odd, odd, "hajek")
+    tallies = Counter(small().tallies)
+    tallies[Tally.CONTEXTS, ("search", "sum")] = odd  # type: ignore[assignment]  # tallies hold floats as well
+    row = EstimateRow(Quantity.FAITHFULNESS, "search", "embedded", "1h", broken)
+    found = of_snapshot(replace(small(), estimates=(row,), tallies=tallies), KNOWN)
+    assert samples(found, "ragwatch_faithfulness_ratio") == []
+    assert samples(found, "ragwatch_traffic_contexts_sum") == []
+    assert all(math.isfinite(sample.value) for each in found for sample in each.samples)
+
+
+def test_our_own_life() -> None:
+    """Calls, failures, tokens, money, failed steps and reloads are read from memory."""
+    telemetry = Telemetry()
+    telemetry.judge_called("embedded", "lexical", 0.002)
+    telemetry.judge_called("embedded", "lexical", 100.0)
+    telemetry.judge_failed("embedded", "lexical", "timeout", "too slow")
+    telemetry.judge_spent("embedded", "lexical", [("input", 10), ("output", 2)], 0.25)
+    telemetry.judge_called("retired", "lexical", 0.002)
+    telemetry.step_failed("judging", RuntimeError("no"))
+    telemetry.configured(AT)
+    found = of_telemetry(telemetry, KNOWN)
+    call = {"judge": "embedded", "model": "lexical"}
+    assert value(found, "ragwatch_judge_calls_total", **call) == 2
+    assert value(found, "ragwatch_judge_call_failures_total", **call, reason="timeout") == 1
+    assert value(found, "ragwatch_judge_call_duration_seconds_bucket", **call, le="0.0025") == 1
+    assert value(found, "ragwatch_judge_call_duration_seconds_bucket", **call, le="+Inf") == 2
+    assert value(found, "ragwatch_judge_call_duration_seconds_sum", **call) == pytest.approx(100.002)
+    assert value(found, "ragwatch_judge_tokens_total", **call, direction="input") == 10
+    assert value(found, "ragwatch_judge_cost_dollars_total", **call) == 0.25
+    assert value(found, "ragwatch_step_failures_total", loop="judging") == 1
+    assert value(found, "ragwatch_config_last_reload_successful") == 1
+    assert value(found, "ragwatch_config_last_reload_success_timestamp_seconds") == AT
+    assert len(samples(found, "ragwatch_build_info")) == 1
+
+
+def test_a_refused_configuration_shows() -> None:
+    """After a bad reload the gauge is 0 and the time of the last good one stays."""
+    telemetry = Telemetry()
+    assert samples(of_telemetry(telemetry, KNOWN), "ragwatch_config_last_reload_successful") == []
+    telemetry.configured(AT)
+    telemetry.misconfigured("web.listen: no such host")
+    found = of_telemetry(telemetry, KNOWN)
+    assert value(found, "ragwatch_config_last_reload_successful") == 0
+    assert value(found, "ragwatch_config_last_reload_success_timestamp_seconds") == AT
+
+
+def test_families_are_the_catalogue() -> None:
+    """Every family that is collected is described, with the labels of its row."""
+    labels = {family(series).name: set(series.labels) for series in CATALOGUE}
+    for each in [*of_snapshot(small(), KNOWN), *of_telemetry(Telemetry(), KNOWN), *of_snapshot(large(100), KNOWN)]:
+        for sample in each.samples:
+            assert set(sample.labels) - {"le"} == labels[each.name]

@@ -1,0 +1,267 @@
+"""The endpoints, asked as a client asks them."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from snapshots import AT, JUDGE, KEY, ROUTES, small
+from starlette.applications import Starlette
+
+from ragwatch.board import Board
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.exporter import Exporter
+from ragwatch.ports import Found, Query
+from ragwatch.telemetry import Telemetry
+from ragwatch.web import Scope, allowed_hosts, build_app
+
+SCOPE = Scope(("app",), ROUTES, (JUDGE,), ("1h",), {"faithfulness": 0.7})
+
+
+class Shelf:
+    """The part of a store that the web reads: a list of verdicts."""
+
+    def __init__(self, found: Sequence[Found] = (), error: Exception | None = None) -> None:
+        self.found = found
+        self.error = error
+        self.asked: list[Query] = []
+
+    def find(self, query: Query) -> list[Found]:
+        """Verdicts by key and stage."""
+        self.asked.append(query)
+        if self.error is not None:
+            raise self.error
+        matching = [
+            each
+            for each in self.found
+            if query.key in (None, each.verdict["key"]) and query.stage in (None, each.verdict["stage"])
+        ]
+        return matching[: query.limit]
+
+
+def verdict(number: int = 0, stage: str = "retrieval", question: str | None = "Why?") -> Found:
+    """A stored verdict."""
+    place = {"key": f"{number:032x}", "at": AT + number, "route": "search", "judge_name": JUDGE, "stage": stage}
+    return Found(place, None if question is None else {"question": question})
+
+
+def app(shelf: Shelf | None = None, **parts: Any) -> Starlette:
+    """The application over the small Snapshot."""
+    board = Board()
+    board.hang(small())
+    render = Exporter(board, Telemetry(), sources=["app"], routes=ROUTES, judges=[JUDGE]).render
+    given: dict[str, Any] = {"render": render, "scope": lambda: SCOPE, "clock": lambda: AT, **parts}
+    return build_app(board=board, store=shelf, **given)  # type: ignore[arg-type]  # the web only finds
+
+
+@asynccontextmanager
+async def asking(asked: Starlette, base: str = "http://localhost") -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the application; what breaks inside comes back as a 500."""
+    transport = httpx.ASGITransport(app=asked, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+        yield client
+
+
+async def test_metrics_negotiates_and_filters() -> None:
+    """The Accept header chooses the format, `name[]` the samples."""
+    async with asking(app()) as client:
+        text = await client.get("/metrics", headers={"Accept-Encoding": "identity"})
+        openmetrics = await client.get("/metrics", headers={"Accept": "application/openmetrics-text"})
+        one = await client.get("/metrics", params={"name[]": ["ragwatch_samples_pending", "process_open_fds"]})
+    assert text.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "content-encoding" not in text.headers
+    assert openmetrics.text.endswith("# EOF\n")
+    names = {line.split()[0] for line in one.text.splitlines() if not line.startswith("#")}
+    assert names == {"ragwatch_samples_pending", "process_open_fds"}
+    assert "content-encoding" not in one.headers
+
+
+@pytest.mark.parametrize(
+    ("accepted", "zipped"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000", False),
+        ("br", False),
+    ],
+)
+async def test_large_scrapes_are_zipped_when_wanted(accepted: str, zipped: bool) -> None:  # noqa: FBT001 - of the table
+    """Gzip is used only where it is accepted, and says so."""
+    async with (
+        asking(app()) as client,
+        client.stream("GET", "/metrics", headers={"Accept-Encoding": accepted}) as response,
+    ):
+        body = b"".join([chunk async for chunk in response.aiter_raw()])
+    assert (response.headers.get("content-encoding") == "gzip") is zipped
+    assert b"ragwatch_build_info" in (gzip.decompress(body) if zipped else body)
+    assert response.headers["vary"] == "Accept, Accept-Encoding"
+
+
+async def test_a_slow_scrape_does_not_stop_the_loop() -> None:
+    """While one scrape is being rendered, other requests are answered."""
+    asked, released = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(_: str, __: Sequence[str]) -> tuple[bytes, str]:
+        loop.call_soon_threadsafe(asked.set)
+        assert released.wait(10)
+        return b"done", "text/plain"
+
+    async with asking(app(render=slow)) as client:
+        scrape = asyncio.create_task(client.get("/metrics"))
+        await asked.wait()
+        assert (await client.get("/-/healthy")).text == "ragwatch is healthy\n"
+        assert not scrape.done()
+        released.set()
+        assert (await scrape).text == "done"
+
+
+async def test_ready_gives_its_reasons() -> None:
+    """Not ready is 503 with one reason a line."""
+    problems: list[str] = []
+    async with asking(app(ready=lambda: tuple(problems))) as client:
+        assert (await client.get("/-/ready")).status_code == 200
+        problems += ["app cannot be read", "disk is full"]
+        refused = await client.get("/-/ready")
+        assert (await client.get("/-/healthy")).status_code == 200
+    assert (refused.status_code, refused.text) == (503, "app cannot be read\ndisk is full\n")
+
+
+async def test_reload_is_a_post() -> None:
+    """POST loads the configuration, GET changes nothing."""
+    times = 0
+
+    async def reload() -> None:
+        nonlocal times
+        times += 1
+
+    async with asking(app(reload=reload)) as client:
+        refused = await client.get("/-/reload")
+        assert times == 0
+        done = await client.post("/-/reload")
+    assert (refused.status_code, refused.text) == (405, "This endpoint requires a POST request.\n")
+    assert refused.headers["allow"] == "POST"
+    assert (done.status_code, times) == (200, 1)
+
+
+async def test_a_refused_configuration_is_told() -> None:
+    """The error's text reaches whoever asked for the reload."""
+
+    async def reload() -> None:
+        raise ConfigError("web.listen: not an address")
+
+    async with asking(app(reload=reload)) as client:
+        told = await client.post("/-/reload")
+    assert (told.status_code, told.text) == (500, "web.listen: not an address\n")
+
+
+async def test_without_a_file_there_is_nothing_to_reload() -> None:
+    """The demo has no configuration file."""
+    async with asking(app()) as client:
+        assert (await client.post("/-/reload")).status_code == 501
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"), [("http://localhost", 501), ("http://attacker.example", 403), ("null", 403)]
+)
+async def test_other_sites_change_nothing(origin: str, status: int) -> None:
+    """A request that a page of another site makes a browser send is refused."""
+    async with asking(app()) as client:
+        assert (await client.post("/-/reload", headers={"Origin": origin})).status_code == status
+
+
+async def test_foreign_names_are_refused() -> None:
+    """A rebound name reads nothing."""
+    guarded = app(hosts=allowed_hosts("127.0.0.1", None))
+    async with asking(guarded, "http://attacker.example") as client:
+        assert (await client.get("/")).status_code == 403
+    async with asking(guarded, "http://127.0.0.1:10477") as client:
+        assert (await client.get("/")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/metrics", "/nowhere", "/-/reload", "/api/v1/samples?limit=x", "/static/ragwatch.css", "/broken"]
+)
+async def test_every_answer_carries_the_headers(path: str) -> None:
+    """Pages, errors and files alike."""
+    broken = app()
+    broken.add_route("/broken", lambda _: 1 / 0)  # type: ignore[arg-type, return-value]  # broken on purpose
+    async with asking(broken) as client:
+        headers = (await client.get(path)).headers
+    assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'; img-src 'self' data:;")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/"])
+async def test_only_static_files_are_served(path: str) -> None:
+    """No path leads out of the folder."""
+    async with asking(app()) as client:
+        assert (await client.get(path)).status_code == 404
+
+
+async def test_the_page_and_its_json_agree() -> None:
+    """`/api/v1/snapshot` is what `/` shows."""
+    async with asking(app(Shelf([verdict()]))) as client:
+        page = await client.get("/", params={"window": "1h"})
+        view = (await client.get("/api/v1/snapshot", params={"window": "1h"})).json()
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert view["headline"] in page.text
+    assert view["routes"][0]["judges"][0]["figures"][0]["value"] == 0.6
+    assert [each["question"] for each in view["failing"]] == ["Why?"]
+
+
+async def test_the_newest_failing_answers_come_first() -> None:
+    """Ten of all faulty stages, newest first; long questions are cut, forgotten ones are none."""
+    stages = ("retrieval", "generation", "alignment", "none")
+    found = [verdict(number, stages[number % 4], "x" * 500) for number in range(20)]
+    async with asking(app(Shelf([verdict(99, question=None), *found]))) as client:
+        failing = (await client.get("/api/v1/snapshot")).json()["failing"]
+    assert [each["at"] - AT for each in failing] == [99, 18, 17, 16, 14, 13, 12, 10, 9, 8]
+    assert (failing[0]["question"], len(failing[1]["question"])) == (None, 140)
+
+
+async def test_samples_are_searched_and_shown_whole() -> None:
+    """The search is passed on; a key shows every verdict of that sample."""
+    shelf = Shelf([verdict(1), verdict(2, "none")])
+    async with asking(app(shelf)) as client:
+        found = (await client.get("/api/v1/samples", params={"stage": "retrieval", "limit": 3})).json()
+        one = (await client.get(f"/api/v1/samples/{1:032x}")).json()
+        bad = await client.get("/api/v1/samples", params={"limit": "many"})
+    assert shelf.asked[0] == Query(stage="retrieval", limit=3)
+    assert [each["verdict"]["key"] for each in found["samples"]] == [f"{1:032x}"]
+    assert (one["verdicts"][0]["at"], one["sample"]) == (AT + 1, {"question": "Why?"})
+    assert (bad.status_code, bad.json()["error"][:6]) == (400, "limit:")
+
+
+@pytest.mark.parametrize("key", ["xyz", KEY.upper(), KEY[:31], KEY + "0", "..%2f..%2fetc", f"{7:032x}", KEY + "%0a"])
+async def test_unknown_and_odd_keys_are_not_found(key: str) -> None:
+    """Only 32 hex digits reach the store."""
+    shelf = Shelf()
+    async with asking(app(shelf)) as client:
+        assert (await client.get(f"/api/v1/samples/{key}")).status_code == 404
+    assert [query.key for query in shelf.asked] == ([key] if key == f"{7:032x}" else [])
+
+
+async def test_without_a_store_there_are_no_samples() -> None:
+    """The page and the search stand without a store."""
+    async with asking(app()) as client:
+        assert (await client.get("/api/v1/samples")).json() == {"samples": []}
+        assert (await client.get("/api/v1/snapshot")).json()["failing"] == []
+
+
+async def test_a_broken_store_is_named() -> None:
+    """The page stands and says what is wrong; the search answers 503."""
+    async with asking(app(Shelf(error=StoreError("disk is gone")))) as client:
+        assert "the store cannot be read: disk is gone" in (await client.get("/")).text
+        told = await client.get("/api/v1/samples")
+    assert (told.status_code, told.json()) == (503, {"error": "disk is gone"})

@@ -1,0 +1,155 @@
+"""What the overview says: verdicts follow intervals, silence has a reason, nothing is invented."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from snapshots import AT, JUDGE, estimate, small
+
+from ragwatch.core.sample import OTHER
+from ragwatch.core.scores import Quantity
+from ragwatch.core.snapshot import EstimateRow, Snapshot
+from ragwatch.core.tally import Tally
+from ragwatch.web.overview import overview
+from ragwatch.web.scope import Scope
+
+SCOPE = Scope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
+
+
+def figure(view: dict[str, Any], quantity: str, route: str = "search") -> dict[str, Any]:
+    """One figure of a view."""
+    (found,) = [each for each in view["routes"] if each["route"] == route]
+    (row,) = [each for each in found["judges"][0]["figures"] if each["quantity"] == quantity]
+    return dict(row)
+
+
+def with_estimate(quantity: Quantity, value: float, half: float) -> Snapshot:
+    """The small Snapshot with another estimate."""
+    row = EstimateRow(quantity, "search", JUDGE, "1h", estimate(value, half=half))
+    return replace(small(), estimates=(row,))
+
+
+@pytest.mark.parametrize(
+    ("quantity", "value", "half", "state"),
+    [
+        (Quantity.FAITHFULNESS, 0.6, 0.05, "bad"),
+        (Quantity.FAITHFULNESS, 0.68, 0.05, "unsure"),
+        (Quantity.FAITHFULNESS, 0.72, 0.05, "unsure"),
+        (Quantity.FAITHFULNESS, 0.9, 0.05, "good"),
+        (Quantity.TOP_RANKED_IGNORED, 0.5, 0.05, "bad"),
+        (Quantity.TOP_RANKED_IGNORED, 0.32, 0.05, "unsure"),
+        (Quantity.TOP_RANKED_IGNORED, 0.1, 0.05, "good"),
+        (Quantity.CONTEXT_USE, 0.1, 0.05, "plain"),
+    ],
+)
+def test_only_a_whole_interval_is_good_or_bad(quantity: Quantity, value: float, half: float, state: str) -> None:
+    """An interval across its threshold is neither; for some quantities lower is better."""
+    scope = replace(SCOPE, thresholds={"faithfulness": 0.7, "top_ranked_ignored": 0.3})
+    view = overview(with_estimate(quantity, value, half), scope, now=AT)
+    assert figure(view, quantity)["state"] == state
+    assert view["state"] == state
+
+
+def test_a_figure_carries_the_whole_estimate() -> None:
+    """Value, interval, bounds, numbers and age stand side by side."""
+    row = figure(overview(small(), SCOPE, now=AT + 10), "faithfulness")
+    assert (row["value"], row["low"], row["high"]) == pytest.approx((0.6, 0.55, 0.65))
+    assert (row["bound_low"], row["bound_high"]) == pytest.approx((0.54, 0.64))
+    assert (row["n"], row["age_seconds"], row["threshold"]) == (40, 100.0, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("tallies", "why"),
+    [
+        ({}, "no answer drawn yet"),
+        ({(Tally.DRAWN, ("search",)): 5}, "nothing judged yet"),
+        ({(Tally.UNKNOWN, ("need_recall", "search", JUDGE, "not_read")): 5}, "this judge does not read it"),
+        (
+            {
+                (Tally.UNKNOWN, ("need_recall", "search", JUDGE, "abstained")): 9,
+                (Tally.UNKNOWN, ("need_recall", "search", JUDGE, "not_read")): 5,
+            },
+            "the answers abstain",
+        ),
+        ({(Tally.N, ("need_recall", "search", JUDGE)): 5}, "no answer in the last 1h"),
+    ],
+)
+def test_silence_has_a_reason(tallies: dict[Any, int], why: str) -> None:
+    """A missing figure has no value at all, but says why."""
+    snapshot = replace(small(), tallies=Counter(tallies))
+    row = figure(overview(snapshot, SCOPE, now=AT), "need_recall")
+    assert (row["state"], row["why"]) == ("silent", why)
+    assert "value" not in row
+
+
+def test_a_route_without_any_figure_says_so_once() -> None:
+    """A silent route carries the reason for all its figures."""
+    (support,) = [each for each in overview(small(), SCOPE, now=AT)["routes"] if each["route"] == "support"]
+    assert [judge["why"] for judge in support["judges"]] == ["no answer drawn yet"]
+    assert support["stages"] == []
+
+
+def test_the_shortest_window_that_tells_something_is_shown() -> None:
+    """Unless a known window is asked for."""
+    assert overview(small(), SCOPE, now=AT)["window"] == "1h"
+    assert overview(small(), SCOPE, now=AT, window="15m")["window"] == "15m"
+    assert overview(small(), SCOPE, now=AT, window="<b>")["window"] == "1h"
+    assert overview(Snapshot(at=AT), SCOPE, now=AT)["window"] == "15m"
+    assert overview(small(), replace(SCOPE, windows=()), now=AT)["windows"] == ["1h"]
+    assert overview(None, Scope(), now=AT)["window"] == ""
+
+
+def test_silence_without_windows() -> None:
+    """Where no window is known the reason names none."""
+    snapshot = replace(small(), estimates=(), tallies=Counter({(Tally.N, ("need_recall", "search", JUDGE)): 5}))
+    assert figure(overview(snapshot, replace(SCOPE, windows=()), now=AT), "need_recall")["why"] == "no answer lately"
+
+
+def test_shares_of_stages_add_up() -> None:
+    """Stage shares begin where the one before ended, and end at 1."""
+    (search, _) = overview(small(), SCOPE, now=AT)["routes"]
+    assert [(part["stage"], part["count"]) for part in search["stages"]] == [("none", 2), ("generation", 1)]
+    assert search["stages"][1]["start"] == pytest.approx(2 / 3)
+    assert sum(part["share"] for part in search["stages"]) == pytest.approx(1.0)
+
+
+def test_other_is_shown_once_it_has_traffic() -> None:
+    """The route `other` appears when something was drawn for it, or when no route is configured."""
+    assert [each["route"] for each in overview(small(), SCOPE, now=AT)["routes"]] == ["search", "support"]
+    snapshot = small()
+    snapshot.tallies[Tally.DRAWN, (OTHER,)] += 1
+    assert [each["route"] for each in overview(snapshot, SCOPE, now=AT)["routes"]] == ["search", "support", OTHER]
+    assert [each["route"] for each in overview(None, Scope(), now=AT)["routes"]] == [OTHER]
+
+
+def test_sources_and_judges_account_for_everything() -> None:
+    """What was seen, rejected, judged and left unjudged is listed by its reason."""
+    view = overview(small(), SCOPE, now=AT)
+    (source,) = view["sources"]
+    assert (source["seen"], source["rejected"], source["lag_bytes"]) == (10, {"torn_json": 2}, 2048)
+    (judge,) = view["judges"]
+    assert (judge["version"], judge["judged"], judge["unjudged"]) == ("lexical-1", 3, {"timeout": 1})
+    assert judge["pending"] == 2
+
+
+def test_problems_are_named_once() -> None:
+    """Problems of the digest and of the present are one list without repeats."""
+    snapshot = replace(small(), problems=("app cannot be read", "disk is full"))
+    view = overview(snapshot, SCOPE, now=AT, problems=["app cannot be read"])
+    assert view["problems"] == ["app cannot be read", "disk is full"]
+
+
+def test_before_the_first_digest_nothing_is_known() -> None:
+    """Without a Snapshot the state is silent and there is no instant."""
+    view = overview(None, SCOPE, now=AT)
+    assert (view["state"], view["at"], view["bad"], view["judged_figures"]) == ("silent", None, 0, 0)
+
+
+def test_a_view_is_json() -> None:
+    """What the page shows is plain data."""
+    view = overview(small(), SCOPE, now=AT)
+    assert orjson.loads(orjson.dumps(view))["routes"][0]["route"] == "search"

@@ -1,0 +1,70 @@
+"""Pages: hostile text stays text, and nothing leads out of the house."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from snapshots import AT, JUDGE, KEY, small
+
+from ragwatch.web.overview import overview
+from ragwatch.web.pages import clock, overview_page, size
+from ragwatch.web.scope import Scope
+
+SCOPE = Scope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
+HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> javascript:alert(1) \" ' &"
+
+
+def html(question: str | None = "Why?", scope: Scope = SCOPE) -> str:
+    """The overview page with one failing answer."""
+    failing = [{"key": KEY, "at": AT, "route": "search", "stage": "retrieval", "judge": JUDGE, "question": question}]
+    view = overview(small(), scope, now=AT, problems=[f"problem {question}"], failing=failing)
+    return overview_page({"version": "1", **view})
+
+
+def test_hostile_text_is_escaped_everywhere() -> None:
+    """No text of a sample, a problem or a configured name becomes an element."""
+    page = html(HOSTILE, Scope((HOSTILE,), (HOSTILE,), (HOSTILE,), (HOSTILE,)))
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_no_script_no_inline_style_no_foreign_resource() -> None:
+    """The page keeps to its own Content-Security-Policy: links and resources are relative, nothing is inline."""
+    page = html()
+    assert re.findall(r"<script|\sstyle=|\son\w+=|javascript:", page) == []
+    assert [link for link in re.findall(r'(?:href|src)="([^"]*)"', page) if re.match(r"(?!data:)[a-z]+:|/", link)] == []
+
+
+def test_what_an_engineer_looks_for_is_there() -> None:
+    """Value, interval, number, coverage, age, stage, reason and sample stand on the page."""
+    page = html("How long may I send it back?")
+    for text in ("0.600", "0.550–0.650", "≥ 0.70", "coverage 75 %", "1 min ago", "generation 33 %", "torn json"):
+        assert text in page
+    assert "no data: this judge does not read it" in page
+    assert f'href="api/v1/samples/{KEY}"' in page
+    assert "How long may I send it back?" in page
+
+
+def test_a_forgotten_question_is_not_invented() -> None:
+    """Once retention has taken a sample, the page says so."""
+    assert "no longer kept" in html(None)
+
+
+def test_the_empty_page() -> None:
+    """Before anything is known the page still stands."""
+    page = overview_page({"version": "1", **overview(None, Scope(), now=AT)})
+    assert "Nothing is known yet" in page
+    assert "No digest was made yet" in page
+
+
+@pytest.mark.parametrize("at", [1e300, float("nan"), -1e18])
+def test_an_impossible_instant_is_unknown(at: float) -> None:
+    """A time that a log made up cannot break a page."""
+    assert clock(at) == "unknown"
+
+
+def test_very_large_sizes() -> None:
+    """Sizes beyond the last unit keep it."""
+    assert size(3000 * 1024**4) == "3000.0 TiB"
