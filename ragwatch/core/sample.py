@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 OTHER = "other"
@@ -20,7 +20,6 @@ class RejectReason(StrEnum):
     NOT_FINITE = "not_finite"
     NUMBER_TOO_LARGE = "number_too_large"
     TOO_DEEP = "too_deep"
-    DUPLICATE_KEY = "duplicate_key"
     MISSING_FIELD = "missing_field"
     WRONG_TYPE = "wrong_type"
     UNKNOWN_FORMAT = "unknown_format"
@@ -30,9 +29,8 @@ class RejectReason(StrEnum):
     DUPLICATE_ID = "duplicate_id"
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """One passage that the retriever handed to the generator.
+class Context(NamedTuple):
+    """One passage that the retriever handed to the generator. A tuple, because intake makes five for every request.
 
     Attributes:
         text: The passage as the generator saw it.

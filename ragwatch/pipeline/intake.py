@@ -112,25 +112,31 @@ class Intake:
         return Admission(name, batch.stream, batch.cursor, found.draws, tallies)
 
     def _take_lines(self, batch: Batch, found: _Batch) -> None:
-        name, stream, plan, now = self.source.name, batch.stream, self.rules.plan, self._clock()
+        """The hot path: every line of a busy log passes here, and most are not drawn."""
+        name, stream, read, now = self.source.name, batch.stream, self._read, self._clock()
         for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
             try:
                 record, repaired = parse(line)
-                sample = self._read(record, f"{stream}:{offset}")
+                sample = read(record, f"{stream}:{offset}")
             except FormatError as error:
                 rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
                 self._reject(found.tallies, rejection)
                 continue
             if repaired:
                 found.tallies[Tally.REPAIRED, (name,)] += 1
-            route = plan.label(sample.route)
+            route, probability = self._place(sample)
             found.signals.add(route, sample)
-            stratum = None if plan.stratum is None else sample.metadata.get(plan.stratum)
-            probability = plan.probability_of(route, stratum)
             key = key_of(name, sample.id)
             if chosen(key, probability):
                 at = now if sample.at is None else min(sample.at, now)
                 self._draw(found, Draw(key, sample, name, route, probability, at))
+
+    def _place(self, sample: Sample) -> tuple[str, float]:
+        """Route as a label value, and inclusion probability."""
+        plan = self.rules.plan
+        route = plan.label(sample.route)
+        stratum = None if plan.stratum is None else sample.metadata.get(plan.stratum)
+        return route, plan.probability_of(route, stratum)
 
     def _draw(self, found: _Batch, draw: Draw) -> None:
         assignments = self._assign(draw)

@@ -1,0 +1,115 @@
+"""Redaction: personal data and secrets out of a text before it is stored or sent on.
+
+The same value becomes the same token, `[EMAIL:3f2a9c]`, so that a claim of the answer still matches the context it
+came from. A token is a keyed hash: without the salt nobody can try all telephone numbers against a store of tokens.
+With the salt left at its default, anybody can: it is printed here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.secret import RULES, Rule, Secret
+
+DEFAULT_SALT = b"ragwatch"
+IDENTITIES = frozenset({"trace_id", "span_id"})
+"""Metadata that names the request, like the sample's own id: an exemplar must still find its trace."""
+
+_DEEPEST = 64
+# Taking a secret out can lay the next one bare ("a@b.com_c@d.com"), so reading goes on until nothing is found. Two
+# rounds are the rule; a text made to need more than these keeps its rest, because a round reads the whole text.
+_ROUNDS = 8
+
+
+class Redactor:
+    """Takes out what `secret.RULES` finds. Redacting twice changes nothing, unless many secrets are glued together.
+
+    Args:
+        salt: Key of the tokens' hash. Tokens of different salts cannot be compared.
+    """
+
+    def __init__(self, salt: bytes = DEFAULT_SALT) -> None:
+        self._key = blake2b(salt, digest_size=32).digest()
+
+    def redact(self, text: str) -> str:
+        """The text with a token in place of every secret.
+
+        >>> Redactor().redact("write to ann@example.org or Ann@example.org")
+        'write to [EMAIL:72c98b] or [EMAIL:72c98b]'
+        """
+        return self.redact_counted(text)[0]
+
+    def redact_counted(self, text: str) -> tuple[str, Counter[Secret]]:
+        """The text with tokens, and how many secrets of each kind they replaced."""
+        found: Counter[Secret] = Counter()
+        for _ in range(_ROUNDS):
+            before, folded, digits = text, text.lower(), sum(map(text.count, "0123456789"))
+            for rule in RULES:
+                if rule.may_be_in(text, folded, digits):
+                    text = self._replaced(text, rule, found)
+            if text == before:
+                break
+        return text, found
+
+    def redact_sample(self, sample: Sample) -> tuple[Sample, Counter[Secret]]:
+        """The sample with tokens in question, contexts, answer, reference and metadata; ids stay as they are."""
+        found: Counter[Secret] = Counter()
+        clean = replace(
+            sample,
+            question=self._optional(sample.question, found),
+            contexts=tuple(self._context(context, found) for context in sample.contexts),
+            answer=self._counting(sample.answer, found),
+            reference=self._optional(sample.reference, found),
+            metadata=self._metadata(sample.metadata, found, _DEEPEST),
+        )
+        return clean, found
+
+    def _replaced(self, text: str, rule: Rule, found: Counter[Secret]) -> str:
+        parts: list[str] = []
+        done = place = 0
+        while match := rule.pattern.search(text, place):
+            span = rule.accept(match)
+            if span is None:
+                place = match.start() + 1  # what only looks like a secret must not hide one that begins inside it
+                continue
+            start, end = span
+            parts += (text[done:start], self._token(rule, text[start:end]))
+            found[rule.kind] += 1
+            done = place = end
+        return "".join((*parts, text[done:])) if parts else text
+
+    def _token(self, rule: Rule, value: str) -> str:
+        plain = rule.same(value).encode("utf-8", "surrogatepass")
+        digest = blake2b(plain, digest_size=3, key=self._key, person=rule.kind.encode()).hexdigest()
+        return f"[{rule.kind}:{digest}]"
+
+    def _counting(self, text: str, found: Counter[Secret]) -> str:
+        clean, here = self.redact_counted(text)
+        found.update(here)
+        return clean
+
+    def _optional(self, text: str | None, found: Counter[Secret]) -> str | None:
+        return None if text is None else self._counting(text, found)
+
+    def _context(self, context: Context, found: Counter[Secret]) -> Context:
+        return context._replace(text=self._counting(context.text, found))
+
+    def _metadata(self, values: Mapping[str, Any], found: Counter[Secret], room: int) -> dict[str, Any]:
+        return {key: value if key in IDENTITIES else self._value(value, found, room) for key, value in values.items()}
+
+    def _value(self, value: Any, found: Counter[Secret], room: int) -> Any:  # noqa: ANN401  any JSON value
+        """The value with its texts redacted; None in place of what is nested too deeply to be looked at."""
+        if isinstance(value, str):
+            return self._counting(value, found)
+        if not isinstance(value, (Mapping, list, tuple)):
+            return value
+        if not room:
+            return None
+        if isinstance(value, Mapping):
+            return self._metadata(value, found, room - 1)
+        return [self._value(item, found, room - 1) for item in value]

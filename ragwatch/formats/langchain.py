@@ -1,0 +1,102 @@
+"""LangChain chains, as their results are logged.
+
+| chain                   | question          | answer            | contexts                           |
+|-------------------------|-------------------|-------------------|------------------------------------|
+| retrieval chain         | input             | answer            | context[] of documents             |
+| RetrievalQA             | query             | result            | source_documents[]                 |
+| conversational          | question          | answer            | source_documents[]                 |
+| LangServe, LangSmith    | input or inputs   | output or outputs | inside the output, as above        |
+
+A document is `{"id","page_content","metadata"}`, or the constructor form `{"lc":1,"kwargs":{...}}`.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from ragwatch.core.sample import NOTHING, Context, Sample
+from ragwatch.formats import fields
+from ragwatch.formats.messages import question_text
+from ragwatch.formats.shape import Record
+
+NAME = "langchain"
+MAPPING = MappingProxyType(
+    {
+        "id": "id || run_id || metadata.run_id",
+        "question": "input.input || input.question || input.query || input || query || question",
+        "contexts": "(context || source_documents || output.context || output.source_documents)[]"
+        ".{id: kwargs.id || id, text: page_content || kwargs.page_content,"
+        " score: metadata.score || metadata.relevance_score || kwargs.metadata.score}",
+        "answer": "answer || result || output.answer || output.result || output.output",
+    }
+)
+_QUESTION_KEYS = ("input", "query", "question")
+_ANSWER_KEYS = ("answer", "result", "output")
+_CONTEXT_KEYS = ("context", "source_documents", "documents")
+_SCORE_KEYS = ("score", "relevance_score")
+
+
+def matches(record: Record) -> bool:
+    """An answer beside documents, at the top or inside the output."""
+    _, output = _output(record)
+    has_answer = any(key in output for key in _ANSWER_KEYS)
+    return has_answer and any(key in output for key in ("context", "source_documents"))
+
+
+def read(record: Record, fallback_id: str) -> Sample:
+    """The sample in a record of this shape."""
+    path, output = _output(record)
+    context_key, documents = fields.first(output, _CONTEXT_KEYS)
+    if documents is None:
+        raise fields.missing(f"{path}context", "is missing: let the chain return its source documents")
+    answer_key, answer = fields.first(output, _ANSWER_KEYS)
+    if answer is None:
+        raise fields.missing(f"{path}answer")
+    details = record.get("metadata")
+    return fields.assemble(
+        record,
+        fallback_id,
+        question=_question(record) or _question(output),
+        contexts=_contexts(documents, f"{path}{context_key}"),
+        answer=fields.text(answer, f"{path}{answer_key}"),
+        reference=record.get("reference"),
+        inner=details if isinstance(details, dict) else NOTHING,
+    )
+
+
+def _output(record: Record) -> tuple[str, Record]:
+    for key in ("output", "outputs"):
+        found = fields.embedded(record.get(key))
+        if isinstance(found, dict):
+            return f"{key}.", found
+    return "", record
+
+
+def _question(record: Record) -> str | None:
+    asked = fields.embedded(fields.first(record, ("inputs", *_QUESTION_KEYS))[1])
+    if isinstance(asked, dict):
+        asked = fields.first(asked, _QUESTION_KEYS)[1]
+    return question_text(asked)
+
+
+def _contexts(documents: object, path: str) -> tuple[Context, ...]:
+    if isinstance(documents, str):
+        opened = fields.embedded(documents)
+        if isinstance(opened, str):
+            return (Context(documents),)  # a chain that joined its documents before it logged them
+        documents = opened
+    if not isinstance(documents, list):
+        raise fields.wrong(path, "a list", documents)
+    return tuple(fields.context(_document(item), path, rank) for rank, item in enumerate(documents))
+
+
+def _document(item: object) -> object:
+    opened = fields.embedded(item)
+    if not isinstance(opened, dict):
+        return item
+    kwargs = opened.get("kwargs")
+    document = kwargs if opened.get("lc") == 1 and isinstance(kwargs, dict) else opened
+    details = document.get("metadata")
+    if document.get("score") is not None or not isinstance(details, dict):
+        return document
+    return {**document, "score": fields.first(details, _SCORE_KEYS)[1]}

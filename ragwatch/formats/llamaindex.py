@@ -1,0 +1,61 @@
+"""LlamaIndex responses: `{"query","response","source_nodes":[{"node":{"id_","text"},"score"}]}`.
+
+The response may be nested (`"response": {"response","source_nodes"}`), and a node may be JSON logged as text.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from ragwatch.core.sample import Context, Sample
+from ragwatch.formats import fields
+from ragwatch.formats.messages import question_text
+from ragwatch.formats.shape import Record
+
+NAME = "llamaindex"
+MAPPING = MappingProxyType(
+    {
+        "id": "id || request_id",
+        "question": "query || query_str || question || input",
+        "contexts": "(source_nodes || response.source_nodes)[]"
+        ".{id: node.id_ || from_json(node).id_, text: node.text || from_json(node).text, score: score}",
+        "answer": "response.response || response",
+    }
+)
+_QUESTION_KEYS = ("query", "query_str", "question", "input")
+
+
+def matches(record: Record) -> bool:
+    """Source nodes are there, beside the response or inside it."""
+    response = record.get("response")
+    return "source_nodes" in record or (isinstance(response, dict) and "source_nodes" in response)
+
+
+def read(record: Record, fallback_id: str) -> Sample:
+    """The sample in a record of this shape."""
+    nested = record.get("response")
+    body, path = (nested, "response.") if isinstance(nested, dict) else (record, "")
+    nodes = record["source_nodes"] if "source_nodes" in record else fields.required(body, "source_nodes")
+    if not isinstance(nodes, list):
+        raise fields.wrong(f"{path}source_nodes", "a list", nodes)
+    return fields.assemble(
+        record,
+        fallback_id,
+        question=question_text(fields.first(record, _QUESTION_KEYS)[1]),
+        contexts=tuple(_context(item, f"{path}source_nodes", rank) for rank, item in enumerate(nodes)),
+        answer=fields.text(fields.required(body, "response"), f"{path}response"),
+        reference=record.get("reference"),
+    )
+
+
+def _context(item: object, path: str, rank: int) -> Context:
+    opened = fields.embedded(item)
+    if not isinstance(opened, dict):
+        return fields.context(item, path, rank)
+    node = fields.embedded(opened.get("node", opened))
+    if not isinstance(node, dict):
+        raise fields.wrong(f"{path}[{rank}].node", "an object", node)
+    resource = node.get("text_resource")
+    inner = resource if isinstance(resource, dict) else node
+    found = {"id": node.get("id_", node.get("id")), "score": opened.get("score")}
+    return fields.context({**inner, **found}, path, rank)

@@ -1,0 +1,134 @@
+"""OpenAI requests with their responses: chat completions, and the Responses API with file search.
+
+`{"request": {...}, "response": {...}}`, or both flat in one record. Contexts are looked for, in this order: a field
+`documents`, `contexts`, `context` or `retrieved_contexts` of record or request; file search results; the citations that
+Azure adds to the message; tool messages; system messages.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from ragwatch.core.sample import Context, Sample
+from ragwatch.errors import FormatError
+from ragwatch.formats import fields
+from ragwatch.formats.messages import content_text, question_text, with_role
+from ragwatch.formats.shape import Record
+
+NAME = "openai"
+MAPPING = MappingProxyType(
+    {
+        "id": "id || request_id || response.id",
+        "at": "at || timestamp || response.created || created || response.created_at || created_at",
+        "question": "(request.messages || messages)[?role=='user'] | [-1].content",
+        "contexts": "documents || contexts || request.documents || request.contexts"
+        " || (request.messages || messages)[?role=='tool'].content"
+        " || (request.messages || messages)[?role=='system'].content",
+        "answer": "(response.choices || choices)[0].message.content",
+    }
+)
+_CONTEXT_KEYS = ("documents", "contexts", "context", "retrieved_contexts")
+
+
+def matches(record: Record) -> bool:
+    """Messages and choices are there, or the typed output items of the Responses API."""
+    request, response = _part(record, "request"), _part(record, "response")
+    if "messages" in request and "choices" in response:
+        return True
+    output = response.get("output")
+    return isinstance(output, list) and any(isinstance(item, dict) and "type" in item for item in output)
+
+
+def read(record: Record, fallback_id: str) -> Sample:
+    """The sample in a record of this shape."""
+    request, response = _part(record, "request"), _part(record, "response")
+    if "choices" in response:
+        conversation = fields.required(request, "messages")
+        message = _message(response["choices"])
+        answer = content_text(message.get("content"))
+        answer = content_text(message.get("refusal")) if answer is None else answer
+        where = "choices[0].message.content"
+    else:
+        conversation = request.get("input")
+        message = {}
+        answer = _output_text(fields.required(response, "output"))
+        where = "output[].content[].text"
+    if answer is None:
+        raise fields.missing(where, "holds no text")
+    return fields.assemble(
+        record,
+        fallback_id,
+        question=question_text(conversation),
+        contexts=_contexts(record, request, response, message, conversation),
+        answer=answer,
+        reference=record.get("reference"),
+        inner=response,
+    )
+
+
+def _part(record: Record, key: str) -> Record:
+    found = fields.embedded(record.get(key))
+    return found if isinstance(found, dict) else record
+
+
+def _message(choices: object) -> dict[str, Any]:
+    if not isinstance(choices, list):
+        raise fields.wrong("choices", "a list", choices)
+    chosen = choices[0] if choices else None
+    message = chosen.get("message") if isinstance(chosen, dict) else None
+    if not isinstance(message, dict):
+        raise fields.missing("choices[0].message")
+    return message
+
+
+def _items(output: object, kind: str) -> list[dict[str, Any]]:
+    found = output if isinstance(output, list) else []
+    return [item for item in found if isinstance(item, dict) and item.get("type") == kind]
+
+
+def _output_text(output: object) -> str | None:
+    texts = [content_text(item.get("content")) for item in _items(output, "message")]
+    known = [text for text in texts if text is not None]
+    return "\n".join(known) if known else None
+
+
+def _contexts(
+    record: Record, request: Record, response: Record, message: dict[str, Any], conversation: object
+) -> tuple[Context, ...]:
+    for place in (record, request):
+        key, found = fields.first(place, _CONTEXT_KEYS)
+        if found is not None:
+            return (Context(found),) if isinstance(found, str) else fields.contexts(found, key)
+    searches = _items(response.get("output"), "file_search_call")
+    if searches:
+        return tuple(context for search in searches for context in _results(search))
+    added = message.get("context")
+    if isinstance(added, dict) and isinstance(added.get("citations"), list):
+        return fields.contexts(added["citations"], "choices[0].message.context.citations")
+    for role in ("tool", "system", "developer"):
+        texts = [content_text(turn.get("content")) for turn in with_role(conversation, (role,))]
+        if texts:
+            return tuple(context for text in texts if text for context in _opened(text))
+    raise fields.missing("contexts", "is missing: no documents, file search, citations, tool or system message")
+
+
+def _results(search: dict[str, Any]) -> tuple[Context, ...]:
+    results = search.get("results")
+    if results is None:
+        raise fields.missing("output[].results", 'is missing: ask with include=["file_search_call.results"]')
+    named = [
+        {**item, "id": item.get("file_id", item.get("id"))} if isinstance(item, dict) else item
+        for item in (results if isinstance(results, list) else [results])
+    ]
+    return fields.contexts(named, "output[].results")
+
+
+def _opened(text: str) -> tuple[Context, ...]:
+    """The passages in a tool's message: a JSON list of them, or the text itself."""
+    found = fields.embedded(text)
+    found = fields.first(found, ("results", *_CONTEXT_KEYS))[1] if isinstance(found, dict) else found
+    try:
+        return fields.contexts(found, "messages[].content")
+    except FormatError:
+        return (Context(text),)

@@ -1,0 +1,47 @@
+"""RAGAS rows: `{"user_input","response","retrieved_contexts","retrieved_context_ids","reference"}`."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from ragwatch.core.sample import Context, Sample
+from ragwatch.formats import fields
+from ragwatch.formats.messages import question_text
+from ragwatch.formats.shape import Record
+
+NAME = "ragas"
+MAPPING = MappingProxyType(
+    {
+        "id": "id",
+        "question": "user_input",
+        "contexts": "retrieved_contexts",
+        "answer": "response",
+        "reference": "reference",
+    }
+)
+
+
+def matches(record: Record) -> bool:
+    """RAGAS' own words for question and answer are there."""
+    return "user_input" in record and "response" in record
+
+
+def read(record: Record, fallback_id: str) -> Sample:
+    """The sample in a record of this shape; of a conversation, the last question a person asked."""
+    contexts = fields.contexts(fields.required(record, "retrieved_contexts"), "retrieved_contexts")
+    return fields.assemble(
+        record,
+        fallback_id,
+        question=question_text(fields.required(record, "user_input")),
+        contexts=_named(contexts, record.get("retrieved_context_ids")),
+        answer=fields.text(fields.required(record, "response"), "response"),
+        reference=record.get("reference"),
+    )
+
+
+def _named(contexts: tuple[Context, ...], ids: object) -> tuple[Context, ...]:
+    """Contexts with their ids, when there is exactly one for each: a wrong name is worse than none."""
+    if not isinstance(ids, list) or len(ids) != len(contexts):
+        return contexts
+    names = [fields.identity(name, f"retrieved_context_ids[{rank}]") for rank, name in enumerate(ids)]
+    return tuple(context._replace(id=name) for context, name in zip(contexts, names, strict=True))

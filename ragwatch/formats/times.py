@@ -1,0 +1,57 @@
+"""Times as logs write them, to seconds since the epoch."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from math import inf
+
+from ragwatch.core.sample import RejectReason
+from ragwatch.errors import FormatError
+
+# A number above the limit counts in that fraction of a second: seconds reach 1e11 in the year 5138.
+_UNITS = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
+
+
+def epoch_seconds(value: object, path: str) -> float:
+    """Seconds since the epoch from ISO 8601 text (without an offset: UTC) or a number of s, ms, us or ns.
+
+    >>> epoch_seconds("2026-05-01T10:00:00+02:00", "at") == epoch_seconds(1777622400000, "at") == 1777622400.0
+    True
+
+    Raises:
+        FormatError: wrong_type, when it is neither.
+    """
+    if isinstance(value, str):
+        return _from_text(value, path)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _from_number(value, path)
+    raise _wrong(value, path)
+
+
+def _from_text(text: str, path: str) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    else:
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return _from_number(moment.timestamp(), path)
+    try:
+        # Whole numbers stay whole: as floats, nanoseconds would be off by some hundreds.
+        return _from_number(int(text) if len(text) < 20 and text.isdecimal() else float(text), path)
+    except ValueError:
+        raise _wrong(text, path) from None
+
+
+def _from_number(number: float, path: str) -> float:
+    if not 0 <= number < inf:
+        raise _wrong(number, path)
+    for limit, per_second in _UNITS:
+        if number > limit:
+            return number / per_second
+    return float(number)
+
+
+def _wrong(value: object, path: str) -> FormatError:
+    message = f"must be ISO 8601 or a number of seconds since 1970, not {str(value)[:40]!r}"
+    return FormatError(RejectReason.WRONG_TYPE, path, message)

@@ -1,0 +1,101 @@
+"""Kind `lexical`: the embedded judge. Pure Python, no model, no network, no key; milliseconds an answer.
+
+It reads words. What it cannot do, and says so: tell a contradiction from an invention (`reads_contradiction` is
+False), see a minimal edit made of the context's own words, follow another language than the contexts', or split a
+question into needs. Method, data and figures: `training/README.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.sample import Sample
+from ragwatch.core.verdict import UnjudgedReason, Usage
+from ragwatch.errors import JudgeError
+from ragwatch.judges.reading.claims import claims_of
+from ragwatch.judges.reading.reader import Thresholds, read
+from ragwatch.judges.reading.tables import shipped
+
+Probability = Annotated[float, Field(gt=0.0, lt=1.0)]
+
+
+class Options(BaseModel):
+    """Settings of the embedded judge.
+
+    Attributes:
+        support: Probability at which a claim counts as supported.
+        relevance: Probability at which a context counts as relevant.
+        max_contexts: A sample with more contexts is left unjudged (`too_large`).
+        max_claims: An answer with more claims is left unjudged.
+        max_chars: Answer and contexts with more characters together are left unjudged.
+        concurrency: Samples read at a time, each in a thread; pure Python gains little beyond one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    support: Probability = 0.5
+    relevance: Probability = 0.5
+    max_contexts: Annotated[int, Field(ge=1)] = 1000
+    max_claims: Annotated[int, Field(ge=1)] = 500
+    max_chars: Annotated[int, Field(ge=1)] = 1_000_000
+    concurrency: Annotated[int, Field(ge=1)] = 1
+
+
+class LexicalJudge:
+    """Reads samples by their words.
+
+    Attributes:
+        name: Configured name.
+        kind: `lexical`.
+        version: Changes with every change of the fitted tables.
+        concurrency: Samples read at a time.
+    """
+
+    kind = "lexical"
+
+    def __init__(self, options: Options, *, name: str) -> None:
+        self._options = options
+        self._tables = shipped()
+        self._thresholds = Thresholds(options.support, options.relevance)
+        self.name = name
+        self.version = f"lexical-{self._tables.version}"
+        self.concurrency = options.concurrency
+
+    async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
+        """Evidence of one sample, read in a thread so that the loop goes on.
+
+        Raises:
+            JudgeError: The sample is larger than the options allow.
+        """
+        return await asyncio.to_thread(self.evidence, sample), Usage()
+
+    def evidence(self, sample: Sample) -> Evidence:
+        """The same, at once: for scripts, benches and tests.
+
+        Raises:
+            JudgeError: The sample is larger than the options allow.
+        """
+        options = self._options
+        self._check(len(sample.contexts), options.max_contexts, "contexts")
+        chars = len(sample.answer) + len(sample.question or "") + sum(len(found.text) for found in sample.contexts)
+        self._check(chars, options.max_chars, "characters")
+        answer = claims_of(sample.answer, sample.question)
+        self._check(len(answer.claims), options.max_claims, "claims")
+        return read(sample, answer, self._tables, self._thresholds)
+
+    @staticmethod
+    def _check(count: int, limit: int, what: str) -> None:
+        if count > limit:
+            raise JudgeError(UnjudgedReason.TOO_LARGE, f"{count} {what}, more than the {limit} allowed")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def build(options: Options, *, name: str) -> LexicalJudge:
+    """The judge, with the tables that come with the package."""
+    return LexicalJudge(options, name=name)

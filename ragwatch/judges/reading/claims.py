@@ -1,0 +1,117 @@
+"""Claims: the sentences and list items of an answer that say something about the world.
+
+A fragment of fewer than three words is read with its neighbour on the same line. Labels ("Thought process:"),
+headings, code blocks and sentences about the passages claim nothing; an answer that has no claim and says that it
+does not know is an abstention. Code is left out because words cannot tell right code from wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ragwatch.judges.reading.phrases import abstains, is_meta, without_leads
+from ragwatch.judges.reading.sentences import Span, spans
+from ragwatch.judges.reading.words import TOKEN, terms
+
+_FRAGMENT_WORDS = 3
+_LABEL_WORDS = 6
+_HEADING = re.compile(r"#{1,6}\s|[*_]{2}[^*_\n]{1,80}[*_]{2}:?$")
+_BARE_NUMBER = re.compile(r"\(?\d{1,2}[.)]")  # a list number on a line of its own
+_MARGIN = 8  # an answer that is little more than such a number means the number
+_YES_OR_NO = re.compile(r"\W{0,3}(?:yes|no|yeah|nope|true|false|correct)\b", re.IGNORECASE)
+
+
+class Said(NamedTuple):
+    """One claim: `answer[start:end]`, and the text its words are taken from (no leads, no citation marks)."""
+
+    start: int
+    end: int
+    words: str
+
+
+class Answer(NamedTuple):
+    """What an answer says.
+
+    Attributes:
+        claims: In the order of the answer.
+        abstained: It says that it does not know, and claims nothing.
+    """
+
+    claims: tuple[Said, ...]
+    abstained: bool
+
+
+def claims_of(answer: str, question: str | None = None) -> Answer:
+    """The claims of an answer, or the fact that it abstains.
+
+    A bare "yes" or "no" claims what the question asks, so it is read with the question's words.
+
+    >>> text = "Based on the context, tea is green [1]. I hope this helps!"
+    >>> [text[claim.start:claim.end] for claim in claims_of(text).claims]
+    ['Based on the context, tea is green [1].']
+    >>> claims_of("I could not find that in the documents.").abstained
+    True
+    """
+    found: list[Said] = []
+    abstained = False
+    for start, end in _glued(answer, spans(answer)):
+        text = answer[start:end]
+        rest = _past_abstention(text)
+        if not rest:
+            abstained = True
+            continue
+        words = without_leads(rest)
+        if is_meta(text) or _is_label(text, led=words != rest) or _is_list_number(text, answer):
+            continue
+        if not terms(words):
+            if not (question and _YES_OR_NO.match(text)):
+                continue
+            words = question
+        found.append(Said(start, end, words))
+    return Answer(tuple(found), abstained and not found)
+
+
+def _past_abstention(text: str) -> str:
+    """The part of a sentence that claims something: all of it, nothing, or what follows "..., but"."""
+    if not abstains(text):
+        return text
+    head, _, tail = text.partition(", but ")
+    return tail if abstains(head) and not abstains(tail) and len(terms(tail)) >= _FRAGMENT_WORDS else ""
+
+
+def _is_label(text: str, *, led: bool) -> bool:
+    """A heading, or a short (or `led`: "The passages give these tips:") line that ends in a colon."""
+    if _HEADING.match(text):
+        return True
+    return text.rstrip("*_ ").endswith(":") and (led or len(TOKEN.findall(text)) <= _LABEL_WORDS)
+
+
+def _is_list_number(text: str, answer: str) -> bool:
+    return _BARE_NUMBER.fullmatch(text) is not None and len(answer) > len(text) + _MARGIN
+
+
+def _glued(answer: str, parts: list[Span]) -> list[tuple[int, int]]:
+    """Sentences, with fragments joined to the sentence before them on their line, else to the one behind."""
+    joined: list[tuple[int, int, int]] = []
+    waiting: int | None = None
+    for part in parts:
+        if part.block:
+            continue
+        same_line = bool(joined) and joined[-1][2] == part.line
+        short = _is_fragment(answer, part)
+        if waiting is not None and same_line:
+            joined[-1] = (joined[-1][0], part.end, part.line)
+            waiting = part.line if short else None
+        elif short and same_line:
+            joined[-1] = (joined[-1][0], part.end, part.line)
+        else:
+            joined.append((part.start, part.end, part.line))
+            waiting = part.line if short else None
+    return [(start, end) for start, end, _ in joined]
+
+
+def _is_fragment(answer: str, part: Span) -> bool:
+    if part.end - part.start > 60:  # three words are rarely longer; saves counting in long sentences
+        return False
+    return len(TOKEN.findall(answer, part.start, part.end)) < _FRAGMENT_WORDS

@@ -1,0 +1,149 @@
+r"""Phrases that speak about the passages or the conversation, not about the world.
+
+Three uses. A **meta** sentence ("The passage does not mention ...", "I hope this helps") claims nothing and is left
+out: without that rule the area under the curve on real answers falls from .837 to .808, because such words stand in
+no passage. An **abstention** ("I don't know") is a meta sentence that says the question goes unanswered. A **lead**
+("Based on the passages, ...", "According to passage 2, ...") is blanked before the words of a claim are taken.
+
+The tables below hold one pattern a line; an indented line goes on with the line above, and `<NAME>` stands for a
+fragment. Every pattern is bounded: no match looks further than some hundred characters, so hostile text costs no more.
+"""
+
+from __future__ import annotations
+
+import re
+
+_FRAGMENTS = {
+    "WHAT": (
+        "(?:passages?|contexts?|documents?|documentation|docs|texts?|information|sources?|excerpts?|snippets?"
+        "|articles?|materials?|search results?|knowledge base|paragraphs?)"
+    ),
+    "KIND": (
+        "(?:provided|given|available|retrieved|above|following|supplied|relevant|current|existing|specific|three|two"
+        "|other|search|context|my|your|our|any|this|that|these|those|the|all|of)"
+    ),
+    "RANKS": r"#?\d{1,2}(?:(?:,? and |, ?)#?\d{1,2}){0,5}",
+    "PASSAGES": (
+        r"(?:<KIND> ){0,4}<WHAT>(?: (?:(?:and )?<WHAT>|provided|given|above|available|retrieved|at hand|here"
+        r"|you (?:have )?(?:provided|gave|shared)|(?:that )?i have|\(?<RANKS>\)?|in the (?:context|prompt|question)))"
+        r"{0,3}"
+    ),
+    "NOT": "(?:do(?:es)? not|don['’]t|doesn['’]t|did not|didn['’]t|cannot|can not|can['’]t|could not|couldn['’]t)",
+    "TELL": (
+        "(?:mention|provide|contain|specify|include|state|address|discuss|give|say|offer|answer|explain|cover|describe"
+        "|have|indicate|explicitly|directly|clearly|specifically|seem to|appear to|tell|reference|list|define|refer)"
+    ),
+    "TOLD": (
+        "(?:mentioned|provided|stated|specified|discussed|addressed|given|found|contained|included|covered|described"
+        "|answered|available|present|clear)"
+    ),
+    "FIND": (
+        "(?:find|answer|locate|determine|provide|say|tell|confirm|give|see|help|identify|verify|offer|explain|advise"
+        "|do that)"
+    ),
+}
+
+_ABSTENTIONS = r"""
+\bi (?:really |honestly |just )?(?:do not|don['’]t|did not|didn['’]t) (?:actually |really |currently )?
+    (?:know|have|see|find)\b(?! that (?:i|you|the)\b)
+\bi(?: am|['’]m) (?:not sure|unsure|not certain|not aware|unable to|not able to|not familiar)\b
+\b(?:i|we) (?:could not|couldn['’]t|cannot|can not|can['’]t|(?:was|were) (?:not able|unable) to) <FIND>\b
+\b(?:unable|not possible|impossible|not able) to <FIND>\b
+\b(?:there is|there['’]s|there was|there are|i found|i have|we have) (?:currently )?
+    (?:no|not enough|insufficient|nothing|not any) ?[^.!?]{0,40}?\b(?:<WHAT>|answer|mention|details?|data)\b
+\bno (?:specific |relevant |explicit |direct |such |further |matching )?(?:answer|<WHAT>)
+     (?:was |were |is |are |could be |can be )?(?:found|available|given|provided|mentioned|matched|about|on|for)\b
+\b<PASSAGES>(?:,? (?:about|on|for|regarding|from|in|of|also|itself|themselves)[^.!?]{0,60}?)?
+     <NOT> [^.!?]{0,25}?\b<TELL>\b
+\b<NOT> (?:mention|provide|contain|give|include|offer) (?:enough|sufficient|any|the|this|that|an|a)
+     ?(?:\w{1,15} )?<WHAT>\b
+\b(?:not|never|nowhere|n['’]t) (?:be )?(?:explicitly |directly |specifically |clearly )?<TOLD>(?: [^.!?]{0,30}?)?
+    \b(?:in|by|from|within|on) <PASSAGES>
+\b(?:none of|nothing in|nowhere in|neither of|no) <PASSAGES> [^.!?]{0,25}?\b(?:<TELL>|match|relate)(?:e?s|ed)?\b
+\b<PASSAGES> (?:\w{1,12} )?(?:gives?|provides?|offers?|contains?|has|have|makes?|includes?) (?:no|nothing|little)\b
+\b(?:i have no idea|nothing (?:was |is )?(?:found|matche[sd]|relevant))\b
+\b(?:insufficient|not enough|lack of) <WHAT>\b
+^\W{0,3}no <WHAT>\b
+\b<PASSAGES> (?:is|are|was|were) (?:insufficient|not sufficient|not enough|silent|unclear|not relevant|irrelevant)
+\b(?:it|this) (?:is|remains) (?:unclear|unknown|not clear|not known|not possible|not specified|not stated)\b
+\b(?:cannot|can ?not|can['’]t|could not) be (?:answered|determined|found)\b
+^\W{0,3}(?:sorry|no answer|not found|n/a|none|unanswerable|unknown|no idea|no results?)\b[^.!?]{0,20}\W{0,3}$
+^\W{0,3}(?:not|nothing) (?:found|mentioned|specified|available|provided|stated)\b[^.!?]{0,60}\W{0,3}$
+\b(?:beyond|outside) (?:of )?(?:my|the) (?:knowledge|scope)\b
+"""
+
+_META = r"""
+\bi hope (?:this|that|it)\b
+\b(?:let me know|feel free to|happy to help|glad to help)\b
+\bplease (?:note|let|ask|provide|consult|contact|refer|see)\b
+^\W{0,3}(?:sure|certainly|of course|great question|thank you|thanks|hello|hi|you['’]re welcome)\b[^.!?:]{0,40}\W{0,3}$
+^\W{0,3}(?:here (?:is|are)|here['’]s|below (?:is|are)|the following (?:is|are)|these are|let['’]s)\b.{0,200}:\W{0,3}$
+\b(?:if you (?:have|need|want|would like|could|can) [^.!?]{0,40}(?:question|information|detail|help|assist|context))
+\b(?:as an ai|i am an ai|i['’]m an ai)\b
+\b(?:based|basing|relying) (?:solely |only |purely |entirely )?(?:up)?on <PASSAGES>.{0,160}:\W{0,3}$
+\baccording to <PASSAGES>.{0,160}:\W{0,3}$
+^\W{0,3}(?:the )?answer (?:to (?:your|the|this) question )?(?:is|can be found)[^.!?:]{0,30}
+    (?:in <PASSAGES>|as follows|below)?\W{0,3}$
+\bi (?:can|will|would|could|have|['’]ll|['’]ve) (?:\w{1,12} ){0,2}
+    (?:answer|provide|summarize|try|help|use|list|explain)\b
+\b(?:this|the|my|that) (?:answer|response|summary|information|list) (?:is|was|has been|comes) (?:\w{1,14} ){0,2}
+    (?:based|drawn|taken|derived|from|found|provided|mentioned)\b.{0,20}\b<PASSAGES>
+"""
+
+_LEADS = r"""
+(?:based (?:solely |only |purely |entirely )?(?:up)?on|according to|as (?:stated|mentioned|described|noted|explained) in
+    |as per|per|in|from) <PASSAGES>(?=\W|$)(?:,|:)?
+    (?: (?:it (?:is|can be|seems|appears)|we can|one can)(?: \w{1,12})? that)?
+\b(?:the |in )?(?:passage|document|context|source|excerpt|snippet|text|article)s? ?(?:<RANKS>)?
+     (?:also |further |explicitly )?(?:states?|mentions?|says?|suggests?|notes?|indicates?|explains?|describes?
+    |provides?|adds?|confirms?|discuss(?:es)?|highlights?|recommends?)(?: that)?\b
+[\[(](?:see )?(?:passage|document|context|source|doc|ref)s? ?#?\d{1,2}
+    (?:(?:,? (?:and |& )?|-)(?:\w{1,9} )?#?\d{1,2}){0,5}[\])]
+\b(?:mentioned|provided|described|stated|listed|outlined|given|discussed|found|contained|explained)
+     (?:in|by|from|within|on) <PASSAGES>(?=\W|$)
+\b(?:the |these |this |both |all )?(?:provided |given |above |retrieved )?passages?
+    (?: (?:provided|given|above|<RANKS>))?\b
+\b(?:the )?(?:provided|given|retrieved) <WHAT>(?=\W|$)
+\[\^?\d{1,3}(?:[,;–-] ?\d{1,3}){0,8}\]
+\b(?:the )?answer (?:to (?:your|the|this) question )?is(?: that)?\b
+^\W{0,3}(?:final |short |direct )?(?:answer|response|a) ?:
+"""
+
+
+def _any_of(table: str) -> re.Pattern[str]:
+    """One pattern that matches where any line of the table does."""
+    joined = table.replace("\n    ", "")
+    while "<" in joined:
+        before = joined
+        for name, fragment in _FRAGMENTS.items():
+            joined = joined.replace(f"<{name}>", fragment)
+        if joined == before:  # a misspelt fragment must not become a pattern that never matches
+            raise ValueError(f"unknown fragment in {joined}")
+    return re.compile("|".join(f"(?:{line})" for line in joined.splitlines() if line), re.IGNORECASE)
+
+
+_ABSTENTION_RE, _META_RE, _LEAD_RE = _any_of(_ABSTENTIONS), _any_of(_META), _any_of(_LEADS)
+_LOOK = 600  # a sentence longer than this is not about the passages; its head is enough to tell
+
+
+def abstains(sentence: str) -> bool:
+    """Whether the sentence says that the question goes unanswered.
+
+    >>> [abstains(text) for text in ("I don't know.", "The passages do not mention her age.", "She is 40.")]
+    [True, True, False]
+    """
+    return _ABSTENTION_RE.search(sentence[:_LOOK]) is not None
+
+
+def is_meta(sentence: str) -> bool:
+    """Whether the sentence speaks of the answer or the passages and claims nothing about the world."""
+    return _META_RE.search(sentence[:_LOOK]) is not None
+
+
+def without_leads(sentence: str) -> str:
+    """The sentence with leads, citation marks and the names of passages blanked.
+
+    >>> without_leads("According to passage 2, tea is green [1].").split()
+    ['tea', 'is', 'green', '.']
+    """
+    return _LEAD_RE.sub(" ", sentence)

@@ -1,0 +1,216 @@
+"""Reader: a sample -> Evidence, from words alone. Pure: the same sample and tables give the same Evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
+from ragwatch.core.sample import Sample
+from ragwatch.judges.reading import relevance
+from ragwatch.judges.reading.address import address, better_left_aside, covered, kind_missing
+from ragwatch.judges.reading.claims import Answer, Said
+from ragwatch.judges.reading.features import CARRIES, ClaimWords, Match, claim_words, features, match
+from ragwatch.judges.reading.passages import Passage, passage
+from ragwatch.judges.reading.tables import Tables
+from ragwatch.judges.reading.words import identifiers, terms
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Where probabilities become verdicts.
+
+    Attributes:
+        support: At or above it, all contexts together (or one alone, in a cell) support the claim.
+        relevance: At or above it, a context is relevant.
+    """
+
+    support: float = 0.5
+    relevance: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The question, read: its terms with their rarity, and how much of it each context covers.
+
+    Attributes:
+        text: The question; empty when unknown.
+        weights: Terms and whole identifiers, with their rarity.
+        covers: Share of that weight in each context; None when there is no term to look for.
+    """
+
+    text: str
+    weights: Mapping[str, float]
+    covers: Sequence[float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One claim, looked up in every context: probability of support by all together, and by each alone."""
+
+    said: Said
+    matches: tuple[Match, ...]
+    support: float
+    alone: tuple[float, ...]
+
+
+def read(sample: Sample, answer: Answer, tables: Tables, thresholds: Thresholds) -> Evidence:
+    """What the contexts of a sample say of its answer.
+
+    Args:
+        sample: The sample.
+        answer: What its answer says: `claims_of(sample.answer, sample.question)`.
+        tables: Fitted numbers.
+        thresholds: Where probabilities become verdicts.
+    """
+    passages = [passage(context.text) for context in sample.contexts]
+    asked = _asked(sample.question or "", passages, tables)
+    rows = [_row(said, passages, asked, tables) for said in answer.claims]
+    claims = tuple(_claim(row, sample, passages, thresholds) for row in rows)
+    used = [any(claim.cells[rank] for claim in claims) for rank in range(len(passages))]
+    drawn = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
+    by_answer = _by_answer(asked, passages, rows, used, tables) if drawn else None
+    lost = relevance.names_lost(identifiers(asked.text), passages)
+    values = relevance.ruled(by_answer, asked.covers, used, len(asked.weights), names_lost=lost)
+    carriers = [_carriers(rank, claims, rows) for rank in range(len(passages))] if drawn else _covering(asked, passages)
+    return Evidence(
+        claims=claims,
+        contexts=tuple(
+            _context(value, lines, found, thresholds)
+            for value, found, lines in zip(values, passages, carriers, strict=True)
+        ),
+        address=_address(answer, asked, used, passages, sample.question),
+        reads_contradiction=False,
+    )
+
+
+def _asked(question: str, passages: Sequence[Passage], tables: Tables) -> Asked:
+    weights = relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
+    covers = [relevance.coverage(weights, found.terms) for found in passages] if weights else None
+    return Asked(question, weights, covers)
+
+
+def _row(said: Said, passages: Sequence[Passage], asked: Asked, tables: Tables) -> Row:
+    words = claim_words(said.words, tables.rarity)
+    matches = tuple(match(words, found) for found in passages)
+    alone = _alone(words, matches, asked, tables)
+    together = tables.support.probability(features(words, matches, asked.weights.keys()))
+    return Row(said, matches, max(together, *alone) if alone else together, alone)
+
+
+def _alone(words: ClaimWords, matches: Sequence[Match], asked: Asked, tables: Tables) -> tuple[float, ...]:
+    question = asked.weights.keys()
+    return tuple(tables.support.probability(features(words, (one,), question)) for one in matches)
+
+
+def _claim(row: Row, sample: Sample, passages: Sequence[Passage], thresholds: Thresholds) -> Claim:
+    supported = row.support >= thresholds.support
+    return Claim(
+        text=sample.answer[row.said.start : row.said.end],
+        start=row.said.start,
+        end=row.said.end,
+        verdict=ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT,
+        cells=tuple(probability >= thresholds.support for probability in row.alone),
+        support=row.support,
+        evidence=_best_sentence(row, sample, passages),
+    )
+
+
+def _best_sentence(row: Row, sample: Sample, passages: Sequence[Passage]) -> str | None:
+    """The sentence that holds most of the claim; the earliest context among equals."""
+    ranks = [rank for rank, one in enumerate(row.matches) if one.sentence is not None]
+    if not ranks:
+        return None
+    rank = max(ranks, key=lambda index: row.matches[index].sentence_recall)
+    start, end = passages[rank].offsets[row.matches[rank].sentence or 0]
+    return sample.contexts[rank].text[start:end]
+
+
+def _by_answer(
+    asked: Asked, passages: Sequence[Passage], rows: Sequence[Row], used: Sequence[bool], tables: Tables
+) -> list[float]:
+    """Relevance of each context as the answer tells it, before the rules."""
+    found = _relevance_features(asked, passages, rows, tables)
+    return relevance.lifted([tables.relevance.probability(one) for one in found], used, short=_is_short(rows))
+
+
+def _is_short(rows: Sequence[Row]) -> bool:
+    return len({name for row in rows for name in terms(row.said.words)}) < relevance.SHORT
+
+
+def relevance_of(sample: Sample, answer: Answer, tables: Tables) -> list[tuple[float, ...]]:
+    """Features of relevance of each context of a sample: what `training/lexical.py` fits on."""
+    passages = [passage(context.text) for context in sample.contexts]
+    asked = _asked(sample.question or "", passages, tables)
+    rows = [_row(said, passages, asked, tables) for said in answer.claims]
+    return _relevance_features(asked, passages, rows, tables)
+
+
+def _relevance_features(
+    asked: Asked, passages: Sequence[Passage], rows: Sequence[Row], tables: Tables
+) -> list[tuple[float, ...]]:
+    """Features of each context; a short answer is read together with the question."""
+    said = " ".join(row.said.words for row in rows)
+    supports: list[tuple[float, ...]] = [row.alone for row in rows]
+    if asked.weights and _is_short(rows):
+        said = f"{asked.text} {said}"
+        words = claim_words(said, tables.rarity)
+        supports = [_alone(words, [match(words, found) for found in passages], asked, tables)]
+    return relevance.rows(relevance.weigh(terms(said), tables.rarity), asked.weights.keys(), passages, supports)
+
+
+def _carriers(rank: int, claims: Sequence[Claim], rows: Sequence[Row]) -> set[int]:
+    """Sentences of one context that carry a supported claim, or are the best of a context that supports one."""
+    lines: set[int] = set()
+    for claim, row in zip(claims, rows, strict=True):
+        one = row.matches[rank]
+        if claim.verdict is ClaimVerdict.SUPPORTED:
+            lines.update(one.carriers)
+        if claim.cells[rank] and one.sentence is not None:
+            lines.add(one.sentence)
+    return lines
+
+
+def _covering(asked: Asked, passages: Sequence[Passage]) -> list[set[int]]:
+    """Sentences of each context that carry the question, for answers that took nothing from the contexts."""
+    return [
+        {
+            index
+            for index, sentence in enumerate(found.sentences)
+            if relevance.coverage(asked.weights, sentence) >= CARRIES
+        }
+        for found in passages
+    ]
+
+
+def _context(value: float | None, lines: set[int], found: Passage, thresholds: Thresholds) -> ContextReading:
+    """A column. Sentences of an irrelevant context are irrelevant; where relevance is unknown, so is their number."""
+    if value is None:
+        return ContextReading(relevant=None)
+    relevant = value >= thresholds.relevance
+    return ContextReading(
+        relevant=relevant,
+        relevance=value,
+        sentences=len(found.sentences),
+        relevant_sentences=len(lines) if relevant else 0,
+    )
+
+
+def _address(
+    answer: Answer, asked: Asked, used: Sequence[bool], passages: Sequence[Passage], question: str | None
+) -> Address | None:
+    if answer.abstained:
+        return Address.ABSTAINED
+    if question is None or not question.strip():
+        return None
+    if not answer.claims:
+        return Address.NOT_AT_ALL
+    said = " ".join(claim.words for claim in answer.claims)
+    own = frozenset(terms(said)) | identifiers(said)
+    sources = [found.terms for found, use in zip(passages, used, strict=True) if use]
+    return address(
+        covered(asked.weights, own, sources) if asked.weights else None,
+        kind_is_missing=kind_missing(asked.text, said),
+        answer_terms=len(own),
+        left_aside=better_left_aside(asked.covers or (), used),
+    )

@@ -1,0 +1,76 @@
+"""Tables: the fitted numbers of the lexical judge, loaded from the two JSON files beside the package.
+
+`lexical_weights.json` and `idf.json` are written by `training/lexical.py` and by nothing else. Their content decides
+the judge's version, so that verdicts of different weights never share a mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+FILES = ("lexical_weights.json", "idf.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A logistic model: sigmoid(bias + sum of weight * feature), on the raw scale of the features."""
+
+    bias: float
+    weights: tuple[float, ...]
+
+    def probability(self, features: tuple[float, ...]) -> float:
+        """The probability, in [0, 1].
+
+        >>> Linear(0.0, (2.0,)).probability((0.0,))
+        0.5
+        """
+        logit = self.bias + sum(w * x for w, x in zip(self.weights, features, strict=True))
+        return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, logit))))
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Everything fitted.
+
+    Attributes:
+        support: Probability that passages support a claim, from `features.NAMES`.
+        relevance: Probability that a context is useful for the answer, from `relevance.NAMES`.
+        rarity: Inverse document frequency of a term, scaled to [0, 1]; a term not listed is as rare as can be: 1.
+        version: Eight hexadecimal digits that change when any number above changes.
+    """
+
+    support: Linear
+    relevance: Linear
+    rarity: Mapping[str, float]
+    version: str
+
+
+def parse(weights: str, idf: str) -> Tables:
+    """Tables from the text of the two files.
+
+    Raises:
+        KeyError, ValueError: The files are not what `training/lexical.py` writes.
+    """
+    fitted = json.loads(weights)
+    rarity = {word: int(level) / 100 for level, words in json.loads(idf)["levels"].items() for word in words.split()}
+    version = hashlib.sha256((weights + idf).encode()).hexdigest()[:8]
+    return Tables(_linear(fitted["support"]), _linear(fitted["relevance"]), rarity, version)
+
+
+def _linear(part: Mapping[str, Any]) -> Linear:
+    return Linear(float(part["bias"]), tuple(float(weight) for weight in part["weights"].values()))
+
+
+@cache
+def shipped() -> Tables:
+    """The tables that come with the package, read once."""
+    folder = resources.files("ragwatch.judges") / "tables"
+    weights, idf = ((folder / name).read_text(encoding="utf-8") for name in FILES)
+    return parse(weights, idf)

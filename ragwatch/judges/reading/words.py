@@ -1,0 +1,131 @@
+"""Words: text -> the terms that carry its content.
+
+A term is a lower-cased, lightly stemmed word that is no function word; numbers lose their commas and per cent
+signs, and small number words become digits, so that "three" meets "3" and "2,000" meets "2000". An identifier such
+as `textwrap.dedent` or `max_len` yields its parts and, once, itself. Everything runs in time linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+TOKEN = re.compile(rf"[{_CJK}]|\d++(?:[.,]\d++)+|[^\W_]++(?:['’][^\W_{_CJK}]++)?+")
+_MARKS = re.compile("[\u0300-\u036f]+")
+_IDENTIFIER = re.compile(r"(?<![\w.])[^\W\d]\w*+(?:\.[a-z_]\w*+)*+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+STOP_WORDS = _words(
+    """a about after again all also although am an and any are as at be because been before being both but by can
+    cannot could did do does doing done down during each either else etc even ever for from further had has have having
+    he her here hers him his how however i if in into is it its itself just like many may me might more most much must
+    my neither no nor not now of off on once one only onto or other our ours out over own per quite rather same shall
+    she should since so some such than that the their theirs them then there therefore these they this those though
+    through thus to too under until up upon us very was we were what when where whether which while who whom whose why
+    will with within without would yes yet you your yours don doesn didn isn aren wasn weren won ll ve re"""
+)
+
+_NUMBERS = {
+    word: str(value)
+    for value, word in enumerate(
+        (
+            *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+            *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
+        ),
+        start=2,
+    )
+} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"}
+
+_VOWELS = frozenset("aeiouy")
+
+
+def fold(text: str) -> str:
+    """Lower case without accents: `São` -> `sao`. The length may change, so offsets never cross this line."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
+    return text.lower()
+
+
+@lru_cache(maxsize=1 << 16)
+def term(token: str) -> str:
+    """The term of one folded token; empty for a function word.
+
+    >>> [term(word) for word in ("the", "studies", "running", "2,000", "three", "john's")]
+    ['', 'study', 'run', '2000', '3', 'john']
+    """
+    token = token.replace("’", "'")
+    head, _, tail = token.partition("'")
+    if tail in ("s", "re", "ve", "ll", "d", "m", "t"):
+        token = head[:-1] if tail == "t" and head.endswith("n") else head
+    if token in STOP_WORDS:
+        return ""
+    if token[:1].isdigit():
+        return _number(token)
+    if len(token) == 1 and token.isascii():
+        return ""
+    return _NUMBERS.get(token) or _stem(token)
+
+
+def _number(token: str) -> str:
+    plain = token.replace(",", "")
+    whole, dot, decimals = plain.partition(".")
+    if dot and "." not in decimals:
+        decimals = decimals.rstrip("0")
+        return f"{whole}.{decimals}" if decimals else whole
+    return plain
+
+
+def _stem(word: str) -> str:
+    """A light suffix stemmer: plurals, -ing, -ed, -ly. It never leaves fewer than three letters."""
+    if len(word) <= 3 or not word.isalpha():
+        return word
+    for suffix, swap in (("ies", "y"), ("ied", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("ly", ""), ("es", "")):
+        if word.endswith(suffix):
+            stem = word[: -len(suffix)]
+            if len(stem) >= 3 - len(swap) and not _VOWELS.isdisjoint(stem):
+                return _close(stem + swap)
+            break
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    return _close(word)
+
+
+def _close(stem: str) -> str:
+    """One ending for words that differ by a doubled consonant or a silent e (`runn`, `bake` -> `run`, `bak`)."""
+    if len(stem) > 3 and stem[-1] == "e":
+        stem = stem[:-1]
+    if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "sl":
+        stem = stem[:-1]
+    return stem
+
+
+def terms(text: str) -> list[str]:
+    """Content terms of a text in order, duplicates kept, identifiers by their parts.
+
+    >>> terms("It doesn't trim textwrap.dedent lines.")
+    ['trim', 'textwrap', 'dedent', 'lin']
+    """
+    return [found for found in map(term, TOKEN.findall(fold(text))) if found]
+
+
+def identifiers(text: str) -> set[str]:
+    """Whole identifiers that hold a dot or an underscore, lower-cased; a sentence's end is no identifier.
+
+    >>> sorted(identifiers("Use textwrap.dedent or max_len. Then U.S. law."))
+    ['max_len', 'textwrap.dedent']
+    """
+    if "_" not in text and "." not in text:
+        return set()
+    found = (whole.strip("._") for whole in _IDENTIFIER.findall(text) if "." in whole or "_" in whole)
+    return {whole.lower() for whole in found if "." in whole or "_" in whole}
+
+
+def is_number(found: str) -> bool:
+    """Whether a term is a number, however it was written."""
+    return found[0].isdigit()

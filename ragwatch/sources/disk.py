@@ -1,0 +1,139 @@
+"""Disk: the few things a tail asks of the file system. Nothing here remembers anything."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragwatch.sources.identity import HEAD, TAIL, Edges, Identity
+
+CHUNK = 1 << 20
+COUNTED = 64 << 20
+"""Text up to this many bytes is worth reading once to know line numbers behind it (about 50 ms)."""
+
+_COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".zip")
+_ROTATED = re.compile(r"(?P<name>.+?)[._-](?:\d[\dTZ.:_+-]*|old|prev)")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that the patterns match, under all its names (hard links, symlinks)."""
+
+    paths: tuple[str, ...]
+    size: int
+    mtime_ns: int
+
+
+def discover(patterns: Iterable[str]) -> tuple[dict[Identity, Found], set[str]]:
+    """The regular files that match, in order of their names, and the names that match but are no text to follow.
+
+    A FIFO would hang the reader and a device has side effects, so neither is ever opened.
+    """
+    found: dict[Identity, Found] = {}
+    skipped: set[str] = set()
+    for path in dict.fromkeys(path for pattern in patterns for path in sorted(_expand(pattern))):
+        try:
+            status = os.stat(path)  # noqa: PTH116 - pathlib would cost more than the call on every poll
+        except OSError:
+            continue  # gone since it was listed, or a link to nowhere: the next scan sees
+        if not stat.S_ISREG(status.st_mode) or path.endswith(_COMPRESSED):
+            skipped.add(path)
+            continue
+        identity = Identity(status.st_dev, status.st_ino)
+        known = found[identity].paths if identity in found else ()
+        found[identity] = Found((*known, path), status.st_size, status.st_mtime_ns)
+    return found, skipped
+
+
+def _expand(pattern: str) -> list[str]:
+    return glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207 - speed
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Everything in a directory.
+
+    Attributes:
+        directory: Its path.
+        device: Where it lies; where its nearest ancestor lies when it is gone.
+        paths: Path by inode.
+    """
+
+    directory: str
+    device: int
+    paths: Mapping[int, str]
+
+
+def list_directory(directory: str) -> Listing | None:
+    """List a directory without a look at each entry. A missing one is empty; None when nothing can be known."""
+    try:
+        with os.scandir(directory) as entries:
+            paths = {entry.inode(): entry.path for entry in entries}
+        return Listing(directory, Path(directory).stat().st_dev, paths)
+    except FileNotFoundError:
+        above = next(parent for parent in Path(directory).absolute().parents if parent.exists())
+        return Listing(directory, above.stat().st_dev, {})
+    except OSError:
+        return None
+
+
+def gone_from(path: str, identity: Identity) -> bool:
+    """Whether this name surely no longer means this file: an error that hides it is no proof."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a string stays a string
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return identity != (status.st_dev, status.st_ino)
+
+
+def rotated_name(path: str) -> str | None:
+    """The path that a rotation gave this name to, None when it does not look like one: `a.jsonl.1` -> `a.jsonl`."""
+    match = _ROTATED.fullmatch(path)
+    return match["name"] if match else None
+
+
+def open_regular(path: str) -> tuple[int, os.stat_result] | None:
+    """Open for reading; None when it is not a regular file (any more).
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    status = os.fstat(fd)
+    if stat.S_ISREG(status.st_mode):
+        return fd, status
+    os.close(fd)
+    return None
+
+
+def edges_at(fd: int, offset: int) -> Edges | None:
+    """The edges before an offset as they are on disk now; None when the file is shorter than that."""
+    head = os.pread(fd, min(HEAD, offset), 0)
+    tail = os.pread(fd, min(TAIL, offset), max(0, offset - TAIL))
+    return Edges(head, tail) if (len(head), len(tail)) == (min(HEAD, offset), min(TAIL, offset)) else None
+
+
+def end_of_last_line(fd: int, size: int) -> int:
+    """The byte after the last newline in the first `size` bytes, 0 when there is none."""
+    end = size
+    while end > 0:
+        start = max(0, end - CHUNK)
+        at = os.pread(fd, end - start, start).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        end = start
+    return 0
+
+
+def count_lines(fd: int, end: int) -> int | None:
+    """Newlines in the first `end` bytes; None when that is too much to read for a line number."""
+    if end > COUNTED:
+        return None
+    return sum(os.pread(fd, min(CHUNK, end - at), at).count(b"\n") for at in range(0, end, CHUNK))

@@ -1,0 +1,122 @@
+"""Identity of a followed file: where reading stopped, and what the bytes before that place looked like.
+
+Every one-key scheme loses data: inodes are reused, first lines repeat, paths are renamed. So a place in a file is
+`(device, inode)` AND the first 1024 bytes AND the 64 bytes before it; only when all three agree is the old place used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal, NamedTuple
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from ragwatch.errors import SourceError
+
+HEAD = 1024
+TAIL = 64
+
+
+class Identity(NamedTuple):
+    """What the file system calls a file."""
+
+    dev: int
+    ino: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """The raw bytes that are remembered of everything before an offset.
+
+    Attributes:
+        head: The first `min(1024, offset)` bytes of the file.
+        tail: The `min(64, offset)` bytes before the offset.
+    """
+
+    head: bytes = b""
+    tail: bytes = b""
+
+    def grown(self, block: bytes, used: int) -> Edges:
+        """The edges after `block[:used]`, which follows at once, has been read too."""
+        head = self.head if len(self.head) >= HEAD else (self.head + block[: min(used, HEAD)])[:HEAD]
+        return Edges(head, (self.tail + block[max(0, used - TAIL) : used])[-TAIL:])
+
+    def mark(self) -> str:
+        """A hash of both edges: logged text itself never enters a cursor."""
+        return blake2b(self.head + b"\0" + self.tail, digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Behind the last committed byte of one file: what a cursor holds.
+
+    Attributes:
+        dev: Device of the file.
+        ino: Its inode.
+        path: Its real path when it was first followed: rotated siblings are looked for beside it.
+        generation: How often its content was started over.
+        offset: Bytes read. Behind a newline, except when `within` says otherwise.
+        line: Line ends passed; None when unknown (reading began behind much unread text).
+        mark: Hash of the edges before the offset.
+        within: `line` inside a line that is dropped up to its end, `hole` behind NUL bytes that were counted.
+        size: Size of the file when this was read.
+        mtime_ns: Its modification time then: only orders rotated files, never identifies.
+    """
+
+    dev: int
+    ino: int
+    path: str
+    generation: int = 0
+    offset: int = 0
+    line: int | None = 0
+    mark: str = ""
+    within: Literal["", "line", "hole"] = ""
+    size: int = 0
+    mtime_ns: int = 0
+
+    @property
+    def identity(self) -> Identity:
+        """Device and inode."""
+        return Identity(self.dev, self.ino)
+
+    @property
+    def telling(self) -> bool:
+        """Whether so much was read that its content alone, under another inode, is proof. Six bytes of JSON are not."""
+        return self.offset >= TAIL
+
+    def fits(self, edges: Edges | None) -> bool:
+        """Whether these bytes (None: the file is too short) are the ones that were read before the offset."""
+        return self.offset == 0 or (edges is not None and edges.mark() == self.mark)
+
+    def dump(self) -> str:
+        """The cursor."""
+        return orjson.dumps(self).decode()
+
+
+_POSITION = TypeAdapter(Position)
+
+
+def load(stream: str, cursor: str) -> Position:
+    """Read a stored cursor.
+
+    Raises:
+        SourceError: It is not one of ours. Starting over, or at the end, would be a guess: a person decides.
+    """
+    try:
+        return _POSITION.validate_json(cursor)
+    except ValidationError as error:
+        raise SourceError(f"the stored cursor of stream {stream!r} cannot be read: {error}", permanent=True) from error
+
+
+def name_stream(position: Position, first: bytes) -> str:
+    """Name the stream that starts with these bytes.
+
+    `(device, inode, generation)` alone would come back once a file is gone, its cursor forgotten and its inode used
+    again, and records without an id, which are named by stream and offset, would then pass for known ones. The hash of
+    everything the first batch read (and of the edges, where reading starts in the middle) tells the two apart. The name
+    is kept with the cursor and never computed again.
+    """
+    content = blake2b(first, digest_size=6, key=position.mark.encode()).hexdigest()
+    return f"{position.dev:x}-{position.ino:x}-{position.generation}-{content}"

@@ -1,0 +1,173 @@
+"""tail: follows JSONL files through rotation, truncation and restarts, without a line lost or read twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Literal
+
+from pydantic import BaseModel, ByteSize, ConfigDict, Field
+
+from ragwatch.core.snapshot import Lag
+from ragwatch.errors import SourceError
+from ragwatch.ports import Batch
+from ragwatch.sources.follow import Followed, Limits, Step
+from ragwatch.sources.roster import Plan, Roster, note
+
+
+class Options(BaseModel):
+    """Configuration of a tail."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(
+        min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
+    )
+    path: str | list[str] = Field(
+        min_length=1, description="File or files to follow; `*`, `?`, `[..]` and `**` match names."
+    )
+    format: str = Field("auto", description="Shape of the records; `auto` looks at the first ones.")
+    mapping: dict[str, str] = Field({}, description="Where the parts of a sample are, for the format `custom`.")
+    start: Literal["beginning", "end"] = Field(
+        "end", description="Where to begin in files that are there at the very first start. Later ones are read whole."
+    )
+    max_line_bytes: ByteSize = Field(
+        ByteSize(4 << 20), gt=0, description="A longer record is counted as `line_too_long` and passed over."
+    )
+    read_bytes: ByteSize = Field(ByteSize(2 << 20), gt=0, description="Bytes read at once: one transaction's worth.")
+    rotate_wait_seconds: float = Field(
+        5.0, ge=0, description="How long a file that was renamed or deleted is still watched after its last growth."
+    )
+    scan_seconds: float = Field(
+        1.0, ge=0, description="How often names are looked up. Open files are looked at on every poll."
+    )
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """All paths and globs."""
+        return (self.path,) if isinstance(self.path, str) else tuple(self.path)
+
+
+class TailSource:
+    """Lines of files, in batches of one file each; files take turns. See `ports.Source`.
+
+    Args:
+        options: What to follow.
+        clock: Monotonic seconds; only for waiting and ages, never for order or identity.
+    """
+
+    def __init__(self, options: Options, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = options.name
+        self._clock = clock
+        self._rotate_wait = options.rotate_wait_seconds
+        limits = Limits(block=options.read_bytes, line=options.max_line_bytes)
+        plan = Plan(options.patterns, options.start == "end", limits, options.scan_seconds)
+        self._roster = Roster(plan, clock)
+        self._turn = 0
+        self._pending: tuple[Batch, Followed | None, Step | None] | None = None
+
+    @property
+    def skipped(self) -> frozenset[str]:
+        """Names that match but are no text to follow: directories, FIFOs, devices, compressed files."""
+        return frozenset(self._roster.skipped)
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """Names that match but cannot be opened at present, and why. They are tried again at every scan."""
+        return dict(self._roster.unreadable)
+
+    def resume(self, cursors: Mapping[str, str]) -> None:
+        """Continue behind these stored cursors.
+
+        Raises:
+            SourceError: A cursor cannot be read; a person decides where to begin.
+        """
+        self._roster.resume(cursors)
+
+    def read(self) -> Batch | None:
+        """The next lines of one file, the same again until they are committed. None when there is nothing new.
+
+        A batch without lines moves a cursor; one whose cursor is empty says that the stream is gone for good.
+
+        Raises:
+            SourceError: Files match, and none of them can be read at present.
+        """
+        if self._pending is None:
+            self._pending = self._next()
+        if self._pending is not None:
+            return self._pending[0]
+        if self._roster.unreadable and not self._roster.active:
+            path, why = next(iter(self._roster.unreadable.items()))
+            raise SourceError(f"source {self.name}: {path}: {why}")
+        return None
+
+    def commit(self, batch: Batch) -> None:
+        """The store holds this batch: move on.
+
+        Raises:
+            ValueError: It is not the batch that was read last.
+        """
+        if self._pending is None or self._pending[0] is not batch:
+            raise ValueError("only the batch that was read last can be committed")
+        _, followed, step = self._pending
+        self._pending = None
+        if followed is None or step is None:
+            self._roster.notes.popleft()
+            return
+        for stream in followed.accept(step):
+            self._roster.notes.append(note(stream, followed.path, ""))
+
+    def lag(self) -> Lag:
+        """Unread bytes of open files, and for how long the oldest of them have been known. Looks at the files now."""
+        now = self._clock()
+        size, age = 0, 0.0
+        for followed in self._roster.active:
+            with suppress(OSError):  # the next read finds out, and says so
+                unread, seconds = followed.unread(now)
+                size, age = size + unread, max(age, seconds)
+        unknown = not self._roster.active and (self._roster.unreadable or not self._roster.scanned)
+        return Lag(size, None if unknown else age)
+
+    def close(self) -> None:
+        """Release the files. What was read and not committed is read again by the next start."""
+        self._roster.close()
+
+    def _next(self) -> tuple[Batch, Followed | None, Step | None] | None:
+        self._roster.scan()
+        if self._roster.notes:
+            return self._roster.notes[0], None, None
+        elders = self._roster.elders()
+        files = self._roster.active
+        self._turn %= max(1, len(files))
+        for at, followed in enumerate((*files[self._turn :], *files[: self._turn])):
+            for each in (*elders.get(followed.position.path, ()), followed):
+                step = self._step(each)
+                if self._roster.notes:  # a copy was found: its cursor goes first, and the step is read again
+                    return self._roster.notes[0], None, None
+                if step is not None:
+                    self._turn += at + 1
+                    return step.batch, each, step
+        return None
+
+    def _step(self, followed: Followed) -> Step | None:
+        """The next step of a file; one that was moved away and has ended is released."""
+        if followed.fd is None:
+            return None
+        now = self._clock()
+        try:
+            step = followed.read(now)
+            if step is None and followed.idle(now, self._rotate_wait):
+                step = followed.leave()
+                if step is None:
+                    self._roster.retire(followed)
+        except OSError as error:
+            self._roster.lose(followed, error)
+            return None
+        self._roster.seek_copies(followed)
+        return step
+
+
+def build(options: Options) -> TailSource:
+    """Make the source."""
+    return TailSource(options)

@@ -1,0 +1,104 @@
+"""A tail with a store in memory: records and cursors move together, as in the real transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from ragwatch.ports import Batch, Rejection
+from ragwatch.sources.tail import Options, TailSource
+
+
+class Reader:
+    """Runs a tail, keeps what it yields, and can stop, kill and start it.
+
+    Args:
+        path: File or glob to follow.
+        options: Further options of the tail; names are looked up on every read and reading starts at the beginning.
+    """
+
+    def __init__(self, path: Path | str | list[str], **options: Any) -> None:
+        given = path if isinstance(path, list) else str(path)
+        self.options = Options.model_validate(
+            {"name": "app", "path": given, "start": "beginning"} | {"scan_seconds": 0} | options
+        )
+        self.now = 0.0
+        self.cursors: dict[str, str] = {}
+        self.lines: list[bytes] = []
+        self.places: list[tuple[str, int]] = []
+        self.numbers: list[int] = []
+        self.files: list[str] = []
+        self.rejections: list[Rejection] = []
+        self.resets: Counter[str] = Counter()
+        self.source = self.start()
+
+    def start(self) -> TailSource:
+        """Start (again) from the stored cursors."""
+        self.source = TailSource(self.options, clock=lambda: self.now)
+        self.source.resume(dict(self.cursors))
+        return self.source
+
+    def stop(self) -> None:
+        """Stop, or be killed: what was read and not committed is gone either way."""
+        self.source.close()
+
+    def store(self, batch: Batch) -> None:
+        """The transaction."""
+        self.lines += batch.lines
+        self.places += [(batch.stream, offset) for offset in batch.offsets]
+        self.numbers += batch.numbers
+        self.files += [Path(batch.file).name] * len(batch.lines)
+        self.rejections += batch.rejections
+        self.resets.update(batch.resets)
+        self.cursors[batch.stream] = batch.cursor
+        if not batch.cursor:
+            del self.cursors[batch.stream]
+
+    def step(self) -> Batch | None:
+        """Read and commit one batch."""
+        batch = self.source.read()
+        if batch is not None:
+            self.store(batch)
+            self.source.commit(batch)
+        return batch
+
+    def drain(self) -> list[bytes]:
+        """Read until there is nothing new. Returns every line so far."""
+        while self.step() is not None:
+            pass
+        return self.lines
+
+    def settle(self, seconds: float = 10.0) -> list[bytes]:
+        """Drain, let time pass, and drain again."""
+        self.drain()
+        self.now += seconds
+        return self.drain()
+
+    def restart(self) -> None:
+        """Stop and start."""
+        self.stop()
+        self.start()
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why records were rejected, in order."""
+        return [rejection.reason.value for rejection in self.rejections]
+
+
+def append(path: Path, *lines: bytes, end: bytes = b"\n") -> None:
+    """Write lines as a logger does: open for appending, write, close."""
+    with path.open("ab") as file:
+        file.write(b"".join(line + end for line in lines))
+
+
+def lines_of(name: str, count: int, first: int = 0) -> list[bytes]:
+    """Records that are all different."""
+    return [b'{"id":"%s-%d"}' % (name.encode(), number) for number in range(first, first + count)]
+
+
+def copytruncate(path: Path, copy: Path) -> None:
+    """Rotate as logrotate's `copytruncate` does."""
+    copy.write_bytes(path.read_bytes())
+    with path.open("r+b") as file:
+        file.truncate(0)

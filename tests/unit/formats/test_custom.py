@@ -1,0 +1,142 @@
+"""A mapping of one's own, the reader that finds the shape itself, and the door to both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from logged import ANSWER, AT, FULL, QUESTION, records
+
+from ragwatch.core.sample import Context, RejectReason
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.formats import FORMATS, NAMES, build
+from ragwatch.formats.custom import Custom
+
+MAPPING = {
+    "id": "rid",
+    "at": "when",
+    "question": "req.q || req.query",
+    "contexts": "from_json(rag).hits[].{id: key, text: snippet, score: sim}",
+    "answer": "reply.final",
+    "metadata.tenant": "tenant",
+}
+SMALL = {"contexts": "c", "answer": "a"}
+
+
+def test_reads_own_shape() -> None:
+    """Fallbacks, JSON inside text, renamed parts of contexts and metadata by name."""
+    one, two = (build("custom", MAPPING).read(record, "log:1") for record in records("custom"))
+    assert (one.id, one.at, one.question, one.contexts, one.answer) == ("7", AT, QUESTION, FULL, ANSWER)
+    assert (one.metadata, two.metadata) == ({"tenant": "north"}, {})
+    assert (two.id, two.question) == ("8", QUESTION)
+
+
+def test_metadata_as_a_whole_and_by_name() -> None:
+    """Single names are added to an object of metadata; an unknown question stays unknown."""
+    reader = Custom({**SMALL, "metadata": "m", "metadata.x": "x", "trace_id": "t"})
+    sample = reader.read({"c": ["p"], "a": "a", "m": {"y": 1}, "x": 2, "t": "tt"}, "log:1")
+    assert sample.metadata == {"y": 1, "x": 2, "trace_id": "tt"}
+    assert (sample.id, sample.question, sample.contexts) == ("log:1", None, (Context("p"),))
+
+
+@pytest.mark.parametrize(
+    ("mapping", "record", "reason", "field"),
+    [
+        (SMALL, {"a": "a"}, "missing_field", "contexts"),
+        (SMALL, {"c": []}, "missing_field", "answer"),
+        (SMALL, {"c": [{"x": 1}], "a": "a"}, "missing_field", "contexts[0].text"),
+        (SMALL, {"c": [], "a": 3}, "wrong_type", "answer"),
+        ({**SMALL, "id": "join('-', n)"}, {"c": [], "a": "a", "n": 3}, "wrong_type", "id"),
+        ({**SMALL, "metadata": "m", "metadata.x": "x"}, {"c": [], "a": "a", "m": 3, "x": 1}, "wrong_type", "metadata"),
+    ],
+)
+def test_names_the_key(mapping: dict[str, str], record: dict[str, Any], reason: str, field: str) -> None:
+    """What an expression does not find is named by the key of the mapping."""
+    with pytest.raises(FormatError) as caught:
+        Custom(mapping).read(record, "log:1")
+    assert (caught.value.reason, caught.value.field) == (RejectReason(reason), field)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"answer": "a"}, "mapping.contexts: is missing"),
+        ({"contexts": "c"}, "mapping.answer: is missing"),
+        ({**SMALL, "anwser": "a"}, "mapping.anwser: unknown, use one of question, contexts"),
+        ({**SMALL, "metadata.": "a"}, "mapping.metadata.: unknown"),
+        (
+            {**SMALL, "question": "req.[q"},
+            "mapping.question: the expression ends too early or cannot be read at position",
+        ),
+        ({**SMALL, "question": "req..q"}, "mapping.question: unexpected '.' at position 4"),
+        ({**SMALL, "question": "a ~ b"}, "mapping.question: unexpected '~' at position 2"),
+        ({**SMALL, "question": ""}, "mapping.question: "),
+        ({**SMALL, "question": "a || fromjson(b)"}, "mapping.question: unknown function 'fromjson' at position 5"),
+        ({**SMALL, "question": "from_json(a, b)"}, "mapping.question: from_json() takes 1 arguments, not 2"),
+        ({**SMALL, "question": "[].join(',')"}, "mapping.question: join() takes 2 arguments, not 1, at position 3"),
+    ],
+)
+def test_wrong_mapping(mapping: dict[str, str], message: str) -> None:
+    """A wrong expression is refused when it is configured, with its key and the position."""
+    with pytest.raises(ConfigError) as caught:
+        Custom(mapping)
+    assert str(caught.value).startswith(message)
+
+
+def test_variadic_functions_take_any_number() -> None:
+    """`not_null(a, b, c)` is a right call."""
+    reader = Custom({**SMALL, "question": "not_null(x, y, z)"})
+    assert reader.read({"c": [], "a": "a", "z": "q"}, "1").question == "q"
+
+
+@pytest.mark.parametrize(
+    ("name", "mapping", "message"),
+    [
+        ("xml", None, "format: unknown 'xml', use one of auto, canonical, ragas"),
+        ("custom", None, "mapping: format custom needs one"),
+        ("custom", {}, "mapping: format custom needs one"),
+        ("auto", SMALL, "mapping: only format custom takes one"),
+    ],
+)
+def test_wrong_format(name: str, mapping: dict[str, str] | None, message: str) -> None:
+    """A format that cannot be built says what could."""
+    with pytest.raises(ConfigError) as caught:
+        build(name, mapping)
+    assert str(caught.value).startswith(message)
+
+
+def test_every_name_builds() -> None:
+    """Every name of the list is a reader."""
+    assert [build(name, SMALL if name == "custom" else None) is not None for name in NAMES] == [True] * len(NAMES)
+    assert list(FORMATS) == [shape.NAME for shape in FORMATS.values()]
+
+
+def test_auto_changes_its_mind() -> None:
+    """A log may change its shape in mid-stream, and back."""
+    reader = build("auto")
+    mixed = [record for pair in zip(records("ragas"), records("deepeval"), strict=True) for record in pair]
+    assert [reader.read(record, "x").answer for record in mixed] == [ANSWER] * 4
+
+
+@pytest.mark.parametrize(
+    ("record", "shown"),
+    [
+        ({}, "its keys are nothing"),
+        ({"msg": 1, "level": 2}, "its keys are msg, level"),
+        ({f"key{n}": n for n in range(12)}, "key8, key9 and 2 more"),
+        ({"x" * 300: 1}, f"its keys are {'x' * 40}"),
+    ],
+)
+def test_auto_says_what_it_saw(record: dict[str, int], shown: str) -> None:
+    """A record of no known shape is refused with its first keys, shortened."""
+    with pytest.raises(FormatError) as caught:
+        build("auto").read(record, "x")
+    assert caught.value.reason == RejectReason.UNKNOWN_FORMAT
+    assert str(caught.value).endswith(shown)
+
+
+def test_auto_passes_on_what_the_shape_says() -> None:
+    """When the shape is clear, its own error is more use than `unknown format`."""
+    with pytest.raises(FormatError) as caught:
+        build("auto").read({"user_input": "q", "response": "a", "retrieved_contexts": None}, "x")
+    assert caught.value.field == "retrieved_contexts"

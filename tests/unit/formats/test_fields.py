@@ -1,0 +1,139 @@
+"""Fields that all shapes share: ids, times, scores, metadata."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ragwatch.core.sample import NOTHING, RejectReason, Sample
+from ragwatch.errors import FormatError
+from ragwatch.formats import canonical, fields
+from ragwatch.formats.messages import content_text, question_text, with_role
+from ragwatch.formats.times import epoch_seconds
+
+
+def read(**more: object) -> Sample:
+    """A canonical record with these fields more."""
+    return canonical.read({"question": "q", "contexts": [], "answer": "a", **more}, "log:1")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2026-05-01T10:00:00Z", 1777629600.0),
+        ("2026-05-01T12:00:00.500+02:00", 1777629600.5),
+        ("2026-05-01 10:00:00", 1777629600.0),
+        ("2026-05-01", 1777593600.0),
+        (1777629600, 1777629600.0),
+        (1777629600.25, 1777629600.25),
+        (1777629600250, 1777629600.25),
+        (1777629600250000, 1777629600.25),
+        (1777629600250000000, 1777629600.25),
+        ("1777629600.25", 1777629600.25),
+        ("1777629600250000000", 1777629600.25),
+        (0, 0.0),
+    ],
+)
+def test_times(value: object, expected: float) -> None:
+    """ISO 8601 with Z, an offset or none (UTC), and numbers in any usual unit, are the same instant."""
+    assert epoch_seconds(value, "at") == expected
+    assert read(at=value).at == expected
+
+
+@pytest.mark.parametrize(
+    "value", ["yesterday", "", "inf", "nan", -1, True, [], {}, float("nan"), "1066-10-14", "9" * 400]
+)
+def test_wrong_times(value: object) -> None:
+    """A time that cannot be read is refused, never guessed."""
+    with pytest.raises(FormatError) as caught:
+        read(timestamp=value)
+    assert (caught.value.reason, caught.value.field) == (RejectReason.WRONG_TYPE, "timestamp")
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"id": "r1"}, "r1"),
+        ({"id": 7}, "7"),
+        ({"id": ""}, "log:1"),
+        ({"id": None}, "log:1"),
+        ({"request_id": 7}, "7"),
+        ({}, "log:1"),
+    ],
+)
+def test_ids(more: dict[str, object], expected: str) -> None:
+    """A record without a name of its own bears that of its position."""
+    assert read(**more).id == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"id": 1e20}, "id"),
+        ({"id": True}, "id"),
+        ({"route": 3}, "route"),
+        ({"reference": 3}, "reference"),
+        ({"metadata": []}, "metadata"),
+        ({"contexts": [{"text": "c", "score": "high"}]}, "contexts[0].score"),
+        ({"contexts": [{"text": "c", "id": "1", "score": float("inf")}]}, "contexts[0].score"),
+        ({"contexts": [{"text": "c", "score": True}]}, "contexts[0].score"),
+        ({"contexts": [{"text": "c", "doc_id": 1.5}]}, "contexts[0].doc_id"),
+    ],
+)
+def test_wrong_types(more: dict[str, Any], field: str) -> None:
+    """Rounded ids, scores that are no number, texts that are none: refused by name."""
+    with pytest.raises(FormatError) as caught:
+        read(**more)
+    assert (caught.value.reason, caught.value.field) == (RejectReason.WRONG_TYPE, field)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, NOTHING),
+        ({"metadata": None}, NOTHING),
+        ({"metadata": {"a": [{"b": 1}]}}, {"a": [{"b": 1}]}),
+        ({"trace_id": "t"}, {"trace_id": "t"}),
+        ({"trace_id": "t", "metadata": {"trace_id": "u", "a": 1}}, {"trace_id": "t", "a": 1}),
+        ({"trace_id": 3, "metadata": {"trace_id": "u"}}, {"trace_id": "u"}),
+        ({"model": "m", "label": {}}, NOTHING),
+    ],
+)
+def test_metadata(more: dict[str, object], expected: dict[str, object]) -> None:
+    """Metadata is kept, a trace id of the record is part of it, unknown keys are not."""
+    assert read(**more).metadata == expected
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(31, True), (32, False)])
+def test_deep_metadata(depth: int, *, is_read: bool) -> None:
+    """Metadata that no JSON writer could write again is refused before anything is stored."""
+    deep: object = "x"
+    for _ in range(depth):
+        deep = [deep]
+    if is_read:
+        assert read(metadata={"deep": deep}).metadata == {"deep": deep}
+        return
+    with pytest.raises(FormatError) as caught:
+        read(metadata={"deep": deep})
+    assert caught.value.reason == RejectReason.TOO_DEEP
+
+
+@pytest.mark.parametrize("key", fields.TEXT_KEYS)
+def test_text_aliases(key: str) -> None:
+    """A passage's text goes by several names."""
+    assert read(contexts=[{key: "c"}]).contexts[0].text == "c"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [("a", "a"), (["a", {"text": "b"}, {"image": 1}], "ab"), ([], None), ([3], None), (None, None), ({}, None)],
+)
+def test_content_text(content: object, expected: str | None) -> None:
+    """The texts of a message's parts are one text; a message without any has none."""
+    assert content_text(content) == expected
+
+
+def test_messages_that_are_none() -> None:
+    """What is no conversation holds no question."""
+    assert (with_role("user", ["user"]), question_text(None), question_text([3])) == ([], None, None)

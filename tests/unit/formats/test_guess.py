@@ -1,0 +1,76 @@
+"""Guessing: known shapes are named, unknown ones get a proposal that says so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from logged import ANSWER, FULL, QUESTION, records
+
+from ragwatch.formats import FORMATS, build
+from ragwatch.formats.guess import Guess, guess, propose
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_names_known_shapes(name: str) -> None:
+    """A file of one shape is read whole by that shape, and its mapping is shown."""
+    assert guess(records(name)) == Guess(name, 1.0, (), FORMATS[name].MAPPING, certain=True)
+
+
+def test_counts_what_it_cannot_read() -> None:
+    """The share is that of the records read, with the first errors of the others."""
+    found = guess([*records("deepeval"), {"x": 1}, {"input": "q", "actual_output": None, "retrieval_context": []}])
+    assert (found.format, found.share) == ("deepeval", 0.5)
+    assert found.errors == ("input: is missing", "actual_output: must be text, not null")
+
+
+def test_proposes_a_mapping() -> None:
+    """An unknown shape gets expressions of likely fields, and is not called certain."""
+    rows = [
+        {
+            "event": {"request-id": f"r{n}", "payload": json.dumps({"user_query": QUESTION})},
+            "uuid": f"u{n}",
+            "rag": {"chunks": [{"chunk_id": c.id, "body": c.text, "score": c.score} for c in FULL]},
+            "turns": [{"reply": ANSWER}],
+        }
+        for n in range(3)
+    ]
+    found = guess(rows)
+    assert (found.format, found.share, found.certain) == ("custom", 1.0, False)
+    assert found.mapping == {
+        "id": "uuid",
+        "question": "from_json(event.payload).user_query",
+        "contexts": "rag.chunks[].{id: chunk_id, text: body, score: score}",
+        "answer": "turns[0].reply",
+    }
+    sample = build("custom", found.mapping).read(rows[0], "x")
+    assert (sample.id, sample.question, sample.answer, sample.contexts) == ("u0", QUESTION, ANSWER, FULL)
+
+
+def test_quotes_odd_keys() -> None:
+    """Keys that are no identifiers are quoted, so that the expression compiles."""
+    row = {'a "b" \\': {"answer": "yes", "my-list": ["one passage"]}}
+    mapping = propose([row])
+    assert build("custom", mapping).read(row, "x").contexts[0].text == "one passage"
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([], Guess(None, None)),
+        ([{"level": "info"}], Guess(None, 0.0, ("no field looks like answer or contexts",))),
+        (
+            [{"answer": "a", "tags": [], "n": [3], "turns": [{"role": "user", "content": "q"}], "o": [{"x": 1}]}],
+            Guess(None, 0.0, ("no field looks like contexts",), {"answer": "answer"}),
+        ),
+    ],
+)
+def test_says_when_it_does_not_know(rows: list[dict[str, object]], expected: Guess) -> None:
+    """No hint, no format: of no records not even a share."""
+    assert guess(rows) == expected
+
+
+def test_close_shape_is_named_with_its_errors() -> None:
+    """A shape that fits by its keys and reads nothing says why."""
+    found = guess([{"user_input": "q", "response": "a"}])
+    assert (found.format, found.share, found.errors) == ("ragas", 0.0, ("retrieved_contexts: is missing",))

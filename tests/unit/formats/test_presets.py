@@ -1,0 +1,189 @@
+"""Every known shape: each file of tests/data/formats holds the same answered question in one library's spellings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from logged import AT, NAMED, PLAIN, SAMPLE, records
+
+from ragwatch.core.sample import Context, RejectReason, Sample
+from ragwatch.errors import FormatError
+from ragwatch.formats import FORMATS, build
+
+# What differs from SAMPLE, line by line.
+EXPECTED: dict[str, list[dict[str, Any]]] = {
+    "canonical": [
+        {
+            "id": "r1",
+            "at": AT,
+            "route": "search",
+            "metadata": {"tenant": "north", "trace_id": "4bf92f3577b34da6"},
+            "reference": "Ten years.",
+        },
+        {"id": "r1", "at": AT},
+        {"id": "r1", "at": AT},
+    ],
+    "ragas": [{"contexts": NAMED, "reference": "Ten years."}, {"id": "r1", "contexts": PLAIN}],
+    "deepeval": [{"contexts": PLAIN, "reference": "Ten years."}] * 2,
+    "langchain": [{}, {"id": "r1"}, {}, {"id": "r1", "metadata": {"run_id": "r1"}}, {"id": "r1"}, {}, {}],
+    "llamaindex": [{"metadata": {"tenant": "north"}}, {}, {}, {}, {}],
+    "haystack": [{}, {}, {}, {}, {}],
+    "openai": [{"id": "r1", "at": AT}, {}, {}, {}, {}, {"id": "r1", "at": AT}, {}],
+}
+
+
+CASES = [
+    pytest.param(name, record, replace(SAMPLE, **changes), id=f"{name}-{line}")
+    for name in FORMATS
+    for line, (record, changes) in enumerate(zip(records(name), EXPECTED[name], strict=True), start=1)
+]
+
+
+@pytest.mark.parametrize(("name", "record", "expected"), CASES)
+def test_reads(name: str, record: dict[str, Any], expected: Sample) -> None:
+    """A shape is read completely: question, answer, contexts in order with ids and scores, and its envelope."""
+    assert build(name).read(record, "log:1") == expected
+
+
+@pytest.mark.parametrize(("name", "record", "expected"), CASES)
+def test_is_recognised(name: str, record: dict[str, Any], expected: Sample) -> None:
+    """`auto` reads the shape as its own preset does, and no other shape claims the record."""
+    assert build("auto").read(record, "log:1") == expected
+    assert [other for other, shape in FORMATS.items() if shape.matches(record)] == [name]
+
+
+# What a mapping cannot express, such as a list of ids beside the list of texts, or aliases in every context.
+BEYOND_JMESPATH = {
+    "ragas-1",
+    "ragas-2",
+    "langchain-5",
+    "langchain-6",
+    "langchain-7",
+    "llamaindex-4",
+    "llamaindex-5",
+} | {
+    *("haystack-4", "openai-3", "openai-4", "openai-5", "openai-6", "openai-7", "canonical-2", "canonical-3"),
+}
+
+
+@pytest.mark.parametrize(("name", "record", "expected"), [case for case in CASES if case.id not in BEYOND_JMESPATH])
+def test_mapping_says_the_same(name: str, record: dict[str, Any], expected: Sample) -> None:
+    """The mapping that stands for a preset reads what the preset reads; metadata only where it maps it."""
+    sample = build("custom", FORMATS[name].MAPPING).read(record, "log:1")
+    assert sample == (expected if name == "canonical" else replace(expected, metadata={}))
+
+
+MESSAGES = [{"role": "user", "content": "q"}]
+SYSTEM = [{"role": "system", "content": "passage"}, *MESSAGES]
+CHOICES = [{"message": {"content": "a"}}]
+OUTPUT = [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}]
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "reason", "field"),
+    [
+        ("canonical", {"contexts": [], "answer": "a"}, "missing_field", "question"),
+        ("canonical", {"question": "q", "answer": "a"}, "missing_field", "contexts"),
+        ("canonical", {"question": "q", "contexts": []}, "missing_field", "answer"),
+        ("canonical", {"question": 3, "contexts": [], "answer": "a"}, "wrong_type", "question"),
+        ("canonical", {"question": "q", "contexts": None, "answer": "a"}, "wrong_type", "contexts"),
+        ("canonical", {"question": "q", "contexts": "c", "answer": "a"}, "wrong_type", "contexts"),
+        ("canonical", {"question": "q", "contexts": [], "answer": None}, "wrong_type", "answer"),
+        ("canonical", {"question": "q", "contexts": ["c", 3], "answer": "a"}, "wrong_type", "contexts[1]"),
+        (
+            "canonical",
+            {"question": "q", "contexts": ["c", {"id": "1"}], "answer": "a"},
+            "missing_field",
+            "contexts[1].text",
+        ),
+        ("canonical", {"question": "q", "contexts": [{"body": 3}], "answer": "a"}, "wrong_type", "contexts[0].body"),
+        (
+            "canonical",
+            {"question": "q", "contexts": [{"text": "", "id": []}], "answer": "a"},
+            "wrong_type",
+            "contexts[0].id",
+        ),
+        ("ragas", {"user_input": "q", "response": "a"}, "missing_field", "retrieved_contexts"),
+        ("ragas", {"user_input": "q", "response": None, "retrieved_contexts": []}, "wrong_type", "response"),
+        (
+            "deepeval",
+            {"input": "q", "actual_output": "a", "retrieval_context": None},
+            "wrong_type",
+            "retrieval_context",
+        ),
+        ("langchain", {"input": "q", "output": "a"}, "missing_field", "context"),
+        ("langchain", {"input": "q", "output": {"context": []}}, "missing_field", "output.answer"),
+        ("langchain", {"input": "q", "output": {"context": 3, "answer": "a"}}, "wrong_type", "output.context"),
+        ("langchain", {"query": "q", "result": "a", "source_documents": [3]}, "wrong_type", "source_documents[0]"),
+        ("llamaindex", {"query": "q", "response": "a", "source_nodes": {}}, "wrong_type", "source_nodes"),
+        ("llamaindex", {"query": "q", "response": {"response": "a"}}, "missing_field", "source_nodes"),
+        ("llamaindex", {"response": "a", "source_nodes": [{"node": 3}]}, "wrong_type", "source_nodes[0].node"),
+        ("llamaindex", {"response": "a", "source_nodes": [3]}, "wrong_type", "source_nodes[0]"),
+        ("haystack", {"query": "q"}, "missing_field", "answers[0].data"),
+        ("haystack", {"b": {"answers": [{"data": "a"}]}}, "missing_field", "b.answers[0].documents"),
+        ("haystack", {"data": "a", "documents": "d"}, "wrong_type", "documents"),
+        ("haystack", {"data": 3, "documents": [1]}, "wrong_type", "documents[0]"),
+        ("openai", {"choices": CHOICES}, "missing_field", "messages"),
+        ("openai", {"messages": MESSAGES, "choices": []}, "missing_field", "choices[0].message"),
+        ("openai", {"messages": MESSAGES, "choices": "a"}, "wrong_type", "choices"),
+        ("openai", {"messages": SYSTEM, "choices": [{"message": {}}]}, "missing_field", "choices[0].message.content"),
+        ("openai", {"messages": MESSAGES, "choices": CHOICES}, "missing_field", "contexts"),
+        ("openai", {"input": "q"}, "missing_field", "output"),
+        ("openai", {"input": "q", "output": []}, "missing_field", "output[].content[].text"),
+        ("openai", {"output": [*OUTPUT, {"type": "file_search_call"}]}, "missing_field", "output[].results"),
+        (
+            "openai",
+            {"output": [*OUTPUT, {"type": "file_search_call", "results": 3}]},
+            "wrong_type",
+            "output[].results[0]",
+        ),
+    ],
+)
+def test_names_the_field(name: str, record: Mapping[str, Any], reason: str, field: str) -> None:
+    """What is missing or wrong is named by its path in the foreign record, and counted by its reason."""
+    with pytest.raises(FormatError) as caught:
+        build(name).read(record, "log:1")
+    assert (caught.value.reason, caught.value.field) == (RejectReason(reason), field)
+    assert str(caught.value).startswith(field)
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "texts"),
+    [
+        ("canonical", {"question": None, "contexts": [], "context_refs": ["1"], "docs": "d", "answer": "a"}, []),
+        ("canonical", {"question": "", "context_refs": ["1"], "docs": "d", "answer": "a", "label": {}}, []),
+        ("langchain", {"answer": "a", "context": "one text"}, ["one text"]),
+        ("langchain", {"result": "a", "source_documents": [{"page_content": "c", "score": 1}]}, ["c"]),
+        ("langchain", {"result": "a", "source_documents": ["c"]}, ["c"]),
+        ("llamaindex", {"response": "a", "source_nodes": ["c"]}, ["c"]),
+        ("haystack", {"data": "a", "documents": ["c"]}, ["c"]),
+        ("openai", {"messages": [{"role": "system", "content": "c"}], "choices": CHOICES}, ["c"]),
+        ("openai", {"messages": [{"role": "developer", "content": "[c"}], "choices": CHOICES}, ["[c"]),
+        ("openai", {"messages": [], "context": "c", "choices": [{"message": {"refusal": "a"}}]}, ["c"]),
+        ("openai", {"messages": None, "output": OUTPUT, "contexts": ["c"]}, ["c"]),
+        ("openai", {"output": [*OUTPUT, {"type": "file_search_call", "results": ["c"]}]}, ["c"]),
+    ],
+)
+def test_unknown_question(name: str, record: Mapping[str, Any], texts: list[str]) -> None:
+    """A log that does not hold the question is read without it; passages may be bare texts."""
+    sample = build(name).read(record, "log:1")
+    assert (sample.id, sample.question, sample.answer) == ("log:1", None, "a")
+    assert [context.text for context in sample.contexts] == texts
+
+
+def test_ids_of_another_number_of_contexts_are_dropped() -> None:
+    """A wrong name is worse than none."""
+    record = {"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "retrieved_context_ids": ["1", "2"]}
+    assert build("ragas").read(record, "x").contexts == (Context("c"),)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "record", [{}, {"answers": [3]}, {"output": [3]}, {"response": 3, "request": None}, {"x": {"answers": []}}]
+)
+def test_matching_never_raises(name: str, record: Mapping[str, Any]) -> None:
+    """The shape test looks at any record without an error."""
+    assert FORMATS[name].matches(record) is False

@@ -1,0 +1,172 @@
+"""The embedded judge as the daemon meets it: a kind with options, a version and honest refusals."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from pydantic import ValidationError
+
+from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.scores import Fault, faithfulness, top_ranked_fault
+from ragwatch.core.stage import Stage, stage
+from ragwatch.core.verdict import Usage
+from ragwatch.errors import JudgeError
+from ragwatch.judges.lexical import Options, build
+
+KETTLE = "The Vortex kettle boils one litre of water in 90 seconds. Its lid locks while the water is hot."
+TOASTER = "The Ember toaster browns four slices at once. A tray under the slots catches the crumbs."
+LAMP = "The Firefly lamp dims in twelve steps. It remembers the last setting after a power cut."
+JUDGE = build(Options(), name="embedded")
+
+
+def read(question: str | None, answer: str, *contexts: str) -> Evidence:
+    """Evidence of one sample, at once."""
+    return JUDGE.evidence(Sample("s", question, tuple(map(Context, contexts)), answer))
+
+
+async def test_reading_costs_nothing_and_happens_off_the_loop() -> None:
+    """Awaiting a reading gives the same evidence as the direct call, for no tokens and no money."""
+    sample = Sample("s", "How fast is the kettle?", (Context(KETTLE),), "It boils one litre in 90 seconds.")
+    evidence, usage = await JUDGE.read(sample)
+    assert JUDGE.evidence(sample) == evidence
+    assert Usage() == usage
+    await JUDGE.close()
+
+
+def test_version_names_the_tables() -> None:
+    """The version is the kind and eight hexadecimal digits, the same for every judge of these tables."""
+    kind, _, digits = JUDGE.version.partition("-")
+    assert JUDGE.kind == kind
+    assert len(bytes.fromhex(digits)) == 4
+    assert build(Options(support=0.7), name="other").version == JUDGE.version
+
+
+def test_unknown_options_are_refused() -> None:
+    """A misspelt option is an error, and so is a threshold that is no probability."""
+    with pytest.raises(ValidationError):
+        Options.model_validate({"suport": 0.4})
+    with pytest.raises(ValidationError):
+        Options(support=1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        (Options(max_contexts=1), "Fine."),
+        (Options(max_chars=20), "A" * 21),
+        (Options(max_claims=1), "The kettle boils. The toaster browns bread."),
+    ],
+)
+def test_what_is_too_large_is_refused_and_named(options: Options, answer: str) -> None:
+    """A sample beyond a limit is not read in part: it is unjudged, with the reason that is counted."""
+    sample = Sample("s", None, (Context("a"), Context("b")), answer)
+    with pytest.raises(JudgeError) as caught:
+        asyncio.run(build(options, name="small").read(sample))
+    assert caught.value.reason == "too_large"
+
+
+def test_a_copied_answer_is_supported_by_its_source_alone() -> None:
+    """Cells name the context a claim came from; the evidence is the sentence that holds it."""
+    evidence = read("How fast is the Vortex kettle?", "It boils one litre of water in 90 seconds.", TOASTER, KETTLE)
+    (claim,) = evidence.claims
+    assert claim.verdict is ClaimVerdict.SUPPORTED
+    assert claim.cells == (False, True)
+    assert claim.evidence == "The Vortex kettle boils one litre of water in 90 seconds."
+    assert [column.relevant for column in evidence.contexts] == [False, True]
+    assert evidence.address is Address.FULLY
+    assert [column.relevant_sentences for column in evidence.contexts] == [0, 1]
+
+
+def test_a_number_that_is_not_there_is_not_supported() -> None:
+    """Changing the number of an otherwise copied sentence lowers its support."""
+    right = read(None, "The Ember toaster browns 4 slices at once.", TOASTER).claims[0].support
+    wrong = read(None, "The Ember toaster browns 9 slices at once.", TOASTER).claims[0].support
+    assert right is not None
+    assert wrong is not None
+    assert right > wrong + 0.2
+
+
+def test_contradiction_is_never_claimed() -> None:
+    """A judge of words cannot tell a contradiction from an invention, and says so."""
+    evidence = read(None, "The lamp explodes on Tuesdays in Madrid.", LAMP)
+    assert evidence.reads_contradiction is False
+    assert {claim.verdict for claim in evidence.claims} == {ClaimVerdict.NOT_IN_CONTEXT}
+
+
+ASK = "How many steps does the Firefly lamp dim in?"
+COPIED = "The Firefly lamp dims in twelve steps."
+ABSTAINED = "I could not find that in the documents."
+INVENTED = "Engineers in Lisbon tuned 87 hidden gears with a silver spoon."
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "contexts", "expected"),
+    [
+        ("copied from the right one", COPIED, (LAMP, KETTLE, TOASTER), Stage.NONE),
+        ("copied where all say the same", COPIED, (LAMP, LAMP, LAMP), Stage.NONE),
+        ("short and right", "Twelve", (LAMP, KETTLE), Stage.NONE),
+        ("abstains with the document at hand", ABSTAINED, (LAMP, KETTLE), Stage.GENERATION),
+        ("abstains without it", ABSTAINED, (KETTLE, TOASTER), Stage.RETRIEVAL),
+        ("invents with the document at hand", INVENTED, (LAMP, KETTLE), Stage.GENERATION),
+        ("invents without it", INVENTED, (KETTLE, TOASTER), Stage.RETRIEVAL),
+        ("copies the wrong document", KETTLE, (KETTLE, TOASTER), Stage.RETRIEVAL),
+        ("nothing retrieved", COPIED, (), Stage.RETRIEVAL),
+        ("leaves the right document aside", TOASTER, (LAMP, TOASTER), Stage.ALIGNMENT),
+    ],
+)
+def test_the_stage_at_fault_is_named_without_a_gold_answer(
+    name: str, answer: str, contexts: tuple[str, ...], expected: Stage
+) -> None:
+    """The readings let core name what to mend in the cases an on-call engineer meets."""
+    assert stage(read(ASK, answer, *contexts)) == expected, name
+
+
+def test_a_named_function_that_no_context_holds_is_a_retrieval_failure() -> None:
+    """A question about `kettle.boil` answered from a page on `kettle.clean` was answered from the wrong page."""
+    page = "kettle.clean(cycles)\nRuns the cleaning program as often as asked."
+    answer = "Runs the cleaning program as often as asked."
+    assert stage(read("What does kettle.boil do?", answer, page)) is Stage.RETRIEVAL
+    assert stage(read("What does kettle.clean do?", answer, page)) is Stage.NONE
+
+
+def test_a_top_context_left_aside_is_the_generators_fault() -> None:
+    """Where part of the answer is invented too, the fault of the ignored top context is the generator's."""
+    evidence = read(ASK, f"{TOASTER} {INVENTED}", LAMP, TOASTER)
+    assert top_ranked_fault(evidence) is Fault.GENERATOR
+
+
+def test_without_a_question_what_cannot_be_known_is_none() -> None:
+    """No question: no address; an abstention then leaves even relevance unknown."""
+    assert read(None, COPIED, LAMP).address is None
+    evidence = read(None, ABSTAINED, LAMP)
+    assert evidence.address is Address.ABSTAINED
+    assert evidence.contexts[0].relevant is None
+    assert stage(evidence) is None
+
+
+def test_a_question_of_function_words_has_no_known_address() -> None:
+    """A bare why gives nothing to look for, which is unknown, not zero."""
+    assert read("Why?", COPIED, LAMP).address is None
+
+
+def test_an_answer_of_no_claims_addresses_nothing() -> None:
+    """A label alone claims nothing: no claims, no faithfulness, and the question is not addressed."""
+    evidence = read(ASK, "Thought process:", LAMP)
+    assert evidence.claims == ()
+    assert faithfulness(evidence) is None
+    assert evidence.address is Address.NOT_AT_ALL
+
+
+def test_the_kind_of_thing_asked_for_must_be_there() -> None:
+    """An answer to "how many" without any number is partial at best."""
+    assert read(ASK, "The Firefly lamp dims in steps.", LAMP).address is Address.PARTIALLY
+    assert read("Who tuned the Firefly lamp?", "The lamp was tuned.", LAMP).address is Address.PARTIALLY
+
+
+def test_a_bare_yes_claims_what_was_asked() -> None:
+    """A yes is read with the question's words, so it can be supported at all."""
+    evidence = read("Does the lid of the Vortex kettle lock while the water is hot?", "Yes.", KETTLE)
+    assert [claim.text for claim in evidence.claims] == ["Yes."]
+    assert faithfulness(evidence) == 1.0

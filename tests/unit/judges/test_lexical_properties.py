@@ -1,0 +1,149 @@
+"""What holds for every text: exact offsets, bounded numbers, support that only grows, columns that only move."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.scores import score_all
+from ragwatch.core.stage import stage
+from ragwatch.errors import JudgeError
+from ragwatch.judges.lexical import Options, build
+from ragwatch.judges.reading.claims import claims_of
+from ragwatch.judges.reading.reader import relevance_of
+from ragwatch.judges.reading.sentences import spans
+from ragwatch.judges.reading.tables import shipped
+from ragwatch.judges.reading.words import identifiers, terms
+
+JUDGE = build(Options(), name="embedded")
+MENU = (
+    "kettle boils water 90 three Vortex lamp the of not dims Paris 1,000 U.S. e.g. max_len os.path Dr. [1] - 1. ok?"
+    " yes. document does mention. I don't know. * # ``` \n \n\n : ... … “quote” (b) 中文。 naïve"
+)
+WORDS = st.sampled_from(MENU.split(" "))
+PROSE = st.lists(WORDS, max_size=30).map(" ".join)
+TEXT = st.one_of(PROSE, st.text(max_size=80))
+
+
+def read(question: str | None, answer: str, contexts: list[str]) -> Evidence:
+    """Evidence of one sample."""
+    return JUDGE.evidence(Sample("s", question, tuple(map(Context, contexts)), answer))
+
+
+@given(st.one_of(st.none(), TEXT), TEXT, st.lists(TEXT, max_size=4))
+@settings(max_examples=200, deadline=None)
+def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]) -> None:
+    """No text breaks the judge; offsets are exact; every number is in [0, 1]; a cell implies the verdict."""
+    evidence = read(question, answer, contexts)
+    for claim in evidence.claims:
+        assert answer[claim.start : claim.end] == claim.text
+        assert claim.support is not None
+        assert 0.0 <= claim.support <= 1.0
+    assert len(contexts) == len(evidence.contexts)
+    assert all(value is None or 0.0 <= value <= 1.0 for value in score_all(evidence).values())
+    stage(evidence)
+
+
+@given(TEXT)
+@settings(max_examples=200, deadline=None)
+def test_sentences_are_disjoint_ordered_and_trimmed(text: str) -> None:
+    """Spans follow one another, enclose text, and lose no word outside list markers."""
+    last = 0
+    for span in spans(text):
+        assert last <= span.start < span.end <= len(text)
+        assert text[span.start : span.end].strip() == text[span.start : span.end]
+        last = span.end
+
+
+@given(PROSE, st.lists(PROSE, min_size=1, max_size=3), st.data())
+@settings(max_examples=200, deadline=None)
+def test_a_context_that_says_more_of_the_claim_never_supports_it_less(
+    answer: str, contexts: list[str], data: st.DataObject
+) -> None:
+    """Adding words of the claim to a context lowers neither the support nor a cell."""
+    before = read(None, answer, contexts)
+    for row, claim in enumerate(before.claims):
+        words = data.draw(st.lists(st.sampled_from(claim.text.split()), max_size=5))
+        rank = data.draw(st.integers(0, len(contexts) - 1))
+        richer = [text + "\n" + " ".join(words) if rank == index else text for index, text in enumerate(contexts)]
+        after = read(None, answer, richer).claims[row]
+        assert (after.support or 0.0) >= (claim.support or 0.0)
+        assert all(new or not old for old, new in zip(claim.cells, after.cells, strict=True))
+
+
+@given(PROSE, PROSE, st.lists(PROSE, min_size=2, max_size=4), st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+def test_permuting_contexts_permutes_columns(question: str, answer: str, contexts: list[str], rng: object) -> None:
+    """The order of the contexts changes no claim, only where its cells stand (and each context's features)."""
+    order = list(range(len(contexts)))
+    rng.shuffle(order)  # type: ignore[attr-defined]
+    moved = [contexts[index] for index in order]
+    before, after = read(question, answer, contexts), read(question, answer, moved)
+    for old, new in zip(before.claims, after.claims, strict=True):
+        assert (old.text, old.verdict, old.support) == (new.text, new.verdict, new.support)
+        assert tuple(old.cells[index] for index in order) == new.cells
+    said = claims_of(answer, question)
+    here, there = (
+        relevance_of(Sample("s", question, tuple(map(Context, texts)), answer), said, shipped())
+        for texts in (contexts, moved)
+    )
+    assert [here[index] for index in order] == there
+
+
+@given(TEXT, st.lists(TEXT, max_size=3))
+@settings(max_examples=50, deadline=None)
+def test_reading_twice_gives_the_same(answer: str, contexts: list[str]) -> None:
+    """The reader is a function."""
+    assert read("water?", answer, contexts) == read("water?", answer, contexts)
+
+
+MEGABYTE = 1_000_000
+HOSTILE = [
+    ". ",
+    "a. ",
+    "\n",
+    " ",
+    "A. B",
+    "[1]",
+    '".',
+    "1.",
+    "```\n",
+    "'",
+    "x_",
+    "a.b",
+    "\n- a",
+    "passage 1, ",
+    "not ",
+    "é",
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE, ids=repr)
+def test_a_megabyte_of_anything_is_split_in_linear_time(unit: str) -> None:
+    """A million hostile characters cost about ten times a hundred thousand, not a hundred times."""
+
+    def seconds(size: int) -> float:
+        text = unit * (size // len(unit))
+        start = time.process_time()
+        claims_of(text)
+        terms(text)
+        identifiers(text)
+        return time.process_time() - start
+
+    assert seconds(MEGABYTE) < 40 * max(seconds(MEGABYTE // 10), 0.005)
+
+
+def test_a_hostile_answer_over_hostile_contexts_is_refused_or_read_soon() -> None:
+    """The largest sample that is read at all takes seconds, not minutes."""
+    answer = "Water boils fast today. " * 500
+    context = "Water runs down. " * 5_000
+    start = time.process_time()
+    JUDGE.evidence(Sample("s", "water?", (Context(context),) * 5, answer))
+    assert time.process_time() - start < 30
+    with pytest.raises(JudgeError):
+        JUDGE.evidence(Sample("s", "water?", (), "Water boils fast today. " * 501))

@@ -1,0 +1,356 @@
+"""Files: which ones are followed, from where, and what the port promises."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from tail_reader import Reader, append, copytruncate, lines_of
+
+from ragwatch.core.snapshot import Lag
+from ragwatch.errors import SourceError
+from ragwatch.sources.tail import Options, TailSource, build
+
+
+def test_t09_two_files_with_identical_beginnings(tmp_path: Path) -> None:
+    """Both are read fully, although their first 4 KiB are the same."""
+    same = b'{"resource":"' + b"r" * 5000 + b'"}'
+    append(tmp_path / "a.jsonl", same, b"a")
+    reader = Reader(tmp_path / "*.jsonl")
+    reader.drain()
+    append(tmp_path / "b.jsonl", same, b"b")
+    assert [same, b"a", same, b"b"] == reader.drain()
+    assert len(set(reader.places)) == 4
+
+
+def test_t18_t28_what_is_no_file_is_skipped(tmp_path: Path) -> None:
+    """FIFOs, folders, devices, dangling links and compressed files are passed over without a hang, and named."""
+    os.mkfifo(tmp_path / "fifo.jsonl")
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "nowhere.jsonl").symlink_to(tmp_path / "missing")
+    (tmp_path / "null.jsonl").symlink_to("/dev/null")
+    append(tmp_path / "good.jsonl", b"one")
+    append(tmp_path / "packed.gz", b"\x1f\x8b")
+    reader = Reader([str(tmp_path / "*.jsonl"), str(tmp_path / "*.gz")])
+    assert reader.drain() == [b"one"]
+    names = {"fifo.jsonl", "folder.jsonl", "null.jsonl", "packed.gz"}
+    assert names == {Path(path).name for path in reader.source.skipped}
+
+
+def test_t19_a_symlink_that_is_pointed_elsewhere(tmp_path: Path) -> None:
+    """Both targets are read to their ends, running and after a stop."""
+    link = tmp_path / "current.jsonl"
+    for name in ("a", "b", "c"):
+        append(tmp_path / f"{name}.log", name.encode())
+    link.symlink_to(tmp_path / "a.log")
+    reader = Reader(link)
+    reader.drain()
+    append(tmp_path / "a.log", b"a late")
+    link.unlink()
+    link.symlink_to(tmp_path / "b.log")
+    assert {b"a", b"a late", b"b"} == set(reader.settle())
+    reader.stop()
+    append(tmp_path / "b.log", b"b late")
+    link.unlink()
+    link.symlink_to(tmp_path / "c.log")
+    reader.start()
+    assert sorted([b"a", b"a late", b"b", b"b late", b"c"]) == sorted(reader.settle())
+
+
+def test_t20_a_file_that_cannot_be_opened_for_a_while(tmp_path: Path) -> None:
+    """It is said, other files go on, and nothing is lost once it can be opened."""
+    append(tmp_path / "a.jsonl", b"one")
+    reader = Reader(tmp_path / "*.jsonl")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(tmp_path, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))  # one descriptor left: names can still be listed
+    try:
+        hog = os.open(tmp_path / "a.jsonl", os.O_RDONLY)
+        with pytest.raises(SourceError):
+            Reader(str(tmp_path / "a.jsonl")).drain()
+        os.close(hog)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    append(tmp_path / "a.jsonl", b"two")
+    assert reader.drain() == [b"one", b"two"]
+
+
+def test_t20_a_descriptor_that_fails_is_opened_again(tmp_path: Path) -> None:
+    """A stale handle (a remounted share) costs nothing: reading goes on where it stood."""
+    append(tmp_path / "a.jsonl", b"one")
+    reader = Reader(tmp_path / "a.jsonl")
+    reader.drain()
+    fd = reader.source._roster.active[0].fd
+    assert fd is not None
+    os.close(fd)
+    append(tmp_path / "a.jsonl", b"two")
+    assert Lag(0, 0.0) == reader.source.lag()
+    with pytest.raises(SourceError, match="Bad file descriptor"):
+        reader.step()
+    assert reader.drain() == [b"one", b"two"]
+
+
+def test_t23_t24_restored_from_a_backup(tmp_path: Path) -> None:
+    """The same content under the same name but another inode is gone on with, not read again."""
+    path = tmp_path / "app.jsonl"
+    append(path, *lines_of("a", 9))
+    reader = Reader(path)
+    reader.drain()
+    reader.stop()
+    (tmp_path / "restored").write_bytes(path.read_bytes())
+    (tmp_path / "restored").replace(path)
+    append(path, b"new")
+    reader.start()
+    assert [*lines_of("a", 9), b"new"] == reader.drain()
+    assert len({stream for stream, _ in reader.places}) == 1
+
+
+def test_t29_hard_link_and_original(tmp_path: Path) -> None:
+    """One file under two names is read once; it is still the same when one name goes."""
+    path = tmp_path / "a.jsonl"
+    append(path, b"one")
+    os.link(path, tmp_path / "b.jsonl")
+    reader = Reader(tmp_path / "*.jsonl")
+    assert reader.drain() == [b"one"]
+    path.unlink()
+    append(tmp_path / "b.jsonl", b"two")
+    assert reader.settle() == [b"one", b"two"]
+    append(tmp_path / "b.jsonl", b"three")
+    assert reader.settle() == [b"one", b"two", b"three"]
+
+
+def test_an_inode_used_again_by_another_name(tmp_path: Path) -> None:
+    """A new file that got the inode of one that is gone is new: its own name, its own stream."""
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    append(old, *lines_of("old", 3))
+    reader = Reader(tmp_path / "*.jsonl")
+    reader.drain()
+    reader.stop()
+    old.rename(new)
+    new.write_bytes(b"")
+    append(new, *lines_of("new", 9))
+    reader.start()
+    assert lines_of("old", 3) + lines_of("new", 9) == reader.settle()
+    assert len({stream for stream, _ in reader.places}) == 2
+    assert len(reader.cursors) == 1
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_start_at_the_end_skips_once(tmp_path: Path, rounds: int) -> None:
+    """Only what is there at the very first start is skipped, and a restart does not skip again."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"history")
+    append(path, b"torn at the start", end=b"")
+    append(tmp_path / "empty.jsonl")
+    reader = Reader(tmp_path / "*.jsonl", start="end")
+    assert reader.drain() == []
+    for _ in range(rounds):
+        reader.stop()
+        reader.start()
+    append(path, b", whole now", b"two")
+    append(tmp_path / "empty.jsonl", b"first")
+    append(tmp_path / "later.jsonl", b"new file")
+    assert {b"torn at the start, whole now", b"two", b"first", b"new file"} == set(reader.settle())
+    assert len(reader.lines) == 4
+    assert {2, 3, 1} == set(reader.numbers)
+
+
+def test_start_at_the_end_with_no_file_yet(tmp_path: Path) -> None:
+    """A file that appears while ragwatch is stopped after its first start is new, so it is read whole."""
+    reader = Reader(tmp_path / "*.jsonl", start="end")
+    assert reader.drain() == []
+    reader.stop()
+    append(tmp_path / "app.jsonl", b"one")
+    reader.start()
+    assert reader.drain() == [b"one"]
+
+
+def test_start_at_the_end_of_much_text(tmp_path: Path) -> None:
+    """Behind more text than is worth counting, line numbers are unknown, not wrong."""
+    path = tmp_path / "app.jsonl"
+    with path.open("wb") as file:
+        file.write(b"x" * 100 + b"\n")
+        os.truncate(file.fileno(), 70 << 20)
+        file.seek(70 << 20)
+        file.write(b"\n")
+    reader = Reader(path, start="end")
+    reader.drain()
+    append(path, b"one", b"x" * 99)
+    reader.options = reader.options.model_copy(update={"max_line_bytes": 50})
+    reader.restart()
+    assert reader.drain() == [b"one"]
+    assert reader.numbers == [0]
+    assert [rejection.line for rejection in reader.rejections] == [0]
+
+
+def test_files_take_turns(tmp_path: Path) -> None:
+    """A file with much news does not keep others waiting."""
+    for name in ("a", "b", "c"):
+        append(tmp_path / f"{name}.jsonl", *lines_of(name, 4))
+    reader = Reader(tmp_path / "*.jsonl", read_bytes=13)
+    reader.drain()
+    assert [f"{name}.jsonl" for name in "abc"] * 4 == reader.files
+
+
+def test_the_same_batch_until_it_is_committed(tmp_path: Path) -> None:
+    """Reading repeats itself; only the batch that was read can be committed."""
+    append(tmp_path / "a.jsonl", b"one")
+    reader = Reader(tmp_path / "a.jsonl")
+    batch = reader.source.read()
+    assert batch is not None
+    append(tmp_path / "a.jsonl", b"two")
+    assert batch is reader.source.read()
+    reader.source.commit(batch)
+    with pytest.raises(ValueError, match="read last"):
+        reader.source.commit(batch)
+    following = reader.source.read()
+    assert following is not None
+    assert list(following.lines) == [b"two"]
+
+
+def test_lag_counts_unread_bytes_and_their_age(tmp_path: Path) -> None:
+    """Bytes not committed yet, and how long the oldest of them have been known; unknown before the first look."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"one")
+    reader = Reader(path, read_bytes=4)
+    assert Lag(0, None) == reader.source.lag()
+    reader.drain()
+    assert Lag(0, 0.0) == reader.source.lag()
+    reader.now = 100
+    append(path, b"two")
+    assert Lag(4, 0.0) == reader.source.lag()
+    reader.now = 103
+    append(path, b"six")
+    assert Lag(8, 3.0) == reader.source.lag()
+    reader.now = 105
+    reader.step()
+    assert Lag(4, 2.0) == reader.source.lag()
+    path.write_bytes(b"1\n")
+    assert Lag(2, 0.0) == reader.source.lag()
+    for _ in range(200):
+        append(path, b"x")
+        reader.now += 1
+        reader.source.lag()
+    assert Lag(402, 200.0) == reader.source.lag()
+    reader.drain()
+    assert Lag(0, 0.0) == reader.source.lag()
+
+
+def test_a_folder_that_cannot_be_listed_forgets_nothing(tmp_path: Path) -> None:
+    """A folder that is away for a while (a mount) does not make its files new when it is back."""
+    folder, away = tmp_path / "logs", tmp_path / "away"
+    folder.mkdir()
+    append(folder / "app.jsonl", b"one")
+    reader = Reader(folder / "app.jsonl")
+    reader.drain()
+    folder.rename(away)
+    folder.symlink_to(folder)  # a loop: an error, not an absence
+    reader.settle()
+    reader.restart()
+    reader.settle()
+    folder.unlink()
+    away.rename(folder)
+    append(folder / "app.jsonl", b"two")
+    assert reader.settle() == [b"one", b"two"]
+
+
+def test_a_folder_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+    """Per-pod folders come and go: their cursors go with them."""
+    folder = tmp_path / "pods" / "one"
+    folder.mkdir(parents=True)
+    append(folder / "app.jsonl", b"one")
+    reader = Reader(tmp_path / "pods" / "*" / "app.jsonl")
+    reader.drain()
+    reader.stop()
+    (folder / "app.jsonl").unlink()
+    folder.rmdir()
+    reader.start()
+    reader.settle()
+    assert reader.cursors == {}
+
+
+def test_recursive_globs(tmp_path: Path) -> None:
+    """`**` looks into folders, also into those that appear later."""
+    reader = Reader(str(tmp_path / "**" / "*.jsonl"))
+    reader.drain()
+    (tmp_path / "x" / "y").mkdir(parents=True)
+    append(tmp_path / "x" / "y" / "a.jsonl", b"one")
+    assert reader.drain() == [b"one"]
+
+
+def test_a_rotation_that_matches_the_pattern_is_read_once(tmp_path: Path) -> None:
+    """`app.jsonl*` matches the rotated names too: still once each, over many rotations and restarts."""
+    path = tmp_path / "app.jsonl"
+    reader = Reader(tmp_path / "app.jsonl*")
+    written = []
+    for turn in range(5):
+        lines = lines_of(str(turn), 3)
+        written += lines
+        append(path, *lines)
+        reader.settle()
+        for number in range(turn, 0, -1):
+            (tmp_path / f"app.jsonl.{number}").rename(tmp_path / f"app.jsonl.{number + 1}")
+        path.rename(tmp_path / "app.jsonl.1")
+        reader.settle()
+        reader.restart()
+    assert written == reader.settle()
+
+
+def test_killed_between_a_new_generation_and_the_end_of_the_old(tmp_path: Path) -> None:
+    """Two cursors of one inode: the newest generation counts, the other is deleted."""
+    path = tmp_path / "app.jsonl"
+    append(path, *lines_of("old", 9))
+    reader = Reader(path)
+    reader.drain()
+    copytruncate(path, tmp_path / "copy")
+    append(path, b"new")
+    reader.step()
+    assert len(reader.cursors) == 2
+    reader.restart()
+    assert [*lines_of("old", 9), b"new"] == reader.settle()
+    assert len(reader.cursors) == 1
+
+
+def test_a_cursor_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+    """Neither the beginning nor the end would be true: a person decides."""
+    source = build(Options(name="app", path=str(tmp_path / "a.jsonl")))
+    with pytest.raises(SourceError, match="stream 'x'") as caught:
+        source.resume({"x": '{"offset": 1}'})
+    assert caught.value.permanent
+
+
+def test_names_are_looked_up_only_so_often(tmp_path: Path) -> None:
+    """Between two scans only open files are looked at."""
+    reader = Reader(tmp_path / "*.jsonl", scan_seconds=5)
+    reader.drain()
+    append(tmp_path / "a.jsonl", b"one")
+    assert reader.drain() == []
+    reader.now = 5
+    assert reader.drain() == [b"one"]
+    append(tmp_path / "a.jsonl", b"two")
+    assert reader.drain() == [b"one", b"two"]
+
+
+def test_options_know_their_keys() -> None:
+    """Unknown keys are refused, sizes may be written with units, every key is described."""
+    with pytest.raises(ValidationError):
+        Options.model_validate({"kind": "tail", "name": "app", "path": "x", "strat": "end"})
+    assert Options.model_validate({"name": "a", "path": ["x", "y"], "max_line_bytes": "2MiB"}).max_line_bytes == 2 << 20
+    assert Options(name="a", path="x").patterns == ("x",)
+    assert all(field.description for name, field in Options.model_fields.items() if name != "kind")
+
+
+def test_a_closed_source_reads_nothing(tmp_path: Path) -> None:
+    """After close, descriptors are gone, however often it is called."""
+    append(tmp_path / "a.jsonl", b"one")
+    before = set(Path("/proc/self/fd").iterdir())
+    source = TailSource(Options(name="a", path=str(tmp_path / "a.jsonl"), start="beginning"))
+    source.resume({})
+    assert source.read() is not None
+    source.close()
+    source.close()
+    assert before == set(Path("/proc/self/fd").iterdir())

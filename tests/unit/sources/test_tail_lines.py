@@ -1,0 +1,203 @@
+"""Lines: what is a record, what is counted, and what waits."""
+
+from __future__ import annotations
+
+import os
+import random
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from tail_reader import Reader, append, lines_of
+
+from ragwatch.sources.lines import cut
+
+
+@pytest.mark.parametrize("size", [1, 10])
+def test_t10_bytes_without_a_newline_wait(tmp_path: Path, size: int) -> None:
+    """Nothing is emitted, nothing lost; the completed line comes once. A torn line is not reported as lag."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"x" * size, end=b"")
+    reader = Reader(path)
+    assert reader.settle(3600) == []
+    assert (reader.source.lag().size, reader.source.lag().seconds) == (0, 0.0)
+    append(path, b"y")
+    assert [b"x" * size + b"y"] == reader.settle()
+    assert reader.numbers == [1]
+    assert reader.rejections == []
+
+
+def test_t11_partial_line_across_a_restart(tmp_path: Path) -> None:
+    """One record, whole, with its number and its offset."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"one")
+    append(path, b"two, fi", end=b"")
+    reader = Reader(path)
+    reader.drain()
+    reader.stop()
+    append(path, b"nished")
+    reader.start()
+    assert reader.drain() == [b"one", b"two, finished"]
+    assert reader.numbers == [1, 2]
+    assert [offset for _, offset in reader.places] == [0, 4]
+    assert len({stream for stream, _ in reader.places}) == 1
+
+
+@pytest.mark.parametrize("block", [64, 1000, 100_000])
+def test_t13_a_line_that_is_too_long(tmp_path: Path, block: int) -> None:
+    """One rejection with its line number, whatever the size of a block; the lines around it are intact."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"before", b"x" * 5001, b"y" * 5000, b"after")
+    reader = Reader(path, max_line_bytes=5000, read_bytes=block)
+    assert reader.drain() == [b"before", b"y" * 5000, b"after"]
+    assert [(r.reason, r.line) for r in reader.rejections] == [("line_too_long", 2)]
+    assert reader.numbers == [1, 3, 4]
+
+
+def test_t13_a_restart_inside_a_line_that_is_too_long(tmp_path: Path) -> None:
+    """Progress inside the line is kept: it is counted once, and dropped up to its end although that comes later."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"x" * 9000, end=b"")
+    reader = Reader(path, max_line_bytes=1000, read_bytes=500)
+    reader.step()
+    reader.restart()
+    reader.drain()
+    reader.restart()
+    append(path, b"x" * 9000, b"next")
+    assert reader.drain() == [b"next"]
+    assert reader.reasons == ["line_too_long"]
+    assert reader.numbers == [2]
+
+
+def test_t14_memory_is_bounded_on_an_endless_line(tmp_path: Path) -> None:
+    """A 100 MiB line without a newline takes no more memory than the limit and 20 MiB."""
+    path = tmp_path / "app.jsonl"
+    with path.open("wb") as file:
+        for _ in range(100):
+            file.write(b"x" * (1 << 20))
+    limit = 4 << 20
+    reader = Reader(path, max_line_bytes=limit)
+    tracemalloc.start()
+    reader.drain()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < limit + (20 << 20)
+    assert reader.reasons == ["line_too_long"]
+    append(path, b"", b"next")
+    assert reader.drain() == [b"next"]
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_t15_a_hole_of_nul_bytes(tmp_path: Path, size: int) -> None:
+    """A writer that kept its offset across a truncation leaves NULs: passed over, counted once, the line intact."""
+    path = tmp_path / "app.jsonl"
+    old = lines_of("old", 3)
+    append(path, *old)
+    reader = Reader(path, read_bytes=1000, max_line_bytes=2000)
+    reader.drain()
+    path.write_bytes(b"")
+    with path.open("r+b") as stale:
+        stale.seek(size + 100)
+        stale.write(b"after the hole\nand one more\n")
+    reader.step()
+    reader.restart()
+    assert [*old, b"after the hole", b"and one more"] == reader.drain()
+    assert reader.reasons == ["binary"]
+    assert reader.numbers[3:] == [1, 2]
+
+
+def test_t15_a_hole_between_lines(tmp_path: Path) -> None:
+    """A hole in the middle of a block is counted too; NULs inside a line are the parser's affair."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"one", b"\0\0\0two", b"th\0ree")
+    reader = Reader(path)
+    assert reader.drain() == [b"one", b"two", b"th\0ree"]
+    assert [(r.reason, r.line) for r in reader.rejections] == [("binary", 2)]
+    assert [offset for _, offset in reader.places] == [0, 7, 11]
+
+
+def test_t15_nul_bytes_at_the_end_wait(tmp_path: Path) -> None:
+    """Space that a writer reserved may be filled later, so it is not passed over; at rotation it is counted."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"one", b"\0\0\0\0", end=b"\n")
+    path.write_bytes(b"one\n\0\0\0\0")
+    reader = Reader(path)
+    reader.settle()
+    assert reader.reasons == []
+    path.write_bytes(b"one\ntwo\n")
+    assert reader.settle() == [b"one", b"two"]
+    append(path, b"\0\0", end=b"")
+    path.rename(tmp_path / "app.jsonl.1")
+    reader.settle()
+    assert reader.reasons == ["binary"]
+
+
+def test_t16_bytes_that_are_no_text_pass_untouched(tmp_path: Path) -> None:
+    """Invalid UTF-8 is the parser's to replace and count: the tail hands on what is there."""
+    path = tmp_path / "app.jsonl"
+    append(path, b'{"answer":"\xff\xfe"}', b"ok")
+    assert Reader(path).drain() == [b'{"answer":"\xff\xfe"}', b"ok"]
+
+
+def test_t17_crlf_bom_and_empty_lines(tmp_path: Path) -> None:
+    """Line ends and the byte order mark are taken off, blank lines are left out but counted in line numbers."""
+    path = tmp_path / "app.jsonl"
+    path.write_bytes(b"\xef\xbb\xbfone\r\n\r\n  \ntwo\n\n\nthree\r\r\n")
+    reader = Reader(path)
+    assert reader.drain() == [b"one", b"two", b"three\r"]
+    assert reader.numbers == [1, 4, 7]
+    assert [offset for _, offset in reader.places] == [3, 13, 19]
+
+
+def test_blank_lines_alone_move_the_cursor(tmp_path: Path) -> None:
+    """A batch without records still commits progress."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"", b"")
+    reader = Reader(path)
+    batch = reader.step()
+    assert batch is not None
+    assert list(batch.lines) == []
+    assert reader.step() is None
+    reader.restart()
+    assert reader.step() is None
+
+
+def test_numbers_and_offsets_find_the_line(tmp_path: Path) -> None:
+    """For any content and block size, the offset of a record is where its bytes stand, its number where they count."""
+    rng = random.Random(5)
+    path = tmp_path / "app.jsonl"
+    ends = (b"\n", b"\r\n", b"\n\n")
+    path.write_bytes(b"".join(b"r" * rng.randint(1, 90) + rng.choice(ends) for _ in range(300)))
+    content = path.read_bytes()
+    for block in (7, 64, 1000, 1 << 20):
+        reader = Reader(path, read_bytes=block)
+        lines = reader.drain()
+        assert len(lines) == 300
+        for line, number, (_, offset) in zip(lines, reader.numbers, reader.places, strict=True):
+            assert content.startswith(line, offset)
+            assert number == content.count(b"\n", 0, offset) + 1
+
+
+def test_cut_leaves_the_torn_rest() -> None:
+    """Only whole lines are used, and an unknown line number stays unknown."""
+    piece = cut(b"a\nb\nc", offset=10, line=None, limit=9)
+    assert (
+        piece.lines,
+        piece.offsets,
+        piece.numbers,
+        piece.used,
+        piece.ends,
+    ) == ([b"a", b"b"], [10, 12], [0, 0], 4, 2)
+    assert cut(b"torn", offset=0, line=0, limit=9).used == 0
+
+
+def test_a_sparse_file_larger_than_memory_would_like(tmp_path: Path) -> None:
+    """A 200 MiB hole is passed in bounded memory."""
+    path = tmp_path / "app.jsonl"
+    with path.open("wb") as file:
+        os.truncate(file.fileno(), 200 << 20)
+        file.seek(200 << 20)
+        file.write(b"end\n")
+    reader = Reader(path)
+    assert reader.drain() == [b"end"]
+    assert reader.reasons == ["binary"]
