@@ -7,14 +7,13 @@ from collections import Counter
 from rich.table import Table
 
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.snapshot import EstimateRow, Snapshot
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tally
 
 BAR = 8
 _SHADES = {Stage.NONE: "green", Stage.RETRIEVAL: "blue", Stage.GENERATION: "red", Stage.ALIGNMENT: "magenta"}
-_LOW_IS_GOOD = {Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED}
 _NEUTRAL = {Quantity.CONTEXT_USE, Quantity.CONTEXT_SENTENCE_PRECISION}
 
 
@@ -48,7 +47,7 @@ def _figure(rows: list[EstimateRow], quantity: Quantity, route: str) -> str:
 def _colour(quantity: Quantity, value: float) -> str:
     if quantity in _NEUTRAL:
         return "default"
-    good = 1.0 - value if quantity in _LOW_IS_GOOD else value
+    good = 1.0 - value if quantity in LOW_IS_GOOD else value
     return "green" if good >= 0.8 else "yellow" if good >= 0.6 else "bold red"
 
 

@@ -4,60 +4,27 @@ from __future__ import annotations
 
 import re
 
-_HEAD = 400  # an abstention says so at once; a long answer with a doubt at its end is an answer
+from ragwatch.core import phrases
 
-# Each alternative starts with a literal word, so that a search costs one pass over the head of the answer.
-_PHRASES = re.compile(
-    r"""
-    \bI(?:['’]m|\ am)\ (?:sorry|afraid|not\ (?:sure|able|aware)|unable)
-    | \bI\ (?:do\ not|don['’]?t|cannot|can['’]?t|could\ not|couldn['’]?t|was\ (?:not\ able|unable))\ (?:actually\ )?
-      (?:know|find|answer|locate|have|tell|determine|provide|see|to\ (?:find|answer|locate))
-    | \b(?:unable|not\ able|not\ possible)\ to\ (?:answer|find|determine|locate|provide)
-    | \b(?:cannot|can['’]?t|could\ not|couldn['’]?t)\ (?:be\ )?(?:answer(?:ed)?|determined?|find|found)
-    | \b(?:no|not\ (?:any|enough|sufficient)|insufficient)\ (?:relevant\ |such\ |further\ |specific\ )?
-      (?:information|answer|context|documents?|data|details|mention)
-    | \b(?:does|do|did)(?:\ not|n['’]?t)\ (?:explicitly\ |specifically\ |directly\ )?
-      (?:contain|mention|provide|include|specify|state|say|answer|discuss|cover|address|give|have)
-    | \bnot\ (?:mentioned|provided|specified|stated|found|available|covered|included)\ in\ the\b
-    """,
-    re.IGNORECASE | re.VERBOSE,
+LONGEST = 400  # an abstention says so at once; a longer answer that doubts is still an answer
+_CUES = re.compile(
+    r"\bn(?:o|ot|one|or|othing|owhere|ever|either)\b|n[’']t\b|cannot|\bun|\bin?(?:m|rr|suff)|sorry|lack|beyond|outside|n/a|silent"
 )
-_LEADS = (
-    "i ",
-    "i'",
-    "i’",
-    "no",
-    "not",
-    "unable",
-    "cannot",
-    "can't",
-    "could",
-    "does",
-    "do ",
-    "did",
-    "don",
-    "insuff",
-    "sorry",
-)
-_WORDS_OF_A_SHORT_ANSWER = 40
+_STOP = re.compile(r"(?<=[.!?])\s")
 
 
 def abstains(answer: str) -> bool:
-    """Whether the answer as a whole abstains: it is short, and says that it does not know.
+    """Whether an answer as a whole abstains: it is short, and its first sentence says that it does not know.
+
+    Cheap enough to be asked of every request: most answers are too long, or hold no word that could say so.
 
     >>> abstains("I could not find that in the documentation.")
     True
     >>> abstains("The passages do not mention his birthday.")
     True
-    >>> abstains("It returns None. It does not contain a lock.")
+    >>> abstains("It returns None. The documents do not say why.")
     False
     """
-    head = answer[:_HEAD]
-    if len(answer) > _HEAD or not _PHRASES.search(head):
+    if len(answer) > LONGEST or not _CUES.search(answer.lower()):
         return False
-    return _first_sentence_abstains(head)
-
-
-def _first_sentence_abstains(head: str) -> bool:
-    first = re.split(r"(?<=[.!?])\s", head.strip(), maxsplit=1)[0]
-    return bool(_PHRASES.search(first))
+    return phrases.abstains(_STOP.split(answer.strip(), maxsplit=1)[0])

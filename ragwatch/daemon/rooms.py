@@ -112,11 +112,18 @@ def _intake(each: KindConfig, config: Config, plan: SamplingPlan, shared: Shared
     rules = IntakeRules(
         plan=plan,
         judges={judge.place.name: judge.place.probability for judge in config.judges},
-        redactor=Redactor() if settings.redaction.enabled else None,
+        redactor=_redactor(config),
         max_pending=settings.judging.max_pending,
     )
     shape = formats.build(getattr(each.options, "format", "auto"), getattr(each.options, "mapping", None) or None)
     return Intake(source, shape.read, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock)
+
+
+def _redactor(config: Config) -> Redactor | None:
+    wanted = config.settings.redaction
+    if not wanted.enabled:
+        return None
+    return Redactor() if wanted.salt is None else Redactor(wanted.salt.get_secret_value().encode())
 
 
 def _judging(judge: Judge, limits: JudgingRules, shared: Shared) -> Judging:

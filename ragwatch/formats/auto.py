@@ -10,10 +10,14 @@ from ragwatch.formats.shape import Format, Record
 
 NAME = "auto"
 _SHOWN = 10
+_ALIKE = 0.5
 
 
 class Auto:
     """Tries the shape that fitted last, then every shape in order. One log rarely holds two.
+
+    A record that fits none, but has most of the keys of one that did, is read as that shape: it lacks a field, and
+    the error should name the field rather than say that the shape is unknown.
 
     Args:
         formats: Known shapes, the most specific first.
@@ -22,6 +26,7 @@ class Auto:
     def __init__(self, formats: Sequence[Format]) -> None:
         self._formats = formats
         self._last = formats[0]
+        self._keys: frozenset[str] = frozenset()
 
     def read(self, record: Record, fallback_id: str) -> Sample:
         """The sample in a record of any known shape.
@@ -29,13 +34,15 @@ class Auto:
         Raises:
             FormatError: unknown_format with the keys that were seen, or what the shape that fits has to say.
         """
-        if self._last.matches(record):
+        if self._keys and self._last.matches(record):
             return self._last.read(record, fallback_id)
         for shape in self._formats:
             if shape.matches(record):
                 sample = shape.read(record, fallback_id)
-                self._last = shape
+                self._last, self._keys = shape, frozenset(record)
                 return sample
+        if self._keys and len(self._keys & record.keys()) >= _ALIKE * len(self._keys):
+            return self._last.read(record, fallback_id)
         raise unknown(record)
 
 

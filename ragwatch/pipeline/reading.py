@@ -24,10 +24,13 @@ class Reader:
         self.judge = judge
         self._timeout = timeout_seconds
         self._telemetry = telemetry
+        self._nothing = Reading(judge.name, judge.kind, judge.version)
         self._places = asyncio.Semaphore(judge.concurrency)
 
     async def read(self, draw: Draw) -> Verdict:
         """The verdict on one draw, whatever happens to the judge."""
+        if not draw.sample.answer.strip():  # nothing to ask: no call is made, counted or paid
+            return Unjudged(draw, self._nothing, UnjudgedReason.EMPTY_ANSWER, "the answer is empty")
         async with self._places:
             start = perf_counter()
             verdict = await self._outcome(draw, start)
@@ -35,8 +38,6 @@ class Reader:
         return verdict
 
     async def _outcome(self, draw: Draw, start: float) -> Verdict:
-        if not draw.sample.answer.strip():
-            return self._failed(draw, start, UnjudgedReason.EMPTY_ANSWER, "the answer is empty")
         try:
             async with asyncio.timeout(self._timeout):
                 evidence, usage = await self.judge.read(draw.sample)

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from functional.daemon import RagwatchProcess, record, write_config
 
 LINES_A_SECOND = 400
@@ -26,6 +25,7 @@ class Writer(threading.Thread):
         self.rotations = 0
 
     def run(self) -> None:
+        """Write until ended."""
         while not self._ended.wait(0.02):
             with (self._folder / "rag.jsonl").open("a", buffering=1) as log:
                 for _ in range(self._rng.randrange(2 * LINES_A_SECOND // 50)):
@@ -43,6 +43,7 @@ class Writer(threading.Thread):
         self.written += 1
 
     def end(self) -> None:
+        """Finish the line under way, and stop."""
         self._ended.set()
         self.join()
 

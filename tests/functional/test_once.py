@@ -22,7 +22,7 @@ FAULTS: dict[str, tuple[str, Callable[[str], bytes]]] = {
     "nan": ("not_finite", lambda good: good.replace('"score": 0.5', '"score": NaN').encode()),
     "huge number": ("number_too_large", lambda good: good.replace('"score": 0.5', '"score": ' + "9" * 5000).encode()),
     "deep": ("too_deep", lambda _: b'{"question":' + b"[" * 10_000 + b"]" * 10_000 + b"}"),
-    "no answer": ("missing_field", lambda good: json.dumps({**json.loads(good), "answer": None}).encode()),
+    "answer null": ("wrong_type", lambda good: json.dumps({**json.loads(good), "answer": None}).encode()),
     "no contexts": ("missing_field", lambda good: json.dumps(_without(good, "contexts")).encode()),
     "contexts a number": ("wrong_type", lambda good: json.dumps({**json.loads(good), "contexts": 7}).encode()),
     "foreign": ("unknown_format", lambda _: b'{"level": "info", "message": "cache warmed"}'),
@@ -85,6 +85,7 @@ def _sum(series: dict[str, float], name: str) -> float:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
+    """A configuration that judges all of route support, and a quarter of the rest."""
     path = tmp_path / "ragwatch.yaml"
     path.write_text(
         f"""
@@ -99,7 +100,7 @@ sampling: {{probability: 0.25, routes: {{support: 1.0}}}}
 
 
 def test_everything_adds_up_and_a_second_run_adds_nothing(config: Path, tmp_path: Path) -> None:
-    """seen = good + bad, rejected is exact by reason, drawn = judged + unjudged + pending; reading again is a no-op."""
+    """Seen = good + bad, rejected is exact by reason, drawn = judged + unjudged + pending; reading again is a no-op."""
     expected = _write_log(tmp_path / "log" / "rag.jsonl")
     first = _run(config)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ragwatch.judges.reading.phrases import abstains, is_meta, without_leads
+from ragwatch.core.phrases import abstains, is_meta, without_leads
 from ragwatch.judges.reading.sentences import Span, spans
 from ragwatch.judges.reading.words import TOKEN, terms
 
