@@ -22,18 +22,19 @@ def map_log(file: BinaryIO) -> int:
 
     Exit code 1 when no known format reads the records; what is printed then is a proposal to complete and try.
     """
-    records = _records(file)
+    name = getattr(file, "name", "<stdin>")
+    records = _records(file, name)
     if not records:
-        click.echo(f"{file.name}: holds no JSON object; ragwatch reads one JSON object a line", err=True)
+        click.echo(f"{name}: holds no JSON object; ragwatch reads one JSON object a line", err=True)
         return 1
     found = guess(records)
     for error in found.errors[:ERRORS_SHOWN]:
-        click.echo(f"{file.name}: {error}", err=True)
+        click.echo(f"{name}: {error}", err=True)
     click.echo(_told(found, len(records)))
     return 0 if found.certain else 1
 
 
-def _records(file: BinaryIO) -> list[dict[str, Any]]:
+def _records(file: BinaryIO, name: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for number, line in enumerate(file, start=1):
         if len(found) == RECORDS:
@@ -43,7 +44,7 @@ def _records(file: BinaryIO) -> list[dict[str, Any]]:
         try:
             found.append(parse(line.rstrip(b"\r\n"))[0])
         except FormatError as error:
-            click.echo(f"{file.name}:{number}: {error.reason}: {error}", err=True)
+            click.echo(f"{name}:{number}: {error.reason}: {error}", err=True)
     return found
 
 
