@@ -21,6 +21,7 @@ from ragwatch import formats
 from ragwatch.core.redact import Redactor
 from ragwatch.core.sampling import SamplingPlan, key_of
 from ragwatch.core.signals import Signals
+from ragwatch.daemon.memory import one_arena
 from ragwatch.formats.record import parse
 from ragwatch.pipeline.intake import Intake, IntakeRules
 from ragwatch.sources.tail import Options, TailSource
@@ -139,6 +140,7 @@ def main() -> None:
     options.add_argument("--lines", type=int, default=60_000)
     options.add_argument("--rounds", type=int, default=5)
     chosen = options.parse_args()
+    one_arena()  # as the daemon does
     folder = Path(tempfile.mkdtemp(prefix="ragwatch-bench-"))
     try:
         path = folder / "log.jsonl"

@@ -1,10 +1,13 @@
 """What a scrape costs, beside prometheus_client's own gauges: as many series, same labels, same process, interleaved.
 
-Run: python bench/scrape.py [SERIES]. `first` is a scrape just after a digest, `again` one before the next.
+Run: python bench/scrape.py [SERIES]. `first` is a scrape just after a digest, `again` one before the next. Then the
+real server is scraped over HTTP while a heartbeat on its event loop measures how long anything else has to wait.
 """
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import random
 import sys
 from collections.abc import Callable
@@ -17,11 +20,14 @@ from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Snapshot
+from ragwatch.daemon.memory import settle
 from ragwatch.exporter import Exporter
 from ragwatch.telemetry import Telemetry
+from ragwatch.web import Server, build_app
 
 ROUNDS = 61
 GAUGES_AN_ESTIMATE = 7
+MOST_WAIT = 0.020
 WINDOWS = ("15m", "1h", "1d")
 
 
@@ -54,6 +60,45 @@ def seconds(run: Callable[[], object]) -> float:
     return perf_counter() - start
 
 
+async def longest_wait(exporter: Exporter, hang: Callable[[int], None]) -> float:
+    """Seconds that a task on the event loop waited at most beyond its millisecond, while scrapes went on."""
+    settle()  # as the daemon does
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    server = Server(build_app(board=exporter._board, render=exporter.render), "127.0.0.1", 0)  # noqa: SLF001
+    serving = asyncio.create_task(server.serve(started=ready.set_result))
+    address = f"http://127.0.0.1:{await ready}/metrics"
+    waits: list[float] = []
+
+    async def heartbeat() -> None:
+        while True:
+            start = perf_counter()
+            await asyncio.sleep(0.001)
+            waits.append(perf_counter() - start - 0.001)
+
+    scraper = f"""
+import sys, urllib.request
+for _ in range({ROUNDS}):
+    with urllib.request.urlopen(sys.argv[1], timeout=10) as reply:
+        reply.read()
+"""
+
+    async def digests() -> None:
+        for index in itertools.count():
+            hang(index)
+            await asyncio.sleep(0.01)
+
+    hanging = asyncio.create_task(digests())
+    client = await asyncio.create_subprocess_exec(sys.executable, "-c", scraper, address)
+    beat = asyncio.create_task(heartbeat())  # now, because forking the scraper above holds the loop as well
+    if await client.wait() != 0:
+        raise SystemExit("the scraper failed")
+    beat.cancel()
+    hanging.cancel()
+    server.stop()
+    await serving
+    return max(waits)
+
+
 def main() -> None:
     """Measure and print the table."""
     series = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
@@ -80,6 +125,12 @@ def main() -> None:
     ):
         each = median(times) / count
         print(f"{name:<28}{count:>8}{median(times) * 1e3:>11.2f}{each * 1e6:>11.2f}{each / base:>8.2f}")
+    waited = asyncio.run(longest_wait(exporter, lambda index: board.hang(shots[index % 2])))
+    print(
+        f"event loop, {ROUNDS} scrapes over HTTP: longest wait {waited * 1e3:.1f} ms (at most {MOST_WAIT * 1e3:.0f} ms)"
+    )
+    if waited > MOST_WAIT:
+        raise SystemExit("a scrape blocks the event loop")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,9 +82,8 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     value = data.get(key)
     if not isinstance(value, list) or not value:
-        raise ConfigError(
-            f"{key}: is {'missing' if value is None else 'not a list'}; give a list with at least one item"
-        )
+        wrong = "missing" if value is None else "empty" if value == [] else "not a list"
+        raise ConfigError(f"{key}: is {wrong}; give a list with at least one item")
     return value
 
 
@@ -107,7 +106,9 @@ def _judges(items: list[Any]) -> tuple[JudgeConfig, ...]:
     return tuple(found)
 
 
-def _kind(kinds: Mapping[str, Kind[Any]], item: object, where: str, *, extra: AbstractSet[str] = frozenset()) -> KindConfig:
+def _kind(
+    kinds: Mapping[str, Kind[Any]], item: object, where: str, *, extra: AbstractSet[str] = frozenset()
+) -> KindConfig:
     if not isinstance(item, dict):
         raise ConfigError(f"{where}: must be a mapping with a key `kind`")
     kind = item.get("kind")
@@ -122,9 +123,20 @@ def _model(model: type[M], data: Mapping[str, Any], where: str, *, extra: Abstra
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        known = sorted({*model.model_fields, *extra})
-        lines = [explain(dict(each), where, known) for each in error.errors(include_url=False)]
+        lines = [
+            explain(dict(each), where, _known(model, each["loc"], extra)) for each in error.errors(include_url=False)
+        ]
         raise ConfigError("\n".join(lines)) from error
+
+
+def _known(model: type[BaseModel], path: Sequence[object], extra: AbstractSet[str]) -> list[str]:
+    """Keys of the mapping in which a path ends."""
+    for part in path[:-1]:
+        field = model.model_fields.get(str(part))
+        inner = None if field is None else field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            model, extra = inner, frozenset()
+    return sorted({*model.model_fields, *extra})
 
 
 def _check_names(config: Config) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from ragwatch.config.text import duration_seconds, size_bytes
 from ragwatch.core.scores import Quantity
@@ -17,14 +17,25 @@ Bytes = Annotated[int, BeforeValidator(size_bytes), Field(gt=0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 
+MOST_PORT = 65535
+SHORTEST_WINDOW = 60.0  # windows are summed up by the minute
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def _address(value: str) -> str:
+    port = int(value.rpartition(":")[2])
+    if port > MOST_PORT:
+        raise ValueError(f"port {port} does not exist; give one from 0 to {MOST_PORT}")
+    return value
 
 
 class Web(_Model):
     """Where series and pages are served."""
 
-    listen: str = Field("127.0.0.1:10477", pattern=r"^.+:\d{1,5}$")
+    listen: Annotated[str, AfterValidator(_address)] = Field("127.0.0.1:10477", pattern=r"^.+:\d{1,5}$")
     external_url: str | None = Field(None, pattern=r"^https?://")
 
 
@@ -48,6 +59,9 @@ class Judging(_Model):
 def _not_empty(windows: dict[str, float]) -> dict[str, float]:
     if not windows:
         raise ValueError("is empty; give at least one window, such as 1h")
+    for name, seconds in windows.items():
+        if seconds < SHORTEST_WINDOW:
+            raise ValueError(f"{name} is shorter than a minute; windows are summed up by the minute, give 1m or more")
     return windows
 
 
@@ -77,6 +91,7 @@ class Redaction(_Model):
     """Whether personal data and secrets are taken out before anything is stored or sent."""
 
     enabled: bool = True
+    salt: SecretStr | None = None
 
 
 class Log(_Model):

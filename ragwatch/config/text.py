@@ -16,6 +16,7 @@ from ragwatch.errors import ConfigError
 MOST_BYTES = 1 << 20
 MOST_ALIASES = 50
 MOST_DEPTH = 30
+MOST_VALUES = 100_000
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,100})(?::-([^}]{0,1000}))?\}")
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s?(ms|s|m|h|d|w)")
@@ -37,15 +38,17 @@ class _Loader(yaml.SafeLoader):
                 raise ConfigError(f"more than {MOST_ALIASES} YAML aliases; write the values out")
         return super().compose_node(parent, index)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - as upstream
+    def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
+        # Here and not where mappings are constructed: by then merge keys have put the same key in twice lawfully.
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
         seen = set()
         for key_node, _ in node.value:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
-            if key in seen and key != "<<":
+            if key in seen and key is not None:
                 line = key_node.start_mark.line + 1
                 raise ConfigError(f"line {line}: key {key!r} stands twice in one mapping; keep one of them")
             seen.add(key)
-        return super().construct_mapping(node, deep)
+        return node
 
 
 def load_text(path: Path) -> dict[str, Any]:
@@ -86,21 +89,31 @@ def resolve_secrets(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     Raises:
         ConfigError: A variable is not set, or a file cannot be read; named by the key that wanted it.
     """
-    resolved = _resolve(data, "", folder, 0)
+    resolved = _Filler(folder).filled(data, "", 0)
     if not isinstance(resolved, dict):
         raise ConfigError("the configuration must be a mapping")
     return resolved
 
 
-def _resolve(value: Any, where: str, folder: Path, depth: int) -> Any:  # noqa: ANN401 - any YAML value
-    if depth > MOST_DEPTH:
-        raise ConfigError(f"{where[:60]}: nested deeper than {MOST_DEPTH} levels")
-    if isinstance(value, Mapping):
-        below = f"{where}." if where else ""
-        return {key: _resolve(item, f"{below}{key}", folder, depth + 1) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_resolve(item, f"{where}[{index}]", folder, depth + 1) for index, item in enumerate(value)]
-    return _fill(value, where, folder) if isinstance(value, str) else value
+class _Filler:
+    """Fills in secrets, and counts: a few aliases of aliases make a small file a huge configuration."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._values = 0
+
+    def filled(self, value: Any, where: str, depth: int) -> Any:  # noqa: ANN401 - any YAML value
+        self._values += 1
+        if depth > MOST_DEPTH:
+            raise ConfigError(f"{where[:60]}: nested deeper than {MOST_DEPTH} levels")
+        if self._values > MOST_VALUES:
+            raise ConfigError(f"{where[:60]}: more than {MOST_VALUES} values; aliases multiply, write the values out")
+        if isinstance(value, Mapping):
+            below = f"{where}." if where else ""
+            return {key: self.filled(item, f"{below}{key}", depth + 1) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.filled(item, f"{where}[{index}]", depth + 1) for index, item in enumerate(value)]
+        return _fill(value, where, self._folder) if isinstance(value, str) else value
 
 
 def _fill(value: str, where: str, folder: Path) -> str:
@@ -108,7 +121,7 @@ def _fill(value: str, where: str, folder: Path) -> str:
         path = folder / value.removeprefix("file:")
         try:
             return path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
             raise ConfigError(
                 f"{where}: secret file {path} cannot be read; write the path of a readable file"
             ) from error

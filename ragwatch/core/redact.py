@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -59,8 +58,7 @@ class Redactor:
     def redact_sample(self, sample: Sample) -> tuple[Sample, Counter[Secret]]:
         """The sample with tokens in question, contexts, answer, reference and metadata; ids stay as they are."""
         found: Counter[Secret] = Counter()
-        clean = replace(
-            sample,
+        clean = sample._replace(
             question=self._optional(sample.question, found),
             contexts=tuple(self._context(context, found) for context in sample.contexts),
             answer=self._counting(sample.answer, found),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -43,9 +43,8 @@ class Context(NamedTuple):
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One answered question.
+class Sample(NamedTuple):
+    """One answered question. A tuple, because intake makes one for every request.
 
     Attributes:
         id: The service's name for the request, or the position of the record where it has none.
@@ -64,7 +63,7 @@ class Sample:
     answer: str
     at: float | None = None
     route: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    metadata: Mapping[str, Any] = NOTHING
     reference: str | None = None
 
     def to_record(self) -> dict[str, Any]:

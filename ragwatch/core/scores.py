@@ -28,6 +28,10 @@ class Quantity(StrEnum):
     CONTEXT_USE = "context_use"
 
 
+LOW_IS_GOOD = frozenset({Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED})
+"""Quantities whose mean ought to be small: a threshold is an upper limit for them, a lower one for the others."""
+
+
 class Fault(StrEnum):
     """Why the top-ranked context went unused."""
 

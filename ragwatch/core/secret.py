@@ -286,7 +286,7 @@ RULES: tuple[Rule, ...] = (
     Rule(Secret.CREDENTIAL, ("://",), _URL_PASSWORD, _whole, _as_written),
     Rule(Secret.CREDENTIAL, (":", "="), _ASSIGNMENT, _assigned, _as_written),
     Rule(Secret.EMAIL, ("@",), _EMAIL, _whole, str.lower),
-    Rule(Secret.IBAN, (), _IBAN, _iban, _letters_and_digits, digits=2),
+    Rule(Secret.IBAN, (), _IBAN, _iban, _letters_and_digits, digits=6),  # no bank's numbers are all letters
     Rule(Secret.CARD, (), _CARD, _card, _letters_and_digits, digits=13),
     Rule(Secret.IP, (":",), _IPV6, _ipv6, str.lower),
     Rule(Secret.IP, (".",), _IPV4, _ipv4, _as_written),

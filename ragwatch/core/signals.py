@@ -6,12 +6,11 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 
-from ragwatch.core.abstention import abstains
+from ragwatch.core.abstention import LONGEST, abstains
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
 
-
-_END = 32
+_ENOUGH = 32
 
 
 class Signals:
@@ -37,7 +36,7 @@ class Signals:
                 seen.scores.append(contexts[0].score)
             if count > 1 and _repeats(contexts):
                 seen.duplicated += 1
-        if abstains(answer):
+        if len(answer) <= LONGEST and abstains(answer):
             seen.abstained += 1
 
     def add_to(self, tallies: Tallies) -> None:
@@ -56,9 +55,14 @@ class Signals:
 
 
 def _repeats(contexts: tuple[Context, ...]) -> bool:
-    """Whether two contexts hold the same text. Their ends tell most of them apart, and cost less than whole texts."""
-    count = len(contexts)
-    return len({each.text[-_END:] for each in contexts}) < count and len({each.text for each in contexts}) < count
+    """Whether two contexts hold the same text. Ends, then heads, tell most of them apart for less than whole texts."""
+    texts = [each.text for each in contexts]
+    count = len(texts)
+    return (
+        len({text[-_ENOUGH:] for text in texts}) < count
+        and len({text[:_ENOUGH] for text in texts}) < count
+        and len(set(texts)) < count
+    )
 
 
 class _Route:

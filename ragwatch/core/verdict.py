@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ragwatch.core.evidence import Evidence
+from ragwatch.core.evidence import Evidence, ShapeError
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Fault, Quantity, score_all, top_ranked_fault
 from ragwatch.core.stage import Stage, stage
@@ -90,5 +90,14 @@ Verdict = Judged | Unjudged
 
 
 def judged(draw: Draw, reading: Reading, evidence: Evidence) -> Judged:
-    """The verdict that follows from the evidence by arithmetic alone."""
+    """The verdict that follows from the evidence by arithmetic alone.
+
+    Raises:
+        ShapeError: The evidence is not about this sample: other contexts, or claims beyond the answer's end.
+    """
+    sample = draw.sample
+    if len(evidence.contexts) != len(sample.contexts):
+        raise ShapeError(f"{len(evidence.contexts)} contexts were read of {len(sample.contexts)}")
+    if any(claim.end is not None and claim.end > len(sample.answer) for claim in evidence.claims):
+        raise ShapeError("a claim ends behind the answer")
     return Judged(draw, reading, evidence, score_all(evidence), stage(evidence), top_ranked_fault(evidence))

@@ -23,6 +23,7 @@ def verdict_line(verdict: Verdict) -> dict[str, Any]:
         "claims": [],
         "contexts": [],
         "missing": [],
+        "address": None,
         "judge": _judge(verdict.reading),
     }
     if isinstance(verdict, Judged):

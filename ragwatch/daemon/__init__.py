@@ -16,6 +16,7 @@ from ragwatch import __version__, stores
 from ragwatch.board import Board
 from ragwatch.config import Config, load
 from ragwatch.daemon.loops import Halt, Loop, repeat
+from ragwatch.daemon.memory import one_arena, settle
 from ragwatch.daemon.rooms import Clock, Rooms, Shared, build
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Event
@@ -44,6 +45,7 @@ class Daemon:
     def __init__(
         self, config: Config, *, path: Path | None = None, telemetry: Telemetry | None = None, clock: Clock = time.time
     ) -> None:
+        one_arena()
         self._path = path
         self.board = Board()
         self.telemetry = telemetry or Telemetry()
@@ -96,6 +98,7 @@ class Daemon:
             self._rooms.resume(self.store)
             await self._rooms.digest.step()
             self._schedule()
+            settle()
             async with asyncio.TaskGroup() as group:
                 serve = group.create_task(server.serve(started=serving))
                 work = group.create_task(self._work())

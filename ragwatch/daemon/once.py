@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ragwatch import stores
 from ragwatch.board import Board
 from ragwatch.config import Config
+from ragwatch.daemon.memory import one_arena
 from ragwatch.daemon.rooms import Shared, build
 from ragwatch.ports import Query, Store
 from ragwatch.telemetry import Telemetry
@@ -25,6 +26,7 @@ class Once:
     """
 
     def __init__(self, config: Config) -> None:
+        one_arena()
         self._store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
         self._reached = time.time()
         self._config = config

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ragwatch.core.redact import Redactor
-from ragwatch.core.sample import Draw, RejectReason, Sample
+from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample
 from ragwatch.core.sampling import SamplingPlan, chosen, key_of
 from ragwatch.core.signals import Signals
 from ragwatch.core.snapshot import Lag
@@ -46,6 +46,20 @@ class _Batch:
     tallies: Tallies
     signals: Signals
     draws: list[tuple[Draw, tuple[Assignment, ...]]]
+
+
+def placing(plan: SamplingPlan) -> Callable[[Sample], tuple[str, float]]:
+    """A function from sample to route (as a label value) and inclusion probability; quick where there are no strata."""
+    known = {route: (route, plan.probability_of(route)) for route in plan.known_routes}
+    elsewhere = (OTHER, plan.probability_of(OTHER))
+    if plan.stratum is None:
+        return lambda sample: known.get(sample.route, elsewhere)
+
+    def by_stratum(sample: Sample) -> tuple[str, float]:
+        route = plan.label(sample.route)
+        return route, plan.probability_of(route, sample.metadata.get(str(plan.stratum)))
+
+    return by_stratum
 
 
 class Intake:
@@ -114,6 +128,7 @@ class Intake:
     def _take_lines(self, batch: Batch, found: _Batch) -> None:
         """The hot path: every line of a busy log passes here, and most are not drawn."""
         name, stream, read, now = self.source.name, batch.stream, self._read, self._clock()
+        place = placing(self.rules.plan)
         for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
             try:
                 record, repaired = parse(line)
@@ -124,19 +139,12 @@ class Intake:
                 continue
             if repaired:
                 found.tallies[Tally.REPAIRED, (name,)] += 1
-            route, probability = self._place(sample)
+            route, probability = place(sample)
             found.signals.add(route, sample)
             key = key_of(name, sample.id)
             if chosen(key, probability):
                 at = now if sample.at is None else min(sample.at, now)
                 self._draw(found, Draw(key, sample, name, route, probability, at))
-
-    def _place(self, sample: Sample) -> tuple[str, float]:
-        """Route as a label value, and inclusion probability."""
-        plan = self.rules.plan
-        route = plan.label(sample.route)
-        stratum = None if plan.stratum is None else sample.metadata.get(plan.stratum)
-        return route, plan.probability_of(route, stratum)
 
     def _draw(self, found: _Batch, draw: Draw) -> None:
         assignments = self._assign(draw)

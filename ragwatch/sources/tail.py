@@ -35,7 +35,7 @@ class Options(BaseModel):
     max_line_bytes: ByteSize = Field(
         ByteSize(4 << 20), gt=0, description="A longer record is counted as `line_too_long` and passed over."
     )
-    read_bytes: ByteSize = Field(ByteSize(2 << 20), gt=0, description="Bytes read at once: one transaction's worth.")
+    read_bytes: ByteSize = Field(ByteSize(4 << 20), gt=0, description="Bytes read at once: one transaction's worth.")
     rotate_wait_seconds: float = Field(
         5.0, ge=0, description="How long a file that was renamed or deleted is still watched after its last growth."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ragwatch.errors import StoreError
@@ -13,7 +14,7 @@ class StateLock:
     """Holds `directory/ragwatch.lock` until closed; the kernel lets go of it when the process dies, however it dies.
 
     Args:
-        directory: Made (mode 0700) when missing.
+        directory: Made (mode 0700) when missing. One that is there is closed to others where it is ours to close.
 
     Raises:
         StoreError: Another process holds it, or the directory cannot be written.
@@ -21,8 +22,7 @@ class StateLock:
 
     def __init__(self, directory: Path) -> None:
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            directory.chmod(0o700)
+            _make(directory)
             self._file = os.open(directory / "ragwatch.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StoreError(
@@ -42,3 +42,13 @@ class StateLock:
     def close(self) -> None:
         """Let another process in."""
         os.close(self._file)
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        strangers = [each for each in directory.iterdir() if not each.name.startswith("ragwatch.")]
+        if not strangers:  # `state: /tmp` must not close /tmp to everybody else
+            with suppress(PermissionError):  # a mounted volume belongs to root, and its group lets us write
+                directory.chmod(0o700)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from ragwatch.core.sample import Draw, RejectReason
 from ragwatch.core.tally import Tallies, Tally, of_verdict
@@ -24,11 +25,9 @@ from ragwatch.stores.schema import prepare
 
 
 class Options(BaseModel):
-    """Configuration of the SQLite store."""
+    """Configuration of the SQLite store: there is nothing to choose."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Literal["sqlite"] = Field("sqlite", description="one file in the state directory; nothing to install")
 
 
 def build(options: Options, state: Path) -> SqliteStore:
@@ -53,10 +52,7 @@ class SqliteStore:
         self._lock_file = StateLock(state)
         path = state / "ragwatch.db"
         try:
-            self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            prepare(self._writer)
-            path.chmod(0o600)
-            self._reader = sqlite3.connect(f"file:{path}?mode=ro", uri=True, check_same_thread=False)
+            self._writer, self._reader = _open(path)
         except (sqlite3.Error, OSError) as error:
             self._lock_file.close()
             raise StoreError(f"state: cannot open {path}: {error}; restore it or move it away to start anew") from error
@@ -65,6 +61,7 @@ class SqliteStore:
             raise
         self._writing = threading.Lock()
         self._reading = threading.Lock()
+        self._leasing = threading.Lock()
         self._leases: dict[tuple[str, str], float] = {}  # one process owns the state, so leases need no disk
 
     @contextmanager
@@ -82,8 +79,9 @@ class SqliteStore:
                 raise
 
     def _roll_back(self) -> None:
-        if self._writer.in_transaction:  # a full disk has rolled back already
-            self._writer.execute("ROLLBACK")
+        with suppress(sqlite3.Error):  # told by the error that brought us here, and tried again at the next one
+            if self._writer.in_transaction:  # a full disk has rolled back already
+                self._writer.execute("ROLLBACK")
 
     def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._reading:
@@ -117,17 +115,18 @@ class SqliteStore:
 
     def lease(self, judge: str, limit: int, *, now: float, seconds: float) -> list[Draw]:
         """Pending draws for a judge, oldest first, held for `seconds`; their probability is that judge's."""
-        self._leases = {held: until for held, until in self._leases.items() if until > now}
-        taken = [key for name, key in self._leases if name == judge]
-        holes = ",".join("?" * len(taken))
-        found = self._read(
-            "SELECT key, source, route, at, body, probability FROM work JOIN samples USING (key)"  # noqa: S608 - holes only
-            f" WHERE judge = ? AND key NOT IN ({holes}) ORDER BY seq LIMIT ?",
-            (judge, *taken, limit),
-        )
-        draws = [rows.draw_of(row) for row in found]
-        self._leases.update({(judge, draw.key): now + seconds for draw in draws})
-        return draws
+        with self._leasing:
+            self._leases = {held: until for held, until in self._leases.items() if until > now}
+            taken = [key for name, key in self._leases if name == judge]
+            holes = ",".join("?" * len(taken))
+            found = self._read(
+                "SELECT key, source, route, at, body, probability FROM work JOIN samples USING (key)"  # noqa: S608 - holes only
+                f" WHERE judge = ? AND key NOT IN ({holes}) ORDER BY seq LIMIT ?",
+                (judge, *taken, limit),
+            )
+            draws = [rows.draw_of(row) for row in found]
+            self._leases.update({(judge, draw.key): now + seconds for draw in draws})
+            return draws
 
     def settle(self, verdicts: Sequence[Verdict]) -> int:
         """Write verdicts and what they add to the tallies. One that was settled before changes nothing."""
@@ -142,8 +141,9 @@ class SqliteStore:
                 _insert_verdict(writer, verdict)
                 tallies.update(of_verdict(verdict))
             _add(writer, tallies)
-        for verdict in verdicts:
-            self._leases.pop((verdict.reading.judge, verdict.draw.key), None)
+        with self._leasing:
+            for verdict in verdicts:
+                self._leases.pop((verdict.reading.judge, verdict.draw.key), None)
         return new
 
     def record(self, event: Event) -> None:
@@ -171,7 +171,7 @@ class SqliteStore:
         """Forget what is older or larger than allowed, failures last."""
         with self._transaction() as writer:
             gone = sweep.by_age(writer, retention, now)
-        while sweep.size(self._writer) > retention.bytes:
+        while self._size() > retention.bytes:
             with self._transaction() as writer:
                 few = sweep.oldest(writer)
             if not few:
@@ -181,10 +181,20 @@ class SqliteStore:
         self._shrink()
         return gone
 
+    def _size(self) -> int:
+        """Bytes of the database that hold something."""
+        pages, free, page = (
+            int(self._read(f"PRAGMA {name}")[0][0]) for name in ("page_count", "freelist_count", "page_size")
+        )
+        return (pages - free) * page
+
     def _shrink(self) -> None:
         with self._writing:
-            self._writer.execute("PRAGMA incremental_vacuum").fetchall()
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            try:
+                self._writer.execute("PRAGMA incremental_vacuum").fetchall()
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except sqlite3.Error as error:
+                raise StoreError(f"state: cannot give space back: {error}") from error
 
     def tallies(self) -> Tallies:
         """All counts."""
@@ -200,6 +210,20 @@ class SqliteStore:
         self._reader.close()
         self._writer.close()
         self._lock_file.close()
+
+
+def _open(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+    """Writer and reader of a database that is up to date, readable by nobody else."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # its WAL gets the same mode
+    path.chmod(0o600)
+    writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        prepare(writer)
+        uri = f"{path.absolute().as_uri()}?mode=ro"  # a path may hold ? and #
+        return writer, sqlite3.connect(uri, uri=True, check_same_thread=False)
+    except BaseException:
+        writer.close()
+        raise
 
 
 def _insert_sample(writer: sqlite3.Connection, draw: Draw) -> bool:

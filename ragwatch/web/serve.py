@@ -10,6 +10,7 @@ from typing import Any
 
 import h11
 import uvicorn
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -91,6 +92,8 @@ class Server:
         Raises:
             ConfigError: Nothing can listen on that address.
         """
+        # anyio imports its asyncio part at the first use: better now than while the loop has work to do.
+        await run_in_threadpool(int)
         with _listen(self._host, self._port) as listener:
             port = listener.getsockname()[1]
             self._running = _Uvicorn(uvicorn.Config(self._app, **_settings()), lambda: started(port))

@@ -8,6 +8,12 @@ The interval is Wilson's (1927) on the effective sample size m = mu (1 - mu) / v
 Student's t in place of the normal quantile. Scores live in [0, 1], where mu (1 - mu) is the largest variance a mean
 of mu allows; the interval stays inside [0, 1], is asymmetric near its ends, and where all scores are equal (v = 0)
 it keeps an honest width from m = n_eff instead of collapsing to a point.
+
+Where failures are few and weights differ, v comes out too small most of the time: the light rows show their failures
+first, and one heavy failure not yet seen would have moved everything. So v is given the weight of A_FEW failures
+more, each of the size of those that were seen, and only so far as weights differ: with equal weights it is Wilson's
+interval and nothing else. Measured by tests/statistical/test_hajek_coverage.py: without it the 95 % interval covers a
+rate of 0.98 in 75 % of runs at n_eff = 180, with it in 98 %; rates of 0.9 are covered in 94 to 96 % from n_eff = 90 on.
 """
 
 from __future__ import annotations
@@ -16,6 +22,9 @@ import math
 from statistics import NormalDist
 
 from ragwatch.core.estimate import Addends, Estimate
+
+A_FEW = 3.0
+CRUMBS = 1e-14  # what rounding may leave of a variance of 1: some tens of times the spacing of floats
 
 
 def estimate(addends: Addends, *, unjudged_weight: float = 0.0, confidence: float = 0.95) -> Estimate | None:
@@ -72,9 +81,19 @@ def _trials(addends: Addends, mean: float, effective: float) -> float:
     spread = variance(addends)
     most = mean * (1.0 - mean)
     # Rounding leaves crumbs of variance where all scores are equal; a crumb must not become a million trials.
-    if spread is None or spread <= most * 1e-9:
+    if spread is None or spread <= max(most * 1e-9, CRUMBS / effective):
         return effective
-    return most / spread
+    unequal = 1.0 - effective / addends.n
+    return most / (spread + A_FEW * max(unequal, 0.0) * (_size(addends, mean) / effective) ** 2)
+
+
+def _size(addends: Addends, mean: float) -> float:
+    """Typical distance of a score from the end that most scores are at: sum(w^2 d^2) / sum(w^2 d)."""
+    if mean > 0.5:
+        first, second = addends.w2 - addends.w2x, addends.w2 - 2.0 * addends.w2x + addends.w2x2
+    else:
+        first, second = addends.w2x, addends.w2x2
+    return _clip(second / first) if first > 0.0 else 1.0
 
 
 def _wilson(mean: float, trials: float, z: float) -> tuple[float, float]:

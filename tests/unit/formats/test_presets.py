@@ -36,7 +36,7 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
 
 
 CASES = [
-    pytest.param(name, record, replace(SAMPLE, **changes), id=f"{name}-{line}")
+    pytest.param(name, record, SAMPLE._replace(**changes), id=f"{name}-{line}")
     for name in FORMATS
     for line, (record, changes) in enumerate(zip(records(name), EXPECTED[name], strict=True), start=1)
 ]
@@ -73,7 +73,7 @@ BEYOND_JMESPATH = {
 def test_mapping_says_the_same(name: str, record: dict[str, Any], expected: Sample) -> None:
     """The mapping that stands for a preset reads what the preset reads; metadata only where it maps it."""
     sample = build("custom", FORMATS[name].MAPPING).read(record, "log:1")
-    assert sample == (expected if name == "canonical" else replace(expected, metadata={}))
+    assert sample == (expected if name == "canonical" else expected._replace(metadata={}))
 
 
 MESSAGES = [{"role": "user", "content": "q"}]

@@ -1,0 +1,25 @@
+"""Memory: two habits of a process that runs for months with a few threads."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+
+_ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
+
+
+def one_arena() -> None:
+    """Let all threads share one malloc arena, where the C library offers that (glibc).
+
+    Work moves between threads here and seldom overlaps, for Python lets one run at a time. An arena a thread would
+    hold the same memory twice, and give it back to the kernel and take it again with every batch.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_ARENA_MAX, 1)
+
+
+def settle() -> None:
+    """Leave out of garbage collection what was made so far: it stays, and walking it again holds everything up."""
+    gc.collect()
+    gc.freeze()

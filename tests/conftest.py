@@ -1,0 +1,48 @@
+"""Fixtures of all tests: a store in a directory of its own, a telemetry that keeps its log, and Hypothesis settled."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+from hypothesis import HealthCheck, settings
+from structlog.testing import LogCapture
+
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+settings.register_profile(
+    "house", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("house")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """An empty store."""
+    found = SqliteStore(tmp_path / "state")
+    yield found
+    found.close()
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """A test that configures logging leaves none of it to the next."""
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def log() -> LogCapture:
+    """Everything that `telemetry` logs."""
+    return LogCapture()
+
+
+@pytest.fixture
+def telemetry(log: LogCapture) -> Telemetry:
+    """Telemetry that logs into `log`."""
+    whole = structlog.make_filtering_bound_logger(logging.NOTSET)
+    return Telemetry(structlog.wrap_logger(None, processors=[log], wrapper_class=whole))

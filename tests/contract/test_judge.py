@@ -1,0 +1,199 @@
+"""The contract of `ports.Judge`, for every kind that runs without a network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+import pytest
+from hostile import HOSTILE
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit import a_draw, a_reading
+
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.verdict import Judged, UnjudgedReason, judged
+from ragwatch.errors import JudgeError
+from ragwatch.judges import KINDS
+from ragwatch.ports import Judge
+
+CONTEXTS = (
+    Context("The harbour museum opens at nine and closes at five. Entry costs twelve euros for adults.", "museum"),
+    Context("The ferry to the island leaves every forty minutes from the northern pier.", "ferry"),
+    Context("Tomatoes need full sun and regular watering in dry summers.", "garden"),
+)
+QUESTION = "When does the harbour museum open and what does entry cost?"
+ANSWER = "The harbour museum opens at nine. Entry costs twelve euros for adults. The director was born in Lisbon."
+EXPECTED = ["supported", "supported", "not_in_context"]
+
+
+def a_case(question: str | None = QUESTION, contexts: Sequence[Context] = CONTEXTS, answer: str = ANSWER) -> Sample:
+    """A clear case, with parts of it changed."""
+    return Sample("s1", question, tuple(contexts), answer)
+
+
+SAMPLE = a_case()
+
+
+@pytest.fixture(params=sorted(KINDS))
+async def judge(request: pytest.FixtureRequest) -> AsyncIterator[Judge]:
+    """Each kind, with its defaults."""
+    kind = KINDS[request.param]
+    found = kind.build(kind.Options(), name="mine")
+    yield found
+    await found.close()
+
+
+async def evidence_of(judge: Judge, sample: Sample) -> Evidence:
+    """What the judge reads; it must fit the sample, or no verdict could be made of it."""
+    evidence, _ = await judge.read(sample)
+    draw = a_draw("s1")
+    assert isinstance(judged(replace(draw, sample=sample), a_reading(), evidence), Judged)
+    return evidence
+
+
+def verdicts(evidence: Evidence) -> dict[str, str]:
+    """Verdict by the words of the claim."""
+    return {claim.text: str(claim.verdict) for claim in evidence.claims}
+
+
+async def test_names(judge: Judge) -> None:
+    """A judge has the name it was configured with, its kind's name, a version, and room for one reading at least."""
+    assert (judge.name, judge.kind in KINDS, bool(judge.version)) == ("mine", True, True)
+    assert judge.concurrency >= 1
+
+
+async def test_a_clear_case(judge: Judge) -> None:
+    """Claims that a context says in the same words are supported; one that nobody wrote is not."""
+    evidence = await evidence_of(judge, SAMPLE)
+    assert list(verdicts(evidence).values()) == EXPECTED
+    assert evidence.claims[0].contexts == (0,)
+    assert evidence.contexts[0].relevant is True
+    assert evidence.contexts[2].relevant is False
+
+
+async def test_offsets_are_those_of_the_answer(judge: Judge) -> None:
+    """A claim with offsets is a verbatim part of the answer, and claims stand in its order."""
+    evidence = await evidence_of(judge, SAMPLE)
+    for claim in evidence.claims:
+        if claim.start is not None:
+            assert ANSWER[claim.start : claim.end] == claim.text
+    starts = [claim.start for claim in evidence.claims if claim.start is not None]
+    assert starts == sorted(starts)
+
+
+async def test_evidence_is_quoted_from_a_context(judge: Judge) -> None:
+    """What is named as evidence stands in a context, word for word."""
+    for claim in (await evidence_of(judge, SAMPLE)).claims:
+        assert claim.evidence is None or any(claim.evidence in context.text for context in CONTEXTS)
+
+
+async def test_reading_twice_reads_the_same(judge: Judge) -> None:
+    """Same sample, same evidence, also from a second judge of the kind."""
+    kind = KINDS[judge.kind]
+    other = kind.build(kind.Options(), name="other")
+    first = await evidence_of(judge, SAMPLE)
+    assert [await evidence_of(each, SAMPLE) for each in (judge, other)] == [first, first]
+    await other.close()
+
+
+async def test_usage_is_counted(judge: Judge) -> None:
+    """What a reading costs is never negative."""
+    _, usage = await judge.read(SAMPLE)
+    assert min(usage.input_tokens, usage.output_tokens, usage.cost_usd) >= 0
+
+
+async def test_no_contexts(judge: Judge) -> None:
+    """Nothing retrieved supports nothing: claims are there, columns are not."""
+    evidence = await evidence_of(judge, a_case(contexts=()))
+    assert (len(evidence.claims), evidence.contexts) == (3, ())
+    assert set(verdicts(evidence).values()) == {"not_in_context"}
+
+
+async def test_empty_contexts(judge: Judge) -> None:
+    """Contexts without text keep their columns, and support nothing."""
+    evidence = await evidence_of(judge, a_case(contexts=(Context(""), Context(" \n"))))
+    assert [column.relevant for column in evidence.contexts] == [False, False]
+    assert set(verdicts(evidence).values()) == {"not_in_context"}
+
+
+async def test_no_question(judge: Judge) -> None:
+    """Without a question claims are read all the same, and how it is addressed stays unknown."""
+    evidence = await evidence_of(judge, a_case(question=None))
+    assert list(verdicts(evidence).values()) == EXPECTED
+    assert evidence.address is None
+
+
+@pytest.mark.parametrize("answer", [":", "Thought process:", "...", "\u200b", "#"])
+async def test_an_answer_that_says_nothing_claims_nothing(judge: Judge, answer: str) -> None:
+    """A colon is not a faithful answer: no claim, so no score."""
+    assert (await evidence_of(judge, a_case(answer=answer))).claims == ()
+
+
+async def test_an_abstention_is_seen(judge: Judge) -> None:
+    """An answer that says it does not know is a class of its own."""
+    evidence = await evidence_of(judge, a_case(answer="I could not find that in the documents."))
+    assert (evidence.abstained, evidence.claims) == (True, ())
+
+
+def placed(text: str, position: str) -> Sample:
+    """The sample with a hostile text in one place."""
+    if position == "question":
+        return a_case(question=f"{QUESTION}\n\n{text}")
+    if position == "answer":
+        return a_case(answer=f"{ANSWER}\n\n{text}")
+    return a_case(contexts=(*CONTEXTS[:1], Context(f"{CONTEXTS[1].text}\n\n{text}"), CONTEXTS[2]))
+
+
+@pytest.mark.parametrize("position", ["question", "context", "answer"])
+async def test_orders_in_texts_are_not_followed(judge: Judge, position: str) -> None:
+    """Whatever a text orders, the verdicts on the claims are those of the clean run."""
+    clean = verdicts(await evidence_of(judge, SAMPLE))
+    moved = {}
+    for text in HOSTILE:
+        found = verdicts(await evidence_of(judge, placed(text, position)))
+        if {claim: found.get(claim) for claim in clean} != clean:
+            moved[text] = found
+    assert moved == {}
+
+
+async def test_what_an_order_says_is_not_supported(judge: Judge) -> None:
+    """A hostile text in the answer is at most a claim like others, and no context says it."""
+    clean = verdicts(await evidence_of(judge, SAMPLE))
+    for text in HOSTILE:
+        found = verdicts(await evidence_of(judge, placed(text, "answer")))
+        assert {verdict for claim, verdict in found.items() if claim not in clean} <= {"not_in_context"}, text
+
+
+async def test_a_context_cannot_change_another_ones_row(judge: Judge) -> None:
+    """A poisoned context lies about itself at most: cells of the others stay as they are."""
+    clean = await evidence_of(judge, SAMPLE)
+    for text in HOSTILE:
+        found = await evidence_of(judge, placed(text, "context"))
+        assert [(row.cells[0], row.cells[2]) for row in found.claims] == [
+            (row.cells[0], row.cells[2]) for row in clean.claims
+        ]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_any_text_is_read_or_refused_with_a_reason(kind: str) -> None:
+    """No text makes a judge fail otherwise than by a counted reason."""
+    texts = st.text(st.characters(exclude_categories=()), max_size=200)
+    module = KINDS[kind]
+
+    async def read(sample: Sample) -> None:
+        found = module.build(module.Options(), name="mine")
+        try:
+            await evidence_of(found, sample)
+        except JudgeError as error:
+            assert error.reason in set(UnjudgedReason)  # noqa: PT017 - either outcome is right
+        await found.close()
+
+    @settings(max_examples=60)
+    @given(st.none() | texts, st.lists(texts, max_size=4), texts)
+    def law(question: str | None, contexts: list[str], answer: str) -> None:
+        asyncio.run(read(a_case(question, [Context(each) for each in contexts], answer)))
+
+    law()

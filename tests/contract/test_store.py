@@ -1,0 +1,292 @@
+"""The contract of `ports.Store`, for every kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+
+from ragwatch.core.sample import Context
+from ragwatch.core.scores import Quantity
+from ragwatch.core.tally import Tally
+from ragwatch.errors import StoreError
+from ragwatch.ports import Event, Kind, Query, Retention, Store
+from ragwatch.stores import KINDS
+
+DAY = 86400.0
+AGES = Retention(days=30, failing_days=90, bytes=1 << 40)
+GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
+
+
+@pytest.fixture(params=sorted(KINDS))
+def kind(request: pytest.FixtureRequest) -> Kind[Store]:
+    """Each kind of store."""
+    return KINDS[request.param]
+
+
+@pytest.fixture
+def opened(kind: Kind[Store], tmp_path: Path) -> Iterator[Callable[[], Store]]:
+    """Opens the store of one kind, again and again over the same state; closes the one before."""
+    found = list[Store]()
+
+    def open_() -> Store:
+        if found:
+            found.pop().close()
+        found.append(kind.build(kind.Options(), tmp_path / "state"))
+        return found[-1]
+
+    yield open_
+    for each in found:
+        each.close()
+
+
+@pytest.fixture
+def store(opened: Callable[[], Store]) -> Store:
+    """An empty store of one kind."""
+    return opened()
+
+
+def keys(store: Store, query: Query) -> list[str]:
+    """Ids of the samples found, in order."""
+    return [each.verdict["id"] for each in store.find(query)]
+
+
+def settle(store: Store, name: str, evidence: object = GOOD, *, at: float = AT, route: str = "search") -> None:
+    """Admit and settle one draw; evidence None leaves it unjudged."""
+    draw = a_draw(name, at=at, route=route)
+    store.admit(an_admission(draw))
+    store.settle([an_unjudged(draw) if evidence is None else a_verdict(draw, evidence)])  # type: ignore[arg-type]
+
+
+def test_empty(store: Store) -> None:
+    """A new store holds nothing, and says so without zeros."""
+    assert store.cursors("app") == {}
+    assert store.lease(JUDGE, 10, now=AT, seconds=60) == []
+    assert (store.tallies(), store.pending(), store.window(0, 0.0, 10)) == ({}, {}, [])
+    assert (store.find(Query()), store.events(0.0), store.prune(AGES, now=AT)) == ([], [], 0)
+
+
+def test_admit_writes_draws_cursor_and_tallies(store: Store) -> None:
+    """One admission moves the cursor, queues its draws and adds its tallies."""
+    tallies = Counter({(Tally.SEEN, ("app",)): 3})
+    assert store.admit(an_admission(a_draw("a"), a_draw("b"), cursor="c1", tallies=tallies)) == 2
+    assert store.cursors("app") == {"log": "c1"}
+    assert store.cursors("other") == {}
+    assert store.pending() == {JUDGE: 2}
+    assert store.tallies() == {(Tally.SEEN, ("app",)): 3, (Tally.DRAWN, ("search",)): 2}
+
+
+def test_admitting_twice_is_once(store: Store) -> None:
+    """Known keys are counted as duplicates and change nothing else, before and after they are settled."""
+    draw = a_draw("a")
+    assert [store.admit(an_admission(draw)), store.admit(an_admission(draw, draw))] == [1, 0]
+    assert store.settle([a_verdict(draw)]) == 1
+    assert store.admit(an_admission(draw)) == 0
+    assert store.pending() == {}
+    assert store.tallies()[Tally.DRAWN, ("search",)] == 1
+    assert store.tallies()[Tally.REJECTED, ("app", "duplicate_id")] == 3
+
+
+def test_an_empty_cursor_ends_its_stream(store: Store) -> None:
+    """A stream that is gone for good leaves no cursor behind; others keep theirs."""
+    store.admit(an_admission(cursor="1"))
+    store.admit(replace(an_admission(cursor="2"), stream="log2"))
+    store.admit(an_admission(cursor=""))
+    assert store.cursors("app") == {"log2": "2"}
+
+
+def test_draws_come_back_as_they_went(opened: Callable[[], Store]) -> None:
+    """A leased draw is the draw that was admitted, also after a restart, with that judge's probability."""
+    draw = a_draw(
+        "é\u2028\ud800",
+        probability=0.5,
+        question=None,
+        reference="ref",
+        metadata={"k": [1, {"x": None}], "trace_id": "t"},
+        contexts=(Context("one", "id", 0.25), "two"),
+    )
+    opened().admit(an_admission(draw))
+    assert opened().lease(JUDGE, 1, now=AT, seconds=60) == [draw]
+
+
+def test_lease_is_oldest_first_and_holds_back(store: Store) -> None:
+    """What is leased is held from others until its time is over; other judges have queues of their own."""
+    draws = [a_draw(name) for name in "abc"]
+    store.admit(an_admission(*draws, judges=(JUDGE, "second")))
+    first = store.lease(JUDGE, 2, now=AT, seconds=60)
+    assert [each.sample.id for each in first] == ["a", "b"]
+    assert [each.sample.id for each in store.lease(JUDGE, 9, now=AT + 59, seconds=60)] == ["c"]
+    assert [each.sample.id for each in store.lease(JUDGE, 9, now=AT + 60, seconds=60)] == ["a", "b"]
+    assert len(store.lease("second", 9, now=AT, seconds=60)) == 3
+
+
+def test_leases_do_not_outlive_the_process(opened: Callable[[], Store]) -> None:
+    """A killed process leaves its draws to the next one."""
+    store = opened()
+    store.admit(an_admission(a_draw("a")))
+    store.lease(JUDGE, 1, now=AT, seconds=1e9)
+    assert len(opened().lease(JUDGE, 1, now=AT, seconds=60)) == 1
+
+
+def test_settling_twice_is_once(store: Store) -> None:
+    """The second verdict on a draw changes nothing; so does one on a draw that is not known."""
+    draw = a_draw("a")
+    store.admit(an_admission(draw))
+    assert [
+        store.settle([a_verdict(draw)]),
+        store.settle([an_unjudged(draw)]),
+        store.settle([a_verdict(a_draw("z"))]),
+    ] == [1, 0, 0]
+    assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 1
+    assert keys(store, Query()) == ["a"]
+    assert store.pending() == {}
+
+
+def test_two_judges_settle_apart(store: Store) -> None:
+    """Each judge's verdict on a draw stands for itself."""
+    draw = a_draw("a")
+    store.admit(an_admission(draw, judges=(JUDGE, "second")))
+    store.settle([a_verdict(draw)])
+    assert store.pending() == {"second": 1}
+    store.settle([a_verdict(draw, reading=a_reading("second"))])
+    assert (store.pending(), len(store.find(Query()))) == ({}, 2)
+
+
+def test_window(store: Store) -> None:
+    """Score rows come in order of settling, behind a row, not older than an instant, at most so many."""
+    for name, at in (("a", AT), ("b", AT - 100), ("c", AT + 5)):
+        settle(store, name, at=at)
+    settle(store, "d", None)
+    rows = store.window(0, 0.0, 10)
+    assert [row.at for row in rows] == [AT, AT - 100, AT + 5, AT]
+    assert [row.seq for row in rows] == sorted({row.seq for row in rows})
+    assert [row.at for row in store.window(rows[0].seq, AT, 10)] == [AT + 5, AT]
+    assert store.window(rows[-1].seq, 0.0, 10) == []
+    assert len(store.window(0, 0.0, 2)) == 2
+    judged, missed = rows[0], rows[3]
+    assert judged.scores is not None
+    assert (judged.scores[Quantity.FAITHFULNESS], judged.scores[Quantity.NEED_RECALL], judged.reason) == (
+        1.0,
+        None,
+        None,
+    )
+    assert (missed.scores, missed.reason, missed.probability, missed.route) == (None, "timeout", 1.0, "search")
+
+
+def test_find(store: Store) -> None:
+    """Every field of a query narrows the search; the newest come first."""
+    settle(store, "old", at=AT - 50)
+    settle(store, "bad", BAD, at=AT - 40, route="support")
+    settle(store, "missed", None, at=AT - 30)
+    settle(store, "new", at=AT)
+    key = a_draw("bad").key
+    for query, expected in (
+        (Query(), ["new", "missed", "bad", "old"]),
+        (Query(limit=2), ["new", "missed"]),
+        (Query(key=key), ["bad"]),
+        (Query(route="support"), ["bad"]),
+        (Query(judge="nobody"), []),
+        (Query(stage="generation"), ["bad"]),
+        (Query(outcome="unjudged"), ["missed"]),
+        (Query(quantity=Quantity.FAITHFULNESS), ["new", "bad", "old"]),
+        (Query(quantity=Quantity.FAITHFULNESS, below=1.0), ["bad"]),
+        (Query(quantity=Quantity.NEED_RECALL), []),
+        (Query(since=AT - 40, until=AT), ["missed", "bad"]),
+        (Query(route="search", since=AT - 30), ["new", "missed"]),
+    ):
+        assert keys(store, query) == expected, query
+
+
+def test_found_verdicts_are_whole(store: Store) -> None:
+    """A found verdict is the line of the contract with its place, and the sample in canonical form."""
+    draw = a_draw("a", probability=0.25, metadata={"trace_id": "t1"})
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw)])
+    (found,) = store.find(Query())
+    place = {name: found.verdict[name] for name in ("key", "judge_name", "route", "at", "probability", "trace_id")}
+    assert place == {
+        "key": draw.key,
+        "judge_name": JUDGE,
+        "route": "search",
+        "at": AT,
+        "probability": 0.25,
+        "trace_id": "t1",
+    }
+    assert found.verdict["scores"]["faithfulness"] == 1.0
+    assert found.sample == draw.sample.to_record()
+
+
+def test_events(store: Store) -> None:
+    """Events come back in order of time, from an instant on."""
+    events = [Event(AT, "deploy", "v2"), Event(AT - 5, "note", "é"), Event(AT - 9, "old", "")]
+    for event in events:
+        store.record(event)
+    assert store.events(AT - 5) == [events[1], events[0]]
+
+
+def test_age_takes_successes_first(store: Store) -> None:
+    """Good verdicts go after `days`, faulty and unjudged ones after `failing_days`; their samples go with them."""
+    for age in (20, 40, 100):
+        for name, evidence in (("good", GOOD), ("bad", BAD), ("missed", None)):
+            settle(store, f"{name}{age}", evidence, at=AT - age * DAY)
+    store.record(Event(AT - 91 * DAY, "note", ""))
+    counts = store.tallies()
+    assert store.prune(AGES, now=AT) == 4
+    assert sorted(keys(store, Query())) == ["bad20", "bad40", "good20", "missed20", "missed40"]
+    assert all(each.sample is not None for each in store.find(Query()))
+    assert (store.events(0.0), store.tallies(), store.prune(AGES, now=AT)) == ([], counts, 0)
+
+
+def test_pruning_keeps_what_a_judge_waits_for(store: Store) -> None:
+    """A sample that a second judge has not read yet stays, however old the first one's verdict is."""
+    draw = a_draw("a", at=AT - 100 * DAY)
+    store.admit(an_admission(draw, judges=(JUDGE, "second")))
+    store.settle([a_verdict(draw)])
+    assert store.prune(AGES, now=AT) == 1
+    assert store.lease("second", 1, now=AT, seconds=1) == [draw]
+    store.settle([a_verdict(draw, reading=a_reading("second"))])
+    assert store.prune(AGES, now=AT) == 1
+    assert store.find(Query()) == []
+
+
+@pytest.mark.parametrize("broken", [{"x": object()}, {"x": {1, 2}}])
+def test_an_admission_is_written_whole_or_not_at_all(store: Store, broken: dict[str, object]) -> None:
+    """When one draw of a batch cannot be written, neither cursor nor tallies nor its neighbours are."""
+    store.admit(an_admission(a_draw("a"), cursor="1"))
+    before = (store.tallies(), store.pending(), store.cursors("app"))
+    with pytest.raises((StoreError, TypeError)):
+        store.admit(an_admission(a_draw("b"), a_draw("c", metadata=broken), cursor="2"))
+    assert (store.tallies(), store.pending(), store.cursors("app")) == before
+    assert store.admit(an_admission(a_draw("b"), cursor="2")) == 1
+
+
+def test_a_second_owner_is_refused(opened: Callable[[], Store], kind: Kind[Store], tmp_path: Path) -> None:
+    """Two ragwatch on one state would count everything twice."""
+    opened()
+    with pytest.raises(StoreError, match="is locked by process"):
+        kind.build(kind.Options(), tmp_path / "state")
+
+
+def test_everything_survives_a_restart(opened: Callable[[], Store]) -> None:
+    """Cursors, counts, queue, verdicts and events are those of before."""
+
+    def all_of(store: Store) -> list[object]:
+        return [
+            store.tallies(),
+            store.pending(),
+            store.cursors("app"),
+            store.find(Query()),
+            store.events(0.0),
+            store.window(0, 0.0, 10),
+        ]
+
+    store = opened()
+    settle(store, "a")
+    store.admit(an_admission(a_draw("b"), cursor="7"))
+    store.record(Event(AT, "note", "x"))
+    before = all_of(store)
+    assert all_of(opened()) == before

@@ -1,0 +1,127 @@
+"""The rules of the house: sizes, names, layers, docstrings, and an example that names every key."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from ragwatch import judges, sources, stores
+from ragwatch.config import load
+from ragwatch.config.model import JudgePlace, Settings
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = sorted((ROOT / "ragwatch").rglob("*.py"))
+FILES = sorted(each for room in ("ragwatch", "tests", "training", "bench") for each in (ROOT / room).rglob("*.py"))
+EXAMPLE = ROOT / "config.example.yaml"
+MOST_LINES, MOST_LINES_OF_A_FUNCTION = 300, 50
+FORBIDDEN = re.compile(r"util(s|ities)?|helpers?|commons?|base|managers?|misc")
+
+
+def name(path: Path) -> str:
+    """A path as people write it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_files_fit_on_a_few_screens() -> None:
+    """No file has more than 300 lines."""
+    lengths = {name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {path: length for path, length in lengths.items() if length > MOST_LINES} == {}
+
+
+def test_functions_fit_on_a_screen() -> None:
+    """No function has more than 50 lines, its docstring included."""
+    long = {
+        f"{name(path)}:{node.lineno} {node.name}"
+        for path in PACKAGE
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > MOST_LINES_OF_A_FUNCTION
+    }
+    assert long == set()
+
+
+def test_no_place_for_leftovers() -> None:
+    """A file is named for what it is; utils, helpers, common, base and manager say nothing."""
+    assert [
+        name(path) for path in FILES if FORBIDDEN.fullmatch(path.stem) or FORBIDDEN.fullmatch(path.parent.name)
+    ] == []
+
+
+def test_every_module_says_what_it_is() -> None:
+    """A module begins with its docstring."""
+    silent = [name(path) for path in FILES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
+    assert silent == []
+
+
+def test_no_machine_paths_and_no_registries() -> None:
+    """Nothing in the package depends on where it was built."""
+    forbidden = re.compile(r"/home/\w|/work/|/Users/\w|pypi\.org/simple|files\.pythonhosted")
+    assert [name(path) for path in PACKAGE if forbidden.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_layers() -> None:
+    """Imports go downward only, rooms do not know one another, and the floor is pure: import-linter proves it."""
+    program = Path(sys.executable).with_name("lint-imports")
+    found = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
+
+
+def test_example_is_valid() -> None:
+    """The example can be run as it is, and its kinds are those of the defaults."""
+    config = load(EXAMPLE)
+    assert [each.kind for each in config.judges] == ["lexical"]
+    assert config.settings.retention == Settings.model_fields["retention"].default
+
+
+def models() -> Iterator[tuple[str, str, type[BaseModel]]]:
+    """Every model of the configuration: what to call it, the top-level key it stands under, and itself."""
+    yield "settings", "", Settings
+    yield "judges", "judges", JudgePlace
+    for key, field in Settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield key, key, field.annotation
+    for place, kinds in (("sources", sources.KINDS), ("judges", judges.KINDS), ("store", stores.KINDS)):
+        for kind, module in kinds.items():
+            yield f"{place}.{kind}", place, module.Options
+
+
+def section(key: str) -> str:
+    """The part of the example under one top-level key; without one, its top level."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    if not key:
+        return re.sub(r"(?m)^ .*", "", text)
+    found = re.search(rf"(?ms)^{key}:(.*?)(?=^\w|\Z)", text)
+    return found[1] if found else ""
+
+
+@pytest.mark.parametrize(("key", "model"), [each[1:] for each in models()], ids=[each[0] for each in models()])
+def test_example_names_every_key(key: str, model: type[BaseModel]) -> None:
+    """Every key that can be set stands in the example, set or as a comment."""
+    text = section(key)
+    assert [name for name in model.model_fields if not re.search(rf"(?<![\w.]){name}:(\s|$)", text)] == []
+
+
+def test_example_shows_defaults() -> None:
+    """What the example sets is the default, wherever there is one that a machine can compare."""
+    settings = load(EXAMPLE).settings
+    different = {
+        key
+        for key, field in Settings.model_fields.items()
+        if not field.is_required() and getattr(settings, key) != field.get_default(call_default_factory=True)
+    }
+    assert different <= {"routes", "sampling", "thresholds"}  # examples of what has no default
+
+
+@pytest.mark.parametrize("room", [sources, judges, stores], ids=["sources", "judges", "stores"])
+def test_kinds_refuse_unknown_keys_and_are_frozen(room: object) -> None:
+    """A kind is a module with `Options` and `build`; its options are values."""
+    for module in room.KINDS.values():  # type: ignore[attr-defined]
+        assert (module.Options.model_config.get("extra"), module.Options.model_config.get("frozen")) == ("forbid", True)
+        assert callable(module.build)

@@ -1,0 +1,81 @@
+"""Configuration: what may be left out, what is filled in, and what a reload may change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragwatch.config import Config, load, parse
+from ragwatch.core.scores import Quantity
+from ragwatch.errors import ConfigError
+
+SOURCE = {"kind": "tail", "name": "app", "path": "app.jsonl"}
+
+
+def a_config(**data: Any) -> Config:
+    """The configuration of these keys and one source."""
+    return parse({"sources": [SOURCE], **data}, folder=Path())
+
+
+def test_one_source_is_enough() -> None:
+    """Everything else has a default that works on a bare machine: loopback, no key, embedded judge."""
+    config = a_config()
+    assert [(each.place.name, each.place.probability, each.kind) for each in config.judges] == [
+        ("embedded", 1.0, "lexical")
+    ]
+    assert (config.store.kind, config.settings.web.listen) == ("sqlite", "127.0.0.1:10477")
+    assert config.settings.redaction.enabled is True
+    assert dict(config.settings.estimates.windows) == {"15m": 900.0, "1h": 3600.0, "1d": 86400.0}
+
+
+def test_units_become_numbers() -> None:
+    """Durations are seconds, sizes bytes, quantities words of ours."""
+    settings = a_config(
+        judging={"timeout": "1m"},
+        estimates={"windows": ["2h", 90], "every": "500ms"},
+        retention={"bytes": "1MiB"},
+        thresholds={"faithfulness": 0.9},
+    ).settings
+    assert (settings.judging.timeout, settings.estimates.every, settings.retention.bytes) == (60.0, 0.5, 1 << 20)
+    assert dict(settings.estimates.windows) == {"2h": 7200.0, "90": 90.0}
+    assert settings.thresholds == {Quantity.FAITHFULNESS: 0.9}
+
+
+def test_windows_may_have_names() -> None:
+    """A mapping names windows."""
+    assert a_config(estimates={"windows": {"day": 86400}}).settings.estimates.windows == {"day": 86400.0}
+
+
+def test_every_mistake_of_a_place_is_told_at_once() -> None:
+    """One run shows all that is wrong in the settings, a line each."""
+    with pytest.raises(ConfigError) as caught:
+        a_config(drain="soon", log={"level": "loud"}, zebra=1)
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["drain", "log.level", "zebra"]
+
+
+def test_the_file_gives_the_folder_of_secrets(tmp_path: Path) -> None:
+    """`file:` is relative to the configuration, not to where we were started."""
+    (tmp_path / "where").write_text("/from/the/file\n")
+    (tmp_path / "config.yaml").write_text("sources: [{kind: tail, name: app, path: x}]\nstate: file:where\n")
+    assert load(tmp_path / "config.yaml").settings.state == Path("/from/the/file")
+
+
+def test_other_may_have_a_probability() -> None:
+    """The route `other` is always there."""
+    assert a_config(sampling={"routes": {"other": 0.5}}).settings.sampling.routes == {"other": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"drain": "1s"}, True),
+        ({"routes": ["a"]}, True),
+        ({"state": "/x"}, False),
+        ({"web": {"listen": "[::1]:9"}}, False),
+    ],
+)
+def test_what_a_reload_cannot_change(change: dict[str, Any], same: bool) -> None:  # noqa: FBT001 - a parameter
+    """State directory, store and address are held by the process."""
+    assert (a_config(**change).fixed == a_config().fixed) is same

@@ -1,0 +1,129 @@
+"""YAML texts, secrets, durations and sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragwatch.config import text
+from ragwatch.config.text import duration_seconds, explain, load_text, parse_text, resolve_secrets, size_bytes
+from ragwatch.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("500ms", 0.5),
+        ("30s", 30.0),
+        ("15m", 900.0),
+        ("1.5h", 5400.0),
+        ("7d", 604800.0),
+        ("2w", 1209600.0),
+        (" 1 h ", 3600.0),
+    ],
+)
+def test_durations(value: str, expected: float) -> None:
+    """A number and a unit, with or without a space."""
+    assert duration_seconds(value) == expected
+
+
+@pytest.mark.parametrize("value", ["", "1", "h", "-1h", "1h30m", "1 hour", "1e3s", "1" * 40 + "s"])
+def test_what_is_no_duration(value: str) -> None:
+    """Anything else is refused, not guessed."""
+    with pytest.raises(ValueError, match="is not a duration"):
+        duration_seconds(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("1B", 1), ("2kb", 2000), ("1KiB", 1024), ("1.5 MiB", 1572864), ("2GiB", 2 << 30), ("1TB", 10**12)],
+)
+def test_sizes(value: str, expected: int) -> None:
+    """Decimal and binary units, in any case."""
+    assert size_bytes(value) == expected
+
+
+@pytest.mark.parametrize("value", ["", "2", "GiB", "-1KB", "2 PB", "1e3 KB"])
+def test_what_is_no_size(value: str) -> None:
+    """Anything else is refused, not guessed."""
+    with pytest.raises(ValueError, match="is not a size"):
+        size_bytes(value)
+
+
+def test_numbers_are_seconds_and_bytes() -> None:
+    """A number needs no unit; what is neither is left to the model's check."""
+    assert (duration_seconds(10), size_bytes(10), duration_seconds(None), size_bytes([])) == (10, 10, None, [])
+
+
+def test_merge_keys_may_override() -> None:
+    """`<<` fills in what is missing, also over several levels; an override is no duplicate."""
+    found = parse_text("a: &a {x: 1, y: 1}\nb:\n  deep: &b\n    <<: *a\n    x: 2\nc:\n  <<: *b\n  z: 3\n", "x.yaml")
+    assert found == {"a": {"x": 1, "y": 1}, "b": {"deep": {"x": 2, "y": 1}}, "c": {"x": 2, "y": 1, "z": 3}}
+
+
+def test_complex_keys_are_refused_as_yaml() -> None:
+    """A mapping cannot be a key; it is told, not a traceback."""
+    with pytest.raises(ConfigError, match=r"x\.yaml: not valid YAML: .*unhashable key"):
+        parse_text("? [a]\n: 1\n? [a]\n: 2\n", "x.yaml")
+
+
+def test_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables and files are filled in wherever a string stands; what they hold is not looked into again."""
+    monkeypatch.setenv("RAGWATCH_A", "one")
+    monkeypatch.setenv("RAGWATCH_B", "${RAGWATCH_A}")
+    (tmp_path / "key").write_text("  s3cret\n")
+    data = {
+        "a": "x${RAGWATCH_A}y",
+        "b": ["${RAGWATCH_B}", "file:key"],
+        "c": {"d": "${RAGWATCH_NOT:-else}", "e": 7},
+        "f": "$A {x}",
+    }
+    assert resolve_secrets(data, tmp_path) == {
+        "a": "xoney",
+        "b": ["${RAGWATCH_A}", "s3cret"],
+        "c": {"d": "else", "e": 7},
+        "f": "$A {x}",
+    }
+
+
+def test_empty_default(tmp_path: Path) -> None:
+    """`${NAME:-}` is an empty text when the variable is not set."""
+    assert resolve_secrets({"a": "${RAGWATCH_NOT:-}"}, tmp_path) == {"a": ""}
+
+
+def test_secrets_need_a_mapping(tmp_path: Path) -> None:
+    """Anything but a mapping is no configuration."""
+    with pytest.raises(ConfigError, match="must be a mapping"):
+        resolve_secrets([], tmp_path)  # type: ignore[arg-type]
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Missing, a directory, too large, or no UTF-8: one line each."""
+    (tmp_path / "latin.yaml").write_bytes(b"a: \xff")
+    (tmp_path / "large.yaml").write_text("a: 1\n" * 10)
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load_text(tmp_path / "missing.yaml")
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_text(tmp_path)
+    with pytest.raises(ConfigError, match=r"latin\.yaml: is not UTF-8 text: .* at byte 3"):
+        load_text(tmp_path / "latin.yaml")
+    monkeypatch.setattr(text, "MOST_BYTES", 20)
+    with pytest.raises(ConfigError, match=r"large\.yaml: larger than 20 bytes"):
+        load_text(tmp_path / "large.yaml")
+
+
+@pytest.mark.parametrize(
+    ("error", "where", "expected"),
+    [
+        ({"loc": ("a", 0, "b"), "type": "missing", "msg": "Field required"}, "", "a[0].b: is missing; add it"),
+        ({"loc": ("b",), "type": "x", "msg": "Value error, is odd"}, "a[1]", "a[1].b: is odd"),
+        ({"loc": ("a", "x", "[key]"), "type": "x", "msg": "Input is odd"}, "", "a.x: input is odd"),
+        ({"loc": ("a",), "type": "x", "msg": "URL is odd"}, "", "a: URL is odd"),
+        ({"loc": (0,), "type": "missing", "msg": ""}, "a", "a[0]: is missing; add it"),
+    ],
+)
+def test_explaining(error: dict[str, Any], where: str, expected: str) -> None:
+    """The path is written as a person would find it in the file."""
+    assert explain(error, where, ["known"]) == expected

@@ -1,0 +1,148 @@
+"""The Hajek estimator: laws, and figures by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ragwatch.core.estimate import Addends
+from ragwatch.core.estimators import KINDS, hajek
+from ragwatch.core.estimators.hajek import estimate, variance
+
+scores = st.floats(0, 1)
+pairs = st.lists(st.tuples(scores, st.floats(0.01, 1)), min_size=1, max_size=40)
+
+
+def test_kinds() -> None:
+    """The estimator is listed under its name."""
+    assert {"hajek": hajek.estimate} == KINDS
+
+
+def test_nothing_says_nothing() -> None:
+    """Without a score there is no estimate, however many draws stayed unjudged."""
+    assert estimate(Addends(), unjudged_weight=7.0) is None
+    assert variance(Addends()) is None
+
+
+@given(st.lists(scores, min_size=1, max_size=60))
+def test_equal_weights_give_the_plain_mean(values: list[float]) -> None:
+    """With every probability 1 the value is the mean, n_eff is n, and the variance is s^2 / n."""
+    found = estimate(Addends.of([(value, 1.0) for value in values]))
+    assert found is not None
+    mean = math.fsum(values) / len(values)
+    assert (found.value, found.n_eff, found.n) == (pytest.approx(mean), pytest.approx(len(values)), len(values))
+    if len(values) > 1:
+        spread = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
+        assert variance(Addends.of([(value, 1.0) for value in values])) == pytest.approx(spread, abs=1e-12)
+
+
+@given(pairs, st.floats(0, 1e4), st.floats(0.5, 0.999))
+def test_figures_stand_in_order(some: list[tuple[float, float]], missed: float, confidence: float) -> None:
+    """0 <= low <= value <= high <= 1, bounds enclose the value's share, and n_eff is at most n."""
+    found = estimate(Addends.of(some), unjudged_weight=missed, confidence=confidence)
+    assert found is not None
+    assert 0.0 <= found.low <= found.value <= found.high <= 1.0
+    assert 0.0 <= found.bound_low <= found.value + 1e-12
+    assert found.value - 1e-12 <= found.bound_high <= 1.0
+    assert found.bound_high - found.bound_low == pytest.approx(1.0 - found.coverage, abs=1e-9)
+    assert 1.0 - 1e-9 <= found.n_eff <= found.n * (1.0 + 1e-9)
+
+
+@given(pairs, pairs)
+def test_bounds_hold_whatever_the_unjudged_would_have_scored(
+    judged: list[tuple[float, float]], unjudged: list[tuple[float, float]]
+) -> None:
+    """The mean over all draws lies within the bounds, for every score of those that nobody could read."""
+    missed = math.fsum(1.0 / probability for _, probability in unjudged)
+    found = estimate(Addends.of(judged), unjudged_weight=missed)
+    whole = estimate(Addends.of([*judged, *unjudged]))
+    assert found is not None
+    assert whole is not None
+    assert found.bound_low - 1e-9 <= whole.value <= found.bound_high + 1e-9
+
+
+@given(pairs, st.floats(0.05, 1.0))
+def test_only_relative_weights_count(some: list[tuple[float, float]], factor: float) -> None:
+    """All probabilities scaled alike leave value and interval as they are."""
+    one = estimate(Addends.of(some))
+    other = estimate(Addends.of([(score, probability * factor) for score, probability in some]))
+    assert one is not None
+    assert other is not None
+    assert (other.value, other.low, other.high) == pytest.approx((one.value, one.low, one.high), abs=1e-6)
+
+
+@given(pairs)
+def test_mirror(some: list[tuple[float, float]]) -> None:
+    """Scores turned round (1 - x) turn the interval round: neither end is favoured."""
+    one, other = estimate(Addends.of(some)), estimate(Addends.of([(1.0 - score, p) for score, p in some]))
+    assert one is not None
+    assert other is not None
+    assume(abs(one.value - 0.5) > 1e-6)  # at the middle, rounding decides which end is nearer
+    assert (1.0 - other.high, 1.0 - other.low) == pytest.approx((one.low, one.high), abs=1e-6)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.99])
+def test_more_confidence_is_wider(confidence: float) -> None:
+    """An interval of a higher level encloses one of a lower level."""
+    some = Addends.of([(1.0, 0.5), (0.0, 1.0), (1.0, 1.0), (0.5, 0.25)])
+    wide, narrow = estimate(some, confidence=0.995), estimate(some, confidence=confidence)
+    assert wide is not None
+    assert narrow is not None
+    assert wide.low <= narrow.low <= narrow.high <= wide.high
+
+
+def test_wilson_by_hand() -> None:
+    """With equal weights it is Wilson's interval on s^2-inflated trials, at Student's t."""
+    found = estimate(Addends.of([(1.0, 1.0)] * 90 + [(0.0, 1.0)] * 10))
+    assert found is not None
+    t, trials = 1.98422, 99.0  # t of 99 degrees at 97.5 %; m = mu (1 - mu) / (s^2 / n) = n - 1
+    centre = (0.9 + t * t / (2 * trials)) / (1 + t * t / trials)
+    half = t / (1 + t * t / trials) * math.sqrt(0.09 / trials + t * t / (4 * trials**2))
+    assert (found.low, found.high) == pytest.approx((centre - half, centre + half), abs=1e-4)
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0, 0.3])
+def test_equal_scores_keep_an_honest_width(score: float) -> None:
+    """Ten equal scores do not prove a rate: the interval keeps width where the variance is zero."""
+    found = estimate(Addends.of([(score, 0.7)] * 10))
+    assert found is not None
+    assert found.high - found.low > 0.2
+    assert found.low <= score <= found.high
+
+
+def test_one_score() -> None:
+    """One score is an estimate with an interval that says how little it is."""
+    found = estimate(Addends.of([(1.0, 0.1)]))
+    assert found is not None
+    assert (found.value, found.n, found.n_eff, found.high) == (1.0, 1, 1.0, 1.0)
+    assert found.low < 0.3
+
+
+def test_unequal_weights_widen_where_failures_are_few() -> None:
+    """One light failure among heavy successes: the next failure may be a heavy one, and the interval allows for it."""
+    some = [(1.0, 0.1)] * 50 + [(1.0, 1.0)] * 49 + [(0.0, 1.0)]
+    found = estimate(Addends.of(some))
+    assert found is not None
+    assert found.value == pytest.approx(1 - 1 / 550)
+    assert found.low < 0.95
+
+
+@pytest.mark.parametrize(
+    ("confidence", "degrees", "expected"), [(0.95, 10, 2.2281), (0.99, 30, 2.7500), (0.95, 1e9, 1.95996)]
+)
+def test_quantile(confidence: float, degrees: float, expected: float) -> None:
+    """Student's t of the tables, to 1e-3 from ten degrees on."""
+    assert hajek._quantile(confidence, degrees) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("score", [1.0 - 2**-52, 2**-52, 1e-12, 1.0 - 1e-12])
+def test_rounding_is_no_spread(score: float) -> None:
+    """Scores that differ from their end by rounding alone are equal scores: no crash, no false certainty."""
+    end = float(round(score))
+    found, equal = (estimate(Addends.of([(end, 0.01), (each, 0.0117)])) for each in (score, end))
+    assert found is not None
+    assert equal is not None
+    assert (found.low, found.high) == pytest.approx((equal.low, equal.high))

@@ -1,0 +1,37 @@
+"""Addends: five sums that add up over time and replicas."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragwatch.core.estimate import Addends
+
+pairs = st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 1)), max_size=20)
+
+
+def test_by_hand() -> None:
+    """Score 0.5 at p = 0.25 and score 1 at p = 1: w = 4 and 1."""
+    assert Addends.of([(0.5, 0.25), (1.0, 1.0)]) == Addends(n=2, w=5.0, wx=3.0, w2=17.0, w2x=9.0, w2x2=5.0)
+
+
+@given(pairs)
+def test_nothing_is_neutral(some: list[tuple[float, float]]) -> None:
+    """Adding nothing changes nothing."""
+    found = Addends.of(some)
+    assert found + Addends() == found == Addends() + found
+
+
+@given(pairs, pairs, pairs)
+def test_sums_of_parts(
+    one: list[tuple[float, float]], two: list[tuple[float, float]], three: list[tuple[float, float]]
+) -> None:
+    """Parts may be added in any order and grouping, and give the sums of the whole."""
+    a, b, c = map(Addends.of, (one, two, three))
+    whole = pytest.approx(astuple(Addends.of([*one, *two, *three])))
+    assert astuple((a + b) + c) == whole
+    assert astuple(a + (b + c)) == whole
+    assert astuple(c + (b + a)) == whole

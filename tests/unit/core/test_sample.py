@@ -1,0 +1,39 @@
+"""Samples and draws: what they hold goes out as it came in."""
+
+from __future__ import annotations
+
+import pytest
+from kit import a_draw, a_sample
+
+from ragwatch.core.sample import Context, Sample
+
+
+def test_canonical_record() -> None:
+    """A sample in the canonical shape holds every key of the contract, and contexts in order."""
+    sample = Sample("7", None, (Context("one", "a", 0.5), Context("two")), "yes", 3.0, "search", {"k": [1]}, "ref")
+    assert sample.to_record() == {
+        "id": "7",
+        "at": 3.0,
+        "question": None,
+        "contexts": [{"id": "a", "text": "one", "score": 0.5}, {"id": None, "text": "two", "score": None}],
+        "answer": "yes",
+        "route": "search",
+        "metadata": {"k": [1]},
+        "reference": "ref",
+    }
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [({"trace_id": "4bf9"}, "4bf9"), ({"trace_id": ""}, None), ({"trace_id": 7}, None), ({}, None)],
+)
+def test_trace_id_is_a_text_or_nothing(metadata: dict[str, object], expected: str | None) -> None:
+    """Only a text that is not empty names a trace."""
+    assert a_sample(metadata=metadata).trace_id == expected
+
+
+@pytest.mark.parametrize("probability", [0.0, -0.1, 1.000001, float("nan")])
+def test_draw_refuses_impossible_probability(probability: float) -> None:
+    """A weight is 1 / p: p must be in (0, 1]."""
+    with pytest.raises(ValueError, match=r"probability must be in \(0, 1\]"):
+        a_draw(probability=probability)

@@ -1,0 +1,93 @@
+"""Sampling by hash: repeatable, nested, fair, and independent for each judge and source."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragwatch.core.sampling import SamplingPlan, chosen, key_of
+
+KEYS = [key_of("app", f"request-{index}") for index in range(20_000)]
+
+
+@given(st.text(), st.text())
+def test_keys_are_hex(source: str, name: str) -> None:
+    """Whatever an id from outside holds, its key is 32 hex digits, and the same each time."""
+    key = key_of(source, name)
+    assert key == key_of(source, name)
+    assert (len(key), set(key) - set("0123456789abcdef")) == (32, set())
+
+
+def test_keys_tell_sources_and_ids_apart() -> None:
+    """The boundary between source and id counts; lone surrogates of torn logs are legal."""
+    assert len({key_of("a", "bc"), key_of("ab", "c"), key_of("abc", ""), key_of("a", "\ud800")}) == 4
+
+
+@given(st.text(), st.floats(0, 1), st.floats(0, 1))
+def test_draws_are_nested(name: str, one: float, other: float) -> None:
+    """What is drawn at a probability is drawn at every higher one, and each time it is read."""
+    key = key_of("app", name)
+    low, high = sorted((one, other))
+    assert chosen(key, low) == chosen(key, low)
+    assert chosen(key, high) or not chosen(key, low)
+
+
+@pytest.mark.parametrize("probability", [0.01, 0.1, 0.5, 0.9])
+def test_frequency_is_the_probability(probability: float) -> None:
+    """Over 20,000 ids the drawn share is within four standard errors of p."""
+    share = sum(chosen(key, probability) for key in KEYS) / len(KEYS)
+    assert abs(share - probability) < 4 * math.sqrt(probability * (1 - probability) / len(KEYS))
+
+
+def test_ends() -> None:
+    """Everything is drawn at 1, nothing at 0."""
+    assert all(chosen(key, 1.0) for key in KEYS)
+    assert not any(chosen(key, 0.0) for key in KEYS)
+
+
+def test_choices_of_judges_are_independent() -> None:
+    """Whether a judge reads a draw says nothing of the draw itself or of another judge: each meets p of the rest."""
+    drawn = [key for key in KEYS if chosen(key, 0.5)]
+    mine = [key for key in drawn if chosen(key_of("one", key), 0.5)]
+    both = [key for key in mine if chosen(key_of("two", key), 0.5)]
+    for part, whole in ((mine, drawn), (both, mine)):
+        assert abs(len(part) / len(whole) - 0.5) < 4 * 0.5 / math.sqrt(len(whole))
+
+
+@pytest.mark.parametrize(
+    ("route", "stratum", "expected"),
+    [
+        ("search", None, 0.1),
+        ("support", None, 1.0),
+        ("support", "gold", 0.5),
+        ("search", "gold", 0.5),
+        ("support", "silver", 1.0),
+        ("support", 7, 1.0),
+        ("support", ["gold"], 1.0),
+        ("other", None, 0.1),
+    ],
+)
+def test_plan(route: str, stratum: object, expected: float) -> None:
+    """A configured stratum comes before the route, the route before the rest; odd values are no stratum."""
+    plan = SamplingPlan(0.1, {"support": 1.0}, "tier", {"gold": 0.5})
+    assert plan.probability_of(route, stratum) == expected
+
+
+def test_routes_have_probabilities_of_their_own() -> None:
+    """A route's probability changes nothing for another route."""
+    plan, other = SamplingPlan(0.1, {"support": 1.0}), SamplingPlan(0.1, {"support": 0.2})
+    assert plan.probability_of("search") == other.probability_of("search") == 0.1
+
+
+def test_labels_come_from_configuration() -> None:
+    """A route that configuration does not name is `other`: logs cannot make series."""
+    plan = SamplingPlan(known_routes=frozenset({"search"}))
+    assert [plan.label(route) for route in ("search", "Search", "", "x" * 1000)] == [
+        "search",
+        "other",
+        "other",
+        "other",
+    ]

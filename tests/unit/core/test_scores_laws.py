@@ -1,0 +1,102 @@
+"""Laws of scores, for any evidence that is whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need
+from ragwatch.core.scores import Quantity, faithfulness, rank_agreement, score_all, top_ranked_fault, why_unknown
+from ragwatch.core.stage import stage
+
+ORDERLESS = (
+    Quantity.FAITHFULNESS,
+    Quantity.CONTRADICTION,
+    Quantity.CONTEXT_SENTENCE_PRECISION,
+    Quantity.ANSWER_RELEVANCY,
+    Quantity.NEED_RECALL,
+    Quantity.CONTEXT_USE,
+)
+
+
+@st.composite
+def claims(draw: st.DrawFn, columns: int) -> Claim:
+    """A claim; one that a context supports is supported."""
+    cells = tuple(draw(st.lists(st.booleans(), min_size=columns, max_size=columns)))
+    word = ClaimVerdict.SUPPORTED if any(cells) else draw(st.sampled_from(ClaimVerdict))
+    return Claim("c", None, None, word, cells, draw(st.none() | st.floats(0, 1)))
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> ContextReading:
+    """A context, counted or not."""
+    total = draw(st.none() | st.integers(0, 9))
+    counted = (None, None) if total is None else (total, draw(st.integers(0, total)))
+    return ContextReading(draw(st.none() | st.booleans()), draw(st.none() | st.floats(0, 1)), *counted)
+
+
+@st.composite
+def evidences(draw: st.DrawFn) -> Evidence:
+    """Any evidence that is whole."""
+    contexts = tuple(draw(st.lists(columns(), max_size=5)))
+    needs = draw(st.none() | st.lists(st.builds(Need, st.just("n?"), st.booleans()), max_size=4))
+    return Evidence(
+        tuple(draw(st.lists(claims(len(contexts)), max_size=6))),
+        contexts,
+        draw(st.none() | st.sampled_from(Address)),
+        None if needs is None else tuple(needs),
+        draw(st.booleans()),
+    )
+
+
+@given(evidences())
+def test_scores_are_ratios_or_unknown_with_a_reason(evidence: Evidence) -> None:
+    """Every score is in [0, 1] or None, and None exactly when a reason is given."""
+    for quantity, score in score_all(evidence).items():
+        assert score is None or 0.0 <= score <= 1.0
+        assert (score is None) == (why_unknown(evidence, quantity) is not None)
+
+
+@given(evidences(), st.data())
+def test_more_support_never_lowers_faithfulness(evidence: Evidence, data: st.DataObject) -> None:
+    """Setting one more cell to `supports` never lowers faithfulness."""
+    assume(evidence.claims and evidence.contexts)
+    row = data.draw(st.integers(0, len(evidence.claims) - 1))
+    rank = data.draw(st.integers(0, len(evidence.contexts) - 1))
+    claim = evidence.claims[row]
+    better = replace(
+        claim,
+        verdict=ClaimVerdict.SUPPORTED,
+        cells=tuple(index == rank or cell for index, cell in enumerate(claim.cells)),
+    )
+    changed = replace(evidence, claims=(*evidence.claims[:row], better, *evidence.claims[row + 1 :]))
+    assert (faithfulness(changed) or 0.0) >= (faithfulness(evidence) or 0.0)
+
+
+@given(evidences(), st.randoms(use_true_random=False))
+def test_order_of_claims_means_nothing(evidence: Evidence, rng: object) -> None:
+    """Claims in another order leave all scores, stage, fault and rank agreement as they are."""
+    rows = list(evidence.claims)
+    rng.shuffle(rows)  # type: ignore[attr-defined]
+    other = replace(evidence, claims=tuple(rows))
+    found = [(score_all(each), stage(each), top_ranked_fault(each), rank_agreement(each)) for each in (evidence, other)]
+    assert found[0] == found[1]
+
+
+@given(evidences(), st.data())
+def test_order_of_contexts_moves_only_rank_scores(evidence: Evidence, data: st.DataObject) -> None:
+    """Contexts in another order leave every score alone that does not speak of ranks."""
+    order = data.draw(st.permutations(range(len(evidence.contexts))))
+    rows = tuple(replace(claim, cells=tuple(claim.cells[rank] for rank in order)) for claim in evidence.claims)
+    other = replace(evidence, claims=rows, contexts=tuple(evidence.contexts[rank] for rank in order))
+    before, after = score_all(evidence), score_all(other)
+    assert {each: after[each] for each in ORDERLESS} == {each: before[each] for each in ORDERLESS}
+
+
+@given(evidences())
+def test_rank_agreement_is_a_ratio(evidence: Evidence) -> None:
+    """Agreement is in [0, 1], and unknown exactly when no context was used."""
+    found = rank_agreement(evidence)
+    assert found is None or 0.0 <= found <= 1.0 + 1e-12

@@ -1,0 +1,61 @@
+"""Signals of every request: exact counts, by route."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import a_sample
+
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.signals import Signals
+from ragwatch.core.tally import Tallies, Tally, observe
+
+
+def tallies_of(signals: Signals) -> Tallies:
+    """What the signals add to nothing."""
+    found: Tallies = Counter()
+    signals.add_to(found)
+    return found
+
+
+def test_nothing_adds_nothing() -> None:
+    """No sample, no cell."""
+    assert tallies_of(Signals()) == {}
+
+
+def test_by_hand() -> None:
+    """Counts of contexts, characters, top scores, empty retrievals, duplicates and abstentions."""
+    signals = Signals()
+    signals.add("search", a_sample(contexts=("a", "b", "a"), answer="x" * 120))
+    signals.add("search", a_sample(contexts=(), answer="I don't know."))
+    scored = (Context("a", score=0.75), Context("b", score=0.5))
+    signals.add("other", Sample("r", None, scored, "y" * 51))
+    assert tallies_of(signals) == {
+        (Tally.CONTEXTS, ("search", "3.0")): 1,
+        (Tally.CONTEXTS, ("search", "0.0")): 1,
+        (Tally.CONTEXTS, ("search", "sum")): 3,
+        (Tally.ANSWER_CHARS, ("search", "200.0")): 1,
+        (Tally.ANSWER_CHARS, ("search", "50.0")): 1,
+        (Tally.ANSWER_CHARS, ("search", "sum")): 133,
+        (Tally.EMPTY_RETRIEVALS, ("search",)): 1,
+        (Tally.DUPLICATE_CONTEXTS, ("search",)): 1,
+        (Tally.ABSTENTIONS, ("search",)): 1,
+        (Tally.CONTEXTS, ("other", "2.0")): 1,
+        (Tally.CONTEXTS, ("other", "sum")): 2,
+        (Tally.ANSWER_CHARS, ("other", "100.0")): 1,
+        (Tally.ANSWER_CHARS, ("other", "sum")): 51,
+        (Tally.TOP_SCORE, ("other", "0.8")): 1,
+        (Tally.TOP_SCORE, ("other", "sum")): 0.75,
+    }
+
+
+@given(st.lists(st.integers(0, 20_000), max_size=10))
+def test_collected_is_observed_one_by_one(lengths: list[int]) -> None:
+    """Adding many at once gives the cells that single observations give."""
+    signals, single = Signals(), Counter()
+    for length in lengths:
+        signals.add("search", a_sample(answer="x" * length))
+        observe(single, Tally.ANSWER_CHARS, ("search",), length)
+    assert {place: each for place, each in tallies_of(signals).items() if place[0] is Tally.ANSWER_CHARS} == single

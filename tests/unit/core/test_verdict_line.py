@@ -1,0 +1,92 @@
+"""The verdict line is the public contract: its keys, and what they hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kit import a_claim, a_draw, a_reading, a_verdict, an_evidence, an_unjudged
+
+from ragwatch.core.evidence import ContextReading
+from ragwatch.core.sample import Context
+from ragwatch.core.verdict import Usage
+from ragwatch.core.verdict_line import verdict_line
+
+
+def test_judged_line() -> None:
+    """A judged draw is told whole, with probabilities rounded to six digits."""
+    draw = a_draw(answer="Cats purr. Dogs meow.", contexts=(Context("Cats purr.", "a"), "Dogs bark."))
+    evidence = an_evidence(
+        a_claim((1, 0), start=0, end=10, support=0.1234567, evidence="Cats purr."),
+        a_claim((0, 0), "contradicted", text="Dogs meow.", start=11, end=21),
+        needs=(True, False),
+        address="partially",
+    )
+    columns = (ContextReading(relevant=True, relevance=2 / 3), ContextReading(relevant=False))
+    line = verdict_line(a_verdict(draw, replace(evidence, contexts=columns), a_reading(usage=Usage(7, 3, 0.25))))
+    assert line == {
+        "id": "r1",
+        "outcome": "judged",
+        "reason": None,
+        "scores": {
+            "faithfulness": 0.5,
+            "contradiction": 0.5,
+            "context_precision": 1.0,
+            "context_sentence_precision": None,
+            "answer_relevancy": 0.5,
+            "need_recall": 0.5,
+            "top_ranked_ignored": 0.0,
+            "context_use": 0.5,
+        },
+        "stage": "generation",
+        "fault": None,
+        "claims": [
+            {
+                "text": "Cats purr.",
+                "start": 0,
+                "end": 10,
+                "verdict": "supported",
+                "support": 0.123457,
+                "contexts": [0],
+                "evidence": "Cats purr.",
+            },
+            {
+                "text": "Dogs meow.",
+                "start": 11,
+                "end": 21,
+                "verdict": "contradicted",
+                "support": None,
+                "contexts": [],
+                "evidence": None,
+            },
+        ],
+        "contexts": [
+            {"id": "a", "relevant": True, "used": True, "relevance": 0.666667},
+            {"id": None, "relevant": False, "used": False, "relevance": None},
+        ],
+        "missing": ["why?"],
+        "address": "partially",
+        "judge": {
+            "kind": "scripted",
+            "version": "scripted-1",
+            "seconds": 0.25,
+            "input_tokens": 7,
+            "output_tokens": 3,
+            "cost_usd": 0.25,
+        },
+    }
+
+
+def test_unread_stays_unread() -> None:
+    """What is unknown is null, never zero; a fault is a word."""
+    line = verdict_line(a_verdict(evidence=an_evidence(relevant=(None, None), address=None)))
+    assert (line["stage"], line["fault"], line["address"], line["missing"]) == (None, None, None, [])
+    assert set(line["scores"].values()) == {None}
+    assert verdict_line(a_verdict(evidence=an_evidence((0, 1))))["fault"] == "redundant"
+
+
+def test_unjudged_line() -> None:
+    """An unjudged draw has its reason and the same keys, with nothing in them."""
+    line = verdict_line(an_unjudged(reason="refused"))
+    assert (line["outcome"], line["reason"]) == ("unjudged", "refused")
+    assert set(line["scores"].values()) == {None}
+    assert set(line) == set(verdict_line(a_verdict()))

@@ -1,0 +1,121 @@
+"""Loops: steps go on while there is work, rest when there is none, and outlive whatever they meet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+
+import pytest
+from structlog.testing import LogCapture
+
+from ragwatch.daemon.loops import LONGEST_PAUSE, Halt, Loop, repeat
+from ragwatch.errors import SourceError
+from ragwatch.telemetry import Telemetry
+
+
+class NotedHalt(Halt):
+    """A halt whose pauses take no time and are written down; ends after so many."""
+
+    def __init__(self, pauses: int) -> None:
+        super().__init__()
+        self.left, self.pauses = pauses, list[float]()
+
+    async def pause(self, seconds: float, wake: asyncio.Event | None = None) -> None:
+        """Note the pause instead of waiting."""
+        self.pauses.append(seconds)
+        if wake is not None:
+            wake.clear()
+        if len(self.pauses) == self.left:
+            self.call()
+
+
+def a_step(script: Iterable[bool | Exception]) -> Callable[[], Awaitable[bool]]:
+    """A step that returns or raises what the script holds, then finds nothing for ever."""
+    rest = iter(script)
+
+    async def step() -> bool:
+        found = next(rest, False)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return step
+
+
+async def test_works_until_nothing_is_left(telemetry: Telemetry) -> None:
+    """Busy steps follow one another without a pause; an idle one rests."""
+    halt = NotedHalt(2)
+    told = asyncio.Event()
+    await repeat(Loop("x", a_step([True, True, False]), 0.25, tell=(told,)), halt, telemetry, {})
+    assert (halt.pauses, told.is_set()) == ([0.25, 0.25], True)
+
+
+async def test_no_news_wakes_nobody(telemetry: Telemetry) -> None:
+    """Others are told only when a step found something."""
+    told = asyncio.Event()
+    await repeat(Loop("x", a_step([False]), 1.0, tell=(told,)), NotedHalt(1), telemetry, {})
+    assert not told.is_set()
+
+
+async def test_a_rhythm_is_kept(telemetry: Telemetry) -> None:
+    """A loop that is not eager pauses after busy steps as well."""
+    halt = NotedHalt(3)
+    await repeat(Loop("digest", a_step([True, True, True]), 5.0, eager=False), halt, telemetry, {})
+    assert halt.pauses == [5.0] * 3
+
+
+async def test_failures_are_told_and_repeated_more_slowly(telemetry: Telemetry, log: LogCapture) -> None:
+    """Each failure in a row doubles the pause; a good step forgets them and clears the problem."""
+    halt, problems = NotedHalt(4), dict[str, str]()
+    seen = list[dict[str, str]]()
+    inner = a_step([SourceError("gone"), SourceError("gone"), True, KeyError()])
+
+    async def step() -> bool:
+        seen.append(dict(problems))
+        return await inner()
+
+    await repeat(Loop("source app", step, 1.0), halt, telemetry, problems)
+    assert halt.pauses == [2.0, 4.0, 2.0, 1.0]
+    assert seen == [{}, {"source app": "gone"}, {"source app": "gone"}, {}, {"source app": "KeyError"}]
+    assert ([each["loop"] for each in log.entries], problems) == (["source app"] * 3, {})
+
+
+async def test_failing_for_days_ends_nothing(telemetry: Telemetry) -> None:
+    """Thousands of failures in a row pause no longer than the longest pause, and overflow nothing."""
+    halt = NotedHalt(3000)
+    await repeat(Loop("x", a_step([SourceError("gone")] * 3000), 0.25), halt, telemetry, {})
+    assert (len(halt.pauses), max(halt.pauses)) == (3000, LONGEST_PAUSE)
+
+
+async def test_halted_before_the_first_step(telemetry: Telemetry) -> None:
+    """Nothing is begun after the wish to end."""
+    halt = Halt()
+    halt.call()
+    await repeat(Loop("x", a_step([ValueError()]), 1.0), halt, telemetry, {})
+    assert telemetry.counts() == {}
+
+
+async def test_cancelling_ends_the_loop(telemetry: Telemetry) -> None:
+    """Cancelling is not a failure that is repeated."""
+    task = asyncio.create_task(repeat(Loop("x", a_step([]), 1e6), Halt(), telemetry, {}))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_pause_hears_halt_and_wake() -> None:
+    """A pause of a year ends at once on either; the wake is used up, the halt is not."""
+    halt, wake = Halt(), asyncio.Event()
+    wake.set()
+    await halt.pause(3e7, wake)
+    assert (wake.is_set(), bool(halt)) == (False, False)
+    halt.call()
+    await halt.pause(3e7)
+    await halt.pause(3e7, wake)
+    assert bool(halt)
+
+
+async def test_a_pause_ends_by_itself() -> None:
+    """Without news it lasts as long as it should."""
+    await Halt().pause(0.0)

@@ -1,0 +1,102 @@
+"""Digest: the store's rows, counts and queue become one Snapshot."""
+
+from __future__ import annotations
+
+import pytest
+from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, a_reading, a_verdict, an_admission, an_unjudged
+
+from ragwatch.board import Board
+from ragwatch.core.snapshot import Lag
+from ragwatch.pipeline import digest as module
+from ragwatch.pipeline.digest import Digest
+from ragwatch.pipeline.windows import Windows
+from ragwatch.ports import Store
+from ragwatch.stores.sqlite import SqliteStore
+
+
+def a_digest(store: Store, board: Board, clock: Clock) -> Digest:
+    """The digest of one scripted judge over one hour."""
+    return Digest(
+        Windows({"1h": 3600.0}, {JUDGE: "scripted-1"}, 0.95),
+        store=store,
+        board=board,
+        lags=lambda: {"app": Lag(7, 1.5)},
+        judges=[ScriptedJudge()],
+        probabilities={"search": 0.1},
+        problems=lambda: ("source app: gone",),
+        clock=clock,
+    )
+
+
+def settle(store: Store, *names: str, version: str = "scripted-1") -> None:
+    """Admit and settle some good draws."""
+    draws = [a_draw(name) for name in names]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw, reading=a_reading(version=version)) for draw in draws])
+
+
+async def test_of_nothing(store: SqliteStore) -> None:
+    """Before the first verdict a Snapshot hangs that says nothing of quality, and no zero."""
+    board = Board()
+    assert await a_digest(store, board, Clock()).step() is False
+    found = board.look()
+    assert found is not None
+    assert (found.at, found.estimates, found.coverage, found.last_sample, found.exemplars) == (AT, (), {}, {}, {})
+    assert (found.tallies, found.pending, found.probabilities) == ({}, {}, {"search": 0.1})
+    assert (found.lags, found.judges) == ({"app": Lag(7, 1.5)}, {JUDGE: ("scripted", "scripted-1")})
+    assert found.problems == ("source app: gone",)
+
+
+async def test_news_come_once(store: SqliteStore) -> None:
+    """Each step reads what came since the last one, and adds nothing twice."""
+    board, clock = Board(), Clock()
+    digest = a_digest(store, board, clock)
+    settle(store, "a", "b")
+    assert [await digest.step(), await digest.step()] == [True, False]
+    settle(store, "c")
+    draw = a_draw("d")
+    store.admit(an_admission(draw, a_draw("e")))
+    store.settle([an_unjudged(draw)])
+    assert await digest.step() is True
+    found = board.look()
+    assert found is not None
+    assert {row.estimate.n for row in found.estimates} == {3}
+    assert (found.coverage, found.pending) == ({("search", JUDGE, "1h"): 0.75}, {JUDGE: 1})
+    assert (found.tallies, found.last_sample["faithfulness", "search", JUDGE]) == (store.tallies(), AT)
+
+
+async def test_a_restart_gives_the_same_figures(store: SqliteStore) -> None:
+    """Everything shown comes from the store: a new process shows what the old one showed."""
+    boards = Board(), Board()
+    old = a_digest(store, boards[0], Clock())
+    for name in "abc":
+        settle(store, name)
+        await old.step()
+    await a_digest(store, boards[1], Clock()).step()
+    assert boards[0].look() == boards[1].look()
+
+
+async def test_old_rows_leave_and_are_not_read_again(store: SqliteStore) -> None:
+    """When its window is over an answer is gone from the estimates, and the last sample's time stays known."""
+    board, clock = Board(), Clock()
+    digest = a_digest(store, board, clock)
+    settle(store, "a", version="scripted-0")
+    settle(store, "b")
+    await digest.step()
+    clock.now += 7200
+    assert await digest.step() is False
+    found = board.look()
+    assert found is not None
+    assert (found.estimates, found.coverage) == ((), {})
+    assert found.last_sample["faithfulness", "search", JUDGE] == AT
+
+
+async def test_more_rows_than_one_read_takes(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backlog is caught up in one step, in pieces."""
+    monkeypatch.setattr(module, "ROWS", 2)
+    board = Board()
+    settle(store, *"abcde")
+    await a_digest(store, board, Clock()).step()
+    found = board.look()
+    assert found is not None
+    assert {row.estimate.n for row in found.estimates} == {5}

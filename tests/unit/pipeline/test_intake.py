@@ -1,0 +1,278 @@
+"""Intake: every record is counted once, drawn by its hash, redacted, and written with its cursor in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a_sample, an_admission
+from structlog.testing import LogCapture
+
+from ragwatch import formats
+from ragwatch.core.redact import Redactor
+from ragwatch.core.sample import RejectReason
+from ragwatch.core.sampling import SamplingPlan, chosen, key_of
+from ragwatch.core.snapshot import Lag
+from ragwatch.core.tally import Tally
+from ragwatch.errors import SourceError, StoreError
+from ragwatch.formats import canonical
+from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.ports import Batch, Rejection
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+ALL = SamplingPlan(1.0, known_routes=frozenset({"search", "support"}))
+
+
+@pytest.fixture
+def make(store: SqliteStore, telemetry: Telemetry) -> Any:
+    """Makes the intake of some batches; by default everything is drawn for one judge."""
+
+    def make(
+        *batches: Batch,
+        plan: SamplingPlan = ALL,
+        judges: Mapping[str, float] | None = None,
+        redactor: Redactor | None = None,
+        most: int = 1000,
+    ) -> Intake:
+        rules = IntakeRules(plan, {JUDGE: 1.0} if judges is None else judges, redactor, most)
+        source = ListSource(batches)
+        return Intake(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT + 10))
+
+    return make
+
+
+def counts(store: SqliteStore, tally: Tally) -> dict[tuple[str, ...], float]:
+    """All cells of one tally."""
+    return {labels: value for (name, labels), value in store.tallies().items() if name is tally}
+
+
+def leased(store: SqliteStore, judge: str = JUDGE) -> list[Any]:
+    """All pending draws of a judge."""
+    return store.lease(judge, 1000, now=AT, seconds=0)
+
+
+async def test_nothing_to_read(make: Any, store: SqliteStore) -> None:
+    """A silent source writes nothing, and its lag is known."""
+    intake = make()
+    assert intake.lag is None
+    assert await intake.step() is False
+    assert (store.tallies(), intake.lag) == ({}, Lag(0, None))
+
+
+async def test_records_become_draws(make: Any, store: SqliteStore) -> None:
+    """Lines are seen, drawn, queued for each judge, and committed with the cursor behind them."""
+    intake = make(a_batch(a_line("a"), a_line("b"), cursor="c1"), judges={JUDGE: 1.0, "second": 1.0})
+    assert await intake.step() is True
+    assert [draw.sample.id for draw in leased(store)] == ["a", "b"]
+    assert store.pending() == {JUDGE: 2, "second": 2}
+    assert (store.cursors("app"), intake.source.committed, intake.lag) == ({"log": "c1"}, 1, Lag(0, None))
+    assert counts(store, Tally.SEEN) == {("app",): 2}
+    assert counts(store, Tally.DRAWN) == {("search",): 2}
+    assert counts(store, Tally.CONTEXTS) == {("search", "2.0"): 2, ("search", "sum"): 4}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"{", "torn_json"),
+        (b"[]", "not_an_object"),
+        (b'{"answer": NaN}', "not_finite"),
+        (b'{"answer": ' + b"9" * 5000 + b"}", "number_too_large"),
+        (b'{"a":' * 3000 + b"1" + b"}" * 3000, "too_deep"),
+        (b'{"a": "\x00"}', "binary"),
+        (b'{"question": "q", "contexts": []}', "missing_field"),
+        (b'{"question": "q", "contexts": [], "answer": 7}', "wrong_type"),
+    ],
+)
+async def test_each_rejection_is_counted_and_told(
+    make: Any, store: SqliteStore, log: LogCapture, line: bytes, reason: str
+) -> None:
+    """A record that is no sample is seen and rejected by reason; its neighbour goes in, and the cursor moves on."""
+    await make(a_batch(line, a_line("good"), cursor="9")).step()
+    assert counts(store, Tally.SEEN) == {("app",): 2}
+    assert counts(store, Tally.REJECTED) == {("app", reason): 1}
+    assert [draw.sample.id for draw in leased(store)] == ["good"]
+    assert store.cursors("app") == {"log": "9"}
+    told = log.entries[0]
+    assert (told["event"], told["reason"], told["file"], told["line"]) == ("record rejected", reason, "app.jsonl", 1)
+
+
+async def test_what_never_became_a_line_is_seen_too(make: Any, store: SqliteStore) -> None:
+    """Seen is lines and rejections of the source together."""
+    rejection = Rejection(RejectReason.LINE_TOO_LONG, "app.jsonl", 7)
+    await make(a_batch(a_line("a"), rejections=[rejection])).step()
+    assert counts(store, Tally.SEEN) == {("app",): 2}
+    assert counts(store, Tally.REJECTED) == {("app", "line_too_long"): 1}
+
+
+async def test_a_batch_of_news_only(make: Any, store: SqliteStore, log: LogCapture) -> None:
+    """A batch without lines moves the cursor; why a stream was started over is counted and told."""
+    await make(a_batch(cursor="c", resets={"truncated": 2})).step()
+    assert store.cursors("app") == {"log": "c"}
+    assert store.tallies() == {(Tally.RESETS, ("app", "truncated")): 2}
+    assert [(each["event"], each["reason"]) for each in log.entries] == [("stream started over", "truncated")]
+
+
+async def test_repaired_records_are_counted(make: Any, store: SqliteStore) -> None:
+    """Bytes that are not UTF-8 are replaced, and that is said."""
+    await make(a_batch(a_line("a").replace(b"purr", b"p\xffrr"))).step()
+    assert counts(store, Tally.REPAIRED) == {("app",): 1}
+
+
+async def test_reading_again_counts_no_draw_twice(make: Any, store: SqliteStore) -> None:
+    """The same records under another cursor are duplicates, even inside one batch."""
+    await make(a_batch(a_line("a"), a_line("a"))).step()
+    await make(a_batch(a_line("a"), cursor="2")).step()
+    assert counts(store, Tally.SEEN) == {("app",): 3}
+    assert counts(store, Tally.REJECTED) == {("app", "duplicate_id"): 2}
+    assert store.pending() == {JUDGE: 1}
+
+
+async def test_records_without_id_are_named_by_place(make: Any, store: SqliteStore) -> None:
+    """Two equal answers in one log are two samples when nothing names them."""
+    line = a_line("", id=None)
+    await make(a_batch(line, line)).step()
+    assert [draw.sample.id for draw in leased(store)] == ["log:0", f"log:{len(line) + 1}"]
+
+
+SECRETS = ("ann@example.org", "DE89370400440532013000", "4111111111111111")
+
+
+async def test_secrets_never_reach_the_disk(make: Any, store: SqliteStore, tmp_path: Path) -> None:
+    """Redaction comes before storage: no file of the state holds what was taken out, and it is counted by kind."""
+    line = a_line("a", question=f"I am {SECRETS[0]}", answer=f"IBAN {SECRETS[1]}", metadata={"card": SECRETS[2]})
+    await make(a_batch(line), redactor=Redactor()).step()
+    store._shrink()
+    (draw,) = leased(store)
+    bodies = repr(draw).encode() + b"".join(each.read_bytes() for each in (tmp_path / "state").iterdir())
+    assert [secret for secret in SECRETS if secret.encode() in bodies] == []
+    assert sum(counts(store, Tally.REDACTED).values()) == 3
+
+
+async def test_redaction_can_be_off(make: Any, store: SqliteStore) -> None:
+    """Without a redactor a sample is stored as it came."""
+    await make(a_batch(a_line("a", question=SECRETS[0]))).step()
+    assert (leased(store)[0].sample.question, counts(store, Tally.REDACTED)) == (SECRETS[0], {})
+
+
+async def test_redaction_does_not_move_the_draw(make: Any, store: SqliteStore) -> None:
+    """The key comes from the id as logged, so turning redaction on later makes no second sample."""
+    line = a_line(SECRETS[0])
+    await make(a_batch(line)).step()
+    await make(a_batch(line, cursor="2"), redactor=Redactor()).step()
+    assert store.pending() == {JUDGE: 1}
+
+
+async def test_routes_that_are_not_configured_are_other(make: Any, store: SqliteStore) -> None:
+    """Labels come from configuration only; the sample keeps its own word."""
+    await make(a_batch(a_line("a", route="s3cr3t"), a_line("b", route="support"))).step()
+    assert [(draw.route, draw.sample.route) for draw in leased(store)] == [("other", "s3cr3t"), ("support", "support")]
+
+
+async def test_probability_is_stored_with_the_row(make: Any, store: SqliteStore) -> None:
+    """By stratum before route before the rest; and what is drawn is what the hash says."""
+    plan = replace(ALL, probability=0.5, routes={"support": 0.25}, stratum="tier", strata={"gold": 1.0})
+    names = [f"r{index}" for index in range(60)]
+    lines = [a_line(name, route="support" if index % 3 else "search") for index, name in enumerate(names)]
+    gold = [a_line(f"gold{index}", metadata={"tier": "gold"}) for index in range(3)]
+    await make(a_batch(*lines, *gold), plan=plan).step()
+    found = {draw.sample.id: draw.probability for draw in leased(store)}
+    odds = {name: 0.25 if index % 3 else 0.5 for index, name in enumerate(names)}
+    expected = {name: p for name, p in odds.items() if chosen(key_of("app", name), p)}
+    assert found == expected | {f"gold{index}": 1.0 for index in range(3)}
+    assert counts(store, Tally.SEEN) == {("app",): 63}
+    assert sum(counts(store, Tally.ANSWER_CHARS).values()) > 63  # signals are of every request
+
+
+async def test_a_judge_with_a_share_reads_a_share(make: Any, store: SqliteStore) -> None:
+    """The probability of a pair is that of the draw times the judge's, and a draw nobody reads is none."""
+    lines = [a_line(f"r{index}") for index in range(200)]
+    await make(a_batch(*lines), plan=replace(ALL, probability=0.5), judges={JUDGE: 0.2}).step()
+    found = leased(store)
+    assert 5 <= len(found) <= 40
+    assert {draw.probability for draw in found} == {0.5 * 0.2}
+    assert counts(store, Tally.DRAWN) == {("search",): len(found)}
+    assert store.pending() == {JUDGE: len(found)}
+
+
+@pytest.mark.parametrize(("logged", "expected"), [(AT, AT), (AT + 9999, AT + 10), (None, AT + 10)])
+async def test_time_of_a_draw(make: Any, store: SqliteStore, logged: float | None, expected: float) -> None:
+    """The log's time counts, but no answer comes from the future; unknown is when it was read."""
+    await make(a_batch(a_line("a", at=logged))).step()
+    assert leased(store)[0].at == expected
+
+
+async def test_a_full_queue_stops_reading(make: Any, store: SqliteStore) -> None:
+    """Above max_pending nothing is read and nothing lost: the log keeps what waits."""
+    intake = make(a_batch(a_line("a"), a_line("b")), a_batch(a_line("c"), cursor="2"), most=2)
+    assert [await intake.step(), await intake.step()] == [True, False]
+    assert (intake.source.committed, intake.lag) == (1, Lag(1, None))
+    store.settle([])
+    intake.rules = replace(intake.rules, max_pending=3)
+    assert await intake.step() is True
+
+
+async def test_the_backlog_of_a_judge_that_is_gone_stops_nobody(make: Any, store: SqliteStore) -> None:
+    """Only judges in force make the sources wait."""
+    store.admit(an_admission(a_draw("x"), a_draw("y"), judges=("gone",)))
+    assert await make(a_batch(a_line("a")), most=1).step() is True
+
+
+async def test_a_store_that_cannot_write_repeats_the_batch(make: Any, store: SqliteStore) -> None:
+    """What was not written is not committed: the next step reads the same batch, and counts it once."""
+    lines = [a_line(f"{index}", metadata={"x": key_of("x", str(index)) * 3}) for index in range(2000)]
+    intake = make(a_batch(*lines))
+    store._writer.execute("PRAGMA max_page_count=1")
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            await intake.step()
+        assert (intake.source.committed, store.tallies()) == (0, {})
+    store._writer.execute(f"PRAGMA max_page_count={1 << 30}")
+    assert await intake.step() is True
+    assert counts(store, Tally.SEEN) == {("app",): 2000}
+    assert intake.source.committed == 1
+
+
+async def test_a_source_that_cannot_be_read_is_an_error_of_the_step(make: Any) -> None:
+    """The loop hears of it and repeats the step."""
+    intake = make()
+
+    def read() -> Batch:
+        raise SourceError("no permission")
+
+    intake.source.read = read
+    with pytest.raises(SourceError, match="no permission"):
+        await intake.step()
+
+
+scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20)
+anything = st.recursive(scalars, lambda part: st.lists(part, max_size=3) | st.dictionaries(st.text(), part, max_size=3))
+odd_parts = st.dictionaries(st.sampled_from([*a_sample().to_record(), "trace_id", "response"]), anything, max_size=2)
+lines = (odd_parts.map(lambda parts: a_sample().to_record() | parts) | anything).map(
+    lambda each: json.dumps(each).encode()
+)
+
+
+@given(st.lists(lines | st.binary(max_size=40), min_size=1, max_size=8))
+def test_no_line_stops_a_source(batch: list[bytes]) -> None:
+    """Whatever a log holds is drawn or rejected: one poisoned line must not be read for ever."""
+    with TemporaryDirectory() as state, closing(SqliteStore(Path(state))) as store:
+        rules = IntakeRules(replace(ALL, stratum="tier"), {JUDGE: 1.0}, Redactor(), 1000)
+        source = ListSource([a_batch(*batch)])
+        telemetry = Telemetry(structlog.wrap_logger(None, processors=[LogCapture()]))
+        intake = Intake(source, formats.build("auto").read, rules, store=store, telemetry=telemetry, clock=Clock())
+        assert intake._step() is True
+        rejected = sum(counts(store, Tally.REJECTED).values())
+        assert counts(store, Tally.SEEN) == {("app",): len(batch)}
+        assert len(batch) == rejected + sum(store.pending().values())
+        assert len(leased(store)) == sum(store.pending().values())

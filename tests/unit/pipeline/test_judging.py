@@ -1,0 +1,169 @@
+"""Judging: whatever a judge does becomes a verdict, once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
+from structlog.testing import LogCapture
+
+from ragwatch.core.evidence import ShapeError
+from ragwatch.core.tally import Tally
+from ragwatch.core.verdict import Unjudged, UnjudgedReason
+from ragwatch.errors import JudgeError, StoreError
+from ragwatch.pipeline.judging import Judging, JudgingRules
+from ragwatch.pipeline.reading import Reader
+from ragwatch.ports import Query
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Count, Telemetry
+
+
+async def never() -> None:
+    """An answer that does not come."""
+    await asyncio.Event().wait()
+
+
+FAILURES: dict[str, tuple[Any, str]] = {
+    **{reason: (JudgeError(reason, "why"), reason) for reason in UnjudgedReason},
+    "unheard_of": (JudgeError("unheard_of", "why"), "internal"),
+    "slow": (never, "timeout"),
+    "socket": (TimeoutError(), "timeout"),
+    "torn": (ShapeError("torn"), "unreadable"),
+    "other contexts": (an_evidence((), relevant=()), "unreadable"),
+    "beyond": (an_evidence(a_claim(start=0, end=99)), "unreadable"),
+    "bug": (ZeroDivisionError("division by zero"), "internal"),
+}
+
+
+def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, **rules: Any) -> Judging:
+    """The loop of a judge that is given up at once when it does not answer."""
+    rules = {"timeout_seconds": 0.01} | rules
+    return Judging(judge, JudgingRules(**rules), store=store, telemetry=telemetry, clock=Clock())
+
+
+def outcomes(store: SqliteStore) -> dict[str, str | None]:
+    """Reason by sample id; None for what was judged."""
+    return {each.verdict["id"]: each.verdict["reason"] for each in store.find(Query(limit=1000))}
+
+
+async def test_nothing_pending(store: SqliteStore, telemetry: Telemetry) -> None:
+    """An idle step settles nothing and asks nobody."""
+    judge = ScriptedJudge()
+    assert await judging(judge, store, telemetry).step() is False
+    assert judge.asked == []
+
+
+async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Each kind of failure is counted by its reason, in one step, beside the good ones."""
+    store.admit(an_admission(a_draw("good"), *(a_draw(name) for name in FAILURES), a_draw("late")))
+    judge = ScriptedJudge({name: found for name, (found, _) in FAILURES.items()})
+    assert await judging(judge, store, telemetry).step() is True
+    assert outcomes(store) == {"good": None, "late": None} | {name: reason for name, (_, reason) in FAILURES.items()}
+    assert store.pending() == {}
+    tallies = store.tallies()
+    assert tallies[Tally.JUDGED, ("search", JUDGE)] == 2
+    unjudged = sum(value for (tally, _), value in tallies.items() if tally is Tally.UNJUDGED)
+    assert tallies[Tally.DRAWN, ("search",)] == 2 + unjudged
+
+
+async def test_no_failure_becomes_a_number(store: SqliteStore, telemetry: Telemetry) -> None:
+    """A draw that was not judged has no score at all, and adds to none."""
+    store.admit(an_admission(*(a_draw(name) for name in FAILURES)))
+    await judging(ScriptedJudge({name: found for name, (found, _) in FAILURES.items()}), store, telemetry).step()
+    assert {row.scores for row in store.window(0, 0.0, 100) if row.scores is None} == {None}
+    assert [name for name, _ in store.tallies() if name in (Tally.N, Tally.W, Tally.SCORE)] == []
+
+
+@pytest.mark.parametrize("answer", ["", "  \n\t"])
+async def test_an_empty_answer_asks_nobody(store: SqliteStore, telemetry: Telemetry, answer: str) -> None:
+    """There is nothing to read: it is counted, and no call is made or paid."""
+    store.admit(an_admission(a_draw("a", answer=answer)))
+    judge = ScriptedJudge()
+    await judging(judge, store, telemetry).step()
+    assert (outcomes(store), judge.asked, telemetry.counts()) == ({"a": "empty_answer"}, [], {})
+
+
+async def test_batches_and_settling_once(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Steps take a batch each, oldest first, until nothing is left; every draw is read once."""
+    store.admit(an_admission(*(a_draw(f"r{index}") for index in range(5))))
+    judge = ScriptedJudge()
+    loop = judging(judge, store, telemetry, batch=2)
+    assert [await loop.step() for _ in range(4)] == [True, True, True, False]
+    assert judge.asked == [f"r{index}" for index in range(5)]
+    assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 5
+
+
+async def test_a_store_that_cannot_write_keeps_the_draws(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Verdicts that were not written are read again when the lease is over."""
+    store.admit(an_admission(a_draw("a")))
+    judge, clock = ScriptedJudge(), Clock()
+    rules = JudgingRules(lease_seconds=10)
+    loop = Judging(judge, rules, store=store, telemetry=telemetry, clock=clock)
+    noise = "".join(chr(0x4E00 + index * 7919 % 20000) for index in range(200_000))
+    judge.script["a"] = an_evidence(a_claim(text=noise))
+    store._writer.execute("PRAGMA max_page_count=1")
+    with pytest.raises(StoreError):
+        await loop.step()
+    store._writer.execute(f"PRAGMA max_page_count={1 << 30}")
+    assert await loop.step() is False
+    clock.now += 10
+    assert await loop.step() is True
+    assert (outcomes(store), judge.asked) == ({"a": None}, ["a", "a"])
+
+
+async def test_no_more_readings_at_once_than_the_judge_allows(telemetry: Telemetry) -> None:
+    """`concurrency` is a promise to the judge, whatever the batch."""
+    now = most = 0
+
+    async def count() -> None:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0)
+        now -= 1
+
+    judge = ScriptedJudge({f"r{index}": count for index in range(20)}, concurrency=3)
+    reader = Reader(judge, timeout_seconds=5.0, telemetry=telemetry)
+    await asyncio.gather(*(reader.read(a_draw(f"r{index}")) for index in range(20)))
+    assert most == 3
+
+
+async def test_cost_and_calls_are_counted(telemetry: Telemetry) -> None:
+    """Calls by judge and version; tokens and money only where a reading came back."""
+    reader = Reader(ScriptedJudge({"b": JudgeError("refused", "no")}), timeout_seconds=5.0, telemetry=telemetry)
+    good, bad = await reader.read(a_draw("a")), await reader.read(a_draw("b"))
+    counts, place = telemetry.counts(), (JUDGE, "scripted-1")
+    assert (good.reading.usage.cost_usd, bad.reading.usage.cost_usd) == (0.001, 0.0)
+    assert counts[Count.JUDGE_CALLS, place] == 2
+    assert counts[Count.JUDGE_FAILURES, (*place, "refused")] == 1
+    assert counts[Count.JUDGE_TOKENS, (*place, "input")] == 10
+    assert counts[Count.JUDGE_COST, place] == 0.001
+
+
+async def test_a_bug_is_told_with_its_traceback(telemetry: Telemetry, log: LogCapture) -> None:
+    """The verdict says which error it was; the log says where."""
+    reader = Reader(ScriptedJudge({"a": ZeroDivisionError("no")}), timeout_seconds=5.0, telemetry=telemetry)
+    found = await reader.read(a_draw("a"))
+    assert isinstance(found, Unjudged)
+    assert (found.reason, found.detail) == ("internal", "ZeroDivisionError")
+    assert isinstance(log.entries[0]["exc_info"], ZeroDivisionError)
+
+
+async def test_cancelling_is_not_a_verdict(store: SqliteStore, telemetry: Telemetry) -> None:
+    """A step that is cancelled leaves its draws pending for the next start."""
+    store.admit(an_admission(a_draw("a")))
+    asked = asyncio.Event()
+
+    async def hang() -> None:
+        asked.set()
+        await never()
+
+    step = asyncio.create_task(judging(ScriptedJudge({"a": hang}), store, telemetry, timeout_seconds=60.0).step())
+    await asked.wait()
+    step.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await step
+    assert (store.pending(), outcomes(store)) == ({JUDGE: 1}, {})
+    assert len(store.lease(JUDGE, 1, now=AT + 301, seconds=1)) == 1

@@ -1,0 +1,22 @@
+"""Keeping: retention is applied, and told when it took something."""
+
+from __future__ import annotations
+
+from kit import AT, Clock, a_draw, a_verdict, an_admission
+from structlog.testing import LogCapture
+
+from ragwatch.pipeline.keeping import Keeping
+from ragwatch.ports import Query, Retention
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+
+async def test_old_verdicts_go(store: SqliteStore, telemetry: Telemetry, log: LogCapture) -> None:
+    """The first step takes what is too old and says how many; the second finds nothing to do."""
+    old, new = a_draw("old", at=AT - 2 * 86400), a_draw("new")
+    store.admit(an_admission(old, new))
+    store.settle([a_verdict(old), a_verdict(new)])
+    keeping = Keeping(Retention(1, 1, 1 << 40), store=store, telemetry=telemetry, clock=Clock())
+    assert [await keeping.step(), await keeping.step()] == [True, False]
+    assert [each.verdict["id"] for each in store.find(Query())] == ["new"]
+    assert [(each["event"], each["verdicts"]) for each in log.entries] == [("verdicts pruned", 1)]

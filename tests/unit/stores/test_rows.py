@@ -1,0 +1,56 @@
+"""Rows: what is packed comes back, whatever a log put into it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
+
+from ragwatch.core.evidence import Evidence
+from ragwatch.stores.rows import pack, sample_of, score_row, unpack, verdict_row
+
+texts = st.text(st.characters(exclude_categories=()))
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts, st.lists, max_leaves=5
+)
+
+
+@given(st.dictionaries(texts, values, max_size=5))
+def test_what_is_packed_comes_back(value: dict[str, Any]) -> None:
+    """Every JSON value survives, lone surrogates and control characters too."""
+    assert unpack(pack(value)) == value
+
+
+@given(texts, st.none() | texts, st.dictionaries(texts, values, max_size=3))
+def test_samples_come_back(answer: str, question: str | None, metadata: dict[str, Any]) -> None:
+    """A sample is what its canonical record says."""
+    sample = a_sample(answer=answer, question=question, metadata=metadata)
+    assert sample_of(unpack(pack(sample.to_record()))) == sample
+
+
+@pytest.mark.parametrize(
+    ("evidence", "failing"),
+    [(an_evidence((1, 0)), 0), (an_evidence((0, 0)), 1), (an_evidence(relevant=(None, None), address=None), 0)],
+)
+def test_failing_means_a_faulty_stage(evidence: Evidence, failing: int) -> None:
+    """A judged row outlives others when its stage names a fault; an unknown stage does not."""
+    assert verdict_row(a_verdict(evidence=evidence))["failing"] == failing
+
+
+def test_unjudged_row() -> None:
+    """An unjudged draw fails, has a reason and no scores."""
+    row = verdict_row(an_unjudged(a_draw(metadata={"trace_id": "t"}), "refused"))
+    found = {name: row[name] for name in ("failing", "reason", "scores", "stage", "fault", "outcome", "trace_id")}
+    assert found == {
+        "failing": 1,
+        "reason": "refused",
+        "scores": None,
+        "stage": None,
+        "fault": None,
+        "outcome": "unjudged",
+        "trace_id": "t",
+    }
+    assert score_row((1, "k", 2.0, "r", "j", "v", 1.0, None, "refused", None)).scores is None

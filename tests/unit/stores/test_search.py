@@ -1,0 +1,34 @@
+"""Search: a query is words of ours and parameters of theirs."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from ragwatch.core.scores import Quantity
+from ragwatch.ports import Query
+from ragwatch.stores.search import statement
+
+HOSTILE = "'; DROP TABLE verdicts; --"
+
+
+@pytest.mark.parametrize("field", ["key", "route", "judge", "stage", "outcome"])
+def test_text_from_outside_is_a_parameter(field: str) -> None:
+    """Nothing that a person can type becomes SQL."""
+    sql, parameters = statement(Query(**{field: HOSTILE}))
+    assert HOSTILE not in sql
+    assert parameters == [HOSTILE, 50]
+
+
+def test_all_fields() -> None:
+    """Placeholders and parameters agree in number, and SQLite understands the statement."""
+    query = Query("k", "r", "j", "s", "o", Quantity.FAITHFULNESS, 0.5, 1.0, 2.0, 7)
+    sql, parameters = statement(query)
+    assert sql.count("?") == len(parameters) == 11
+    assert sqlite3.complete_statement(f"{sql};")
+
+
+def test_below_needs_a_quantity() -> None:
+    """A bound without the quantity it bounds narrows nothing."""
+    assert statement(Query(below=0.5)) == statement(Query())

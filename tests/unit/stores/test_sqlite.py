@@ -1,0 +1,215 @@
+"""The SQLite store under bad luck: full disks, damaged files, odd paths, many threads, and too much to keep."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+from kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+
+from ragwatch.core.sample import Draw
+from ragwatch.core.tally import Tally
+from ragwatch.errors import StoreError
+from ragwatch.ports import Event, Query, Retention
+from ragwatch.stores import schema
+from ragwatch.stores.sqlite import Options, SqliteStore, build
+
+
+def noise(seed: str) -> str:
+    """Some 20 KB that compress badly."""
+    return "".join(blake2b(f"{seed}{index}".encode()).hexdigest() for index in range(160))
+
+
+def big(name: str, *, at: float = AT) -> Draw:
+    """A draw of some 10 KB on disk."""
+    return a_draw(name, at=at, contexts=(noise(name), "Dogs bark."))
+
+
+def limit(store: SqliteStore, pages: int) -> None:
+    """Leave the database so many pages, as a full disk would."""
+    store._writer.execute(f"PRAGMA max_page_count={pages}")
+
+
+def test_files_are_ours_alone(tmp_path: Path) -> None:
+    """The database and its WAL have mode 0600 from the first byte on."""
+    state = tmp_path / "state"
+    store = build(Options(), state)
+    store.record(Event(AT, "note", ""))
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in state.iterdir()}
+    assert {name: modes[name] for name in ("ragwatch.db", "ragwatch.db-wal", "ragwatch.lock")} == {
+        "ragwatch.db": 0o600,
+        "ragwatch.db-wal": 0o600,
+        "ragwatch.lock": 0o600,
+    }
+    store.close()
+
+
+@pytest.mark.parametrize("name", ["with space", "q?mode=memory", "hash#tag", "per%20cent", "ümlaut"])
+def test_odd_paths(tmp_path: Path, name: str) -> None:
+    """Reader and writer open the same file, whatever its path holds."""
+    store = SqliteStore(tmp_path / name)
+    store.admit(an_admission(a_draw("a")))
+    assert store.pending() == {JUDGE: 1}
+    store.close()
+    assert (tmp_path / name / "ragwatch.db").exists()
+
+
+def test_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`state: here` is a directory below the one we stand in."""
+    monkeypatch.chdir(tmp_path)
+    SqliteStore(Path("here")).close()
+    assert (tmp_path / "here" / "ragwatch.db").exists()
+
+
+def test_full_disk_writes_nothing_and_recovers(store: SqliteStore) -> None:
+    """A full disk is a StoreError that leaves everything as it was; with room again the same batch goes in."""
+    store.admit(an_admission(a_draw("a"), cursor="1"))
+    before = (store.tallies(), store.pending(), store.cursors("app"))
+    limit(store, 1)
+    batch = an_admission(
+        *(big(f"b{index}") for index in range(50)), cursor="2", tallies=Counter({(Tally.SEEN, ("app",)): 50})
+    )
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"state: cannot write: .*full"):
+            store.admit(batch)
+        assert (store.tallies(), store.pending(), store.cursors("app")) == before
+    limit(store, 1 << 30)
+    assert store.admit(batch) == 50
+    assert store.cursors("app") == {"log": "2"}
+
+
+def test_full_disk_while_settling(store: SqliteStore) -> None:
+    """Verdicts that could not be written are not counted, and their draws are still pending."""
+    draws = [a_draw(f"b{index}") for index in range(30)]
+    store.admit(an_admission(*draws))
+    rows = [a_verdict(draw, an_evidence(a_claim(text=noise(draw.key)))) for draw in draws]
+    limit(store, 1)
+    with pytest.raises(StoreError, match="full"):
+        store.settle(rows)
+    assert store.pending() == {JUDGE: 30}
+    limit(store, 1 << 30)
+    assert store.settle(rows) == 30
+    assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 30
+
+
+def test_a_file_that_is_no_database_is_refused_with_advice(tmp_path: Path) -> None:
+    """We never start over on top of something we cannot read; the lock is free again afterwards."""
+    (tmp_path / "ragwatch.db").write_bytes(b"this is not a database, but it is longer than a header is\n" * 20)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"cannot open .*not a database; restore it or move it away"):
+            SqliteStore(tmp_path)
+
+
+def test_a_database_damaged_in_the_middle_is_told(tmp_path: Path) -> None:
+    """A broken page is a StoreError of reading or writing, never a wrong figure."""
+    store = SqliteStore(tmp_path)
+    store.admit(an_admission(*(big(f"b{index}") for index in range(40))))
+    store.close()
+    path = tmp_path / "ragwatch.db"
+    body = bytearray(path.read_bytes())
+    body[schema.PAGE_BYTES : 5 * schema.PAGE_BYTES] = b"\xff" * (4 * schema.PAGE_BYTES)
+    path.write_bytes(body)
+
+    def use() -> None:
+        with closing(SqliteStore(tmp_path)) as again:
+            again.tallies()
+            again.pending()
+            again.admit(an_admission(a_draw("new")))
+
+    with pytest.raises(StoreError, match="state: cannot"):
+        use()
+
+
+def test_a_newer_database_is_refused(tmp_path: Path) -> None:
+    """The advice is to run the newer version; the file is left alone and unlocked."""
+    SqliteStore(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / "ragwatch.db")) as connection:
+        connection.execute("PRAGMA user_version=99")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="schema 99"):
+            SqliteStore(tmp_path)
+
+
+def test_size_takes_the_oldest_successes_first(store: SqliteStore) -> None:
+    """Above its size the store lets good verdicts go before faulty ones, and the file shrinks on the disk."""
+    good, bad = an_evidence((1, 0)), an_evidence((0, 0))
+    for index in range(60):
+        for name, evidence in ((f"good{index}", good), (f"bad{index}", bad)):
+            draw = big(name, at=AT + index)
+            store.admit(an_admission(draw))
+            store.settle([a_verdict(draw, evidence)])
+    waiting = big("waiting", at=AT - 1000)
+    store.admit(an_admission(waiting))
+    before = store._size()
+    gone = store.prune(Retention(1e6, 1e6, before - 1), now=AT)
+    assert (gone, len(store.find(Query(limit=1000)))) == (120, 0)  # one sweep takes up to 500, successes first
+    assert store._size() < before / 4
+    assert store.lease(JUDGE, 1, now=AT, seconds=1) == [waiting]
+
+
+def test_successes_go_before_failures(store: SqliteStore) -> None:
+    """When one sweep is enough, every failure is still there."""
+    for index in range(520):
+        draw = a_draw(f"good{index}", at=AT + index)
+        store.admit(an_admission(draw))
+        store.settle([a_verdict(draw)])
+    bad = a_draw("bad", at=AT - 5000)
+    store.admit(an_admission(bad))
+    store.settle([a_verdict(bad, an_evidence((0, 0)))])
+    assert store.prune(Retention(1e6, 1e6, store._size() - 1), now=AT) == 500
+    left = [each.verdict["id"] for each in store.find(Query(limit=1000))]
+    assert left == [*(f"good{index}" for index in range(519, 499, -1)), "bad"]
+
+
+def test_a_size_that_cannot_be_reached_ends(store: SqliteStore) -> None:
+    """What waits for a judge is never taken: pruning ends when no verdict is left."""
+    store.admit(an_admission(big("a"), big("b")))
+    assert store.prune(Retention(1, 1, 1), now=AT + 1e9) == 0
+    assert store.pending() == {JUDGE: 2}
+
+
+def test_many_threads(store: SqliteStore) -> None:
+    """Intake, two judges and readers at once: nothing lost, nothing counted twice."""
+    names = [f"r{index}" for index in range(120)]
+    judges = (JUDGE, "second", "third")
+
+    def admit(part: int) -> None:
+        for name in names[part::3]:
+            store.admit(an_admission(a_draw(name), judges=judges))
+
+    def judge(name: str) -> int:
+        done = idle = 0
+        while done < len(names) and idle < 5000:
+            draws = store.lease(name, 7, now=AT, seconds=60)
+            idle = 0 if draws else idle + 1
+            done += store.settle([a_verdict(draw, reading=a_reading(name)) for draw in draws])
+            store.find(Query(limit=3))
+            store.tallies()
+        return done
+
+    with ThreadPoolExecutor(6) as pool:
+        admitting = [pool.submit(admit, part) for part in range(3)]
+        judging = [pool.submit(judge, name) for name in judges]
+        for each in admitting:
+            each.result()
+        assert [each.result() for each in judging] == [120, 120, 120]
+    assert store.pending() == {}
+    assert store.tallies()[Tally.DRAWN, ("search",)] == 120
+
+
+def test_a_closed_store_refuses(tmp_path: Path) -> None:
+    """After closing, reading and writing are errors of the store, not of sqlite3."""
+    store = SqliteStore(tmp_path)
+    store.close()
+    with pytest.raises(StoreError, match="cannot read"):
+        store.tallies()
+    with pytest.raises(StoreError, match="cannot write"):
+        store.record(Event(AT, "note", ""))
+    with pytest.raises(StoreError, match="cannot give space back"):
+        store._shrink()

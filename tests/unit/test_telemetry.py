@@ -1,0 +1,141 @@
+"""Telemetry: each happening is one event in the log and one count; logs are lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from structlog.testing import LogCapture
+
+from ragwatch import telemetry as module
+from ragwatch.errors import SourceError
+from ragwatch.telemetry import Count, Telemetry, configure_logging
+
+PLACE = ("claude", "haiku-1")
+
+
+def test_happenings_are_told(telemetry: Telemetry, log: LogCapture) -> None:
+    """Every happening has a sentence of its own and a level."""
+    telemetry.started("http://127.0.0.1:1", "0.1.0")
+    telemetry.stopped(drained=True)
+    telemetry.configured(5.0)
+    telemetry.misconfigured("drain: no")
+    telemetry.reset("app", "a.jsonl", "truncated")
+    telemetry.source_failed("app", "gone")
+    telemetry.pruned(3)
+    telemetry.announced("deploy", "v2")
+    assert [(each["log_level"], each["event"]) for each in log.entries] == [
+        ("info", "started"),
+        ("info", "stopped"),
+        ("info", "configuration loaded"),
+        ("error", "configuration refused, the old one stays"),
+        ("info", "stream started over"),
+        ("warning", "source cannot be read"),
+        ("info", "verdicts pruned"),
+        ("info", "event"),
+    ]
+
+
+def test_last_reload(telemetry: Telemetry) -> None:
+    """Unknown before the first; a refused one keeps the time of the last good one."""
+    assert (telemetry.last_reload_ok, telemetry.last_reload_at) == (None, None)
+    telemetry.configured(5.0)
+    telemetry.misconfigured("x")
+    assert (telemetry.last_reload_ok, telemetry.last_reload_at) == (False, 5.0)
+
+
+def test_calls_tokens_and_money(telemetry: Telemetry) -> None:
+    """Seconds fall into buckets with their sum; tokens by direction."""
+    telemetry.judge_called(*PLACE, 0.02)
+    telemetry.judge_called(*PLACE, 99.0)
+    telemetry.judge_spent(*PLACE, [("input", 100), ("output", 7)], 0.5)
+    telemetry.judge_failed(*PLACE, "timeout", "slow")
+    assert telemetry.counts() == {
+        (Count.JUDGE_CALLS, PLACE): 2,
+        (Count.JUDGE_SECONDS, (*PLACE, "0.025")): 1,
+        (Count.JUDGE_SECONDS, (*PLACE, "+Inf")): 1,
+        (Count.JUDGE_SECONDS, (*PLACE, "sum")): pytest.approx(99.02),
+        (Count.JUDGE_TOKENS, (*PLACE, "input")): 100,
+        (Count.JUDGE_TOKENS, (*PLACE, "output")): 7,
+        (Count.JUDGE_COST, PLACE): 0.5,
+        (Count.JUDGE_FAILURES, (*PLACE, "timeout")): 1,
+    }
+
+
+def test_counts_are_a_copy(telemetry: Telemetry) -> None:
+    """Whoever looks cannot change them."""
+    telemetry.counts()[Count.JUDGE_CALLS, PLACE] = 7
+    assert telemetry.counts() == {}
+
+
+def test_many_threads_lose_no_count(telemetry: Telemetry) -> None:
+    """Judges and loops count from several threads."""
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: telemetry.judge_spent(*PLACE, [("input", 1)], 0.0), range(2000)))
+    assert telemetry.counts()[Count.JUDGE_TOKENS, (*PLACE, "input")] == 2000
+
+
+def test_foreign_faults_have_no_traceback_and_bugs_do(telemetry: Telemetry, log: LogCapture) -> None:
+    """A source that is gone is one line; a bug is shown with where it happened."""
+    bug = ZeroDivisionError("no")
+    telemetry.step_failed("source app", SourceError("gone"))
+    telemetry.step_failed("digest", bug)
+    assert [(each["why"], each["exc_info"]) for each in log.entries] == [("gone", None), ("no", bug)]
+    assert telemetry.counts() == {(Count.STEP_FAILURES, ("source app",)): 1, (Count.STEP_FAILURES, ("digest",)): 1}
+
+
+def test_a_flood_of_rejections_is_cut_short(
+    telemetry: Telemetry, log: LogCapture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten a minute are shown, then one line says where to look; the next minute shows again."""
+    now = 1000.0
+    monkeypatch.setattr(module, "monotonic", lambda: now)
+    for _ in range(50):
+        telemetry.rejected("app", "torn_json", file="a.jsonl", line=3)
+    assert len(log.entries) == 11
+    assert "ragwatch_requests_rejected_total" in log.entries[-1]["event"]
+    now += 61.0
+    telemetry.rejected("app", "torn_json", file="a.jsonl", line=3)
+    assert log.entries[-1] == {
+        "event": "record rejected",
+        "source": "app",
+        "reason": "torn_json",
+        "file": "a.jsonl",
+        "line": 3,
+        "log_level": "warning",
+    }
+
+
+def failed(capsys: pytest.CaptureFixture[str]) -> str:
+    """What stderr shows of a bug; stdout stays free for data."""
+    Telemetry().step_failed("digest", ZeroDivisionError("with\nnewline"))
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err
+
+
+def test_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Text from outside cannot forge a line; a traceback is a field."""
+    configure_logging("info")
+    (line,) = failed(capsys).splitlines()
+    found = json.loads(line)
+    assert (found["level"], found["loop"], found["why"]) == ("error", "digest", "with\nnewline")
+    assert "ZeroDivisionError" in found["exception"]
+    assert found["timestamp"].endswith("Z")
+
+
+def test_text_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same for a terminal: no warning of structlog's, no colours where there is no terminal."""
+    configure_logging("info", human=True)
+    found = failed(capsys)
+    assert "step failed, will be repeated" in found
+    assert "ZeroDivisionError" in found
+    assert "\x1b[" not in found
+
+
+def test_levels(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is below the level is not written."""
+    configure_logging("error")
+    Telemetry().pruned(1)
+    assert capsys.readouterr().err == ""
