@@ -10,10 +10,19 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ragwatch.config.text import duration_seconds, size_bytes
 from ragwatch.core.scores import Quantity
 
-Probability = Annotated[float, Field(gt=0.0, le=1.0)]
-Ratio = Annotated[float, Field(ge=0.0, le=1.0)]
-Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0)]
-Bytes = Annotated[int, BeforeValidator(size_bytes), Field(gt=0)]
+
+def _no_word(value: object) -> object:
+    """YAML reads yes, no, on and off as true and false, and pydantic would read those as 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError(f"{str(value).lower()} is not a number; write one")  # noqa: TRY004 - pydantic wants ValueError
+    return value
+
+
+_Number = BeforeValidator(_no_word)
+Probability = Annotated[float, Field(gt=0.0, le=1.0), _Number]
+Ratio = Annotated[float, Field(ge=0.0, le=1.0), _Number]
+Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0), _Number]
+Bytes = Annotated[int, BeforeValidator(size_bytes), Field(gt=0), _Number]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 

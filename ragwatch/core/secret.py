@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv6Address
 
+from ragwatch.core import secret_numbers as numbers
+
 Span = tuple[int, int]
 
 
@@ -76,10 +78,6 @@ def _whole(match: re.Match[str]) -> Span | None:
 
 def _as_written(value: str) -> str:
     return value
-
-
-def _letters_and_digits(value: str) -> str:
-    return "".join(filter(str.isalnum, value)).upper()
 
 
 # --- keys and passwords -------------------------------------------------------------------------------------------
@@ -166,114 +164,9 @@ def _ipv6(match: re.Match[str]) -> Span | None:
     return match.span() if telling and len(groups) > 1 else None
 
 
-# --- money --------------------------------------------------------------------------------------------------------
-
-# Length by country: the registry of ISO 13616.
-_IBAN_COUNTRIES = (
-    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 "
-    "ES24 FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 "
-    "LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 OM23 PK24 PL28 PS29 "
-    "PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 "
-    "YE30 "
-)
-_IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_COUNTRIES.split()}
-_IBAN = re.compile(
-    r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[A-Za-z0-9]{11,30}(?![A-Za-z0-9])"
-    r"|(?:[ \xa0-][A-Za-z0-9]{4}){2,7}(?:[ \xa0-][A-Za-z0-9]{1,3}(?![A-Za-z0-9]))?)"
-)
-_CARD = re.compile(
-    r"(?<![\w.+])(?:[3-6]\d{3}|2[2-7]\d\d)"
-    r"(?:\d{9,15}|(?P<sign>[ \xa0-])"
-    r"(?:\d{4}(?P=sign)\d{4}(?P=sign)\d{1,4}(?P<tail>(?P=sign)\d{3})?|\d{6}(?P=sign)\d{4,5}))(?!\w)"
-)
-_ISSUERS = re.compile(
-    rb"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11,16}|35\d{14,17}"
-    rb"|(?:6011|64[4-9]\d|65\d\d|62\d\d)\d{12,15}|(?:50|5[6-9]|6\d)\d{10,17}"
-)
-# What a digit adds to the Luhn sum: itself, or the digit sum of its double.
-_ONCE = bytes.maketrans(b"0123456789", bytes(range(10)))
-_TWICE = bytes.maketrans(b"0123456789", bytes((0, 2, 4, 6, 8, 1, 3, 5, 7, 9)))
-
-
-def _iban(match: re.Match[str]) -> Span | None:
-    """As many characters as its country has, when their checksum (ISO 7064, mod 97-10) holds."""
-    found, start = match[0], match.start()
-    length = _IBAN_LENGTHS.get(found[:2].upper(), len(found) + 1)
-    end = start + length + ((length - 1) // 4 if not found[4].isalnum() else 0)
-    if end > match.end() or match.string[end : end + 1].isalnum():
-        return None
-    value = _letters_and_digits(match.string[start:end])
-    digits = "".join(str(int(sign, 36)) for sign in value[4:] + value[:4])
-    return (start, end) if int(digits) % 97 == 1 else None
-
-
-def _card(match: re.Match[str]) -> Span | None:
-    """A number an issuer gives out (by its first digits and length) whose Luhn checksum holds.
-
-    Three digits behind it are part of the number or the code from the back of the card: both are tried.
-    """
-    for value in (match[0], match[0][:-4]) if match["tail"] else (match[0],):
-        digits = value.replace(match["sign"] or " ", "").encode()
-        luhn = sum(digits[-1::-2].translate(_ONCE)) + sum(digits[-2::-2].translate(_TWICE))
-        if luhn % 10 == 0 and _ISSUERS.fullmatch(digits):
-            return match.start(), match.start() + len(value)
-    return None
-
-
-# --- telephones ---------------------------------------------------------------------------------------------------
-
-_PHONE = re.compile(
-    r"(?:\([2-9]\d\d\)[ \xa0-]?\d{3}[ \xa0.-]\d{4}"  # (415) 555-2671
-    r"|(?<![\w.,:/+-])(?:"
-    r"(?P<world>\+[1-9](?:[ \xa0.()/-]{0,3}\d){6,14}|00[1-9]\d?(?:[ \xa0./-]{0,2}\(?\d){5,11})"  # +49 (0)30 1..
-    r"|1[ \xa0.-]\([2-9]\d\d\)[ \xa0-]?\d{3}[ \xa0.-]\d{4}"  # 1 (415) 555-2671
-    r"|(?:1[ \xa0.-])?[2-9]\d\d(?:[ \xa0./-]\d{3}-|\.\d{3}\.)\d{4}"  # 415-555-2671, 415.555.2671
-    r"|(?P<trunk>\(?0[1-9]\d{0,3}\)?[ \xa0/-]{1,3}\d{3,8}(?:[ \xa0-]\d{2,5}){0,2})"  # 030 1234567, 0151/23456789
-    r"|0[1-9](?:(?P<pair>[ \xa0.-])\d\d)(?:(?P=pair)\d\d){3}"  # 06 12 34 56 78
-    r"))(?![\d_]|-\w)"
-)
-_CALLED = re.compile(
-    r"(?i)\b(?:phone|tel(?:ephone|efon)?|mobile|mobil|cell|fax|hotline|whatsapp|call)\b"
-    r"(?:[ .:#=-]{1,3}(?:number|no|nr|is|us|at|me|on)\b){0,3}[ .:#=\"'-]{1,4}"
-    r"(?P<secret>\(?\d(?:[ \xa0.()/-]{0,2}\d){6,14})(?!\w)"
-)
-_DATE = re.compile(r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})")
-
-
-def _phone(match: re.Match[str]) -> Span | None:
-    """A number of 8 to 15 digits (9 to 12 with a trunk prefix) with the formatting of a telephone number."""
-    if match["world"]:
-        return _world_phone(match)
-    if match["trunk"]:
-        return _trunk_phone(match)
-    return match.span()
-
-
-def _world_phone(match: re.Match[str]) -> Span | None:
-    value = match[0]
-    decimal = value.count(".") == 1 and not set(value) & set(" \xa0()/-")
-    bare_id = value.startswith("00") and value.isdigit()
-    enough = sum(map(str.isdigit, value)) >= 8
-    return match.span() if enough and not decimal and not bare_id else None
-
-
-def _trunk_phone(match: re.Match[str]) -> Span | None:
-    """Groups are given back from the end until at most 12 digits are left: what follows is another number."""
-    value = match[0]
-    while sum(map(str.isdigit, value)) > 12:
-        value = value[: max(map(value.rfind, " \xa0-"))]
-    zip_code = len(value) == 10 and value[5] == "-"
-    plausible = sum(map(str.isdigit, value)) >= 9 and not zip_code and not _DATE.search(value)
-    return (match.start(), match.start() + len(value)) if plausible else None
-
-
-def _called(match: re.Match[str]) -> Span | None:
-    return None if _DATE.match(match["secret"]) else match.span("secret")
-
-
 # A secret that may hold another stands first: a block of PEM holds keys, an IBAN holds the digits of a card.
 RULES: tuple[Rule, ...] = (
-    Rule(Secret.PRIVATE_KEY, ("PRIVATE KEY",), _PEM, _whole, _letters_and_digits),
+    Rule(Secret.PRIVATE_KEY, ("PRIVATE KEY",), _PEM, _whole, numbers.letters_and_digits),
     Rule(Secret.JWT, ("eyJ",), _JWT, _whole, _as_written),
     Rule(
         Secret.KEY,
@@ -286,17 +179,19 @@ RULES: tuple[Rule, ...] = (
     Rule(Secret.CREDENTIAL, ("://",), _URL_PASSWORD, _whole, _as_written),
     Rule(Secret.CREDENTIAL, (":", "="), _ASSIGNMENT, _assigned, _as_written),
     Rule(Secret.EMAIL, ("@",), _EMAIL, _whole, str.lower),
-    Rule(Secret.IBAN, (), _IBAN, _iban, _letters_and_digits, digits=6),  # no bank's numbers are all letters
-    Rule(Secret.CARD, (), _CARD, _card, _letters_and_digits, digits=13),
+    Rule(
+        Secret.IBAN, (), numbers.IBAN, numbers.iban, numbers.letters_and_digits, digits=6
+    ),  # no bank's numbers are all letters
+    Rule(Secret.CARD, (), numbers.CARD, numbers.card, numbers.letters_and_digits, digits=13),
     Rule(Secret.IP, (":",), _IPV6, _ipv6, str.lower),
     Rule(Secret.IP, (".",), _IPV4, _ipv4, _as_written),
-    Rule(Secret.PHONE, (), _PHONE, _phone, _letters_and_digits, digits=8),
+    Rule(Secret.PHONE, (), numbers.PHONE, numbers.phone, numbers.letters_and_digits, digits=8),
     Rule(
         Secret.PHONE,
         (),
-        _CALLED,
-        _called,
-        _letters_and_digits,
+        numbers.CALLED,
+        numbers.called,
+        numbers.letters_and_digits,
         words=("phone", "tel", "mobil", "cell", "fax", "hotline", "whatsapp", "call"),
         digits=7,
     ),

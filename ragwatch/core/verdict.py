@@ -25,6 +25,7 @@ class UnjudgedReason(StrEnum):
     OVER_BUDGET = "over_budget"
     TOO_LARGE = "too_large"
     INTERNAL = "internal"
+    JUDGE_REMOVED = "judge_removed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from ragwatch.config import Config, load
 from ragwatch.daemon.loops import Halt, Loop, repeat
 from ragwatch.daemon.memory import one_arena, settle
 from ragwatch.daemon.rooms import Clock, Rooms, Shared, build
-from ragwatch.errors import ConfigError
+from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.ports import Event
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Scope, Server, allowed_hosts, build_app
@@ -55,10 +55,12 @@ class Daemon:
         self._rooms = build(config, self._shared, self._problems)
         self._next: Rooms | None = None
         self._swapped = asyncio.Event()
+        self._reloading = asyncio.Lock()
         self._halt = Halt()
         self._stopping = asyncio.Event()
         self._scheduler = AsyncIOScheduler(timezone="UTC")
         self._keeping: set[asyncio.Task[bool]] = set()
+        self._hung_up: set[asyncio.Task[None]] = set()
         self.telemetry.configured(clock())
 
     @property
@@ -95,7 +97,7 @@ class Daemon:
             started(address)
 
         try:
-            self._rooms.resume(self.store)
+            self._rooms.resume(self.store, now=self._shared.clock())
             await self._rooms.digest.step()
             self._schedule()
             settle()
@@ -144,14 +146,15 @@ class Daemon:
             async with asyncio.TaskGroup() as group:
                 for loop in self._loops(self._rooms):
                     group.create_task(repeat(loop, self._halt, self.telemetry, self._failing))
-            if self._next is not None:
+            if self._next is not None and not self._stopping.is_set():
                 await self._rooms.close()
                 self._rooms, self._next = self._next, None
-                self._rooms.resume(self.store)
+                self._rooms.resume(self.store, now=self._shared.clock())
                 self._failing.clear()
                 self._halt = Halt()
                 self._swapped.set()
-        with suppress(Exception):  # the last figures, if the store still answers
+        self._swapped.set()  # nobody may wait for a swap that will not come
+        with suppress(RagwatchError):  # the last figures, if the store still answers
             await self._rooms.digest.step()
 
     def _loops(self, rooms: Rooms) -> Sequence[Loop]:
@@ -222,16 +225,20 @@ class Daemon:
         Raises:
             ConfigError: Why the old configuration stays.
         """
-        try:
-            fresh = self._fresh()
-        except ConfigError as error:
-            self.telemetry.misconfigured(str(error))
-            raise
-        self._swapped.clear()
-        self._next = fresh
-        self._halt.call()
-        await self._swapped.wait()
-        self.telemetry.configured(self._shared.clock())
+        async with self._reloading:  # two at a time would build rooms that nobody closes
+            try:
+                fresh = self._fresh()
+            except ConfigError as error:
+                self.telemetry.misconfigured(str(error))
+                raise
+            self._swapped.clear()
+            self._next = fresh
+            self._halt.call()
+            await self._swapped.wait()
+            if self._rooms is not fresh:
+                await fresh.close()
+                raise ConfigError("ragwatch is stopping")
+            self.telemetry.configured(self._shared.clock())
 
     def _fresh(self) -> Rooms:
         if self._path is None:
@@ -259,4 +266,5 @@ class Daemon:
                 await self.reload()
 
         task = asyncio.get_running_loop().create_task(reload())
-        self._reloading = task  # kept, or the loop would let it be collected
+        self._hung_up.add(task)  # kept, or the loop would let it be collected
+        task.add_done_callback(self._hung_up.discard)

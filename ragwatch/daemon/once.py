@@ -9,7 +9,7 @@ from ragwatch import stores
 from ragwatch.board import Board
 from ragwatch.config import Config
 from ragwatch.daemon.memory import one_arena
-from ragwatch.daemon.rooms import Shared, build
+from ragwatch.daemon.rooms import Rooms, Shared, build
 from ragwatch.ports import Query, Store
 from ragwatch.telemetry import Telemetry
 
@@ -33,19 +33,25 @@ class Once:
 
     async def run(self, tell: Callable[[str], None] = lambda _: None) -> str:
         """Do it all; returns the text of `/metrics`."""
-        telemetry = Telemetry()
-        now = time.time()
         try:
-            rooms = build(self._config, Shared(self._store, Board(), telemetry, lambda: self._reached), lambda: ())
-            telemetry.configured(now)
-            rooms.resume(self._store)
-            steps = [*(each.step for each in rooms.intakes), *(each.step for each in rooms.judgings)]
-            while any([await step() for step in steps]):
-                tell(", ".join(f"{count} pending for {judge}" for judge, count in self._store.pending().items()))
-            newest = self._store.find(Query(limit=1))
-            self._reached = float(newest[0].verdict["at"]) if newest else now
-            await rooms.digest.step()
-            await rooms.close()
+            rooms = build(self._config, Shared(self._store, Board(), Telemetry(), self._clock), lambda: ())
+            try:
+                rooms.resume(self._store, now=self._reached)
+                await self._work(rooms, tell)
+            finally:
+                await rooms.close()
             return rooms.exporter.text()
         finally:
             self._store.close()
+
+    def _clock(self) -> float:
+        return self._reached
+
+    async def _work(self, rooms: Rooms, tell: Callable[[str], None]) -> None:
+        steps = [*(each.step for each in rooms.intakes), *(each.step for each in rooms.judgings)]
+        while any([await step() for step in steps]):
+            tell(", ".join(f"{count} pending for {judge}" for judge, count in self._store.pending().items()))
+        newest = self._store.find(Query(limit=1))
+        if newest:
+            self._reached = float(newest[0].verdict["at"])
+        await rooms.digest.step()

@@ -15,7 +15,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.exporter import Exporter
 from ragwatch.pipeline.digest import Digest
 from ragwatch.pipeline.intake import Intake, IntakeRules
-from ragwatch.pipeline.judging import Judging, JudgingRules
+from ragwatch.pipeline.judging import Judging, JudgingRules, give_up
 from ragwatch.pipeline.keeping import Keeping
 from ragwatch.pipeline.windows import Windows
 from ragwatch.ports import Judge, Retention, Source, Store
@@ -45,8 +45,9 @@ class Rooms:
     keeping: Keeping
     exporter: Exporter
 
-    def resume(self, store: Store) -> None:
-        """Continue every source where the store says."""
+    def resume(self, store: Store, *, now: float) -> None:
+        """Continue every source where the store says, and give up what waits for judges that are gone."""
+        give_up(store, [judging.judge.name for judging in self.judgings], now=now)
         for intake in self.intakes:
             intake.source.resume(store.cursors(intake.source.name))
 

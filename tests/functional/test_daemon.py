@@ -100,6 +100,20 @@ def test_reload_swaps_the_configuration_or_keeps_the_old_one(tmp_path: Path) -> 
         assert ragwatch.get("/-/reload")[0] == 405
 
 
+def test_a_judge_that_is_taken_out_leaves_nothing_pending(tmp_path: Path) -> None:
+    """A reload with other judges gives up, counted, what waited for the old one, and goes on with the new."""
+    config = write_config(tmp_path, judges="[{name: old, kind: lexical}]")
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        _log(tmp_path, range(2000))
+        ragwatch.wait_for(SEEN, 2000)
+        write_config(tmp_path, judges="[{name: new, kind: lexical}]")
+        assert ragwatch.get("/-/reload", method="POST")[0] == 200
+        _log(tmp_path, range(2000, 2010))
+        ragwatch.wait_for('ragwatch_samples_judged_total{judge="new",route="search"}', 10)
+        series = ragwatch.wait_for("ragwatch_samples_pending", 0)
+        assert series['ragwatch_samples_drawn_total{route="search"}'] == 2010
+
+
 def test_what_cannot_change_while_running_is_refused(tmp_path: Path) -> None:
     """A new state directory needs a restart, and says so; the old configuration stays."""
     config = write_config(tmp_path)

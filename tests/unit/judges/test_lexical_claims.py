@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.judges.reading.claims import claims_of
 from ragwatch.core.phrases import _any_of, without_leads
+from ragwatch.judges.reading.claims import claims_of
 from ragwatch.judges.reading.sentences import spans
 from ragwatch.judges.reading.tables import parse
 from ragwatch.judges.reading.words import fold, identifiers, term, terms

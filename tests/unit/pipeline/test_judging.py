@@ -13,7 +13,7 @@ from ragwatch.core.evidence import ShapeError
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Unjudged, UnjudgedReason
 from ragwatch.errors import JudgeError, StoreError
-from ragwatch.pipeline.judging import Judging, JudgingRules
+from ragwatch.pipeline.judging import Judging, JudgingRules, give_up
 from ragwatch.pipeline.reading import Reader
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite import SqliteStore
@@ -96,21 +96,28 @@ async def test_batches_and_settling_once(store: SqliteStore, telemetry: Telemetr
 
 
 async def test_a_store_that_cannot_write_keeps_the_draws(store: SqliteStore, telemetry: Telemetry) -> None:
-    """Verdicts that were not written are read again when the lease is over."""
+    """Verdicts that were not written are written by the next step; the judge is not asked, and paid, again."""
     store.admit(an_admission(a_draw("a")))
-    judge, clock = ScriptedJudge(), Clock()
-    rules = JudgingRules(lease_seconds=10)
-    loop = Judging(judge, rules, store=store, telemetry=telemetry, clock=clock)
+    judge = ScriptedJudge()
+    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
     noise = "".join(chr(0x4E00 + index * 7919 % 20000) for index in range(200_000))
     judge.script["a"] = an_evidence(a_claim(text=noise))
     store._writer.execute("PRAGMA max_page_count=1")
     with pytest.raises(StoreError):
         await loop.step()
     store._writer.execute(f"PRAGMA max_page_count={1 << 30}")
-    assert await loop.step() is False
-    clock.now += 10
     assert await loop.step() is True
-    assert (outcomes(store), judge.asked) == ({"a": None}, ["a", "a"])
+    assert (outcomes(store), judge.asked) == ({"a": None}, ["a"])
+
+
+def test_draws_of_a_judge_that_is_gone_are_given_up(store: SqliteStore) -> None:
+    """What waits for a judge that is no longer configured becomes unjudged, is counted, and waits no more."""
+    store.admit(an_admission(a_draw("a"), a_draw("b")))
+    assert give_up(store, [JUDGE], now=AT) == 0
+    assert give_up(store, ["another"], now=AT) == 2
+    assert outcomes(store) == {"a": "judge_removed", "b": "judge_removed"}
+    assert store.pending() == {}
+    assert store.tallies()[Tally.UNJUDGED, ("search", JUDGE, "judge_removed")] == 2
 
 
 async def test_no_more_readings_at_once_than_the_judge_allows(telemetry: Telemetry) -> None:
