@@ -22,12 +22,12 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from fit import Vector, auroc, logistic  # noqa: E402
 from sets import SEED, Row, load, training_rows  # noqa: E402
 
+from ragwatch.core.phrases import without_leads  # noqa: E402
 from ragwatch.core.sample import Context, Sample  # noqa: E402
 from ragwatch.judges.reading import reader, relevance  # noqa: E402
 from ragwatch.judges.reading.claims import claims_of  # noqa: E402
 from ragwatch.judges.reading.features import NAMES, SIGNS, claim_words, features, match  # noqa: E402
 from ragwatch.judges.reading.passages import passage  # noqa: E402
-from ragwatch.core.phrases import without_leads  # noqa: E402
 from ragwatch.judges.reading.tables import Linear, Tables  # noqa: E402
 from ragwatch.judges.reading.words import terms  # noqa: E402
 

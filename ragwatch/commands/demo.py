@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
 from collections import deque
 from pathlib import Path
@@ -54,7 +53,7 @@ class Play:
     def __init__(
         self, folder: Path, *, port: int, degrade_after: float | None, breakage_seconds: float, rate: float
     ) -> None:
-        self._console = Console(stderr=not sys.stdout.isatty())
+        self._console = Console()
         self._events: deque[str] = deque(maxlen=EVENTS_SHOWN)
         data = {
             "state": str(folder / "state"),

@@ -99,8 +99,8 @@ sampling: {{probability: 0.25, routes: {{support: 1.0}}}}
     return path
 
 
-def test_everything_adds_up_and_a_second_run_adds_nothing(config: Path, tmp_path: Path) -> None:
-    """Seen = good + bad, rejected is exact by reason, drawn = judged + unjudged + pending; reading again is a no-op."""
+def test_t18_everything_adds_up_and_a_second_run_adds_nothing(config: Path, tmp_path: Path) -> None:
+    """T18: seen = good + bad, rejected is exact by reason, drawn = judged; a second run adds nothing."""
     expected = _write_log(tmp_path / "log" / "rag.jsonl")
     first = _run(config)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -64,13 +66,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def lint(text: str) -> tuple[int, str, str]:
+    """Exit code and what `promtool check metrics` says of a text."""
+    command = [program("promtool"), "check", "metrics"]
+    checked = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+    return checked.returncode, checked.stdout, checked.stderr
+
+
 def test_promtool_finds_no_fault() -> None:
     """`promtool check metrics` accepts the text format, lint included."""
     text = exporter(small(), lived()).text()
-    checked = subprocess.run(
-        [program("promtool"), "check", "metrics"], input=text, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+    assert lint(text) == (0, "", "")
 
 
 class Ears:
@@ -174,3 +180,45 @@ async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
     assert (float(exemplar["value"]), exemplar["timestamp"]) == (0.05, pytest.approx(now - 90.0, abs=0.01))
     assert metadata["ragwatch_faithfulness_score"][0]["type"] == "histogram"
     assert set(ears.answered) == {"application/openmetrics-text; version=1.0.0; charset=utf-8"}
+
+
+@contextmanager
+def demo() -> Iterator[int]:
+    """The demo as a process; its port."""
+    command = [sys.executable, "-m", "ragwatch", "demo", "--port", "0", "--rate", "20"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            for line in process.stdout or ():
+                if line.startswith("series"):
+                    yield int(line.rpartition(":")[2].partition("/")[0])
+                    break
+        finally:
+            process.terminate()
+            process.wait(DEADLINE)
+
+
+async def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
+    """Answers of the real service become gauges with intervals, counts and exemplars in a real Prometheus."""
+    port = free_port()
+    with demo() as scraped, prometheus(tmp_path, port, scraped):
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+            for quantity in ("faithfulness", "context_precision", "top_ranked_ignored"):
+                ratio = f"ragwatch_{quantity}_ratio"
+                chosen = '{route="search",window="1m"}'
+                expression = f"{ratio}_low{chosen} <= {ratio}{chosen} <= {ratio}_high{chosen}"
+                found = await until(client, "/api/v1/query", lambda data: data["result"], query=expression)
+                assert len(found["result"]) == 1
+                assert (await value(client, f"ragwatch_{quantity}_samples{chosen}"))[1] > 0
+            now = time()
+            stored = await until(
+                client,
+                "/api/v1/query_exemplars",
+                bool,
+                query="ragwatch_faithfulness_score_bucket",
+                start=str(now - 600),
+                end=str(now + 600),
+            )
+            text = (await client.get(f"http://127.0.0.1:{scraped}/metrics")).text
+    assert all(len(each["labels"]["trace_id"]) == 32 for each in stored[0]["exemplars"])
+    assert lint(text) == (0, "", "")
