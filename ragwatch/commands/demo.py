@@ -62,7 +62,12 @@ class Play:
             "sources": [{"kind": "tail", "name": "demo", "path": f"{folder}/rag.jsonl", "start": "beginning"}],
             "sampling": {"probability": 1.0},
             "estimates": {"windows": ["1m", "15m", "1h"], "every": "1s"},
-            "thresholds": {"faithfulness": 0.85, "answer_relevancy": 0.75, "context_precision": 0.7},
+            "thresholds": {
+                "faithfulness": 0.85,
+                "answer_relevancy": 0.75,
+                "context_precision": 0.7,
+                "top_ranked_ignored": 0.3,
+            },
         }
         self.daemon = Daemon(parse(data, folder=folder))
         self._service = Demo(

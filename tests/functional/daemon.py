@@ -46,7 +46,7 @@ def write_config(folder: Path, **sections: str) -> Path:
 
 
 class RagwatchProcess:
-    """`ragwatch run` in a process of its own. As a context manager it is killed at the end, whatever happened."""
+    """`ragwatch run` in a process of its own. As a context manager it is ended, whatever happened."""
 
     def __init__(self, config: Path) -> None:
         self.started = time.monotonic()
@@ -62,8 +62,11 @@ class RagwatchProcess:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.process.kill()
-        self.process.wait()
+        self.process.terminate()
+        try:
+            self.process.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
+            self.kill()
         if self.process.stderr is not None:
             self.process.stderr.close()
 
@@ -103,6 +106,11 @@ class RagwatchProcess:
     def signal(self, number: signal.Signals) -> None:
         """Send a signal."""
         self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.kill()
+        self.process.wait()
 
     def end(self) -> int:
         """Wait for its end; its exit code."""

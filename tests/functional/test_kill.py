@@ -58,6 +58,7 @@ def _kill_at_random(tmp_path: Path, kills: int) -> None:
             with RagwatchProcess(config) as ragwatch:
                 time.sleep(rng.uniform(0.4, 1.4))
                 assert ragwatch.process.poll() is None, "it ended by itself"
+                ragwatch.kill()
     finally:
         writer.end()
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
