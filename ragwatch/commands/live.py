@@ -12,7 +12,7 @@ from ragwatch.core.snapshot import EstimateRow, Snapshot
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tally
 
-BAR = 8
+BAR = 5
 _SHADES = {Stage.NONE: "green", Stage.RETRIEVAL: "blue", Stage.GENERATION: "red", Stage.ALIGNMENT: "magenta"}
 _NEUTRAL = {Quantity.CONTEXT_USE, Quantity.CONTEXT_SENTENCE_PRECISION}
 
