@@ -5,7 +5,7 @@ BIN := .venv/bin
 MINUTES ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint fix slow rules bench lock
+.PHONY: help setup run test check lint fix slow soak rules bench lock
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -13,6 +13,7 @@ help:
 	@echo "make check   the quick half of it: lint, types, layers, unit, contract and house tests"
 	@echo "make fix     format and repair what can be repaired"
 	@echo "make slow    statistics and kill loops at high counts"
+	@echo "make soak    the daemon under load for MINUTES=5 minutes: memory, files, lag, books; writes a plot"
 	@echo "make rules   promtool on what we export"
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make lock    pin dependencies anew"
@@ -46,6 +47,9 @@ test: lint
 
 slow: .venv/dev.stamp
 	$(BIN)/python -m pytest -m slow
+
+soak: .venv/dev.stamp
+	$(BIN)/python tools/soak.py $(MINUTES)
 
 rules: .venv/dev.stamp
 	$(BIN)/python -m pytest tests/functional/test_prometheus.py tests/house

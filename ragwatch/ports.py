@@ -279,6 +279,10 @@ class Store(Protocol):
         """Draws not settled yet, by judge."""
         ...
 
+    def books(self) -> tuple[Tallies, dict[str, int]]:
+        """`tallies` and `pending` at one instant: only together do they balance."""
+        ...
+
     def close(self) -> None:
         """Release the state directory."""
         ...

@@ -34,6 +34,7 @@ class Count(StrEnum):
     JUDGE_TOKENS = "judge_tokens"  # judge, model, direction
     JUDGE_COST = "judge_cost"  # judge, model
     STEP_FAILURES = "step_failures"  # loop
+    VIOLATIONS = "violations"  # law
 
 
 class Telemetry:
@@ -124,6 +125,11 @@ class Telemetry:
         self._add(Count.STEP_FAILURES, (loop,))
         known = isinstance(error, RagwatchError)
         self._log.error("step failed, will be repeated", loop=loop, why=str(error), exc_info=None if known else error)
+
+    def unbalanced(self, law: str, figures: str) -> None:
+        """The books do not balance: a count of ours is wrong, and so may be every figure."""
+        self._add(Count.VIOLATIONS, (law,))
+        self._log.error("the books do not balance", law=law, figures=figures)
 
     def pruned(self, verdicts: int) -> None:
         """Retention took verdicts."""

@@ -26,6 +26,7 @@ class Tally(StrEnum):
     REPAIRED = "repaired"  # source
     RESETS = "resets"  # source, reason
     DRAWN = "drawn"  # route
+    ASSIGNED = "assigned"  # judge: draws that it is to read
     JUDGED = "judged"  # route, judge
     UNJUDGED = "unjudged"  # route, judge, reason
     UNKNOWN = "unknown"  # quantity, route, judge, reason

@@ -76,6 +76,7 @@ def build(config: Config, shared: Shared, problems: Callable[[], tuple[str, ...]
         windows,
         store=shared.store,
         board=shared.board,
+        telemetry=shared.telemetry,
         lags=lambda: _lags(intakes),
         judges=readers,
         probabilities={route: plan.probability_of(route) for route in (*settings.routes, OTHER)},

@@ -83,6 +83,14 @@ _ONCE: tuple[Series, ...] = (
         Tally.DRAWN,
         from_zero=True,
     ),
+    Series(
+        "ragwatch_samples_assigned_total",
+        _C,
+        "Draws that a judge is to read: judged, unjudged or pending.",
+        ("judge",),
+        Tally.ASSIGNED,
+        from_zero=True,
+    ),
     Series("ragwatch_samples_judged_total", _C, "Draws that were judged.", _PAIR, Tally.JUDGED, from_zero=True),
     Series(
         "ragwatch_samples_unjudged_total",
@@ -219,6 +227,14 @@ _ONCE: tuple[Series, ...] = (
         "Steps of a loop that failed and are repeated, since the start.",
         ("loop",),
         Count.STEP_FAILURES,
+    ),
+    Series(
+        "ragwatch_invariant_violations_total",
+        _C,
+        "Digests that found our own counts out of balance, since the start: anything but 0 is a bug of ragwatch.",
+        ("law",),
+        Count.VIOLATIONS,
+        from_zero=True,
     ),
     Series(
         "ragwatch_build_info",

@@ -8,6 +8,7 @@ from enum import StrEnum
 from itertools import product
 from types import MappingProxyType
 
+from ragwatch.core.books import Law
 from ragwatch.core.sample import OTHER, RejectReason
 from ragwatch.core.scores import Fault
 from ragwatch.core.stage import Stage
@@ -18,7 +19,7 @@ from ragwatch.exporter.series import Series
 _REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
     {Tally.REJECTED: RejectReason, Tally.UNJUDGED: UnjudgedReason}
 )
-_ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType({"stage": Stage, "fault": Fault})
+_ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType({"stage": Stage, "fault": Fault, "law": Law})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from ragwatch.board import Board
+from ragwatch.core.books import violations
 from ragwatch.core.snapshot import Lag, Snapshot
+from ragwatch.core.tally import Tallies
 from ragwatch.pipeline.windows import Windows
 from ragwatch.ports import Judge, Store
+from ragwatch.telemetry import Telemetry
 
 ROWS = 5000
 
@@ -30,6 +33,7 @@ class Digest:
         *,
         store: Store,
         board: Board,
+        telemetry: Telemetry,
         lags: Callable[[], Mapping[str, Lag]],
         judges: Sequence[Judge],
         probabilities: Mapping[str, float],
@@ -39,6 +43,7 @@ class Digest:
         self._windows = windows
         self._store = store
         self._board = board
+        self._telemetry = telemetry
         self._lags = lags
         self._judges = {judge.name: (judge.kind, judge.version) for judge in judges}
         self._probabilities = probabilities
@@ -55,21 +60,28 @@ class Digest:
         news = self._catch_up(now)
         self._windows.forget(now)
         estimates, coverage = self._windows.summary(now)
+        tallies, pending = self._store.books()
         snapshot = Snapshot(
             at=now,
             estimates=estimates,
             coverage=coverage,
             last_sample=dict(self._windows.last_sample),
             exemplars=dict(self._windows.exemplars),
-            tallies=self._store.tallies(),
-            pending=self._store.pending(),
+            tallies=tallies,
+            pending=pending,
             probabilities=self._probabilities,
             lags=self._lags(),
             judges=self._judges,
-            problems=self._problems(),
+            problems=(*self._problems(), *self._unbalanced(tallies, pending)),
         )
         self._board.hang(snapshot)
         return news
+
+    def _unbalanced(self, tallies: Tallies, pending: Mapping[str, int]) -> tuple[str, ...]:
+        found = violations(tallies, pending)
+        for law, figures in found.items():
+            self._telemetry.unbalanced(law, figures)
+        return tuple(f"our own counts do not balance: {figures}" for figures in found.values())
 
     def _catch_up(self, now: float) -> bool:
         news = False

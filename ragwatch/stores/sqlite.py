@@ -23,6 +23,9 @@ from ragwatch.stores import rows, search, sweep
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.schema import prepare
 
+_TALLIES = "SELECT name, labels, value FROM tallies"
+_PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
+
 
 class Options(BaseModel):
     """Configuration of the SQLite store: there is nothing to choose."""
@@ -105,6 +108,7 @@ class SqliteStore:
                     continue
                 new += 1
                 tallies[Tally.DRAWN, (draw.route,)] += 1
+                tallies.update((Tally.ASSIGNED, (each.judge,)) for each in assignments)
                 writer.executemany(
                     "INSERT INTO work (key, judge, probability) VALUES (?, ?, ?)",
                     [(draw.key, each.judge, each.probability) for each in assignments],
@@ -198,18 +202,35 @@ class SqliteStore:
 
     def tallies(self) -> Tallies:
         """All counts."""
-        found = self._read("SELECT name, labels, value FROM tallies")
-        return Counter({(Tally(name), tuple(json.loads(labels))): value for name, labels, value in found})
+        return _tallies_of(self._read(_TALLIES))
 
     def pending(self) -> dict[str, int]:
         """Draws not settled yet, by judge."""
-        return dict(self._read("SELECT judge, COUNT(*) FROM work GROUP BY judge"))
+        return dict(self._read(_PENDING))
+
+    def books(self) -> tuple[Tallies, dict[str, int]]:
+        """All counts and the unsettled draws by judge, at one instant."""
+        with self._reading:
+            try:
+                self._reader.execute("BEGIN")  # a read transaction sees one commit, whatever is written meanwhile
+                try:
+                    counted = self._reader.execute(_TALLIES).fetchall()
+                    waiting = self._reader.execute(_PENDING).fetchall()
+                finally:
+                    self._reader.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise StoreError(f"state: cannot read: {error}") from error
+        return _tallies_of(counted), dict(waiting)
 
     def close(self) -> None:
         """Release the state directory."""
         self._reader.close()
         self._writer.close()
         self._lock_file.close()
+
+
+def _tallies_of(found: Sequence[tuple[str, str, float]]) -> Tallies:
+    return Counter({(Tally(name), tuple(json.loads(labels))): value for name, labels, value in found})
 
 
 def _open(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:

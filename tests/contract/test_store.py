@@ -77,7 +77,9 @@ def test_admit_writes_draws_cursor_and_tallies(store: Store) -> None:
     assert store.cursors("app") == {"log": "c1"}
     assert store.cursors("other") == {}
     assert store.pending() == {JUDGE: 2}
-    assert store.tallies() == {(Tally.SEEN, ("app",)): 3, (Tally.DRAWN, ("search",)): 2}
+    drawn = {(Tally.DRAWN, ("search",)): 2, (Tally.ASSIGNED, (JUDGE,)): 2}
+    assert store.tallies() == {(Tally.SEEN, ("app",)): 3, **drawn}
+    assert store.books() == (store.tallies(), store.pending())
 
 
 def test_admitting_twice_is_once(store: Store) -> None:

@@ -12,6 +12,7 @@ from ragwatch.pipeline.digest import Digest
 from ragwatch.pipeline.windows import Windows
 from ragwatch.ports import Store
 from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Count, Telemetry
 
 
 def a_digest(store: Store, board: Board, clock: Clock) -> Digest:
@@ -20,6 +21,7 @@ def a_digest(store: Store, board: Board, clock: Clock) -> Digest:
         Windows({"1h": 3600.0}, {JUDGE: "scripted-1"}, 0.95),
         store=store,
         board=board,
+        telemetry=Telemetry(),
         lags=lambda: {"app": Lag(7, 1.5)},
         judges=[ScriptedJudge()],
         probabilities={"search": 0.1},
@@ -100,3 +102,18 @@ async def test_more_rows_than_one_read_takes(store: SqliteStore, monkeypatch: py
     found = board.look()
     assert found is not None
     assert {row.estimate.n for row in found.estimates} == {5}
+
+
+async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore) -> None:
+    """A draw that vanished from the queue unsettled is a violation at every digest, and a reason not to be ready."""
+    store.admit(an_admission(a_draw("a"), a_draw("b")))
+    board, clock = Board(), Clock()
+    digest = a_digest(store, board, clock)
+    store._writer.execute("DELETE FROM work WHERE key = (SELECT key FROM work LIMIT 1)")
+    await digest.step()
+    await digest.step()
+    found = board.look()
+    assert found is not None
+    figures = f"judge {JUDGE}: 2 assigned, 0 judged + 0 unjudged + 1 pending"
+    assert f"our own counts do not balance: {figures}" in found.problems
+    assert digest._telemetry.counts()[Count.VIOLATIONS, ("assigned_are_settled_or_pending",)] == 2
