@@ -21,7 +21,7 @@ from ragwatch import formats
 from ragwatch.core.redact import Redactor
 from ragwatch.core.sampling import SamplingPlan, key_of
 from ragwatch.core.signals import Signals
-from ragwatch.daemon.memory import one_arena
+from ragwatch.daemon.process import one_arena
 from ragwatch.formats.record import parse
 from ragwatch.pipeline.intake import Intake, IntakeRules
 from ragwatch.sources.tail import Options, TailSource

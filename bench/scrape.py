@@ -20,7 +20,7 @@ from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Snapshot
-from ragwatch.daemon.memory import settle
+from ragwatch.daemon.process import settle
 from ragwatch.exporter import Exporter
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Server, build_app

@@ -42,6 +42,7 @@ fi
 if [ "$what" = dev ] && on_debian_as_root; then
     missing=""
     command -v prometheus >/dev/null 2>&1 && command -v promtool >/dev/null 2>&1 || missing="$missing prometheus"
+    command -v logrotate >/dev/null 2>&1 || missing="$missing logrotate"
     if [ -n "$missing" ]; then
         # shellcheck disable=SC2086
         install_packages $missing || echo "could not install:$missing; tests that need it will skip" >&2

@@ -63,6 +63,7 @@ class Judging(_Model):
     timeout: Seconds = 60.0
     batch: int = Field(32, ge=1, le=1000)
     max_pending: int = Field(10_000, ge=1)
+    shed_above: int | None = Field(None, ge=1)
 
 
 def _not_empty(windows: dict[str, float]) -> dict[str, float]:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from ragwatch.core.sample import OTHER
 
 _SPAN = 1 << 64
+_MOST_HALVINGS = 10
 
 
 def key_of(source: str, sample_id: str) -> str:
@@ -71,3 +72,19 @@ class SamplingPlan:
         if self.strata and isinstance(stratum, str) and stratum in self.strata:
             return self.strata[stratum]
         return self.routes.get(route, self.probability)
+
+
+def kept_when_behind(pending: int, shed_above: int | None) -> float:
+    """Factor on inclusion probabilities while draws pile up: 1 up to `shed_above`, halved with each further as many.
+
+    Nothing is dropped after the draw. Fewer are drawn, still by the hash of their id, and the lower probability is
+    stored with each: the estimates stay unbiased, only their intervals widen.
+
+    >>> [kept_when_behind(pending, 100) for pending in (0, 100, 101, 200, 201, 500)]
+    [1.0, 1.0, 0.5, 0.5, 0.25, 0.0625]
+    >>> kept_when_behind(10**6, None)
+    1.0
+    """
+    if shed_above is None or pending <= shed_above:
+        return 1.0
+    return 0.5 ** min(_MOST_HALVINGS, -(-pending // shed_above) - 1)

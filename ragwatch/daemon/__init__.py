@@ -16,7 +16,7 @@ from ragwatch import __version__, stores
 from ragwatch.board import Board
 from ragwatch.config import Config, load
 from ragwatch.daemon.loops import Halt, Loop, repeat
-from ragwatch.daemon.memory import one_arena, settle
+from ragwatch.daemon.process import many_files, one_arena, settle
 from ragwatch.daemon.rooms import Clock, Rooms, Shared, build
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.ports import Event
@@ -46,6 +46,7 @@ class Daemon:
         self, config: Config, *, path: Path | None = None, telemetry: Telemetry | None = None, clock: Clock = time.time
     ) -> None:
         one_arena()
+        many_files()
         self._path = path
         self.board = Board()
         self.telemetry = telemetry or Telemetry()

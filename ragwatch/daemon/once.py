@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ragwatch import stores
 from ragwatch.board import Board
 from ragwatch.config import Config
-from ragwatch.daemon.memory import one_arena
+from ragwatch.daemon.process import one_arena
 from ragwatch.daemon.rooms import Rooms, Shared, build
 from ragwatch.ports import Query, Store
 from ragwatch.telemetry import Telemetry

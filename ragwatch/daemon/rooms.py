@@ -79,7 +79,7 @@ def build(config: Config, shared: Shared, problems: Callable[[], tuple[str, ...]
         telemetry=shared.telemetry,
         lags=lambda: _lags(intakes),
         judges=readers,
-        probabilities={route: plan.probability_of(route) for route in (*settings.routes, OTHER)},
+        probabilities=lambda: _probabilities(plan, intakes),
         problems=problems,
         clock=shared.clock,
     )
@@ -116,6 +116,7 @@ def _intake(each: KindConfig, config: Config, plan: SamplingPlan, shared: Shared
         judges={judge.place.name: judge.place.probability for judge in config.judges},
         redactor=_redactor(config),
         max_pending=settings.judging.max_pending,
+        shed_above=settings.judging.shed_above,
     )
     shape = formats.build(getattr(each.options, "format", "auto"), getattr(each.options, "mapping", None) or None)
     return Intake(source, shape.read, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock)
@@ -144,3 +145,9 @@ def _exporter(config: Config, intakes: tuple[Intake, ...], readers: tuple[Judge,
 
 def _lags(intakes: tuple[Intake, ...]) -> dict[str, Lag]:
     return {intake.source.name: intake.lag for intake in intakes if intake.lag is not None}
+
+
+def _probabilities(plan: SamplingPlan, intakes: tuple[Intake, ...]) -> dict[str, float]:
+    """Inclusion probabilities in force: the plan's, lowered while draws pile up."""
+    factor = min(intake.factor for intake in intakes)
+    return {route: factor * plan.probability_of(route) for route in (*sorted(plan.known_routes), OTHER)}

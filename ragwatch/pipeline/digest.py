@@ -36,7 +36,7 @@ class Digest:
         telemetry: Telemetry,
         lags: Callable[[], Mapping[str, Lag]],
         judges: Sequence[Judge],
-        probabilities: Mapping[str, float],
+        probabilities: Callable[[], Mapping[str, float]],
         problems: Callable[[], tuple[str, ...]],
         clock: Callable[[], float],
     ) -> None:
@@ -69,7 +69,7 @@ class Digest:
             exemplars=dict(self._windows.exemplars),
             tallies=tallies,
             pending=pending,
-            probabilities=self._probabilities,
+            probabilities=self._probabilities(),
             lags=self._lags(),
             judges=self._judges,
             problems=(*self._problems(), *self._unbalanced(tallies, pending)),

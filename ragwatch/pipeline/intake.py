@@ -10,7 +10,7 @@ from typing import Any
 
 from ragwatch.core.redact import Redactor
 from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample
-from ragwatch.core.sampling import SamplingPlan, chosen, key_of
+from ragwatch.core.sampling import SamplingPlan, chosen, kept_when_behind, key_of
 from ragwatch.core.signals import Signals
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally
@@ -31,12 +31,14 @@ class IntakeRules:
         judges: Conditional probability with which each judge reads a draw, by judge name.
         redactor: Takes personal data and secrets out of draws; None when redaction is off.
         max_pending: Unsettled draws above which nothing more is read.
+        shed_above: Unsettled draws above which fewer are drawn (see `kept_when_behind`); None for never.
     """
 
     plan: SamplingPlan
     judges: Mapping[str, float]
     redactor: Redactor | None
     max_pending: int
+    shed_above: int | None = None
 
 
 @dataclass(slots=True)
@@ -48,16 +50,16 @@ class _Batch:
     draws: list[tuple[Draw, tuple[Assignment, ...]]]
 
 
-def placing(plan: SamplingPlan) -> Callable[[Sample], tuple[str, float]]:
-    """A function from sample to route (as a label value) and inclusion probability; quick where there are no strata."""
-    known = {route: (route, plan.probability_of(route)) for route in plan.known_routes}
-    elsewhere = (OTHER, plan.probability_of(OTHER))
+def placing(plan: SamplingPlan, factor: float = 1.0) -> Callable[[Sample], tuple[str, float]]:
+    """A function from sample to route (as a label value) and inclusion probability times `factor`."""
+    known = {route: (route, factor * plan.probability_of(route)) for route in plan.known_routes}
+    elsewhere = (OTHER, factor * plan.probability_of(OTHER))
     if plan.stratum is None:
         return lambda sample: known.get(sample.route, elsewhere)
 
     def by_stratum(sample: Sample) -> tuple[str, float]:
         route = plan.label(sample.route)
-        return route, plan.probability_of(route, sample.metadata.get(str(plan.stratum)))
+        return route, factor * plan.probability_of(route, sample.metadata.get(str(plan.stratum)))
 
     return by_stratum
 
@@ -69,6 +71,10 @@ class Intake:
         source: Where records come from.
         read: The format: turns a record and the id it has by position into a Sample.
         clock: Seconds since the epoch; used where a log does not say when.
+
+    Attributes:
+        lag: How far the source is behind, as of the last step; None before the first.
+        factor: What the inclusion probabilities are multiplied with at present, because draws pile up.
     """
 
     def __init__(
@@ -88,13 +94,16 @@ class Intake:
         self._telemetry = telemetry
         self._clock = clock
         self.lag: Lag | None = None
+        self.factor = 1.0
 
     async def step(self) -> bool:
         """Admit one batch. False when there was nothing to read, or the queue is full."""
         return await asyncio.to_thread(self._step)
 
     def _step(self) -> bool:
-        if self._waiting() >= self.rules.max_pending:
+        waiting = self._waiting()
+        self.factor = kept_when_behind(waiting, self.rules.shed_above)
+        if waiting >= self.rules.max_pending:
             self.lag = self.source.lag()
             return False
         batch = self.source.read()
@@ -128,7 +137,7 @@ class Intake:
     def _take_lines(self, batch: Batch, found: _Batch) -> None:
         """The hot path: every line of a busy log passes here, and most are not drawn."""
         name, stream, read, now = self.source.name, batch.stream, self._read, self._clock()
-        place = placing(self.rules.plan)
+        place = placing(self.rules.plan, self.factor)
         for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
             try:
                 record, repaired = parse(line)

@@ -1,8 +1,11 @@
-"""T1: kill -9 at random while a writer appends and rotates. Every line is counted once, none twice, none lost."""
+"""T1: kill -9 at random while a log is written and rotated. Every line is counted once, none twice, none lost."""
 
 from __future__ import annotations
 
 import random
+import shutil
+import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -11,6 +14,9 @@ import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 
 LINES_A_SECOND = 400
+SEEN = 'ragwatch_requests_seen_total{source="app"}'
+DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
+JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 
 
 class Writer(threading.Thread):
@@ -27,20 +33,21 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Write until ended."""
         while not self._ended.wait(0.02):
-            with (self._folder / "rag.jsonl").open("a", buffering=1) as log:
+            with (self._folder / "rag.jsonl").open("a") as log:
                 for _ in range(self._rng.randrange(2 * LINES_A_SECOND // 50)):
-                    self._append(log.write, log.flush)
-            if self._rng.random() < 0.02:
-                self.rotations += 1
-                (self._folder / "rag.jsonl").rename(self._folder / f"rag.jsonl.{self.rotations}")
+                    line = record(self.written) + "\n"
+                    cut = self._rng.randrange(len(line)) if self._rng.random() < 0.3 else len(line)
+                    for piece in (line[:cut], line[cut:]):
+                        log.write(piece)
+                        log.flush()
+                    self.written += 1
+            self.rotate()
 
-    def _append(self, write: object, flush: object) -> None:
-        line = record(self.written) + "\n"
-        cut = self._rng.randrange(len(line)) if self._rng.random() < 0.3 else len(line)
-        for piece in (line[:cut], line[cut:]):
-            write(piece)  # type: ignore[operator]
-            flush()  # type: ignore[operator]
-        self.written += 1
+    def rotate(self) -> None:
+        """Rename now and then, between two batches."""
+        if self._rng.random() < 0.02:
+            self.rotations += 1
+            (self._folder / "rag.jsonl").rename(self._folder / f"rag.jsonl.{self.rotations}")
 
     def end(self) -> None:
         """Finish the line under way, and stop."""
@@ -48,36 +55,101 @@ class Writer(threading.Thread):
         self.join()
 
 
-def _kill_at_random(tmp_path: Path, kills: int) -> None:
+class LogrotateWriter(Writer):
+    """The same service, its log rotated by Debian's logrotate whenever that pleases, in the middle of a batch too."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        super().__init__(folder, seed)
+        self._program = shutil.which("logrotate") or pytest.skip("logrotate is missing: Debian package `logrotate`")
+        self._rules = folder.parent / "logrotate.conf"
+        self._rules.write_text(f"{folder}/rag.jsonl {{\n  rotate 5000\n  create 0644\n  missingok\n}}\n")
+        self._turns = threading.Thread(target=self._turn)
+
+    def _turn(self) -> None:
+        command = [self._program, "--force", "--state", str(self._rules.with_suffix(".state")), str(self._rules)]
+        while not self._ended.wait(self._rng.uniform(0.3, 1.5)):
+            subprocess.run(command, check=True, capture_output=True, timeout=60)
+            self.rotations += 1
+
+    def run(self) -> None:
+        """Write and rotate until ended."""
+        self._turns.start()
+        super().run()
+        self._turns.join()
+
+    def rotate(self) -> None:
+        """That is logrotate's affair."""
+
+
+def _check(ragwatch: RagwatchProcess, writer: Writer, kills: int) -> None:
+    """All books equal what was written; the figures are printed."""
+    series = ragwatch.wait_for(JUDGED, writer.written)
+    rejected = sum(value for name, value in series.items() if name.startswith("ragwatch_requests_rejected"))
+    seen, drawn = int(series[SEEN]), int(series[DRAWN])
+    print(
+        f"{kills} kills, {writer.rotations} rotations: {writer.written} lines written, {seen} seen, "
+        f"{max(0, writer.written - drawn)} lost, {max(0, seen - writer.written)} doubled, {rejected:.0f} malformed"
+    )
+    assert (seen, drawn, rejected, series["ragwatch_samples_pending"]) == (writer.written, writer.written, 0, 0)
+    assert series['ragwatch_invariant_violations_total{law="assigned_are_settled_or_pending"}'] == 0
+    assert writer.rotations > 0
+
+
+def _kill_at_random(tmp_path: Path, kills: int, kind: type[Writer]) -> None:
     rng = random.Random(kills)
-    config = write_config(tmp_path, sources=f"[{{kind: tail, name: app, path: '{tmp_path}/log/*', start: beginning}}]")
-    writer = Writer(tmp_path / "log", seed=kills)
+    config = write_config(
+        tmp_path, sources=f"[{{kind: tail, name: app, path: '{tmp_path}/log/rag.jsonl', start: beginning}}]"
+    )
+    writer = kind(tmp_path / "log", seed=kills)
     writer.start()
     try:
         for _ in range(kills):
             with RagwatchProcess(config) as ragwatch:
-                time.sleep(rng.uniform(0.4, 1.4))
+                time.sleep(rng.uniform(0.4, 1.2))
                 assert ragwatch.process.poll() is None, "it ended by itself"
                 ragwatch.kill()
     finally:
         writer.end()
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        judged = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
-        series = ragwatch.wait_for(judged, writer.written)
-        assert series['ragwatch_requests_seen_total{source="app"}'] == writer.written
-        assert series['ragwatch_samples_drawn_total{route="search"}'] == writer.written
-        assert series["ragwatch_samples_pending"] == 0
-        rejected = [value for name, value in series.items() if name.startswith("ragwatch_requests_rejected")]
-        assert sum(rejected) == 0
-        assert writer.rotations > 0
+        _check(ragwatch, writer, kills)
 
 
-def test_t01_kill_9_at_random(tmp_path: Path) -> None:
-    """T1, the short loop: 20 kills."""
-    _kill_at_random(tmp_path, 20)
+@pytest.mark.parametrize(("kind", "kills"), [(Writer, 20), (LogrotateWriter, 50)])
+def test_t01_kill_9_at_random(tmp_path: Path, kind: type[Writer], kills: int) -> None:
+    """T1, the short loops: the service rotates by itself, or logrotate does."""
+    _kill_at_random(tmp_path, kills, kind)
 
 
 @pytest.mark.slow
-def test_t01_kill_9_a_hundred_times(tmp_path: Path) -> None:
-    """T1, the acceptance line: 100 kills."""
-    _kill_at_random(tmp_path, 100)
+def test_t01_kill_9_five_hundred_times(tmp_path: Path) -> None:
+    """T1, the long loop, with logrotate running."""
+    _kill_at_random(tmp_path, 500, LogrotateWriter)
+
+
+def _stopped_for(tmp_path: Path, seconds: float) -> None:
+    config = write_config(
+        tmp_path, sources=f"[{{kind: tail, name: app, path: '{tmp_path}/log/rag.jsonl', start: beginning}}]"
+    )
+    writer = Writer(tmp_path / "log", seed=3)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        writer.start()
+        try:
+            time.sleep(1.0)
+            ragwatch.signal(signal.SIGSTOP)
+            time.sleep(seconds)  # the test is about this pause
+            ragwatch.signal(signal.SIGCONT)
+            time.sleep(1.0)
+        finally:
+            writer.end()
+        _check(ragwatch, writer, 0)
+
+
+def test_a_daemon_that_was_stopped_for_a_while_catches_up(tmp_path: Path) -> None:
+    """SIGSTOP while lines are written and files rotate: all are counted after SIGCONT."""
+    _stopped_for(tmp_path, 4.0)
+
+
+@pytest.mark.slow
+def test_a_daemon_that_was_stopped_for_two_minutes_catches_up(tmp_path: Path) -> None:
+    """The same for 120 s: longer than every timeout of its own."""
+    _stopped_for(tmp_path, 120.0)

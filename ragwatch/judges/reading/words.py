@@ -52,7 +52,7 @@ def fold(text: str) -> str:
     return text.lower()
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 12)  # words come back often; a larger cache fills with numbers that never do
 def term(token: str) -> str:
     """The term of one folded token; empty for a function word.
 

@@ -24,7 +24,7 @@ def a_digest(store: Store, board: Board, clock: Clock) -> Digest:
         telemetry=Telemetry(),
         lags=lambda: {"app": Lag(7, 1.5)},
         judges=[ScriptedJudge()],
-        probabilities={"search": 0.1},
+        probabilities=lambda: {"search": 0.1},
         problems=lambda: ("source app: gone",),
         clock=clock,
     )

@@ -14,7 +14,7 @@ import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a_sample, an_admission
+from kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a_sample, a_verdict, an_admission
 from structlog.testing import LogCapture
 
 from ragwatch import formats
@@ -276,3 +276,29 @@ def test_no_line_stops_a_source(batch: list[bytes]) -> None:
         assert counts(store, Tally.SEEN) == {("app",): len(batch)}
         assert len(batch) == rejected + sum(store.pending().values())
         assert len(leased(store)) == sum(store.pending().values())
+
+
+async def test_ten_minutes_behind_a_blocked_judge(make: Any, store: SqliteStore) -> None:
+    """T27: with nothing judged reading stops at the limit; then everything goes on, and nothing is lost."""
+    batches = [a_batch(*(a_line(f"{part}-{index}") for index in range(10)), cursor=str(part)) for part in range(9)]
+    intake = make(*batches, most=30)
+    assert [await intake.step() for _ in range(2400)].count(True) == 3  # a step every 250 ms
+    assert (intake.source.committed, store.pending()) == (3, {JUDGE: 30})
+    while store.pending():
+        store.settle([a_verdict(draw) for draw in leased(store)])
+        await intake.step()
+    assert (counts(store, Tally.SEEN), counts(store, Tally.JUDGED)) == ({("app",): 90}, {("search", JUDGE): 90})
+
+
+async def test_shedding_halves_the_probability_and_stores_it(make: Any, store: SqliteStore) -> None:
+    """Above shed_above fewer are drawn, by the hash of their id, each with the probability it had; all are seen."""
+    many = [a_batch(*(a_line(f"{part}-{index}") for index in range(200)), cursor=str(part)) for part in range(3)]
+    intake = make(*many, most=10_000)
+    intake.rules = replace(intake.rules, shed_above=150)
+    assert [await intake.step() for _ in range(3)] == [True] * 3
+    drawn = {draw.sample.id: draw.probability for draw in leased(store)}
+    shares = {part: {p for name, p in drawn.items() if name.startswith(f"{part}-")} for part in range(3)}
+    assert shares == {0: {1.0}, 1: {0.5}, 2: {0.5}}
+    assert all(chosen(key_of("app", f"1-{index}"), 0.5) == (f"1-{index}" in drawn) for index in range(200))
+    assert (intake.factor, counts(store, Tally.SEEN)) == (0.5, {("app",): 600})
+    assert abs(sum(1 / p for p in drawn.values()) - 600) < 120

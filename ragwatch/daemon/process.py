@@ -1,9 +1,10 @@
-"""Memory: two habits of a process that runs for months with a few threads."""
+"""Process: habits of a process that runs for months with a few threads and, it may be, a thousand open logs."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import resource
 
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 
@@ -23,3 +24,9 @@ def settle() -> None:
     """Leave out of garbage collection what was made so far: it stays, and walking it again holds everything up."""
     gc.collect()
     gc.freeze()
+
+
+def many_files() -> None:
+    """Raise the soft limit of open files to the hard one: every followed log holds a descriptor."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
