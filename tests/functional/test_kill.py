@@ -95,11 +95,18 @@ def _check(ragwatch: RagwatchProcess, writer: Writer, kills: int) -> None:
     assert writer.rotations > 0
 
 
+def _look_once(config: Path) -> None:
+    """The very first start: from then on, whatever is written and rotated is ragwatch's affair."""
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        ragwatch.wait_for('ragwatch_source_lag_bytes{source="app"}', 0)
+
+
 def _kill_at_random(tmp_path: Path, kills: int, kind: type[Writer]) -> None:
     rng = random.Random(kills)
     config = write_config(
         tmp_path, sources=f"[{{kind: tail, name: app, path: '{tmp_path}/log/rag.jsonl', start: beginning}}]"
     )
+    _look_once(config)
     writer = kind(tmp_path / "log", seed=kills)
     writer.start()
     try:

