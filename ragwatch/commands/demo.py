@@ -61,6 +61,7 @@ class Play:
             "routes": list(Demo.routes),
             "sources": [{"kind": "tail", "name": "demo", "path": f"{folder}/rag.jsonl", "start": "beginning"}],
             "sampling": {"probability": 1.0},
+            "store": {"kind": "sqlite", "min_free": 0},
             "estimates": {"windows": ["1m", "15m", "1h"], "every": "1s"},
             "thresholds": {
                 "faithfulness": 0.85,

@@ -26,6 +26,7 @@ from ragwatch.web import Scope, Server, allowed_hosts, build_app
 POLL_SECONDS = 0.25
 QUEUE_SECONDS = 1.0
 KEEP_SECONDS = 3600
+GIVE_UP_SECONDS = 60.0
 TERMINATED_TWICE = 1
 
 
@@ -98,7 +99,7 @@ class Daemon:
             started(address)
 
         try:
-            self._rooms.resume(self.store, now=self._shared.clock())
+            self._rooms.resume(self.store)
             await self._rooms.digest.step()
             self._schedule()
             settle()
@@ -150,7 +151,7 @@ class Daemon:
             if self._next is not None and not self._stopping.is_set():
                 await self._rooms.close()
                 self._rooms, self._next = self._next, None
-                self._rooms.resume(self.store, now=self._shared.clock())
+                self._rooms.resume(self.store)
                 self._failing.clear()
                 self._halt = Halt()
                 self._swapped.set()
@@ -171,6 +172,9 @@ class Daemon:
                 for each in rooms.judgings
             ),
             Loop("digest", rooms.digest.step, every, eager=False),
+            Loop(
+                "judges taken out", lambda: rooms.give_up(self.store, self._shared.clock), GIVE_UP_SECONDS, eager=False
+            ),
         )
 
     def _schedule(self) -> None:

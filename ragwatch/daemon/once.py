@@ -36,7 +36,8 @@ class Once:
         try:
             rooms = build(self._config, Shared(self._store, Board(), Telemetry(), self._clock), lambda: ())
             try:
-                rooms.resume(self._store, now=self._reached)
+                rooms.resume(self._store)
+                await rooms.give_up(self._store, self._clock)
                 await self._work(rooms, tell)
             finally:
                 await rooms.close()

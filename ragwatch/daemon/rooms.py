@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,11 +46,15 @@ class Rooms:
     keeping: Keeping
     exporter: Exporter
 
-    def resume(self, store: Store, *, now: float) -> None:
-        """Continue every source where the store says, and give up what waits for judges that are gone."""
-        give_up(store, [judging.judge.name for judging in self.judgings], now=now)
+    def resume(self, store: Store) -> None:
+        """Continue every source where the store says."""
         for intake in self.intakes:
             intake.source.resume(store.cursors(intake.source.name))
+
+    async def give_up(self, store: Store, clock: Clock) -> bool:
+        """Settle, as unjudged, what waits for judges that this configuration does not have. True when there was some."""
+        names = [judging.judge.name for judging in self.judgings]
+        return await asyncio.to_thread(give_up, store, names, now=clock()) > 0
 
     async def close(self) -> None:
         """Release files and clients."""

@@ -36,8 +36,9 @@ class StateLock:
             raise StoreError(
                 f"state: {directory} is locked by process {owner}; stop it, or give each ragwatch its own directory"
             ) from error
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        with suppress(OSError):  # on a full disk it holds all the same, without a name
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, str(os.getpid()).encode(), 0)
 
     def close(self) -> None:
         """Let another process in."""

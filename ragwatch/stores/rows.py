@@ -14,6 +14,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.core.verdict_line import verdict_line
+from ragwatch.errors import StoreError
 from ragwatch.ports import ScoreRow
 
 FAST = 1  # zlib level: 90 us for a 6 KB sample, and most of what level 9 saves
@@ -25,8 +26,15 @@ def pack(value: Mapping[str, Any]) -> bytes:
 
 
 def unpack(body: bytes) -> dict[str, Any]:
-    """What `pack` was given."""
-    value: dict[str, Any] = json.loads(zlib.decompress(body))
+    """What `pack` was given.
+
+    Raises:
+        StoreError: It is not what was written.
+    """
+    try:
+        value: dict[str, Any] = json.loads(zlib.decompress(body))
+    except (zlib.error, ValueError) as error:
+        raise StoreError(f"state: a stored text is damaged: {error}; restore a copy of the database") from error
     return value
 
 

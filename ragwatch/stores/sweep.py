@@ -11,11 +11,14 @@ A_FEW = 500
 
 
 def by_age(writer: sqlite3.Connection, retention: Retention, now: float) -> int:
-    """Delete verdicts past their age, events past the longest, and samples that nothing needs any more."""
+    """Delete a few of the verdicts past their age, events past the longest, and samples that nothing needs any more."""
     gone: list[tuple[str]] = []
     for failing, days in ((0, retention.days), (1, retention.failing_days)):
-        limits = (failing, now - days * DAY)
-        gone += writer.execute("DELETE FROM verdicts WHERE failing = ? AND at < ? RETURNING key", limits).fetchall()
+        gone += writer.execute(
+            "DELETE FROM verdicts WHERE seq IN"
+            " (SELECT seq FROM verdicts WHERE failing = ? AND at < ? ORDER BY at LIMIT ?) RETURNING key",
+            (failing, now - days * DAY, A_FEW),
+        ).fetchall()
     writer.execute("DELETE FROM events WHERE at < ?", (now - max(retention.days, retention.failing_days) * DAY,))
     _drop_orphans(writer, gone)
     return len(gone)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
+from ragwatch.core.books import violations
+from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
+from ragwatch.ports import Event, Query
 from ragwatch.stores import schema
+from ragwatch.stores.sqlite import SqliteStore
+
+OLD = Path(__file__).parents[2] / "data" / "state"
 
 
 @pytest.fixture
@@ -45,7 +54,7 @@ def test_newer_schema_is_refused_with_advice(connection: sqlite3.Connection) -> 
     """An older program must not write into a newer database."""
     schema.prepare(connection)
     connection.execute(f"PRAGMA user_version={schema.VERSION + 1}")
-    with pytest.raises(StoreError, match=r"newer ragwatch \(schema 2, this one knows 1\); run that version, or point"):
+    with pytest.raises(StoreError, match=r"newer ragwatch \(schema 3, this one knows 2\); run that version, or point"):
         schema.prepare(connection)
 
 
@@ -54,6 +63,80 @@ def test_a_migration_is_one_transaction(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE TABLE events (mine INTEGER)")
     with pytest.raises(sqlite3.OperationalError):
         schema.prepare(connection)
-    connection.execute("ROLLBACK")
     assert connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [("events",)]
     assert pragma(connection, "user_version") == 0
+
+
+def _everything(connection: sqlite3.Connection) -> list[str]:
+    """The whole database as SQL text, and its version."""
+    return [*connection.iterdump(), str(schema.version_of(connection))]
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A state as schema 1 left it."""
+    scripts = files("ragwatch.stores")
+    (tmp_path / "state").mkdir()
+    path = tmp_path / "state" / "ragwatch.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript("PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;")
+        connection.executescript(scripts.joinpath("schema.sql").read_text(encoding="utf-8"))
+        connection.executescript((OLD / "schema_1.sql").read_text(encoding="utf-8"))
+    return path
+
+
+def test_t34_every_released_schema_has_a_fixture() -> None:
+    """A new schema brings a state of the one before along, so that its upgrade is tried."""
+    assert {each.name for each in OLD.glob("*.sql")} == {f"schema_{each}.sql" for each in range(1, schema.VERSION)}
+
+
+def test_t34_an_upgrade_keeps_offsets_and_everything_else(old: Path) -> None:
+    """T34: cursors, counts, queue, verdicts, samples and events of schema 1 are there; books balance, work goes on."""
+    with closing(SqliteStore(old.parent)) as store:
+        assert store.cursors("app") == {"log": '{"offset":4711}'}
+        assert store.cursors("other") == {"1:2": '{"offset":12}'}
+        tallies, pending = store.books()
+        assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.DRAWN, ("search",)], pending) == (5, 3, {JUDGE: 1})
+        assert (tallies[Tally.ASSIGNED, (JUDGE,)], violations(tallies, pending)) == (3, {})
+        assert [each.verdict["id"] for each in store.find(Query())] == ["second", "first"]
+        assert all(each.sample is not None for each in store.find(Query()))
+        assert [row.seq for row in store.window(0, 0.0, 9)] == [5, 6]
+        assert store.events(0.0) == [Event(AT, "release", "v1")]
+        (waiting,) = store.lease(JUDGE, 9, now=AT, seconds=60)
+        assert (waiting, store.settle([a_verdict(waiting)])) == (a_draw("third"), 1)
+        known = an_admission(a_draw("first"), a_draw("fourth"), tallies=Counter({(Tally.SEEN, ("app",)): 2}))
+        assert store.admit(known) == 1
+        assert violations(*store.books()) == {}
+
+
+def test_t34_a_failing_upgrade_leaves_the_old_state(old: Path, tmp_path: Path) -> None:
+    """A script that fails half way, or a disk that fills, changes nothing: the older program could still go on."""
+    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
+        before = _everything(connection)
+        connection.execute(f"PRAGMA max_page_count={connection.execute('PRAGMA page_count').fetchone()[0]}")
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            schema.prepare(connection)
+        assert _everything(connection) == before
+        connection.execute("PRAGMA max_page_count=1000000")
+        scripts = tmp_path / "scripts"
+        scripts.mkdir()
+        (scripts / "schema_2.sql").write_text("DELETE FROM cursors; CREATE TABLE more (x); SELECT no_such_thing;")
+        with pytest.raises(sqlite3.OperationalError, match="no_such_thing"):
+            schema.prepare(connection, scripts=scripts, version=2)
+        assert _everything(connection) == before
+        schema.prepare(connection)
+        assert schema.version_of(connection) == schema.VERSION
+
+
+def test_t34_several_upgrades_in_a_row(old: Path, tmp_path: Path) -> None:
+    """Each version is a transaction of its own: when the second fails, the first stands, and the next start goes on."""
+    (tmp_path / "schema_2.sql").write_text("CREATE TABLE two (x);")
+    (tmp_path / "schema_3.sql").write_text("CREATE TABLE three (x); SELECT no_such_thing;")
+    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
+        with pytest.raises(sqlite3.OperationalError):
+            schema.prepare(connection, scripts=tmp_path, version=3)
+        assert schema.version_of(connection) == 2
+        (tmp_path / "schema_3.sql").write_text("CREATE TABLE three (x);")
+        schema.prepare(connection, scripts=tmp_path, version=3)
+        assert schema.version_of(connection) == 3
+        assert connection.execute("SELECT cursor FROM cursors WHERE source = 'app'").fetchone() == ('{"offset":4711}',)

@@ -1,0 +1,84 @@
+"""Disk: where a database may not live, how much room is left, and what to do about an error of SQLite."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from pathlib import Path
+
+from ragwatch.errors import StoreError
+
+MIB = 1 << 20
+MOUNTS = Path("/proc/self/mountinfo")
+NETWORKED = re.compile(
+    r"nfs4?|cifs|smb3|smbfs|ncpfs|afs|coda|ceph|lustre|gpfs|beegfs|pvfs2|orangefs|davfs|fuse\."
+    r"(sshfs|glusterfs|ceph|ceph-fuse|s3fs|mount-s3|goofys|gcsfuse|blobfuse2?|rclone|davfs2?|juicefs|smbnetfs|curlftpfs)"
+)
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_CLOSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def file_system(path: Path, mounts: str) -> str | None:
+    r"""Type of the file system that holds an absolute path; `mounts` is the text of `/proc/self/mountinfo`.
+
+    >>> file_system(Path("/a/b"), "1 0 0:1 / / rw - ext4 /dev/x rw\n2 1 0:2 / /a rw shared:1 - nfs4 host:/x rw")
+    'nfs4'
+    """
+    found, longest = None, -1
+    for line in mounts.splitlines():
+        place, _, rest = line.partition(" - ")
+        fields, kind = place.split(" "), rest.partition(" ")[0]
+        if len(fields) < 5 or not kind:
+            continue
+        point = Path(_unescaped(fields[4]))
+        if path.is_relative_to(point) and len(point.parts) >= longest:  # of two on one point the later lies on top
+            found, longest = kind, len(point.parts)
+    return found
+
+
+def _unescaped(text: str) -> str:
+    """The kernel writes space, tab, newline and backslash as three octal digits."""
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, character)
+    return text
+
+
+def refuse_network(directory: Path, mounts: Path = MOUNTS) -> None:
+    """Locks and shared memory of a database do not hold across machines.
+
+    Raises:
+        StoreError: The directory is, or would be made, on a network file system.
+    """
+    try:
+        text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:  # not Linux
+        return
+    kind = file_system(directory.resolve(), text)
+    if kind is not None and NETWORKED.fullmatch(kind):
+        raise StoreError(
+            f"state: {directory} is on a network file system ({kind}), where a database loses data; give a local disk"
+        )
+
+
+def free_bytes(directory: Path) -> int:
+    """Bytes that we may still write on the disk of a directory."""
+    found = os.statvfs(directory)
+    return found.f_bavail * found.f_frsize
+
+
+def advice(error: sqlite3.Error) -> str:
+    """What a person can do about an error of the database."""
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    if primary in _DAMAGED:
+        return "restore a copy of it, or move ragwatch.* away to start anew on purpose"
+    if primary in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
+        return "free some space on its disk, or see what is wrong with it"
+    if primary in _CLOSED:
+        return "it must be on a disk that we may write"
+    if primary in _BUSY:
+        return "another program holds it; end that"
+    return "restore a copy of it, or move ragwatch.* away to start anew on purpose"
