@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.ports import Batch, Rejection
+from ragwatch.sources.ledger import STARTED
 from ragwatch.sources.tail import Options, TailSource
 
 
@@ -25,6 +26,7 @@ class Reader:
         )
         self.now = 0.0
         self.cursors: dict[str, str] = {}
+        self.beginning: dict[str, str] = {}  # the cursor that says when the first start was; no file's
         self.lines: list[bytes] = []
         self.places: list[tuple[str, int]] = []
         self.numbers: list[int] = []
@@ -36,7 +38,7 @@ class Reader:
     def start(self) -> TailSource:
         """Start (again) from the stored cursors."""
         self.source = TailSource(self.options, clock=lambda: self.now)
-        self.source.resume(dict(self.cursors))
+        self.source.resume(self.cursors | self.beginning)
         return self.source
 
     def stop(self) -> None:
@@ -55,9 +57,18 @@ class Reader:
         if not batch.cursor:
             del self.cursors[batch.stream]
 
+    def read(self) -> Batch | None:
+        """The next batch of a file; that the first start is over is committed on the way."""
+        batch = self.source.read()
+        while batch is not None and batch.stream == STARTED:
+            self.beginning = {STARTED: batch.cursor}
+            self.source.commit(batch)
+            batch = self.source.read()
+        return batch
+
     def step(self) -> Batch | None:
         """Read and commit one batch."""
-        batch = self.source.read()
+        batch = self.read()
         if batch is not None:
             self.store(batch)
             self.source.commit(batch)

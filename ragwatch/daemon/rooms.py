@@ -52,7 +52,7 @@ class Rooms:
             intake.source.resume(store.cursors(intake.source.name))
 
     async def give_up(self, store: Store, clock: Clock) -> bool:
-        """Settle, as unjudged, what waits for judges that this configuration does not have. True when there was some."""
+        """Settle as unjudged what waits for judges that this configuration lacks. True when there was some."""
         names = [judging.judge.name for judging in self.judgings]
         return await asyncio.to_thread(give_up, store, names, now=clock()) > 0
 

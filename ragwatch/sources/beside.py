@@ -1,13 +1,15 @@
-"""Beside: where a file's content went when its name changed hands: renamed, copied, or rotated while nobody looked."""
+"""Beside: where a file's content went when its name changed hands: renamed, copied, packed, or rotated unseen."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ragwatch.sources.disk import Listing, edges_at, open_regular, rotated_name
+from ragwatch.sources.content import Content, edges_at, proven
+from ragwatch.sources.disk import GZIP, Listing, origin_of
 from ragwatch.sources.identity import Identity, Position
+from ragwatch.sources.packed import Packs
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,37 +17,49 @@ class Opened:
     """An open file, and where to go on in it."""
 
     path: str
-    fd: int
+    content: Content
     position: Position
 
 
-def renamed(listing: Listing, position: Position) -> Opened | None:
+def renamed(listing: Listing, position: Position, packs: Packs) -> Opened | None:
     """The file itself under whatever name it has now: same inode, same content. Unrelated users of the inode differ.
 
     Raises:
         OSError: It is there and cannot be opened at present.
     """
     path = listing.paths.get(position.ino)
-    opened = open_regular(path) if path is not None else None
+    opened = packs.open(path) if path is not None else None
     if path is None or opened is None:
         return None
-    fd, status = opened
-    if position.offset and position.fits(edges_at(fd, position.offset)):
-        return Opened(path, fd, _moved(position, status))
-    os.close(fd)
+    content, status = opened
+    if position.offset and position.fits(edges_at(content, position.offset)):
+        return Opened(path, content, _moved(position, status))
+    content.close()
     return None
 
 
-def copied(listing: Listing, lost: Position, known: Collection[Identity]) -> Opened | None:
-    """A rotation of the same name with the content that was read (copytruncate): reading goes on there."""
-    for path, fd, status in _rotations(listing, {lost.path}, known):
-        if lost.telling and lost.fits(edges_at(fd, lost.offset)):
-            return Opened(path, fd, _moved(lost, status, generation=0))
-        os.close(fd)
+def copied(
+    listing: Listing, lost: Position, known: Collection[Identity], packs: Packs, since: int = 0
+) -> Opened | None:
+    """A rotation of the same name with the content that was read (copytruncate, gzip): reading goes on there.
+
+    Args:
+        listing: Directory to look through.
+        lost: Where reading stopped in a content that is no longer where it was.
+        known: Files that are followed already.
+        packs: Opens files.
+        since: Modification time (ns) below which packed files are passed over: to compare one costs much.
+    """
+    for path, content, status in _rotations(listing, {lost.path: since}, known, packs):
+        if proven(content, [lost]):
+            return Opened(path, content, replace(_moved(lost, status), generation=0))
+        content.close()
     return None
 
 
-def younger(listing: Listing, newest: Mapping[str, int], positions: Iterable[Position]) -> Iterator[Opened]:
+def younger(
+    listing: Listing, newest: Mapping[str, int], positions: Iterable[Position], packs: Packs
+) -> Iterator[Opened]:
     """Rotations that nobody has seen under their first name: written after what was read last, so read whole.
 
     Args:
@@ -53,43 +67,43 @@ def younger(listing: Listing, newest: Mapping[str, int], positions: Iterable[Pos
         newest: For each followed path, the modification time (ns) of what was read last under it. Older rotations were
             there before ragwatch was.
         positions: All known places. A file that holds the content before one of them is a copy, not news.
+        packs: Opens files.
     """
     places = list(positions)
     known = {place.identity for place in places}
-    for path, fd, status in _rotations(listing, newest.keys(), known):
-        origin = rotated_name(path) or path
-        same_name = (place for place in places if place.path == origin and place.telling)
-        if status.st_mtime_ns >= newest[origin] and not any(each.fits(edges_at(fd, each.offset)) for each in same_name):
-            yield Opened(path, fd, Position(status.st_dev, status.st_ino, origin, mtime_ns=status.st_mtime_ns))
+    for path, content, status in _rotations(listing, newest, known, packs):
+        origin = origin_of(path) or path
+        same_name = [place for place in places if place.path == origin]
+        if status.st_mtime_ns >= newest[origin] and not proven(content, same_name):
+            yield Opened(path, content, Position(status.st_dev, status.st_ino, origin, mtime_ns=status.st_mtime_ns))
         else:
-            os.close(fd)
+            content.close()
 
 
-def _moved(position: Position, status: os.stat_result, generation: int | None = None) -> Position:
+def _moved(position: Position, status: os.stat_result) -> Position:
     """The same place in a file with another identity."""
-    return Position(
-        dev=status.st_dev,
-        ino=status.st_ino,
-        path=position.path,
-        generation=position.generation if generation is None else generation,
-        offset=position.offset,
-        line=position.line,
-        mark=position.mark,
-        within=position.within,
-        size=position.size,
-        mtime_ns=position.mtime_ns,
-    )
+    return replace(position, dev=status.st_dev, ino=status.st_ino)
 
 
 def _rotations(
-    listing: Listing, origins: Collection[str], known: Collection[Identity]
-) -> Iterator[tuple[str, int, os.stat_result]]:
-    """Unknown regular files that are named like a rotation of one of these paths, opened."""
+    listing: Listing, origins: Mapping[str, int], known: Collection[Identity], packs: Packs
+) -> Iterator[tuple[str, Content, os.stat_result]]:
+    """Unknown regular files that are named like a rotation of one of these paths, opened.
+
+    While a file that is being packed still stands beside its packed copy, that file is the one to read.
+    """
+    names = set(listing.paths.values())
     for ino, path in listing.paths.items():
-        if Identity(listing.device, ino) in known or rotated_name(path) not in origins:
+        origin = origin_of(path)
+        if Identity(listing.device, ino) in known or origin is None or origin not in origins:
             continue
         try:
-            opened = open_regular(path)
+            if path.endswith(GZIP):
+                if (plain := path.removesuffix(GZIP)) in names and plain != origin:
+                    continue
+                if os.stat(path).st_mtime_ns < origins[origin]:  # noqa: PTH116 - a string stays a string
+                    continue
+            opened = packs.open(path)
         except OSError:
             continue
         if opened is not None:

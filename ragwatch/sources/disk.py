@@ -10,13 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragwatch.sources.identity import HEAD, TAIL, Edges, Identity
+from ragwatch.sources.identity import Identity
 
-CHUNK = 1 << 20
-COUNTED = 64 << 20
-"""Text up to this many bytes is worth reading once to know line numbers behind it (about 50 ms)."""
-
-_COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".zip")
+GZIP = ".gz"
+_COMPRESSED = (".zst", ".bz2", ".xz", ".lz4", ".zip")
 _ROTATED = re.compile(r"(?P<name>.+?)[._-](?:\d[\dTZ.:_+-]*|old|prev)")
 
 
@@ -99,6 +96,12 @@ def rotated_name(path: str) -> str | None:
     return match["name"] if match else None
 
 
+def origin_of(path: str) -> str | None:
+    """The path under which a rotation was written, None when it does not look like one: also packed ones."""
+    plain = path.removesuffix(GZIP)
+    return rotated_name(plain) or (plain if plain != path else None)
+
+
 def open_regular(path: str) -> tuple[int, os.stat_result] | None:
     """Open for reading; None when it is not a regular file (any more).
 
@@ -111,29 +114,3 @@ def open_regular(path: str) -> tuple[int, os.stat_result] | None:
         return fd, status
     os.close(fd)
     return None
-
-
-def edges_at(fd: int, offset: int) -> Edges | None:
-    """The edges before an offset as they are on disk now; None when the file is shorter than that."""
-    head = os.pread(fd, min(HEAD, offset), 0)
-    tail = os.pread(fd, min(TAIL, offset), max(0, offset - TAIL))
-    return Edges(head, tail) if (len(head), len(tail)) == (min(HEAD, offset), min(TAIL, offset)) else None
-
-
-def end_of_last_line(fd: int, size: int) -> int:
-    """The byte after the last newline in the first `size` bytes, 0 when there is none."""
-    end = size
-    while end > 0:
-        start = max(0, end - CHUNK)
-        at = os.pread(fd, end - start, start).rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
-        end = start
-    return 0
-
-
-def count_lines(fd: int, end: int) -> int | None:
-    """Newlines in the first `end` bytes; None when that is too much to read for a line number."""
-    if end > COUNTED:
-        return None
-    return sum(os.pread(fd, min(CHUNK, end - at), at).count(b"\n") for at in range(0, end, CHUNK))

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, deque
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from ragwatch.core.sample import RejectReason
-from ragwatch.ports import Batch, Rejection
-from ragwatch.sources.disk import count_lines, edges_at, end_of_last_line
+from ragwatch.ports import Batch
+from ragwatch.sources.content import Content, count_lines, edges_at, end_of_last_line
 from ragwatch.sources.identity import Edges, Position, name_stream
-from ragwatch.sources.lines import Cut, cut
+from ragwatch.sources.passage import Limits, Passage, Reading
 
 _ARRIVALS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much is read at once.
-
-    Attributes:
-        block: Bytes of one batch.
-        line: Bytes of the longest record.
-    """
-
-    block: int
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +26,7 @@ class Followed:
 
     Args:
         path: Its name for people.
-        fd: Open for reading; closed by `close`.
+        content: Open for reading; closed by `close`.
         position: Where to go on.
         stream: Name of its stream, None until its first batch names it.
         limits: How much is read at once.
@@ -52,68 +35,83 @@ class Followed:
         rotated_since: When its name was first seen gone, None while it is in place.
         superseded: Streams of contents that are gone, to be forgotten after the next commit.
         still: Size and modification time at which nothing more could be read, None when that is not known.
-        lost: Positions in contents that are gone; a copy of them may lie beside.
+        lost: Streams and positions in contents that are gone; a copy of them may lie beside.
     """
 
-    def __init__(self, path: str, fd: int, position: Position, stream: str | None, limits: Limits) -> None:
+    def __init__(self, path: str, content: Content, position: Position, stream: str | None, limits: Limits) -> None:
         self.path = path
         self.home = path
-        self.fd: int | None = fd
+        self.content: Content | None = content
         self.position = position
         self.stream = stream
         self.rotated_since: float | None = None
         self.still: tuple[int, int] | None = None
         self.superseded: list[str] = []
-        self.lost: list[Position] = []
+        self.lost: list[tuple[str | None, Position]] = []
+        self._packed = content.packed
         self._limits = limits
+        self._reading = Reading(limits)
         self._resets: Counter[str] = Counter()
         self._size = position.offset
+        self._high = position.size
         self._arrivals: deque[tuple[int, float]] = deque()
         self._shrunk = False
         self._looked = 0.0
         self._grew = 0.0
 
-    def reopen(self, path: str, fd: int) -> None:
+    def reopen(self, path: str, content: Content) -> None:
         """Go on with a file that was closed."""
         self.close()
-        self.path, self.fd, self.still = path, fd, None
+        self.path, self.content, self.still = path, content, None
+        self._packed = content.packed
 
     def close(self) -> None:
         """Let go of the file."""
-        if self.fd is not None:
-            os.close(self.fd)
-        self.fd = None
+        if self.content is not None:
+            self.content.close()
+        self.content = None
+
+    @property
+    def content_packed(self) -> bool:
+        """Whether it is read from a packed file."""
+        return self._packed is not None
+
+    def unchanged(self, size: int, mtime_ns: int) -> bool:
+        """Whether nothing more could be read of it, and it has had this size and time on disk since."""
+        known = self.still and (self.still[0] if self._packed is None else self._packed, self.still[1])
+        return known == (size, mtime_ns)
 
     def to_end(self) -> None:
         """Skip every complete line there is now."""
-        status = os.fstat(self._open)
-        offset = end_of_last_line(self._open, status.st_size)
+        size, mtime_ns = self._open.state()
+        offset = end_of_last_line(self._open, size)
         edges = edges_at(self._open, offset) or Edges()
         self.position = replace(
             self.position,
             offset=offset,
             line=count_lines(self._open, offset),
             mark=edges.mark(),
-            size=status.st_size,
-            mtime_ns=status.st_mtime_ns,
+            size=size,
+            mtime_ns=mtime_ns,
         )
         self.stream = name_stream(self.position, b"")
 
     def look(self, now: float) -> tuple[int, int]:
         """Size and modification time at present. Remembers when bytes appeared."""
-        status = os.fstat(self._open)
+        size, mtime_ns = self._open.state()
         self._looked = now
-        if status.st_size < self._size:
+        if size < self._size:
             self._arrivals.clear()
             self._shrunk = True
-        if status.st_size > self._size or (status.st_size < self._size and status.st_size > 0):
+            self._high = max(self._high, self._size)
+        if size > self._size or (size < self._size and size > 0):
             self._grew = now
             if len(self._arrivals) < _ARRIVALS:
-                self._arrivals.append((status.st_size, now))
+                self._arrivals.append((size, now))
             else:  # the newest shares an older time: ages may be overstated, never understated
-                self._arrivals[-1] = (status.st_size, self._arrivals[-1][1])
-        self._size = status.st_size
-        return status.st_size, status.st_mtime_ns
+                self._arrivals[-1] = (size, self._arrivals[-1][1])
+        self._size = size
+        return size, mtime_ns
 
     def unread(self, now: float) -> tuple[int, float]:
         """Bytes that are not committed, and for how many seconds they have been known. A torn last line is no news."""
@@ -143,11 +141,20 @@ class Followed:
         if not self.position.fits(edges):
             self._restart()
             block, edges = self._block(), Edges()
-        self._shrunk = False
-        step = self._consume(block, edges or Edges(), state)
-        if step is None and self.position.offset + len(block) >= state[0]:
+        elif self._shrunk and not self.position.offset and self._high:
+            self._forget("truncated")  # nothing of it was read, so no edge can tell
+        self._shrunk, self._high = False, state[0]
+        passage = self._understand(block, state[0])
+        while passage is None and self._reading.framed and self._limits.block <= len(block) < self._limits.window:
+            wider = self._open.pread(2 * len(block), self.position.offset)  # for the other parts of a record
+            if len(wider) == len(block):
+                break
+            block, passage = wider, self._understand(wider, state[0])
+        if passage is not None:
+            return self._step(passage, block, edges or Edges(), state)
+        if self.position.offset + len(block) >= state[0]:
             self.still = state
-        return step
+        return None
 
     def accept(self, step: Step) -> list[str]:
         """The step is stored: move behind it. Returns the streams that may be forgotten now."""
@@ -162,108 +169,57 @@ class Followed:
 
     def leave(self) -> Step | None:
         """Give up the unterminated rest of a file that was moved away: counted, and never glued to another line."""
-        status = os.fstat(self._open)
+        state = self._open.state()
         offset = self.position.offset
-        rest = os.pread(self._open, self._limits.line + 1, offset)
+        rest = self._open.pread(self._limits.window if self._reading.framed else self._limits.line + 1, offset)
         edges = edges_at(self._open, offset)
         if not rest or not self.position.fits(edges):
             return None
-        reason, detail = RejectReason.PARTIAL_AT_ROTATION, f"{len(rest)} bytes without a newline at the end"
-        if not rest.strip(b"\0"):
-            reason, detail = RejectReason.BINARY, f"{len(rest)} NUL bytes at the end"
-        rejection = self._reject(reason, self._number(), detail)
-        state = status.st_size, status.st_mtime_ns
-        return self._step(rest, len(rest), edges or Edges(), state, within="line", rejections=(rejection,))
+        return self._step(self._reading.rest(rest, self.position, self.path), rest, edges or Edges(), state)
 
     @property
-    def _open(self) -> int:
-        if self.fd is None:
+    def _open(self) -> Content:
+        if self.content is None:
             raise ValueError(f"{self.path} is closed")
-        return self.fd
-
-    def _number(self) -> int:
-        """1-based number of the line at the offset, 0 when unknown."""
-        return 0 if self.position.line is None else self.position.line + 1
+        return self.content
 
     def _block(self) -> bytes:
         """Bytes from the offset on: one block, or, if no line ends in it, as many as the longest line may have."""
-        block = os.pread(self._open, self._limits.block, self.position.offset)
+        block = self._open.pread(self._limits.block, self.position.offset)
         if len(block) == self._limits.block <= self._limits.line and b"\n" not in block:
-            block = os.pread(self._open, self._limits.line + 1, self.position.offset)
+            block = self._open.pread(self._limits.line + 1, self.position.offset)
         return block
 
     def _restart(self) -> None:
         """The content that was read is gone: begin again at the first byte, as a new stream."""
         old = self.position
-        truncated = os.fstat(self._open).st_size < old.offset
-        self._resets["truncated" if truncated else "replaced"] += 1
+        truncated = self._open.state()[0] < old.offset
+        self._forget("truncated" if truncated else "replaced")
         if self.stream is not None:
             self.superseded.append(self.stream)
-        self.lost.append(old)
         self.stream = None
+        self._reading.restart()
         self.position = Position(old.dev, old.ino, old.path, old.generation + 1, mtime_ns=old.mtime_ns)
         if not self._arrivals and self._size > 0:
             self._arrivals.append((self._size, self._looked))
 
-    def _consume(self, block: bytes, edges: Edges, state: tuple[int, int]) -> Step | None:
-        """What the block at the offset means."""
-        if self.position.within == "line":
-            return self._drop(block, edges, state)
-        if block.startswith(b"\0"):
-            return self._hole(block, edges, state)
-        if b"\0" in block and (at := block.find(b"\n\0")) >= 0:
-            block = block[: at + 1]  # the hole is the next step's
-        position = self.position
-        piece = cut(block, offset=position.offset, line=position.line, limit=self._limits.line)
-        if piece.used:
-            rejections = [
-                self._reject(RejectReason.LINE_TOO_LONG, number, f"{length} bytes, more than {self._limits.line}")
-                for number, length in piece.too_long
-            ]
-            return self._step(block, piece.used, edges, state, piece=piece, rejections=rejections)
-        if len(block) <= self._limits.line:
-            return None
-        too_long = self._reject(RejectReason.LINE_TOO_LONG, self._number(), f"more than {self._limits.line} bytes")
-        return self._step(block, len(block), edges, state, within="line", rejections=(too_long,))
+    def _forget(self, reason: str) -> None:
+        """Count a content that is gone, and remember how far it was read."""
+        self._resets[reason] += 1
+        self.lost.append((self.stream, replace(self.position, size=max(self.position.size, self._high))))
 
-    def _drop(self, block: bytes, edges: Edges, state: tuple[int, int]) -> Step | None:
-        """Pass over more of a line that was counted as rejected."""
-        at = block.find(b"\n")
-        if at >= 0:
-            return self._step(block, at + 1, edges, state, piece=Cut((), (), (), (), at + 1, 1))
-        return self._step(block, len(block), edges, state, within="line") if block else None
+    def _understand(self, block: bytes, size: int) -> Passage | None:
+        return self._reading.understand(block, self.position, size, self.path)
 
-    def _hole(self, block: bytes, edges: Edges, state: tuple[int, int]) -> Step | None:
-        """Pass over NUL bytes at a line's start: a writer kept its offset across a truncation, or a crash left them."""
-        used = len(block) - len(block.lstrip(b"\0"))
-        if used == len(block) and self.position.offset + used >= state[0]:
-            return None  # nothing behind them yet: space that a writer reserved may still be filled
-        counted = self.position.within == "hole"
-        rejection = self._reject(RejectReason.BINARY, self._number(), "a run of NUL bytes")
-        return self._step(block, used, edges, state, within="hole", rejections=() if counted else (rejection,))
-
-    def _reject(self, reason: RejectReason, number: int, detail: str) -> Rejection:
-        return Rejection(reason, self.path, number, detail=detail)
-
-    def _step(
-        self,
-        block: bytes,
-        used: int,
-        edges: Edges,
-        state: tuple[int, int],
-        *,
-        piece: Cut | None = None,
-        within: Literal["", "line", "hole"] = "",
-        rejections: Sequence[Rejection] = (),
-    ) -> Step:
-        """The step over `block[:used]`."""
-        old, cut_ = self.position, piece or Cut((), (), (), (), used, 0)
+    def _step(self, passage: Passage, block: bytes, edges: Edges, state: tuple[int, int]) -> Step:
+        """The step over `block[:passage.used]`."""
+        old, used, piece = self.position, passage.used, passage.piece
         position = replace(
             old,
             offset=old.offset + used,
-            line=None if old.line is None else old.line + cut_.ends,
+            line=None if old.line is None else old.line + piece.ends,
             mark=edges.grown(block, used).mark(),
-            within=within,
+            within=passage.within,
             size=state[0],
             mtime_ns=state[1],
         )
@@ -272,11 +228,11 @@ class Followed:
             Batch(
                 stream=stream,
                 file=self.path,
-                lines=cut_.lines,
-                offsets=cut_.offsets,
-                numbers=cut_.numbers,
+                lines=piece.lines,
+                offsets=piece.offsets,
+                numbers=piece.numbers,
                 cursor=position.dump(),
-                rejections=tuple(rejections),
+                rejections=tuple(passage.rejections),
                 resets=dict(self._resets),
             ),
             position,

@@ -15,6 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from ragwatch.errors import SourceError
 
+Within = Literal["", "line", "hole", "stdout", "stderr", "stdout+stderr"]
+
 HEAD = 1024
 TAIL = 64
 
@@ -60,7 +62,8 @@ class Position:
         offset: Bytes read. Behind a newline, except when `within` says otherwise.
         line: Line ends passed; None when unknown (reading began behind much unread text).
         mark: Hash of the edges before the offset.
-        within: `line` inside a line that is dropped up to its end, `hole` behind NUL bytes that were counted.
+        within: `line` inside a line that is dropped up to its end, `hole` behind NUL bytes that were counted; a name
+            of streams (see `frames`) inside a record of theirs that is dropped up to its last part.
         size: Size of the file when this was read.
         mtime_ns: Its modification time then: only orders rotated files, never identifies.
     """
@@ -72,7 +75,7 @@ class Position:
     offset: int = 0
     line: int | None = 0
     mark: str = ""
-    within: Literal["", "line", "hole"] = ""
+    within: Within = ""
     size: int = 0
     mtime_ns: int = 0
 
@@ -80,6 +83,11 @@ class Position:
     def identity(self) -> Identity:
         """Device and inode."""
         return Identity(self.dev, self.ino)
+
+    @property
+    def number(self) -> int:
+        """1-based number of the line at the offset, 0 when unknown."""
+        return 0 if self.line is None else self.line + 1
 
     @property
     def telling(self) -> bool:
@@ -120,3 +128,14 @@ def name_stream(position: Position, first: bytes) -> str:
     """
     content = blake2b(first, digest_size=6, key=position.mark.encode()).hexdigest()
     return f"{position.dev:x}-{position.ino:x}-{position.generation}-{content}"
+
+
+def load_start(cursor: str) -> int:
+    """File time (ns) from which on files are news; 0, so all are, for a cursor that does not say."""
+    since = orjson.loads(cursor).get("since_ns", 0)
+    return since if isinstance(since, int) else 0
+
+
+def dump_start(since_ns: int) -> str:
+    """The cursor that says from which file time on files are news."""
+    return orjson.dumps({"since_ns": since_ns}).decode()

@@ -1,4 +1,16 @@
-"""tail: follows JSONL files through rotation, truncation and restarts, without a line lost or read twice."""
+"""tail: follows JSONL files through rotation, truncation and restarts, without a line lost or read twice.
+
+What was rotated and packed with gzip before it was read to its end is read from there; a packed file is read only once
+it is complete and its checksum holds. What happens to files beside being read is counted, by reason, in `Batch.resets`:
+
+    truncated, replaced           the content was started over, and read from its first byte
+    truncated_unread              ... and bytes that had been seen and not read are in no rotation: lost
+    deleted_unread                the same for a file that was deleted, or never could be opened
+    gz_truncated, gz_damaged      a packed file that is incomplete for longer than `rotate_wait_seconds`, or is damaged
+    gz_bomb                       a packed file that unpacks to more than 500 times its size (above 64 MiB), or 64 GiB
+
+A file that was created and deleted between two looks at its folder leaves no trace, and cannot be counted.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +24,10 @@ from pydantic import BaseModel, ByteSize, ConfigDict, Field
 from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
-from ragwatch.sources.follow import Followed, Limits, Step
-from ragwatch.sources.roster import Plan, Roster, note
+from ragwatch.sources.follow import Followed, Step
+from ragwatch.sources.ledger import Plan, note
+from ragwatch.sources.passage import Limits
+from ragwatch.sources.roster import Roster
 
 
 class Options(BaseModel):
@@ -29,6 +43,9 @@ class Options(BaseModel):
     )
     format: str = Field("auto", description="Shape of the records; `auto` looks at the first ones.")
     mapping: dict[str, str] = Field({}, description="Where the parts of a sample are, for the format `custom`.")
+    framing: Literal["auto", "plain", "cri", "docker"] = Field(
+        "auto", description="What a container runtime wraps around each record; `auto` looks at each file's first one."
+    )
     start: Literal["beginning", "end"] = Field(
         "end", description="Where to begin in files that are there at the very first start. Later ones are read whole."
     )
@@ -61,9 +78,10 @@ class TailSource:
         self.name = options.name
         self._clock = clock
         self._rotate_wait = options.rotate_wait_seconds
-        limits = Limits(block=options.read_bytes, line=options.max_line_bytes)
-        plan = Plan(options.patterns, options.start == "end", limits, options.scan_seconds)
+        limits = Limits(block=options.read_bytes, line=options.max_line_bytes, framing=options.framing)
+        plan = Plan(options.patterns, options.start == "end", limits, options.scan_seconds, self._rotate_wait)
         self._roster = Roster(plan, clock)
+        self._files = self._roster.ledger
         self._turn = 0
         self._pending: tuple[Batch, Followed | None, Step | None] | None = None
 
@@ -74,8 +92,8 @@ class TailSource:
 
     @property
     def unreadable(self) -> dict[str, str]:
-        """Names that match but cannot be opened at present, and why. They are tried again at every scan."""
-        return dict(self._roster.unreadable)
+        """Names that cannot be read at present, and why. They are tried again, packed ones when they change."""
+        return self._files.packs.refusals() | self._files.unreadable
 
     def resume(self, cursors: Mapping[str, str]) -> None:
         """Continue behind these stored cursors.
@@ -97,8 +115,8 @@ class TailSource:
             self._pending = self._next()
         if self._pending is not None:
             return self._pending[0]
-        if self._roster.unreadable and not self._roster.active:
-            path, why = next(iter(self._roster.unreadable.items()))
+        if self._files.unreadable and not self._files.active:
+            path, why = next(iter(self._files.unreadable.items()))
             raise SourceError(f"source {self.name}: {path}: {why}")
         return None
 
@@ -113,20 +131,22 @@ class TailSource:
         _, followed, step = self._pending
         self._pending = None
         if followed is None or step is None:
-            self._roster.notes.popleft()
+            self._files.notes.popleft()
             return
         for stream in followed.accept(step):
-            self._roster.notes.append(note(stream, followed.path, ""))
+            self._files.notes.append(note(stream, followed.path, ""))
 
     def lag(self) -> Lag:
         """Unread bytes of open files, and for how long the oldest of them have been known. Looks at the files now."""
+        if self._roster.scanned:  # nothing may be read while a queue is full: files are held so that none is missed
+            self._roster.scan()
         now = self._clock()
         size, age = 0, 0.0
-        for followed in self._roster.active:
+        for followed in self._files.active:
             with suppress(OSError):  # the next read finds out, and says so
                 unread, seconds = followed.unread(now)
                 size, age = size + unread, max(age, seconds)
-        unknown = not self._roster.active and (self._roster.unreadable or not self._roster.scanned)
+        unknown = not self._files.active and (self._files.unreadable or not self._roster.scanned)
         return Lag(size, None if unknown else age)
 
     def close(self) -> None:
@@ -135,16 +155,16 @@ class TailSource:
 
     def _next(self) -> tuple[Batch, Followed | None, Step | None] | None:
         self._roster.scan()
-        if self._roster.notes:
-            return self._roster.notes[0], None, None
+        if self._files.notes:
+            return self._files.notes[0], None, None
         elders = self._roster.elders()
-        files = self._roster.active
+        files = self._files.active
         self._turn %= max(1, len(files))
         for at, followed in enumerate((*files[self._turn :], *files[: self._turn])):
             for each in (*elders.get(followed.position.path, ()), followed):
                 step = self._step(each)
-                if self._roster.notes:  # a copy was found: its cursor goes first, and the step is read again
-                    return self._roster.notes[0], None, None
+                if self._files.notes:  # a copy was found: its cursor goes first, and the step is read again
+                    return self._files.notes[0], None, None
                 if step is not None:
                     self._turn += at + 1
                     return step.batch, each, step
@@ -152,7 +172,7 @@ class TailSource:
 
     def _step(self, followed: Followed) -> Step | None:
         """The next step of a file; one that was moved away and has ended is released."""
-        if followed.fd is None:
+        if followed.content is None:
             return None
         now = self._clock()
         try:

@@ -31,10 +31,10 @@ def test_t28_what_is_no_file_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "nowhere.jsonl").symlink_to(tmp_path / "missing")
     (tmp_path / "null.jsonl").symlink_to("/dev/null")
     append(tmp_path / "good.jsonl", b"one")
-    append(tmp_path / "packed.gz", b"\x1f\x8b")
-    reader = Reader([str(tmp_path / "*.jsonl"), str(tmp_path / "*.gz")])
+    append(tmp_path / "packed.zst", b"\x28\xb5\x2f\xfd")
+    reader = Reader([str(tmp_path / "*.jsonl"), str(tmp_path / "*.zst")])
     assert reader.drain() == [b"one"]
-    names = {"fifo.jsonl", "folder.jsonl", "null.jsonl", "packed.gz"}
+    names = {"fifo.jsonl", "folder.jsonl", "null.jsonl", "packed.zst"}
     assert names == {Path(path).name for path in reader.source.skipped}
 
 
@@ -82,7 +82,7 @@ def test_t20_a_descriptor_that_fails_is_opened_again(tmp_path: Path) -> None:
     append(tmp_path / "a.jsonl", b"one")
     reader = Reader(tmp_path / "a.jsonl")
     reader.drain()
-    fd = reader.source._roster.active[0].fd
+    fd = reader.source._files.active[0].content.fd
     assert fd is not None
     os.close(fd)
     append(tmp_path / "a.jsonl", b"two")

@@ -26,7 +26,7 @@ def test_the_same_batch_until_it_is_committed(tmp_path: Path) -> None:
     """Reading repeats itself; only the batch that was read can be committed."""
     append(tmp_path / "a.jsonl", b"one")
     reader = Reader(tmp_path / "a.jsonl")
-    batch = reader.source.read()
+    batch = reader.read()
     assert batch is not None
     append(tmp_path / "a.jsonl", b"two")
     assert batch is reader.source.read()
@@ -141,7 +141,7 @@ def test_killed_between_a_new_generation_and_the_end_of_the_old(tmp_path: Path) 
     assert len(reader.cursors) == 1
 
 
-def test_a_cursor_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+def test_t22_a_cursor_that_is_not_ours_is_refused(tmp_path: Path) -> None:
     """Neither the beginning nor the end would be true: a person decides."""
     source = build(Options(name="app", path=str(tmp_path / "a.jsonl")))
     with pytest.raises(SourceError, match="stream 'x'") as caught:

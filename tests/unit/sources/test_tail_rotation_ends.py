@@ -6,6 +6,7 @@ import gzip
 import os
 from pathlib import Path
 
+import pytest
 from tail_reader import Reader, append, lines_of
 
 LIVE = "app.jsonl"
@@ -153,3 +154,26 @@ def test_t33_modification_times_do_not_identify(tmp_path: Path) -> None:
         reader.restart()
     assert reader.settle() == [b"0", b"4000000000", b"1"]
     assert reader.resets == {}
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+@pytest.mark.parametrize("again", [True, False])
+def test_t04_the_first_file_of_its_name_rotated_before_anyone_looked(
+    tmp_path: Path,
+    stopped: bool,  # noqa: FBT001
+    again: bool,  # noqa: FBT001
+) -> None:
+    """What is made and renamed after the first look is news, although nothing was ever read under its name."""
+    append(tmp_path / "app.jsonl.2", b"history")
+    os.utime(tmp_path / "app.jsonl.2", (0, 0))
+    reader = Reader(tmp_path / LIVE)
+    assert reader.drain() == []
+    if stopped:
+        reader.stop()
+    append(tmp_path / LIVE, *lines_of("first", 3))
+    (tmp_path / LIVE).rename(tmp_path / "app.jsonl.1")
+    if again:
+        append(tmp_path / LIVE, *lines_of("second", 2))
+    if stopped:
+        reader.start()
+    assert reader.settle() == lines_of("first", 3) + (lines_of("second", 2) if again else [])

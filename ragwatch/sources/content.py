@@ -1,0 +1,107 @@
+"""Content: the bytes of a file as its writer wrote them, whether they lie on disk plain or packed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Protocol
+
+from ragwatch.sources.identity import HEAD, TAIL, Edges, Position
+
+CHUNK = 1 << 20
+COUNTED = 64 << 20
+"""Text up to this many bytes is worth reading once to know line numbers behind it (about 50 ms)."""
+
+
+class Content(Protocol):
+    """Bytes that can be read at any offset; cheapest forward."""
+
+    @property
+    def packed(self) -> int | None:
+        """Bytes that it takes on disk, where that is not its length."""
+        ...
+
+    def pread(self, size: int, offset: int) -> bytes:
+        """Up to `size` bytes from `offset` on; fewer at the end.
+
+        Raises:
+            OSError: They cannot be read.
+        """
+        ...
+
+    def state(self) -> tuple[int, int]:
+        """Length and modification time (ns) at present.
+
+        Raises:
+            OSError: It cannot be asked.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+class Plain:
+    """A file as it is.
+
+    Args:
+        fd: Open for reading; closed by `close`.
+    """
+
+    __slots__ = ("fd",)
+    packed: int | None = None
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def pread(self, size: int, offset: int) -> bytes:
+        """See `Content.pread`."""
+        return os.pread(self.fd, size, offset)
+
+    def state(self) -> tuple[int, int]:
+        """See `Content.state`."""
+        status = os.fstat(self.fd)
+        return status.st_size, status.st_mtime_ns
+
+    def close(self) -> None:
+        """See `Content.close`."""
+        os.close(self.fd)
+
+
+def edges_at(content: Content, offset: int) -> Edges | None:
+    """The edges before an offset as they are now; None when the content is shorter than that."""
+    head = content.pread(min(HEAD, offset), 0)
+    tail = content.pread(min(TAIL, offset), max(0, offset - TAIL))
+    return Edges(head, tail) if (len(head), len(tail)) == (min(HEAD, offset), min(TAIL, offset)) else None
+
+
+def proven(content: Content, places: Sequence[Position]) -> Position | None:
+    """The place, if any, behind which this content goes on although it is another file.
+
+    Proof is the content before the place, if that is long enough to tell or is everything there is.
+    """
+    for place in sorted(places, key=lambda each: each.offset):  # packed content is cheapest forward
+        whole = place.offset > 0 and place.offset == content.state()[0]
+        if (place.telling or whole) and place.fits(edges_at(content, place.offset)):
+            return place
+    return None
+
+
+def end_of_last_line(content: Content, size: int) -> int:
+    """The byte after the last newline in the first `size` bytes, 0 when there is none."""
+    end = size
+    while end > 0:
+        start = max(0, end - CHUNK)
+        at = content.pread(end - start, start).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        end = start
+    return 0
+
+
+def count_lines(content: Content, end: int) -> int | None:
+    """Newlines in the first `end` bytes; None when that is too much to read for a line number."""
+    if end > COUNTED:
+        return None
+    return sum(content.pread(min(CHUNK, end - at), at).count(b"\n") for at in range(0, end, CHUNK))

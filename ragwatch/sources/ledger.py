@@ -1,0 +1,126 @@
+"""Ledger: the files of one source: which are open, which are done with, and which are only known from their cursors."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ragwatch.ports import Batch
+from ragwatch.sources.beside import Opened
+from ragwatch.sources.content import Content
+from ragwatch.sources.disk import gone_from
+from ragwatch.sources.follow import Followed
+from ragwatch.sources.identity import Identity, Position
+from ragwatch.sources.packed import Packs
+from ragwatch.sources.passage import Limits
+
+STARTED = "started"
+"""Stream of the cursor that says: the first start is over, what has no cursor is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to follow, and how.
+
+    Attributes:
+        patterns: Paths and globs.
+        skip_first: Whether text that is there at the very first start is passed over.
+        limits: How much is read at once.
+        scan_seconds: How often names are looked up; open files are looked at on every read.
+        patience: Seconds that a packed file may stay incomplete before it is counted.
+    """
+
+    patterns: Sequence[str]
+    skip_first: bool
+    limits: Limits
+    scan_seconds: float
+    patience: float
+
+
+def note(stream: str, file: str, cursor: str, resets: Mapping[str, int] | None = None) -> Batch:
+    """A batch without records that moves, or with an empty cursor deletes, the cursor of a stream, and counts."""
+    return Batch(stream=stream, file=file, lines=(), offsets=(), numbers=(), cursor=cursor, resets=resets or {})
+
+
+class Ledger:
+    """The files of one source.
+
+    Attributes:
+        active: Open files in the order they take turns.
+        adopted: Files that were taken up under another name since the last scan began.
+        finished: Rotated files that were read to their end. Their cursors stay as long as they do.
+        stored: Stream and position of files that are not met again yet.
+        notes: Cursors to store or to delete, and counts, that come with no records.
+        unreadable: Names that match but cannot be read at present, and why.
+        packs: Opens files.
+        limits: How much is read at once.
+        now: Monotonic seconds of the last scan. What it found together is ordered by the files' own times.
+    """
+
+    def __init__(self, plan: Plan, clock: Callable[[], float]) -> None:
+        self.active: list[Followed] = []
+        self.adopted: set[Identity] = set()
+        self.finished: dict[Identity, Followed] = {}
+        self.stored: dict[Identity, tuple[str, Position]] = {}
+        self.notes: deque[Batch] = deque()
+        self.unreadable: dict[str, str] = {}
+        self.packs = Packs(clock, plan.patience)
+        self.limits = plan.limits
+        self.now = clock()
+
+    def positions(self) -> list[Position]:
+        """Every known place."""
+        followed = [each.position for each in (*self.active, *self.finished.values())]
+        return followed + [position for _, position in self.stored.values()]
+
+    def newest(self) -> dict[str, int]:
+        """For each followed path, when what was read last under it had been written."""
+        newest: dict[str, int] = {}
+        for position in self.positions():
+            newest[position.path] = max(newest.get(position.path, 0), position.mtime_ns)
+        return newest
+
+    def busy(self, path: str) -> bool:
+        """Whether a file that had this name is gone and not read to its end: its packed copy may lie there already."""
+        return any(
+            each.rotated_since is not None
+            and each.position.path == path
+            and not each.content_packed
+            and gone_from(each.path, each.position.identity)
+            for each in self.active
+        )
+
+    def follow(self, opened: Opened, stream: str | None) -> Followed:
+        """Take a file up."""
+        followed = Followed(opened.path, opened.content, opened.position, stream, self.limits)
+        self.active.append(followed)
+        return followed
+
+    def follow_rotated(self, opened: Opened, stream: str | None) -> None:
+        """Take a file up that no longer has the name it was written under."""
+        followed = self.follow(opened, stream)
+        self.adopted.add(opened.position.identity)
+        followed.home, followed.rotated_since = opened.position.path, self.now
+
+    def reopen(self, done: Followed, path: str, content: Content) -> None:
+        """A finished file has grown."""
+        del self.finished[done.position.identity]
+        done.reopen(path, content)
+        done.rotated_since = self.now if gone_from(done.home, done.position.identity) else None
+        self.active.append(done)
+
+    def open(self, path: str, identity: Identity) -> Content | None:
+        """Open, and make sure that it is still the file that was found under this name."""
+        try:
+            opened = self.packs.open(path)
+        except OSError as error:
+            self.unreadable[path] = error.strerror or str(error)
+            return None
+        if opened is None:
+            return None
+        content, status = opened
+        if identity == (status.st_dev, status.st_ino):
+            return content
+        content.close()
+        return None

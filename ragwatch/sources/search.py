@@ -1,0 +1,157 @@
+"""Search: what became of contents that are no longer where they were, and what of that is lost for good."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from ragwatch.sources.beside import copied, renamed, younger
+from ragwatch.sources.content import edges_at
+from ragwatch.sources.disk import Found, Listing, list_directory, origin_of
+from ragwatch.sources.follow import Followed
+from ragwatch.sources.identity import Identity, Position, name_stream
+from ragwatch.sources.ledger import Ledger, note
+
+
+class Search:
+    """Looks through directories on behalf of a ledger.
+
+    Args:
+        ledger: What is known; it is brought up to date.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._postponed: dict[str, int] = {}
+
+    @property
+    def due(self) -> bool:
+        """Whether something that was put off can be looked for now."""
+        return any(not self._ledger.busy(path) for path in self._postponed)
+
+    def beside(self, paths: Iterable[str], found: Mapping[Identity, Found]) -> None:
+        """Names have changed hands, or this is a start: look through the directories for what is known and moved."""
+        for directory in {os.path.dirname(path) for path in paths}:  # noqa: PTH120 - strings on both sides
+            listing = list_directory(directory)
+            if listing is None:
+                continue  # nothing is known, so nothing is forgotten
+            for identity, (stream, position) in list(self._ledger.stored.items()):
+                if os.path.dirname(position.path) == directory and identity not in found:  # noqa: PTH120
+                    self._find_stored(listing, identity, stream, position)
+            for followed in list(self._ledger.finished.values()):
+                if os.path.dirname(followed.position.path) == directory:  # noqa: PTH120
+                    self._tend_finished(listing, followed)
+
+    def adopt_younger(self, newest: Mapping[str, int]) -> bool:
+        """Read what was created and rotated under these paths while nobody looked. Returns whether there was any."""
+        wanted = dict(newest)
+        for path in self._postponed:
+            wanted[path] = min(self._postponed[path], wanted.get(path, self._postponed[path]))
+        self._postponed = {path: mtime_ns for path, mtime_ns in wanted.items() if self._ledger.busy(path)}
+        before = len(self._ledger.active)
+        for directory in {os.path.dirname(path) for path in wanted}:  # noqa: PTH120 - strings on both sides
+            if listing := list_directory(directory):
+                for opened in younger(listing, wanted, self._ledger.positions(), self._ledger.packs):
+                    if opened.content.packed is not None and opened.position.path in self._postponed:
+                        opened.content.close()
+                    else:
+                        self._ledger.follow_rotated(opened, None)
+        return len(self._ledger.active) > before
+
+    def copies(self, followed: Followed) -> None:
+        """Its content was taken away: if a copy lies beside it (copytruncate), go on there, where reading stopped."""
+        while followed.lost:
+            stream, lost = followed.lost.pop()
+            there = self._copy(lost)
+            there = self.adopt_younger({lost.path: lost.mtime_ns}) or there
+            if not there and stream is not None and self._refused(lost):
+                followed.superseded.remove(stream)
+                self._keep(stream, lost)
+            elif not there and lost.size > lost.offset:
+                counted = replace(lost, size=lost.offset)
+                known = stream or name_stream(lost, b"")
+                self._ledger.notes.append(
+                    note(known, followed.path, counted.dump() if stream else "", {"truncated_unread": 1})
+                )
+
+    def vanished(self, stream: str, position: Position) -> None:
+        """A file is gone for good: go on in a copy of it, or count what of it was not read."""
+        there = self._copy(position)  # its cursor goes before the deletion of this one: a kill may fall between them
+        if not there and self._refused(position):
+            self._keep(stream, position)
+            return
+        lost = not there and position.size > position.offset
+        self._ledger.notes.append(note(stream, position.path, "", {"deleted_unread": 1} if lost else None))
+
+    def _find_stored(self, listing: Listing, identity: Identity, stream: str, position: Position) -> None:
+        """A file that was renamed while nobody looked: followed if it is the same, forgotten if it is gone."""
+        ledger = self._ledger
+        try:
+            opened = renamed(listing, position, ledger.packs)
+        except OSError as error:
+            ledger.unreadable[listing.paths[position.ino]] = error.strerror or str(error)
+            return
+        if opened is None and listing.device != position.dev:
+            return  # its file system is not mounted
+        if opened is not None:
+            del ledger.stored[identity]
+            ledger.follow_rotated(opened, stream)
+            return
+        del ledger.stored[identity]
+        self.vanished(stream, position)
+
+    def _refused(self, position: Position) -> bool:
+        """Whether a packed rotation of that name cannot be read as it is: it may yet be completed."""
+        listing = list_directory(os.path.dirname(position.path))  # noqa: PTH120 - a string stays a string
+        paths = listing.paths.values() if listing else ()
+        return self._ledger.packs.refuses({path for path in paths if origin_of(path) == position.path})
+
+    def _keep(self, stream: str, position: Position) -> None:
+        """Keep the place in a content without a file. No file has an inode below zero."""
+        stored = self._ledger.stored
+        kept = position if position.ino < 0 else replace(position, ino=min([0, *(each.ino for each in stored)]) - 1)
+        stored[kept.identity] = (stream, kept)
+        if kept is not position:
+            self._ledger.notes.append(note(stream, position.path, kept.dump()))
+
+    def _tend_finished(self, listing: Listing, followed: Followed) -> None:
+        """Forget a finished file that is gone, unless it is packed now; take up one that has grown since."""
+        ledger, position = self._ledger, followed.position
+        path = listing.paths.get(position.ino)
+        if path is None:
+            if listing.device == position.dev:
+                self.finished_gone(followed)
+            return
+        content = ledger.open(path, position.identity)
+        if content is None:
+            return
+        status = os.stat(path)  # noqa: PTH116 - a string stays a string
+        if followed.unchanged(status.st_size, status.st_mtime_ns):
+            content.close()
+        elif position.fits(edges_at(content, position.offset)):
+            ledger.reopen(followed, path, content)
+        else:  # its inode was given to another file
+            content.close()
+            self.finished_gone(followed)
+
+    def finished_gone(self, followed: Followed) -> None:
+        """A finished file is gone: go on in a packed copy that holds more, and forget it."""
+        ledger, position = self._ledger, followed.position
+        self._copy(position, since=position.mtime_ns)
+        del ledger.finished[position.identity]
+        if followed.stream is not None:
+            ledger.notes.append(note(followed.stream, followed.path, ""))
+
+    def _copy(self, lost: Position, since: int = 0) -> bool:
+        """Go on in a copy of a content that is gone. Returns whether there is one."""
+        ledger = self._ledger
+        listing = list_directory(os.path.dirname(lost.path))  # noqa: PTH120 - a string stays a string
+        known = {position.identity for position in ledger.positions()}
+        opened = copied(listing, lost, known, ledger.packs, since) if listing else None
+        if opened is None:
+            return False
+        stream = name_stream(opened.position, b"")
+        ledger.follow_rotated(opened, stream)
+        ledger.notes.append(note(stream, opened.path, opened.position.dump()))
+        return True

@@ -1,0 +1,101 @@
+"""Mutants: the machine is no use unless it finds the bugs that tailers have. Each planted one must be caught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule, run_state_machine_as_test
+from planted import CheckpointFirst, CheckpointLast, fits_any_content, mark_of_first_line
+from tail_machine import Machine, only
+
+from ragwatch.sources.identity import Edges, Position
+
+Plant = Callable[[pytest.MonkeyPatch, type[Machine]], None]
+
+
+class OneLog(Machine):
+    """A service that begins its log with the same line whenever it starts it over."""
+
+    @rule(count=st.integers(1, 6))
+    def log(self, count: int) -> None:
+        """It writes."""
+        self.disk.write("a.jsonl", count, header=True)
+
+    @rule(count=st.integers(1, 12))
+    def start_over(self, count: int) -> None:
+        """It empties its log and writes."""
+        self.disk.truncate("a.jsonl")
+        self.disk.write("a.jsonl", count, header=True)
+
+
+CRASHES = only(Machine, write=2, kill=2)
+CONTENTS = only(OneLog, log=1, poll=1, start_over=1)
+
+
+def run(machine: type[Machine], examples: int) -> None:
+    """Run the machine on the same examples every time; a failure is not made smaller."""
+    quick = settings(
+        max_examples=examples,
+        stateful_step_count=20,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate,),
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(machine, settings=quick)
+
+
+def checkpoint_before_commit(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
+    """The cursor is committed before the rows."""
+    monkeypatch.setattr(machine, "store_kind", CheckpointFirst)
+
+
+def checkpoint_after_commit(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
+    """The rows are committed before the cursor."""
+    monkeypatch.setattr(machine, "store_kind", CheckpointLast)
+
+
+def inode_only(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
+    """The content of a file says nothing about which file it is."""
+    del machine
+    monkeypatch.setattr(Position, "fits", fits_any_content)
+
+
+def first_line_fingerprint(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
+    """The first line says everything."""
+    del machine
+    monkeypatch.setattr(Edges, "mark", mark_of_first_line)
+
+
+def nothing(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
+    """The real tail and store."""
+    del monkeypatch, machine
+
+
+MUTANTS = [
+    (checkpoint_before_commit, CRASHES),
+    (checkpoint_after_commit, CRASHES),
+    (inode_only, CONTENTS),
+    (first_line_fingerprint, CONTENTS),
+]
+EXAMPLES = 80
+
+
+@pytest.mark.parametrize(("plant", "machine"), MUTANTS, ids=[plant.__name__ for plant, _ in MUTANTS])
+def test_a_planted_bug_is_caught(monkeypatch: pytest.MonkeyPatch, plant: Plant, machine: type[Machine]) -> None:
+    """Some example of the machine fails where the bug is planted."""
+    plant(monkeypatch, machine)
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        run(machine, EXAMPLES)
+
+
+@pytest.mark.parametrize("machine", [CRASHES, CONTENTS], ids=["crashes", "contents"])
+def test_the_real_one_passes(machine: Any) -> None:
+    """The same examples find nothing in the real tail and store: what is caught is the bug, not the weather."""
+    run(machine, EXAMPLES)

@@ -1,0 +1,56 @@
+"""The machine: tail, intake and SQLite store count what was written, whatever happens to files and processes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+from tail_machine import Machine
+
+
+class NamelessMachine(Machine):
+    """Records have no id: where they stand in their stream is all that tells them apart."""
+
+    with_ids = False
+
+
+class ReuseMachine(Machine):
+    """The file system hands inodes of unlinked files to new ones, as ext4 does at once."""
+
+    reuse = True
+
+
+class NamelessReuseMachine(ReuseMachine):
+    """Both."""
+
+    with_ids = False
+
+
+def run(machine: type[Machine], examples: int, steps: int) -> None:
+    """Run the machine on the same examples every time."""
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(machine, settings=chosen)
+
+
+@pytest.mark.parametrize("machine", [Machine, NamelessMachine], ids=["ids", "places"])
+def test_what_was_written_is_counted(machine: type[Machine]) -> None:
+    """A few examples, the same ones every time."""
+    run(machine, 60, 30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "machine",
+    [Machine, NamelessMachine, ReuseMachine, NamelessReuseMachine],
+    ids=["ids", "places", "ids-reuse", "places-reuse"],
+)
+def test_what_was_written_is_counted_in_many_ways(machine: type[Machine]) -> None:
+    """2,000 examples in all, longer ones."""
+    run(machine, 500, 50)

@@ -1,0 +1,41 @@
+"""Planted bugs: the four ways to lose or double lines that log tailers are known for. The machine must catch each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from hashlib import blake2b
+
+from ragwatch.ports import Admission
+from ragwatch.sources.identity import Edges, Position
+from ragwatch.stores.sqlite import SqliteStore
+
+
+class CheckpointFirst(SqliteStore):
+    """The cursor is stored in a transaction of its own, then the rows: a kill between loses lines."""
+
+    def admit(self, admission: Admission) -> int:
+        """Cursor, then rows."""
+        super().admit(replace(admission, draws=(), tallies=Counter()))
+        return super().admit(admission)
+
+
+class CheckpointLast(SqliteStore):
+    """The rows are stored, then the cursor: a kill between counts lines twice."""
+
+    def admit(self, admission: Admission) -> int:
+        """Rows, under the cursor there was (or none), then the cursor."""
+        known = self.cursors(admission.source).get(admission.stream, "")
+        new = super().admit(replace(admission, cursor=known))
+        super().admit(replace(admission, draws=(), tallies=Counter()))
+        return new
+
+
+def fits_any_content(self: Position, edges: Edges | None) -> bool:
+    """Identity by inode only: what the bytes were does not matter, as long as the file is no shorter."""
+    return self.offset == 0 or edges is not None
+
+
+def mark_of_first_line(self: Edges) -> str:
+    """Fingerprint of the first line only."""
+    return blake2b(self.head.partition(b"\n")[0], digest_size=16).hexdigest()

@@ -1,0 +1,300 @@
+"""Faults around the tail: hostile lines, permissions, clocks, a full queue, and losses that cannot be helped."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tail_reader import Reader, append, copytruncate, lines_of
+
+from ragwatch import sources
+from ragwatch.core.snapshot import Lag
+from ragwatch.errors import FormatError
+from ragwatch.formats.record import parse
+
+LIVE = "app.jsonl"
+NOBODY = 65534
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from tail_reader import Reader
+from ragwatch.errors import SourceError
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+folder = Path(sys.argv[1])
+path = folder / "app.jsonl"
+writer = path.open("ab", buffering=0)
+writer.write(b"one\\n")
+reader = Reader(folder / "*.jsonl")
+reader.drain()
+for hidden in (path, folder):
+    reader.stop()
+    hidden.chmod(0)
+    writer.write(b"written while %s was closed\\n" % hidden.name[:3].encode())
+    reader.start()
+    try:
+        reader.drain()
+        print("quiet")
+    except SourceError as error:
+        print("said", str(error).rpartition(": ")[2])
+    hidden.chmod(0o700)
+    reader.drain()
+path.chmod(0)
+path.rename(folder / "app.jsonl.1")
+path.write_bytes(b"two\\n")
+reader.drain()
+(folder / "app.jsonl.1").chmod(0o600)
+writer.write(b"late\\n")
+reader.drain()
+print(b"|".join(sorted(reader.lines)).decode())
+print(len(set(reader.places)), dict(reader.resets))
+"""
+
+
+@contextmanager
+def descriptors(limit: int) -> Iterator[None]:
+    """Change how many files may be open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def unopenable(reader: Reader) -> None:
+    """Let names be looked up while nothing can be opened."""
+    free = os.open("/", os.O_RDONLY)
+    os.close(free)
+    with descriptors(free + 1):
+        hog = os.open("/", os.O_RDONLY)
+        try:
+            reader.source._roster.scan()
+        finally:
+            os.close(hog)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"id": torn', "torn_json"),
+        (b'["a", "list"]', "not_an_object"),
+        (b'{"a": NaN}', "not_finite"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "number_too_large"),
+        (b'{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}", "too_deep"),
+    ],
+)
+def test_t18_lines_that_are_no_records(tmp_path: Path, line: bytes, reason: str) -> None:
+    """Each is handed on once and refused with its reason; the place moves behind it, also across a restart."""
+    path = tmp_path / LIVE
+    append(path, b'{"id":1}', line, b'{"id":2}')
+    reader = Reader(path)
+    assert reader.drain() == [b'{"id":1}', line, b'{"id":2}']
+    with pytest.raises(FormatError) as caught:
+        parse(reader.lines[1])
+    assert reason == caught.value.reason
+    reader.restart()
+    assert len(reader.drain()) == 3
+
+
+def test_t20_permission_taken_and_given_back(tmp_path: Path) -> None:
+    """Real permissions, as a user that they bind: it is said, and nothing is lost or read twice, renamed or not."""
+    if os.getuid() != 0:
+        pytest.skip("needs root, to become a user without rights")
+    folder = Path(tempfile.mkdtemp(dir="/tmp" if os.access("/tmp", os.W_OK) else tmp_path))  # noqa: S108
+    try:
+        os.chown(folder, NOBODY, NOBODY)
+        modules = os.pathsep.join(str(Path(each).resolve()) for each in sys.path if each)
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, folder],
+            env=os.environ | {"PYTHONPATH": modules},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    assert done.returncode == 0, done.stderr
+    said, quiet, lines, rest = done.stdout.splitlines()
+    assert said == "said Permission denied"
+    assert quiet == "quiet"  # a folder that cannot be listed looks empty; nothing is forgotten
+    assert lines.split("|") == [
+        "late",
+        "one",
+        "two",
+        "written while app was closed",
+        f"written while {folder.name[:3]} was closed",
+    ]
+    assert rest == "5 {}"
+
+
+def test_t26_the_wall_clock_jumps(tmp_path: Path) -> None:
+    """One hour back and forth changes neither order nor ages: files rotated while followed are read in that order."""
+    path = tmp_path / LIVE
+    append(path, b"first")
+    reader = Reader(path, read_bytes=10)
+    reader.drain()
+    start = path.stat().st_mtime
+    written = [b"first"]
+    for turn, jump in enumerate((0, -3600, 3600, -3600)):
+        lines = lines_of(str(turn), 4)
+        written += lines
+        append(path, *lines)
+        os.utime(path, (start + jump, start + jump))
+        reader.now += 1
+        assert reader.source.lag().seconds == pytest.approx(turn)
+        path.rename(tmp_path / f"app.jsonl.{9 - turn}")
+        append(path)
+        reader.source.lag()
+    assert written == reader.settle()
+    assert reader.resets == {}
+
+
+def test_t26_no_wall_clock_is_read() -> None:
+    """The sources know monotonic time only."""
+    room = Path(str(sources.__file__)).parent
+    assert [
+        each.name for each in room.glob("*.py") if re.search(r"time\.time\b|time\.time_ns|datetime", each.read_text())
+    ] == []
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_t27_nothing_is_read_for_ten_minutes(tmp_path: Path, copy: bool) -> None:  # noqa: FBT001
+    """While a full queue stops reading, the backlog is seen to grow, and rotations in that time lose nothing."""
+    path = tmp_path / LIVE
+    written = lines_of("first", 10)
+    append(path, *written)
+    reader = Reader(path, scan_seconds=1)
+    reader.drain()
+    backlog = [reader.source.lag().size]
+    for minute in range(10):
+        lines = lines_of(str(minute), 10)
+        written += lines
+        append(path, *lines)
+        reader.now += 60
+        backlog.append(reader.source.lag().size)
+        if minute in {3, 6, 8} and not copy:
+            path.rename(tmp_path / f"app.jsonl.{minute}")
+            append(path)
+            if minute == 6:
+                (tmp_path / "app.jsonl.3").unlink()  # the rotation keeps few files; this one is open
+        elif minute == 5 and copy:
+            copytruncate(path, tmp_path / "app.jsonl.1")
+    assert copy or backlog == sorted(set(backlog))
+    assert reader.source.lag().seconds is not None
+    assert sorted(written) == sorted(reader.settle())
+    assert Lag(0, 0.0) == reader.source.lag()
+    assert reader.resets.total() == int(copy)
+
+
+def test_t32_a_thousand_files_that_rotate(tmp_path: Path) -> None:
+    """No line twice; what is missing was in files that were deleted before a look, and those are counted."""
+    count, rounds = 1000, 6
+    files = [tmp_path / f"{number:04}.jsonl" for number in range(count)]
+    written: set[bytes] = set()
+    brief: set[bytes] = set()
+    with descriptors(min(8 * count, resource.getrlimit(resource.RLIMIT_NOFILE)[1])):
+        for path in files:
+            append(path)
+        reader = Reader(tmp_path / "*.jsonl", scan_seconds=1, rotate_wait_seconds=2)
+        reader.drain()
+        for turn in range(rounds):
+            for number, path in enumerate(files):
+                lines = lines_of(f"{number}-{turn}", 1)
+                written.update(lines)
+                append(path, *lines)
+                if number % 50 == turn:
+                    path.rename(path.with_suffix(f".jsonl.{turn}"))
+                if number % 100 == turn:
+                    append(path, unseen := b"never seen %d" % number)
+                    brief.add(unseen)
+                    path.unlink()
+            reader.now += 1
+            if turn == rounds // 2:
+                reader.restart()
+            reader.drain()
+        read = reader.settle()
+        reader.stop()
+    assert len(read) == len(set(read))
+    assert written <= set(read) <= written | brief
+    assert reader.resets == {}
+
+
+def test_deleted_before_it_could_be_opened(tmp_path: Path) -> None:
+    """A file that was seen and never opened is counted when it is deleted, and read when it was only renamed."""
+    reader = Reader([str(tmp_path / f"{name}.jsonl") for name in "abc"])
+    reader.drain()
+    append(tmp_path / "a.jsonl", b"one")
+    append(tmp_path / "b.jsonl", b"two")
+    append(tmp_path / "c.jsonl")
+    unopenable(reader)
+    assert len(reader.source.unreadable) == 3
+    (tmp_path / "a.jsonl").unlink()
+    (tmp_path / "b.jsonl").rename(tmp_path / "b.jsonl.1")
+    (tmp_path / "c.jsonl").unlink()
+    assert reader.settle() == [b"two"]
+    assert reader.resets == {"deleted_unread": 1}
+
+
+def test_what_could_not_be_opened_waits_for_its_folder(tmp_path: Path) -> None:
+    """Where nothing can be known, nothing is counted; once it can, the file is read."""
+    folder, away = tmp_path / "logs", tmp_path / "away"
+    folder.mkdir()
+    append(folder / "a.jsonl", b"one")
+    reader = Reader(folder / "a.jsonl")
+    unopenable(reader)
+    assert len(reader.source.unreadable) == 1
+    folder.rename(away)
+    folder.symlink_to(folder)
+    reader.settle()
+    folder.unlink()
+    away.rename(folder)
+    assert reader.settle() == [b"one"]
+    assert reader.resets == {}
+
+
+def test_deleted_while_stopped(tmp_path: Path) -> None:
+    """Known to be unread, and gone: counted once."""
+    path = tmp_path / LIVE
+    append(path, *lines_of("a", 20))
+    reader = Reader(path, read_bytes=100)
+    reader.step()
+    reader.stop()
+    path.unlink()
+    reader.start()
+    reader.settle()
+    reader.restart()
+    reader.settle()
+    assert reader.resets == {"deleted_unread": 1}
+    assert reader.cursors == {}
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_truncated_before_it_was_read(tmp_path: Path, steps: int) -> None:
+    """Bytes that were seen, not read, and are nowhere any more are counted once; the new content is read."""
+    path = tmp_path / LIVE
+    append(path, *lines_of("a", 20))
+    reader = Reader(path, read_bytes=100)
+    for _ in range(steps):
+        reader.step()
+    reader.source._roster.scan()
+    reader.source.lag()
+    path.write_bytes(b"")
+    reader.source.lag()
+    append(path, b"new")
+    reader.settle()
+    reader.restart()
+    assert reader.settle()[-1] == b"new"
+    assert reader.resets["truncated_unread"] == 1
+    assert len(reader.cursors) == 1

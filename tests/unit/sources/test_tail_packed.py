@@ -1,0 +1,180 @@
+"""Packed rotations: what gzip took away before it was read is read from there, and nothing is read twice."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from tail_reader import Reader, append, copytruncate, lines_of
+
+LIVE = "app.jsonl"
+
+
+def pack(path: Path, *, keep: bool = False) -> Path:
+    """Compress a file as gzip and logrotate do: its time is kept, its name gets `.gz`."""
+    packed = path.with_name(f"{path.name}.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    times = path.stat().st_mtime_ns
+    os.utime(packed, ns=(times, times))
+    if not keep:
+        path.unlink()
+    return packed
+
+
+def rotate(path: Path) -> Path:
+    """Rename to `.1`; older rotations, packed or not, move up."""
+    for number in range(8, 0, -1):
+        for end in ("", ".gz"):
+            old = path.with_name(f"{path.name}.{number}{end}")
+            if old.exists():
+                old.rename(path.with_name(f"{path.name}.{number + 1}{end}"))
+    new = path.with_name(f"{path.name}.1")
+    path.rename(new)
+    return new
+
+
+@pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
+@pytest.mark.parametrize("stopped", [True, False])
+def test_t24_partly_read_then_packed(tmp_path: Path, pattern: str, stopped: bool) -> None:  # noqa: FBT001
+    """Rotated and packed before it was read to its end: the rest is read from the packed file, once."""
+    path = tmp_path / LIVE
+    old, new = lines_of("old", 60), lines_of("new", 3)
+    append(path, *old[:40])
+    reader = Reader(tmp_path / pattern, read_bytes=100)
+    reader.drain()
+    if stopped:
+        reader.stop()
+    append(path, *old[40:])
+    pack(rotate(path))
+    append(path, *new)
+    if stopped:
+        reader.start()
+    reader.step()
+    reader.restart()
+    assert old + new == reader.settle()
+    for _ in range(3):
+        pack(rotate(path))
+        append(path, b"more")
+        reader.settle()
+        reader.restart()
+        reader.settle()
+    assert [*old, *new, b"more", b"more", b"more"] == reader.settle()
+    assert reader.resets.keys() <= {"truncated", "replaced"}  # by a new file that got the old one's inode
+
+
+@pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
+def test_t24_rotations_that_were_packed_unseen(tmp_path: Path, pattern: str) -> None:
+    """Files that were created, rotated and packed while ragwatch was stopped are read whole, oldest first."""
+    path = tmp_path / LIVE
+    parts = [lines_of(name, 9) for name in ("a", "b", "c", "d")]
+    append(path, *parts[0][:5])
+    reader = Reader(tmp_path / pattern)
+    reader.drain()
+    reader.stop()
+    append(path, *parts[0][5:])
+    time = path.stat().st_mtime
+    for part in parts[1:]:
+        rotate(path)
+        append(path, *part)
+        time += 1
+        os.utime(path, (time, time))
+    pack(tmp_path / "app.jsonl.3")
+    pack(tmp_path / "app.jsonl.2")
+    reader.start()
+    lines = list(reader.settle())
+    if pattern == LIVE:  # where rotated names match too, they are files of their own that take turns
+        assert list(chain(*parts)) == lines
+    reader.restart()
+    assert sorted(chain(*parts)) == sorted(reader.settle())
+
+
+@pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
+@pytest.mark.parametrize("count", [1, 30])
+@pytest.mark.parametrize("stopped", [True, False])
+def test_t24_packed_after_it_was_read(tmp_path: Path, pattern: str, count: int, stopped: bool) -> None:  # noqa: FBT001
+    """No line twice, however little the file held, whenever it is packed, and while both stand side by side."""
+    path = tmp_path / LIVE
+    append(path, *lines_of("old", count))
+    reader = Reader(tmp_path / pattern)
+    reader.settle()
+    if stopped:
+        reader.stop()
+    old = rotate(path)
+    append(path, b"new")
+    if stopped:
+        reader.start()
+    pack(old, keep=True)
+    reader.settle()
+    if stopped:
+        reader.stop()
+    old.unlink()
+    if stopped:
+        reader.start()
+    reader.settle()
+    rotate(path)
+    append(path, b"newest")
+    reader.settle()
+    reader.restart()
+    assert [*lines_of("old", count), b"new", b"newest"] == reader.settle()
+
+
+def test_t24_packed_while_it_is_read(tmp_path: Path) -> None:
+    """The open file is read to its end; its packed copy waits until then, and holds nothing new."""
+    path = tmp_path / LIVE
+    append(path, *lines_of("old", 50))
+    reader = Reader(tmp_path / f"{LIVE}*", read_bytes=50)
+    reader.step()
+    pack(rotate(path))
+    append(path, b"new")
+    assert [*lines_of("old", 50), b"new"] == reader.settle()
+    rotate(path)
+    append(path, b"newer")
+    reader.settle()
+    reader.restart()
+    assert [*lines_of("old", 50), b"new", b"newer"] == reader.settle()
+
+
+def test_t24_a_copy_that_was_truncated_and_packed(tmp_path: Path) -> None:
+    """Logrotate with copytruncate and compress: the unread lines are read from the packed copy."""
+    path = tmp_path / LIVE
+    old = lines_of("old", 20)
+    append(path, *old[:9])
+    reader = Reader(path)
+    reader.drain()
+    append(path, *old[9:])
+    copytruncate(path, tmp_path / "app.jsonl.1")
+    pack(tmp_path / "app.jsonl.1")
+    append(path, b"new")
+    assert sorted([*old, b"new"]) == sorted(reader.settle())
+    assert reader.resets == {"truncated": 1}
+
+
+def test_packed_files_alone(tmp_path: Path) -> None:
+    """A folder of archives is read whole: members, padding, trailing garbage; resumed inside a file; appended to."""
+    first, second = lines_of("first", 30), lines_of("second", 30)
+    packed = tmp_path / "2026-01.jsonl.gz"
+    parts = [gzip.compress(line + b"\n") for line in first]
+    packed.write_bytes(b"".join(parts[:20]) + b"\0" * 300_000 + b"".join(parts[20:]) + b"\0" * 100 + b"garbage")
+    (tmp_path / "2026-02.jsonl.gz").write_bytes(gzip.compress(b"\n".join(second) + b"\ntorn"))
+    reader = Reader(tmp_path / "*.gz", read_bytes=70)
+    while reader.step() is not None:
+        reader.restart()
+    assert sorted(first + second) == sorted(reader.settle())
+    assert len(set(reader.places)) == 60
+    assert reader.reasons == ["partial_at_rotation"]
+    packed.write_bytes(packed.read_bytes().rstrip(b"garbage") + gzip.compress(b"appended\n"))
+    assert reader.settle()[60:] == [b"appended"]
+    assert reader.source.lag().size == 0
+
+
+def test_packed_files_at_the_first_start(tmp_path: Path) -> None:
+    """With `start: end` archives that are there already are passed over, for good; later ones are read."""
+    (tmp_path / "old.jsonl.gz").write_bytes(gzip.compress(b"history\n"))
+    reader = Reader(tmp_path / "*.gz", start="end")
+    reader.settle()
+    reader.restart()
+    (tmp_path / "new.jsonl.gz").write_bytes(gzip.compress(b"news\n"))
+    assert reader.settle() == [b"news"]
