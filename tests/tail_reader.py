@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -113,3 +115,26 @@ def copytruncate(path: Path, copy: Path) -> None:
     copy.write_bytes(path.read_bytes())
     with path.open("r+b") as file:
         file.truncate(0)
+
+
+def pack(path: Path, *, keep: bool = False) -> Path:
+    """Compress a file as gzip and logrotate do: its time is kept, its name gets `.gz`."""
+    packed = path.with_name(f"{path.name}.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    times = path.stat().st_mtime_ns
+    os.utime(packed, ns=(times, times))
+    if not keep:
+        path.unlink()
+    return packed
+
+
+def rotate(path: Path) -> Path:
+    """Rename to `.1`; older rotations, packed or not, move up."""
+    for number in range(8, 0, -1):
+        for end in ("", ".gz"):
+            old = path.with_name(f"{path.name}.{number}{end}")
+            if old.exists():
+                old.rename(path.with_name(f"{path.name}.{number + 1}{end}"))
+    new = path.with_name(f"{path.name}.1")
+    path.rename(new)
+    return new

@@ -50,7 +50,7 @@ _ONCE: tuple[Series, ...] = (
     Series(
         "ragwatch_source_resets_total",
         _C,
-        "Streams read again from their start because they were truncated or replaced.",
+        "Streams that were truncated or replaced, and contents that were lost unread or refused, by reason.",
         ("source", "reason"),
         Tally.RESETS,
     ),

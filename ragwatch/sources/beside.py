@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ragwatch.sources.content import Content, edges_at, proven
-from ragwatch.sources.disk import GZIP, Listing, origin_of
+from ragwatch.sources.disk import GZIP, Listing, family, origin_of
 from ragwatch.sources.identity import Identity, Position
 from ragwatch.sources.packed import Packs
 
@@ -39,18 +39,19 @@ def renamed(listing: Listing, position: Position, packs: Packs) -> Opened | None
 
 
 def copied(
-    listing: Listing, lost: Position, known: Collection[Identity], packs: Packs, since: int = 0
+    listing: Listing, lost: Position, known: Mapping[Identity, Position | None], packs: Packs, since: int = 0
 ) -> Opened | None:
     """A rotation of the same name with the content that was read (copytruncate, gzip): reading goes on there.
 
     Args:
         listing: Directory to look through.
         lost: Where reading stopped in a content that is no longer where it was.
-        known: Files that are followed already.
+        known: Files that are followed already, and those that are only known from a cursor, with its position: their
+            inodes may be other files' by now.
         packs: Opens files.
         since: Modification time (ns) below which packed files are passed over: to compare one costs much.
     """
-    for path, content, status in _rotations(listing, {lost.path: since}, known, packs):
+    for path, content, status in _rotations(listing, {family(lost.path): since}, known, packs):
         if proven(content, [lost]):
             return Opened(path, content, replace(_moved(lost, status), generation=0))
         content.close()
@@ -58,7 +59,11 @@ def copied(
 
 
 def younger(
-    listing: Listing, newest: Mapping[str, int], positions: Iterable[Position], packs: Packs
+    listing: Listing,
+    newest: Mapping[str, int],
+    positions: Iterable[Position],
+    known: Mapping[Identity, Position | None],
+    packs: Packs,
 ) -> Iterator[Opened]:
     """Rotations that nobody has seen under their first name: written after what was read last, so read whole.
 
@@ -67,13 +72,13 @@ def younger(
         newest: For each followed path, the modification time (ns) of what was read last under it. Older rotations were
             there before ragwatch was.
         positions: All known places. A file that holds the content before one of them is a copy, not news.
+        known: See `copied`.
         packs: Opens files.
     """
     places = list(positions)
-    known = {place.identity for place in places}
     for path, content, status in _rotations(listing, newest, known, packs):
         origin = origin_of(path) or path
-        same_name = [place for place in places if place.path == origin]
+        same_name = [place for place in places if family(place.path) == origin]
         if status.st_mtime_ns >= newest[origin] and not proven(content, same_name):
             yield Opened(path, content, Position(status.st_dev, status.st_ino, origin, mtime_ns=status.st_mtime_ns))
         else:
@@ -86,7 +91,7 @@ def _moved(position: Position, status: os.stat_result) -> Position:
 
 
 def _rotations(
-    listing: Listing, origins: Mapping[str, int], known: Collection[Identity], packs: Packs
+    listing: Listing, origins: Mapping[str, int], known: Mapping[Identity, Position | None], packs: Packs
 ) -> Iterator[tuple[str, Content, os.stat_result]]:
     """Unknown regular files that are named like a rotation of one of these paths, opened.
 
@@ -95,7 +100,9 @@ def _rotations(
     names = set(listing.paths.values())
     for ino, path in listing.paths.items():
         origin = origin_of(path)
-        if Identity(listing.device, ino) in known or origin is None or origin not in origins:
+        identity = Identity(listing.device, ino)
+        place = known.get(identity)
+        if (identity in known and place is None) or origin is None or origin not in origins:
             continue
         try:
             if path.endswith(GZIP):
@@ -106,5 +113,7 @@ def _rotations(
             opened = packs.open(path)
         except OSError:
             continue
-        if opened is not None:
+        if opened is not None and place and place.offset and place.fits(edges_at(opened[0], place.offset)):
+            opened[0].close()
+        elif opened is not None:
             yield path, *opened

@@ -102,6 +102,11 @@ def origin_of(path: str) -> str | None:
     return rotated_name(plain) or (plain if plain != path else None)
 
 
+def family(path: str) -> str:
+    """What a file and its rotations, packed or not, have in common. Only ever a hint: content is the proof."""
+    return origin_of(path) or path
+
+
 def open_regular(path: str) -> tuple[int, os.stat_result] | None:
     """Open for reading; None when it is not a regular file (any more).
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragwatch.ports import Batch
 from ragwatch.sources.beside import Opened
 from ragwatch.sources.content import Content
-from ragwatch.sources.disk import gone_from
+from ragwatch.sources.disk import family, gone_from
 from ragwatch.sources.follow import Followed
 from ragwatch.sources.identity import Identity, Position
 from ragwatch.sources.packed import Packs
@@ -74,6 +74,19 @@ class Ledger:
         followed = [each.position for each in (*self.active, *self.finished.values())]
         return followed + [position for _, position in self.stored.values()]
 
+    def known(self) -> dict[Identity, Position | None]:
+        """Files that were met, and with their positions those that are only known from cursors."""
+        met: dict[Identity, Position | None] = {identity: place for identity, (_, place) in self.stored.items()}
+        return met | dict.fromkeys(each.position.identity for each in (*self.active, *self.finished.values()))
+
+    def keep(self, stream: str, position: Position) -> Position:
+        """Keep the place in a content without a file. No file has an inode below zero."""
+        kept = (
+            position if position.ino < 0 else replace(position, ino=min([0, *(each.ino for each in self.stored)]) - 1)
+        )
+        self.stored[kept.identity] = (stream, kept)
+        return kept
+
     def newest(self) -> dict[str, int]:
         """For each followed path, when what was read last under it had been written."""
         newest: dict[str, int] = {}
@@ -85,7 +98,7 @@ class Ledger:
         """Whether a file that had this name is gone and not read to its end: its packed copy may lie there already."""
         return any(
             each.rotated_since is not None
-            and each.position.path == path
+            and family(each.position.path) == family(path)
             and not each.content_packed
             and gone_from(each.path, each.position.identity)
             for each in self.active

@@ -10,7 +10,7 @@ from glob import has_magic
 
 from ragwatch.sources.beside import Opened
 from ragwatch.sources.content import Content, edges_at, proven
-from ragwatch.sources.disk import GZIP, Found, discover, gone_from, list_directory, origin_of
+from ragwatch.sources.disk import GZIP, Found, discover, family, gone_from, list_directory
 from ragwatch.sources.follow import Followed
 from ragwatch.sources.identity import Identity, Position, dump_start, load, load_start
 from ragwatch.sources.ledger import STARTED, Ledger, Plan, note
@@ -54,7 +54,9 @@ class Roster:
         positions = [(stream, load(stream, cursor)) for stream, cursor in cursors.items() if stream != STARTED]
         for stream, position in sorted(positions, key=lambda item: item[1].generation):
             older = ledger.stored.get(position.identity)
-            if older:  # killed between the commit of a new generation and the deletion of the one before
+            if older and older[1].generation == position.generation:  # an inode used again, and a kill at that moment
+                ledger.keep(*older)
+            elif older:  # killed between the commit of a new generation and the deletion of the one before
                 ledger.notes.append(note(older[0], position.path, ""))
             ledger.stored[position.identity] = (stream, position)
 
@@ -170,10 +172,15 @@ class Roster:
         """Follow a file that matches and is not open. Returns whether it was not known in this process."""
         ledger, item = self.ledger, found[identity]
         path = item.paths[0]
-        if identity in ledger.adopted:
-            return False
         done = ledger.finished.get(identity)
-        if (done and done.unchanged(item.size, item.mtime_ns)) or self._waits(identity, path):
+        if done and done.content_packed != path.endswith(GZIP):
+            self._search.finished_gone(done)  # its inode is another file's now
+            done = None
+        if (
+            identity in ledger.adopted
+            or (done and done.unchanged(item.size, item.mtime_ns))
+            or self._waits(identity, path)
+        ):
             return False
         content = ledger.open(path, identity)
         if content is None:
@@ -185,8 +192,8 @@ class Roster:
         if done:  # its inode was given to another file
             self._search.finished_gone(done)
         real = os.path.realpath(path)
-        written = (origin_of(real) or real) if content.packed is not None else real
-        if content.packed is not None and self._has_twin(identity, written, content, found):
+        written = family(real) if content.packed is not None else real
+        if content.packed is not None and not self._is_news(identity, written, content, found):
             content.close()
             return False
         stream, position = self._claim(identity, written, content, found)
@@ -205,16 +212,25 @@ class Roster:
         known = {position.identity for position in self.ledger.positions()}
         if self._twins.get(identity) in known:
             return True
-        origin = origin_of(os.path.realpath(path)) or path
+        origin = family(os.path.realpath(path))
         plain = path.removesuffix(GZIP)
         return (plain != origin and os.path.lexists(plain)) or self.ledger.busy(origin)
 
+    def _is_news(self, identity: Identity, origin: str, content: Content, found: Mapping[Identity, Found]) -> bool:
+        """Whether a packed file is to be followed: by its cursor, or because nobody has its content."""
+        stored = self.ledger.stored
+        if identity in stored:
+            stream, place = stored[identity]
+            if place.offset and place.fits(edges_at(content, place.offset)):
+                return True
+            del stored[identity]
+            self._search.vanished(stream, place)  # it got the inode of another file that is gone
+        return identity not in self.ledger.adopted and not self._has_twin(identity, origin, content, found)
+
     def _has_twin(self, identity: Identity, origin: str, content: Content, found: Mapping[Identity, Found]) -> bool:
         """Whether another file that is still there has the content of this packed one."""
-        if identity in self.ledger.stored:
-            return False
         listing = list_directory(os.path.dirname(origin))  # noqa: PTH120 - a string stays a string
-        places = [each for each in self.ledger.positions() if each.path == origin and each.identity != identity]
+        places = [each for each in self.ledger.positions() if family(each.path) == origin and each.identity != identity]
         for gone in [each for each in self.ledger.stored if each not in found]:
             if listing is not None and gone.ino not in listing.paths:
                 places = [each for each in places if each.identity != gone]
@@ -231,13 +247,14 @@ class Roster:
         if identity in ledger.stored:
             stream, position = ledger.stored.pop(identity)
             same_name = position.path == path and content.packed is None  # packing makes a new file
-            if same_name or position.fits(edges_at(content, position.offset)):
+            if same_name or (position.offset and position.fits(edges_at(content, position.offset))):
                 return stream, position
             self._search.vanished(stream, position)  # another file got the inode of one that is gone
         listing = list_directory(os.path.dirname(path)) if ledger.stored else None  # noqa: PTH120 - a string stays one
         for other, (stream, position) in ledger.stored.items():
             gone = other not in found and listing is not None and other.ino not in listing.paths
-            if gone and position.path == path and proven(content, [position]):
+            same = position.path == path or (content.packed is not None and family(position.path) == path)
+            if gone and same and proven(content, [position]):
                 del ledger.stored[other]
                 here = replace(position, dev=identity.dev, ino=identity.ino)
                 ledger.notes.append(note(stream, path, here.dump()))

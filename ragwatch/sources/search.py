@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ragwatch.sources.beside import copied, renamed, younger
 from ragwatch.sources.content import edges_at
-from ragwatch.sources.disk import Found, Listing, list_directory, origin_of
+from ragwatch.sources.disk import GZIP, Found, Listing, family, list_directory
 from ragwatch.sources.follow import Followed
 from ragwatch.sources.identity import Identity, Position, name_stream
 from ragwatch.sources.ledger import Ledger, note
@@ -45,14 +45,14 @@ class Search:
 
     def adopt_younger(self, newest: Mapping[str, int]) -> bool:
         """Read what was created and rotated under these paths while nobody looked. Returns whether there was any."""
-        wanted = dict(newest)
+        ledger, wanted = self._ledger, dict(newest)
         for path in self._postponed:
             wanted[path] = min(self._postponed[path], wanted.get(path, self._postponed[path]))
         self._postponed = {path: mtime_ns for path, mtime_ns in wanted.items() if self._ledger.busy(path)}
         before = len(self._ledger.active)
         for directory in {os.path.dirname(path) for path in wanted}:  # noqa: PTH120 - strings on both sides
             if listing := list_directory(directory):
-                for opened in younger(listing, wanted, self._ledger.positions(), self._ledger.packs):
+                for opened in younger(listing, wanted, ledger.positions(), ledger.known(), ledger.packs):
                     if opened.content.packed is not None and opened.position.path in self._postponed:
                         opened.content.close()
                     else:
@@ -105,13 +105,13 @@ class Search:
         """Whether a packed rotation of that name cannot be read as it is: it may yet be completed."""
         listing = list_directory(os.path.dirname(position.path))  # noqa: PTH120 - a string stays a string
         paths = listing.paths.values() if listing else ()
-        return self._ledger.packs.refuses({path for path in paths if origin_of(path) == position.path})
+        return self._ledger.packs.refuses(
+            {path for path in paths if path.endswith(GZIP) and family(path) == family(position.path)}
+        )
 
     def _keep(self, stream: str, position: Position) -> None:
-        """Keep the place in a content without a file. No file has an inode below zero."""
-        stored = self._ledger.stored
-        kept = position if position.ino < 0 else replace(position, ino=min([0, *(each.ino for each in stored)]) - 1)
-        stored[kept.identity] = (stream, kept)
+        """Wait for a packed copy to become readable."""
+        kept = self._ledger.keep(stream, position)
         if kept is not position:
             self._ledger.notes.append(note(stream, position.path, kept.dump()))
 
@@ -122,6 +122,9 @@ class Search:
         if path is None:
             if listing.device == position.dev:
                 self.finished_gone(followed)
+            return
+        if path.endswith(GZIP) != followed.content_packed:  # its inode was given to a packed file
+            self.finished_gone(followed)
             return
         content = ledger.open(path, position.identity)
         if content is None:
@@ -138,8 +141,8 @@ class Search:
     def finished_gone(self, followed: Followed) -> None:
         """A finished file is gone: go on in a packed copy that holds more, and forget it."""
         ledger, position = self._ledger, followed.position
-        self._copy(position, since=position.mtime_ns)
         del ledger.finished[position.identity]
+        self._copy(position, since=position.mtime_ns)
         if followed.stream is not None:
             ledger.notes.append(note(followed.stream, followed.path, ""))
 
@@ -147,8 +150,7 @@ class Search:
         """Go on in a copy of a content that is gone. Returns whether there is one."""
         ledger = self._ledger
         listing = list_directory(os.path.dirname(lost.path))  # noqa: PTH120 - a string stays a string
-        known = {position.identity for position in ledger.positions()}
-        opened = copied(listing, lost, known, ledger.packs, since) if listing else None
+        opened = copied(listing, lost, ledger.known(), ledger.packs, since) if listing else None
         if opened is None:
             return False
         stream = name_stream(opened.position, b"")

@@ -9,35 +9,12 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, lines_of
+from tail_reader import Reader, append, lines_of, pack, rotate
 
 from ragwatch.errors import SourceError
 from ragwatch.sources.packed import Packs
 
 LIVE = "app.jsonl"
-
-
-def pack(path: Path, *, keep: bool = False) -> Path:
-    """Compress a file as gzip and logrotate do: its time is kept, its name gets `.gz`."""
-    packed = path.with_name(f"{path.name}.gz")
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    times = path.stat().st_mtime_ns
-    os.utime(packed, ns=(times, times))
-    if not keep:
-        path.unlink()
-    return packed
-
-
-def rotate(path: Path) -> Path:
-    """Rename to `.1`; older rotations, packed or not, move up."""
-    for number in range(8, 0, -1):
-        for end in ("", ".gz"):
-            old = path.with_name(f"{path.name}.{number}{end}")
-            if old.exists():
-                old.rename(path.with_name(f"{path.name}.{number + 1}{end}"))
-    new = path.with_name(f"{path.name}.1")
-    path.rename(new)
-    return new
 
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
