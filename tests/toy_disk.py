@@ -1,7 +1,8 @@
 """A toy model of a log directory: real files on disk, and beside them what each holds and what may be lost of it.
 
 A line may be lost only when every file that held it is gone: truncated, or unlinked while no running tail had it open
-(or the tail that had it open died), or moved away before a tail had met it. Nothing may ever be counted twice.
+(or the tail that had it open died). If a tail could know by then that there was more to read, it must say so. Nothing
+may ever be counted twice.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import orjson
 from kit import AT
+
+from ragwatch.sources.identity import Position
 
 HEADER = b'{"log": "opened by the service, format 1, a line that is the same at the top of every file"}'
 KEPT = 3
@@ -28,12 +31,14 @@ class Content:
         lines: Numbers of its complete lines; a header has a negative one.
         torn: Number of the line that has been begun and not ended, if any.
         gone: Nothing that is still unread in it can be demanded any more.
+        seen: Lines that the stored cursor, when they were taken away, knew to be there and unread.
     """
 
     ino: int
     lines: list[int] = field(default_factory=list)
     torn: int | None = None
     gone: bool = False
+    seen: set[int] = field(default_factory=set)
 
 
 class ToyDisk:
@@ -44,7 +49,7 @@ class ToyDisk:
         with_ids: Whether records name themselves. If not, their place in the stream is their id.
         opened: Inodes that the running tail has open.
         kept: Numbers of the records that are stored.
-        gz: Whether compressed rotations are read.
+        places: Places of the stored cursors.
         reuse: Whether the inode of an unlinked file may be given to another one. Which one gets it is up to the file
             system, so examples that are to be the same every time keep a link to every file in a morgue.
     """
@@ -56,7 +61,7 @@ class ToyDisk:
         with_ids: bool,
         opened: Callable[[], set[int]],
         kept: Callable[[], set[int]],
-        gz: bool,
+        places: Callable[[], list[Position]],
         reuse: bool,
     ) -> None:
         self.root = root
@@ -64,7 +69,7 @@ class ToyDisk:
         self.contents: list[Content] = []
         self.torn: set[int] = set()  # begun, and given up by the writer
         self._unlinked: list[Content] = []
-        self._with_ids, self._opened, self._kept, self._gz = with_ids, opened, kept, gz
+        self._with_ids, self._opened, self._kept, self._places = with_ids, opened, kept, places
         self._last = 0
         self._headers = 0
         self._target = 0
@@ -120,7 +125,7 @@ class ToyDisk:
         """Rename, as `create` or `nocreate` of logrotate."""
         if name in self.names:
             self._shift(name)
-            self._leave(name)
+            self._give_up_torn(self.names[name])
             self._rename(name, f"{name}.1")
             if create:
                 self._current(name)
@@ -133,7 +138,7 @@ class ToyDisk:
         old, copy = self.names[name], f"{name}.1"
         self._give_up_torn(old)
         (self.root / copy).write_bytes((self.root / name).read_bytes())
-        self.names[copy] = self._content(copy, list(old.lines), gone=not self._read(old))
+        self.names[copy] = self._content(copy, list(old.lines))
         self._empty(name)
 
     def truncate(self, name: str) -> None:
@@ -155,14 +160,14 @@ class ToyDisk:
             return
         old = self.names[plain]
         (self.root / packed).write_bytes(gzip.compress((self.root / plain).read_bytes(), mtime=0))
-        self.names[packed] = self._content(packed, list(old.lines), gone=old.gone or not (self._gz and self._read(old)))
+        self.names[packed] = self._content(packed, list(old.lines), gone=old.gone)
         self._unlink(plain)
 
     def retarget(self) -> None:
         """Point the link `c.jsonl` at a new file, in one step."""
         name = "c.jsonl"
         if name in self.names:
-            self._leave(name)
+            self._give_up_torn(self.names[name])
             self.names[f"pool/{self._target}.data"] = self.names.pop(name)
         self._target += 1
         target, link = self.root / f"pool/{self._target}.data", self.root / "link"
@@ -170,14 +175,32 @@ class ToyDisk:
         link.symlink_to(target)
         link.rename(self.root / name)
         self.names[name] = self._content(name)
+        self._forget_targets()
 
     def process_died(self) -> None:
         """The tail is gone, and with it the last name of files that only it had open."""
         for content in self._unlinked:
             content.gone = True
         self._unlinked.clear()
+        self._forget_targets()
+
+    def lost(self) -> list[set[int]]:
+        """For each content that was taken away: its lines that a tail knew of, and that are stored nowhere."""
+        kept = self._kept()
+        groups: list[set[int]] = []
+        for lines in (content.seen - kept for content in self.contents if content.gone):
+            if lines:  # what two files held alike is one loss
+                same = [each for each in groups if each & lines]
+                groups = [each for each in groups if each not in same] + [lines.union(*same)]
+        return groups
+
+    def _forget_targets(self) -> None:
+        """No name of theirs leads to earlier targets of the link, so a tail that has stored no place in them is blind.
+
+        This loss cannot be helped, nor counted: where a link points is known only as long as it points there.
+        """
         for name, content in self.names.items():
-            if not name.endswith(".jsonl") and not self._read(content):
+            if name.endswith(".data") and content.ino not in self._opened() and not self._read(content):
                 content.gone = True
 
     def _content(self, name: str, lines: list[int] | None = None, *, gone: bool = False) -> Content:
@@ -222,12 +245,6 @@ class ToyDisk:
         """Whether something of it is stored: by that a tail can find the rest, wherever it lies now."""
         return not self._kept().isdisjoint(content.lines)
 
-    def _leave(self, name: str) -> None:
-        """A file loses its first name. From now on a tail finds it only if it has met it."""
-        content = self.names[name]
-        self._give_up_torn(content)
-        content.gone = content.ino not in self._opened() and not self._read(content)
-
     def _shift(self, name: str) -> None:
         for number in range(KEPT, 0, -1):
             for end in ("", ".gz"):
@@ -243,6 +260,7 @@ class ToyDisk:
 
     def _unlink(self, name: str) -> None:
         content = self.names.pop(name)
+        self._take_away(content, self.root / name)
         if content.ino in self._opened():
             self._unlinked.append(content)
         else:
@@ -251,8 +269,21 @@ class ToyDisk:
             (self._morgue / str(content.ino)).hardlink_to(self.root / name)
         (self.root / name).unlink()
 
+    def _take_away(self, content: Content, path: Path) -> None:
+        """Remember what a tail can know to be unread, if the place that it stored surely is in this content."""
+        data = b"" if path.suffix == ".gz" else path.read_bytes()
+        for place in self._places():
+            if place.ino == content.ino and self._numbers(data[: place.offset]) & self._kept():
+                content.seen |= self._numbers(data[place.offset : place.size])
+
+    def _numbers(self, text: bytes) -> set[int]:
+        """Numbers of the whole records in a text."""
+        lines = text.split(b"\n")[:-1]
+        return {int(orjson.loads(line)["question"]) for line in lines if line.endswith(b"}") and b'"question"' in line}
+
     def _empty(self, name: str) -> None:
         """The content of a name is thrown away; its inode stays."""
+        self._take_away(self.names[name], self.root / name)
         self.names[name].gone = True
         with (self.root / name).open("r+b") as file:
             file.truncate(0)

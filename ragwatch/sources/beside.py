@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ragwatch.sources.content import Content, edges_at, proven
+from ragwatch.sources.content import Content, edges_at, proves
 from ragwatch.sources.disk import GZIP, Listing, family, origin_of
 from ragwatch.sources.identity import Identity, Position
 from ragwatch.sources.packed import Packs
@@ -52,7 +52,7 @@ def copied(
         since: Modification time (ns) below which packed files are passed over: to compare one costs much.
     """
     for path, content, status in _rotations(listing, {family(lost.path): since}, known, packs):
-        if proven(content, [lost]):
+        if proves(content, lost):
             return Opened(path, content, replace(_moved(lost, status), generation=0))
         content.close()
     return None
@@ -61,9 +61,9 @@ def copied(
 def younger(
     listing: Listing,
     newest: Mapping[str, int],
-    positions: Iterable[Position],
     known: Mapping[Identity, Position | None],
     packs: Packs,
+    copy: Callable[[Opened], bool],
 ) -> Iterator[Opened]:
     """Rotations that nobody has seen under their first name: written after what was read last, so read whole.
 
@@ -71,16 +71,16 @@ def younger(
         listing: Directory to look through.
         newest: For each followed path, the modification time (ns) of what was read last under it. Older rotations were
             there before ragwatch was.
-        positions: All known places. A file that holds the content before one of them is a copy, not news.
         known: See `copied`.
         packs: Opens files.
+        copy: Whether such a content may be a copy of one that is known.
     """
-    places = list(positions)
     for path, content, status in _rotations(listing, newest, known, packs):
         origin = origin_of(path) or path
-        same_name = [place for place in places if family(place.path) == origin]
-        if status.st_mtime_ns >= newest[origin] and not proven(content, same_name):
-            yield Opened(path, content, Position(status.st_dev, status.st_ino, origin, mtime_ns=status.st_mtime_ns))
+        position = Position(status.st_dev, status.st_ino, origin, mtime_ns=status.st_mtime_ns)
+        opened = Opened(path, content, position)
+        if status.st_mtime_ns >= newest[origin] and not copy(opened):
+            yield opened
         else:
             content.close()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Protocol
 
 from ragwatch.sources.identity import HEAD, TAIL, Edges, Position
@@ -37,6 +36,10 @@ class Content(Protocol):
         """
         ...
 
+    def again(self) -> Content:
+        """The same file once more, for a look beside reading. To be closed by itself."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...
@@ -64,6 +67,10 @@ class Plain:
         status = os.fstat(self.fd)
         return status.st_size, status.st_mtime_ns
 
+    def again(self) -> Plain:
+        """See `Content.again`."""
+        return Plain(os.dup(self.fd))
+
     def close(self) -> None:
         """See `Content.close`."""
         os.close(self.fd)
@@ -76,16 +83,13 @@ def edges_at(content: Content, offset: int) -> Edges | None:
     return Edges(head, tail) if (len(head), len(tail)) == (min(HEAD, offset), min(TAIL, offset)) else None
 
 
-def proven(content: Content, places: Sequence[Position]) -> Position | None:
-    """The place, if any, behind which this content goes on although it is another file.
+def proves(content: Content, place: Position) -> bool:
+    """Whether this content goes on behind a place, although it is another file.
 
     Proof is the content before the place, if that is long enough to tell or is everything there is.
     """
-    for place in sorted(places, key=lambda each: each.offset):  # packed content is cheapest forward
-        whole = place.offset > 0 and place.offset == content.state()[0]
-        if (place.telling or whole) and place.fits(edges_at(content, place.offset)):
-            return place
-    return None
+    whole = place.offset > 0 and place.offset == content.state()[0]
+    return (place.telling or whole) and place.fits(edges_at(content, place.offset))
 
 
 def end_of_last_line(content: Content, size: int) -> int:

@@ -51,6 +51,16 @@ def _expand(pattern: str) -> list[str]:
     return glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207 - speed
 
 
+def folders_of(pattern: str) -> list[str]:
+    """The folders in which this pattern may match."""
+    return _expand(os.path.dirname(pattern) or ".")  # noqa: PTH120 - a string stays a string
+
+
+def rotated_from(pattern: str) -> set[str]:
+    """Names that this pattern would match, under which the rotations that are there were written."""
+    return {origin for path in _expand(f"{pattern}[._-]*") if (origin := origin_of(path))}
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """Everything in a directory.
@@ -88,6 +98,15 @@ def gone_from(path: str, identity: Identity) -> bool:
     except OSError:
         return False
     return identity != (status.st_dev, status.st_ino)
+
+
+def size_and_time(path: str) -> tuple[int, int] | None:
+    """Bytes on disk and modification time (ns) of what has this name, None when it cannot be asked."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a string stays a string
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 def rotated_name(path: str) -> str | None:

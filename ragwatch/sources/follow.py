@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ragwatch.ports import Batch
 from ragwatch.sources.content import Content, count_lines, edges_at, end_of_last_line
+from ragwatch.sources.folders import TICK
 from ragwatch.sources.identity import Edges, Position, name_stream
 from ragwatch.sources.passage import Limits, Passage, Reading
 
@@ -19,6 +20,21 @@ class Step:
 
     batch: Batch
     position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """How far a content was read that was taken away.
+
+    Attributes:
+        stream: Its stream, None when nothing was read.
+        position: The place, with the largest size that was seen.
+        gone: Whether what was read is gone too; if not, only what was behind it is.
+    """
+
+    stream: str | None
+    position: Position
+    gone: bool
 
 
 class Followed:
@@ -35,7 +51,7 @@ class Followed:
         rotated_since: When its name was first seen gone, None while it is in place.
         superseded: Streams of contents that are gone, to be forgotten after the next commit.
         still: Size and modification time at which nothing more could be read, None when that is not known.
-        lost: Streams and positions in contents that are gone; a copy of them may lie beside.
+        lost: Contents that are gone; a copy of them may lie beside.
     """
 
     def __init__(self, path: str, content: Content, position: Position, stream: str | None, limits: Limits) -> None:
@@ -47,7 +63,7 @@ class Followed:
         self.rotated_since: float | None = None
         self.still: tuple[int, int] | None = None
         self.superseded: list[str] = []
-        self.lost: list[tuple[str | None, Position]] = []
+        self.lost: list[Lost] = []
         self._packed = content.packed
         self._limits = limits
         self._reading = Reading(limits)
@@ -56,6 +72,9 @@ class Followed:
         self._high = position.size
         self._arrivals: deque[tuple[int, float]] = deque()
         self._shrunk = False
+        self._reserved: int | None = None
+        self._calm: tuple[tuple[int, int] | None, float] = (None, 0.0)
+        self._certain = False
         self._looked = 0.0
         self._grew = 0.0
 
@@ -79,7 +98,7 @@ class Followed:
     def unchanged(self, size: int, mtime_ns: int) -> bool:
         """Whether nothing more could be read of it, and it has had this size and time on disk since."""
         known = self.still and (self.still[0] if self._packed is None else self._packed, self.still[1])
-        return known == (size, mtime_ns)
+        return self._certain and known == (size, mtime_ns)
 
     def to_end(self) -> None:
         """Skip every complete line there is now."""
@@ -94,13 +113,13 @@ class Followed:
             size=size,
             mtime_ns=mtime_ns,
         )
-        self.stream = name_stream(self.position, b"")
+        self.stream = name_stream(self.position)
 
     def look(self, now: float) -> tuple[int, int]:
         """Size and modification time at present. Remembers when bytes appeared."""
         size, mtime_ns = self._open.state()
         self._looked = now
-        if size < self._size:
+        if size < self._size != self._reserved:
             self._arrivals.clear()
             self._shrunk = True
             self._high = max(self._high, self._size)
@@ -133,7 +152,7 @@ class Followed:
             OSError: The file cannot be read.
         """
         state = self.look(now)
-        if state == self.still:
+        if state == self.still and self._certain:
             return None
         # The block is read before its edges are compared: had the content been exchanged in between, they would differ.
         block = self._block()
@@ -141,8 +160,8 @@ class Followed:
         if not self.position.fits(edges):
             self._restart()
             block, edges = self._block(), Edges()
-        elif self._shrunk and not self.position.offset and self._high:
-            self._forget("truncated")  # nothing of it was read, so no edge can tell
+        elif (self._shrunk or state[0] < self._high) and self._high > self.position.offset:
+            self._forget("truncated", gone=False)  # and written anew: nothing was read of it, or a header that is back
         self._shrunk, self._high = False, state[0]
         passage = self._understand(block, state[0])
         while passage is None and self._reading.framed and self._limits.block <= len(block) < self._limits.window:
@@ -153,7 +172,12 @@ class Followed:
         if passage is not None:
             return self._step(passage, block, edges or Edges(), state)
         if self.position.offset + len(block) >= state[0]:
-            self.still = state
+            if self._calm[0] != state:
+                self._calm = (state, now)
+            self.still, self._certain = state, now - self._calm[1] >= TICK
+            self._reserved = state[0] if block and not block.strip(b"\0") else None
+            if self._reserved is not None:
+                self._high = self.position.offset  # space that a writer may give back
         return None
 
     def accept(self, step: Step) -> list[str]:
@@ -194,7 +218,7 @@ class Followed:
         """The content that was read is gone: begin again at the first byte, as a new stream."""
         old = self.position
         truncated = self._open.state()[0] < old.offset
-        self._forget("truncated" if truncated else "replaced")
+        self._forget("truncated" if truncated else "replaced", gone=True)
         if self.stream is not None:
             self.superseded.append(self.stream)
         self.stream = None
@@ -203,10 +227,11 @@ class Followed:
         if not self._arrivals and self._size > 0:
             self._arrivals.append((self._size, self._looked))
 
-    def _forget(self, reason: str) -> None:
+    def _forget(self, reason: str, *, gone: bool) -> None:
         """Count a content that is gone, and remember how far it was read."""
         self._resets[reason] += 1
-        self.lost.append((self.stream, replace(self.position, size=max(self.position.size, self._high))))
+        position = replace(self.position, size=max(self.position.size, self._high))
+        self.lost.append(Lost(self.stream, position, gone))
 
     def _understand(self, block: bytes, size: int) -> Passage | None:
         return self._reading.understand(block, self.position, size, self.path)
@@ -223,7 +248,7 @@ class Followed:
             size=state[0],
             mtime_ns=state[1],
         )
-        stream = self.stream or name_stream(old, block[:used])
+        stream = self.stream or name_stream(old)
         return Step(
             Batch(
                 stream=stream,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from secrets import token_hex
 from typing import Literal, NamedTuple
 
 import orjson
@@ -118,16 +119,15 @@ def load(stream: str, cursor: str) -> Position:
         raise SourceError(f"the stored cursor of stream {stream!r} cannot be read: {error}", permanent=True) from error
 
 
-def name_stream(position: Position, first: bytes) -> str:
-    """Name the stream that starts with these bytes.
+def name_stream(position: Position) -> str:
+    """A name, never used before, for the stream that starts at this place.
 
     `(device, inode, generation)` alone would come back once a file is gone, its cursor forgotten and its inode used
-    again, and records without an id, which are named by stream and offset, would then pass for known ones. The hash of
-    everything the first batch read (and of the edges, where reading starts in the middle) tells the two apart. The name
-    is kept with the cursor and never computed again.
+    again, and records without an id, which are named by stream and offset, would then pass for known ones. Its first
+    bytes do not tell the two apart either: they may be the header that a service writes at the top of every file. The
+    name is kept with the cursor; before the first commit nothing is stored under it, so a new one is as good.
     """
-    content = blake2b(first, digest_size=6, key=position.mark.encode()).hexdigest()
-    return f"{position.dev:x}-{position.ino:x}-{position.generation}-{content}"
+    return f"{position.dev:x}-{position.ino:x}-{position.generation}-{token_hex(6)}"
 
 
 def load_start(cursor: str) -> int:

@@ -10,6 +10,7 @@ from ragwatch.ports import Batch
 from ragwatch.sources.beside import Opened
 from ragwatch.sources.content import Content
 from ragwatch.sources.disk import family, gone_from
+from ragwatch.sources.folders import TICK
 from ragwatch.sources.follow import Followed
 from ragwatch.sources.identity import Identity, Position
 from ragwatch.sources.packed import Packs
@@ -55,6 +56,7 @@ class Ledger:
         unreadable: Names that match but cannot be read at present, and why.
         packs: Opens files.
         limits: How much is read at once.
+        since_ns: File time from which on files are news.
         now: Monotonic seconds of the last scan. What it found together is ordered by the files' own times.
     """
 
@@ -68,6 +70,8 @@ class Ledger:
         self.packs = Packs(clock, plan.patience)
         self.limits = plan.limits
         self.now = clock()
+        self.since_ns = 0
+        self._between_looks_ns = int((plan.scan_seconds + TICK) * 1e9)
 
     def positions(self) -> list[Position]:
         """Every known place."""
@@ -88,11 +92,19 @@ class Ledger:
         return kept
 
     def newest(self) -> dict[str, int]:
-        """For each followed path, when what was read last under it had been written."""
+        """For each followed path, from which file time (ns) on a rotation of it that is not known is news."""
         newest: dict[str, int] = {}
         for position in self.positions():
-            newest[position.path] = max(newest.get(position.path, 0), position.mtime_ns)
+            newest[position.path] = max(newest.get(position.path, 0), self.news_since(position.mtime_ns))
         return newest
+
+    def news_since(self, mtime_ns: int) -> int:
+        """From which file time on (ns) a rotation is news if what was read last under its name is as old as that.
+
+        What is read was written at most one scan's time after the last look through the folder. All that has come into
+        it since then is younger than that look; what was there before the very first look is history.
+        """
+        return max(self.since_ns, mtime_ns - self._between_looks_ns)
 
     def busy(self, path: str) -> bool:
         """Whether a file that had this name is gone and not read to its end: its packed copy may lie there already."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ragwatch.sources.content import Content, Plain
-from ragwatch.sources.disk import GZIP, open_regular
+from ragwatch.sources.disk import GZIP, open_regular, size_and_time
 from ragwatch.sources.identity import HEAD, TAIL, Identity
 
 READ, PIECE = 1 << 18, 1 << 20
@@ -126,6 +126,10 @@ class Packed:
             raise RefusedError("gz_truncated", "changed while it was read")
         return self._length, status.st_mtime_ns
 
+    def again(self) -> Packed:
+        """See `Content.again`."""
+        return Packed(os.dup(self.fd), self._size, self._length)
+
     def close(self) -> None:
         """See `Content.close`."""
         os.close(self.fd)
@@ -187,7 +191,7 @@ class Packs:
 
     def changed(self) -> bool:
         """Whether a file that was refused is another one now, or gone. Such are forgotten."""
-        gone = [each for each, known in self._known.items() if known.flaw and _state(known.path) != known.state]
+        gone = [each for each, known in self._known.items() if known.flaw and size_and_time(known.path) != known.state]
         for each in gone:
             del self._known[each]
         return bool(gone)
@@ -223,11 +227,3 @@ class Packs:
             self._known[identity] = known
         known.path = path
         return known
-
-
-def _state(path: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - a string stays a string
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns

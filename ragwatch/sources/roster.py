@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from glob import has_magic
 
 from ragwatch.sources.beside import Opened
-from ragwatch.sources.content import Content, edges_at, proven
-from ragwatch.sources.disk import GZIP, Found, discover, family, gone_from, list_directory
+from ragwatch.sources.content import Content, edges_at, proves
+from ragwatch.sources.disk import GZIP, Found, discover, family, folders_of, gone_from, list_directory, rotated_from
+from ragwatch.sources.folders import Folders
 from ragwatch.sources.follow import Followed
 from ragwatch.sources.identity import Identity, Position, dump_start, load, load_start
 from ragwatch.sources.ledger import STARTED, Ledger, Plan, note
 from ragwatch.sources.losses import Unopened
 from ragwatch.sources.search import Search
+from ragwatch.sources.twins import Twins
 
 
 class Roster:
@@ -35,7 +37,8 @@ class Roster:
         self.skipped: set[str] = set()
         self._search = Search(self.ledger)
         self._unopened = Unopened(self.ledger)
-        self._twins: dict[Identity, Identity] = {}
+        self._folders = Folders()
+        self._twins: dict[Identity, tuple[Identity, int]] = {}
         self._plan = plan
         self._clock = clock
         self._scanned: float | None = None
@@ -75,16 +78,17 @@ class Roster:
         if self._since is None:
             self._since = self._begin(found)
             ledger.notes.append(note(STARTED, "", dump_start(self._since)))
+        ledger.since_ns = self._since
         newest = ledger.newest()
-        unread = self._unread(found, newest)
+        unread = self._unread(found, newest, now)
         moved = self._notice_moves(found, now)
         known = {followed.position.identity for followed in ledger.active}
         fresh = [self._welcome(each, found, now) for each in found if each not in known]
         mended = ledger.packs.changed()
         if first or moved or any(fresh) or mended:
             self._search.beside(newest.keys(), found)
-        if first or moved or mended or unread or self._search.due:
-            looked = newest if first or mended else {path: newest[path] for path in moved}
+        looked = newest if first or mended else {path: newest[path] for path in moved | self._stirred(newest, now)}
+        if looked or unread or self._search.due:
             self._search.adopt_younger(unread | looked)
         self._unopened.settle(found)
         for path, flaw in ledger.packs.flaws():
@@ -132,21 +136,29 @@ class Roster:
     def _begin(self, found: Mapping[Identity, Found]) -> int:
         """What is written after the first look is news. By the files' own times (ns): no clock of ours is asked."""
         times = [0]
-        for directory in {os.path.dirname(path) for path in self._paths(found)}:  # noqa: PTH120 - strings
+        folders = {os.path.dirname(path) for path in self._paths(found)}  # noqa: PTH120 - strings on both sides
+        folders.update(os.path.realpath(each) for pattern in self._plan.patterns for each in folders_of(pattern))
+        for directory in folders:
             listing = list_directory(directory)
             for path in listing.paths.values() if listing else ():
                 with suppress(OSError):  # gone meanwhile, so it is no history
                     times.append(os.stat(path).st_mtime_ns + 1)  # noqa: PTH116 - a string stays a string
         return max(times)
 
-    def _unread(self, found: Mapping[Identity, Found], newest: Mapping[str, int]) -> dict[str, int]:
+    def _unread(self, found: Mapping[Identity, Found], newest: Mapping[str, int], now: float) -> dict[str, int]:
         """Paths under which nothing was read yet, and when the first look was: what was rotated since then is news.
 
-        A file may be made and renamed between two looks, and it may be the first of its name.
+        A file may be made and renamed between two looks, it may be the first of its name, and the last.
         """
+        changed = [
+            pattern
+            for pattern in self._plan.patterns
+            if has_magic(pattern) and any(self._folders.changed(each, now) for each in folders_of(pattern))
+        ]
+        rotated = {os.path.realpath(path) for pattern in changed for path in rotated_from(pattern)}
         known = {followed.position.identity for followed in self.ledger.active}
         paths = self._paths({identity: item for identity, item in found.items() if identity not in known})
-        return dict.fromkeys(paths - newest.keys(), self._since or 0)
+        return dict.fromkeys((paths | rotated) - newest.keys(), self.ledger.since_ns)
 
     def _paths(self, found: Mapping[Identity, Found]) -> set[str]:
         """Real paths of these files, and of those that are named outright."""
@@ -167,6 +179,13 @@ class Roster:
                 followed.rotated_since = now
                 moved.add(followed.position.path)
         return moved
+
+    def _stirred(self, paths: Iterable[str], now: float) -> set[str]:
+        """Paths in whose folders names have changed: a copy may have been made of them before they were emptied."""
+        by_folder: dict[str, set[str]] = {}
+        for path in paths:
+            by_folder.setdefault(os.path.dirname(path), set()).add(path)  # noqa: PTH120 - a string stays a string
+        return {path for folder, names in by_folder.items() if self._folders.changed(folder, now) for path in names}
 
     def _welcome(self, identity: Identity, found: Mapping[Identity, Found], now: float) -> bool:
         """Follow a file that matches and is not open. Returns whether it was not known in this process."""
@@ -209,7 +228,7 @@ class Roster:
         """Whether a packed file is a copy of one that is still there, or may be of one that is still being read."""
         if not path.endswith(GZIP) or identity in self.ledger.stored:
             return False
-        known = {position.identity for position in self.ledger.positions()}
+        known = {(position.identity, position.generation) for position in self.ledger.positions()}
         if self._twins.get(identity) in known:
             return True
         origin = family(os.path.realpath(path))
@@ -225,18 +244,19 @@ class Roster:
                 return True
             del stored[identity]
             self._search.vanished(stream, place)  # it got the inode of another file that is gone
-        return identity not in self.ledger.adopted and not self._has_twin(identity, origin, content, found)
+        return identity not in self.ledger.adopted and not self._has_twin(
+            Opened(origin, content, Position(*identity, origin)), found
+        )
 
-    def _has_twin(self, identity: Identity, origin: str, content: Content, found: Mapping[Identity, Found]) -> bool:
-        """Whether another file that is still there has the content of this packed one."""
-        listing = list_directory(os.path.dirname(origin))  # noqa: PTH120 - a string stays a string
-        places = [each for each in self.ledger.positions() if family(each.path) == origin and each.identity != identity]
-        for gone in [each for each in self.ledger.stored if each not in found]:
-            if listing is not None and gone.ino not in listing.paths:
-                places = [each for each in places if each.identity != gone]
-        twin = proven(content, places)
+    def _has_twin(self, opened: Opened, found: Mapping[Identity, Found]) -> bool:
+        """Whether this packed file may be a copy of another one that is still there."""
+        listing = list_directory(os.path.dirname(opened.position.path))  # noqa: PTH120 - a string stays a string
+        if listing is None:
+            return False
+        gone = {each for each in self.ledger.stored if each not in found and each.ino not in listing.paths}
+        twin = Twins(self.ledger, listing).of(opened, gone=gone)
         if twin is not None:
-            self._twins[identity] = twin.identity
+            self._twins[opened.position.identity] = (twin.identity, twin.generation)
         return twin is not None
 
     def _claim(
@@ -254,7 +274,7 @@ class Roster:
         for other, (stream, position) in ledger.stored.items():
             gone = other not in found and listing is not None and other.ino not in listing.paths
             same = position.path == path or (content.packed is not None and family(position.path) == path)
-            if gone and same and proven(content, [position]):
+            if gone and same and proves(content, position):
                 del ledger.stored[other]
                 here = replace(position, dev=identity.dev, ino=identity.ino)
                 ledger.notes.append(note(stream, path, here.dump()))

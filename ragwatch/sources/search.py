@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
-from ragwatch.sources.beside import copied, renamed, younger
-from ragwatch.sources.content import edges_at
-from ragwatch.sources.disk import GZIP, Found, Listing, family, list_directory
+from ragwatch.sources.beside import Opened, copied, renamed, younger
+from ragwatch.sources.content import Content, edges_at
+from ragwatch.sources.disk import GZIP, Found, Listing, family, list_directory, size_and_time
 from ragwatch.sources.follow import Followed
 from ragwatch.sources.identity import Identity, Position, name_stream
 from ragwatch.sources.ledger import Ledger, note
+from ragwatch.sources.twins import Twins
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A rotation that may be a copy: of which path, which age is news there, and its size and time."""
+
+    origin: str
+    since: int
+    state: tuple[int, int] | None
 
 
 class Search:
@@ -24,11 +35,14 @@ class Search:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._postponed: dict[str, int] = {}
+        self._doubted: dict[str, _Doubt] = {}
 
     @property
     def due(self) -> bool:
         """Whether something that was put off can be looked for now."""
-        return any(not self._ledger.busy(path) for path in self._postponed)
+        return any(not self._ledger.busy(path) for path in self._postponed) or any(
+            size_and_time(path) != doubt.state for path, doubt in self._doubted.items()
+        )
 
     def beside(self, paths: Iterable[str], found: Mapping[Identity, Found]) -> None:
         """Names have changed hands, or this is a start: look through the directories for what is known and moved."""
@@ -43,37 +57,58 @@ class Search:
                 if os.path.dirname(followed.position.path) == directory:  # noqa: PTH120
                     self._tend_finished(listing, followed)
 
-    def adopt_younger(self, newest: Mapping[str, int]) -> bool:
-        """Read what was created and rotated under these paths while nobody looked. Returns whether there was any."""
+    def adopt_younger(self, newest: Mapping[str, int]) -> None:
+        """Read what was created and rotated under these paths while nobody looked."""
         ledger, wanted = self._ledger, dict(newest)
-        for path in self._postponed:
-            wanted[path] = min(self._postponed[path], wanted.get(path, self._postponed[path]))
-        self._postponed = {path: mtime_ns for path, mtime_ns in wanted.items() if self._ledger.busy(path)}
-        before = len(self._ledger.active)
+        for path, mtime_ns in (
+            *self._postponed.items(),
+            *((each.origin, each.since) for each in self._doubted.values()),
+        ):
+            wanted[path] = min(mtime_ns, wanted.get(path, mtime_ns))
+        self._postponed = {path: mtime_ns for path, mtime_ns in wanted.items() if ledger.busy(path)}
+        self._doubted = {}
         for directory in {os.path.dirname(path) for path in wanted}:  # noqa: PTH120 - strings on both sides
             if listing := list_directory(directory):
-                for opened in younger(listing, wanted, ledger.positions(), ledger.known(), ledger.packs):
+                doubtful = partial(self._doubtful, Twins(ledger, listing), wanted)
+                for opened in younger(listing, wanted, ledger.known(), ledger.packs, doubtful):
                     if opened.content.packed is not None and opened.position.path in self._postponed:
                         opened.content.close()
                     else:
-                        self._ledger.follow_rotated(opened, None)
-        return len(self._ledger.active) > before
+                        ledger.follow_rotated(opened, None)
+
+    def _doubtful(self, twins: Twins, wanted: Mapping[str, int], opened: Opened) -> bool:
+        """Whether a content may be a copy of a known one. If so it is looked at again when it has changed."""
+        if twins.of(opened) is None:
+            return False
+        origin = opened.position.path
+        self._doubted[opened.path] = _Doubt(origin, wanted[origin], size_and_time(opened.path))
+        return True
 
     def copies(self, followed: Followed) -> None:
         """Its content was taken away: if a copy lies beside it (copytruncate), go on there, where reading stopped."""
         while followed.lost:
-            stream, lost = followed.lost.pop()
-            there = self._copy(lost)
-            there = self.adopt_younger({lost.path: lost.mtime_ns}) or there
-            if not there and stream is not None and self._refused(lost):
+            lost = followed.lost.pop()
+            stream, place = lost.stream, lost.position
+            there = lost.gone and self._copy(place)
+            self.adopt_younger({place.path: self._ledger.news_since(place.mtime_ns)})
+            if there or self._is_read(followed, place):
+                continue
+            if stream is not None and lost.gone and self._refused(place):
                 followed.superseded.remove(stream)
-                self._keep(stream, lost)
-            elif not there and lost.size > lost.offset:
-                counted = replace(lost, size=lost.offset)
-                known = stream or name_stream(lost, b"")
-                self._ledger.notes.append(
-                    note(known, followed.path, counted.dump() if stream else "", {"truncated_unread": 1})
-                )
+                self._keep(stream, place)
+            elif place.size > place.offset:
+                cursor = replace(place, size=place.offset).dump() if stream is not None else ""
+                known = stream or name_stream(place)
+                self._ledger.notes.append(note(known, followed.path, cursor, {"truncated_unread": 1}))
+
+    def _is_read(self, followed: Followed, lost: Position) -> bool:
+        """Whether a copy of this content is being read, from its first byte, because nobody had seen it before."""
+        rotated = [
+            each
+            for each in self._ledger.active
+            if each is not followed and each.position.path == lost.path and each.rotated_since is not None
+        ]
+        return any(_holds(each.content, lost) for each in rotated if each.content is not None)
 
     def vanished(self, stream: str, position: Position) -> None:
         """A file is gone for good: go on in a copy of it, or count what of it was not read."""
@@ -153,7 +188,15 @@ class Search:
         opened = copied(listing, lost, ledger.known(), ledger.packs, since) if listing else None
         if opened is None:
             return False
-        stream = name_stream(opened.position, b"")
+        stream = name_stream(opened.position)
         ledger.follow_rotated(opened, stream)
         ledger.notes.append(note(stream, opened.path, opened.position.dump()))
         return True
+
+
+def _holds(content: Content, lost: Position) -> bool:
+    """Whether a content has all that was seen of a lost one, by its size and what was read."""
+    try:
+        return content.state()[0] >= lost.size and lost.fits(edges_at(content, lost.offset))
+    except OSError:
+        return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import faulthandler
+
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -52,5 +54,6 @@ def test_what_was_written_is_counted(machine: type[Machine]) -> None:
     ids=["ids", "places", "ids-reuse", "places-reuse"],
 )
 def test_what_was_written_is_counted_in_many_ways(machine: type[Machine]) -> None:
-    """2,000 examples in all, longer ones."""
+    """2,000 examples in all, longer ones: longer than pytest's own alarm for tests that hang."""
+    faulthandler.dump_traceback_later(1800, exit=True)
     run(machine, 500, 50)

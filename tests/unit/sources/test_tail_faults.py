@@ -73,18 +73,6 @@ def descriptors(limit: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def unopenable(reader: Reader) -> None:
-    """Let names be looked up while nothing can be opened."""
-    free = os.open("/", os.O_RDONLY)
-    os.close(free)
-    with descriptors(free + 1):
-        hog = os.open("/", os.O_RDONLY)
-        try:
-            reader.source._roster.scan()
-        finally:
-            os.close(hog)
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -228,39 +216,6 @@ def test_t32_a_thousand_files_that_rotate(tmp_path: Path) -> None:
         reader.stop()
     assert len(read) == len(set(read))
     assert written <= set(read) <= written | brief
-    assert reader.resets == {}
-
-
-def test_deleted_before_it_could_be_opened(tmp_path: Path) -> None:
-    """A file that was seen and never opened is counted when it is deleted, and read when it was only renamed."""
-    reader = Reader([str(tmp_path / f"{name}.jsonl") for name in "abc"])
-    reader.drain()
-    append(tmp_path / "a.jsonl", b"one")
-    append(tmp_path / "b.jsonl", b"two")
-    append(tmp_path / "c.jsonl")
-    unopenable(reader)
-    assert len(reader.source.unreadable) == 3
-    (tmp_path / "a.jsonl").unlink()
-    (tmp_path / "b.jsonl").rename(tmp_path / "b.jsonl.1")
-    (tmp_path / "c.jsonl").unlink()
-    assert reader.settle() == [b"two"]
-    assert reader.resets == {"deleted_unread": 1}
-
-
-def test_what_could_not_be_opened_waits_for_its_folder(tmp_path: Path) -> None:
-    """Where nothing can be known, nothing is counted; once it can, the file is read."""
-    folder, away = tmp_path / "logs", tmp_path / "away"
-    folder.mkdir()
-    append(folder / "a.jsonl", b"one")
-    reader = Reader(folder / "a.jsonl")
-    unopenable(reader)
-    assert len(reader.source.unreadable) == 1
-    folder.rename(away)
-    folder.symlink_to(folder)
-    reader.settle()
-    folder.unlink()
-    away.rename(folder)
-    assert reader.settle() == [b"one"]
     assert reader.resets == {}
 
 

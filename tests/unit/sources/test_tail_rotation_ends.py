@@ -156,17 +156,19 @@ def test_t33_modification_times_do_not_identify(tmp_path: Path) -> None:
     assert reader.resets == {}
 
 
+@pytest.mark.parametrize("pattern", [LIVE, "*.jsonl"])
 @pytest.mark.parametrize("stopped", [True, False])
 @pytest.mark.parametrize("again", [True, False])
 def test_t04_the_first_file_of_its_name_rotated_before_anyone_looked(
     tmp_path: Path,
     stopped: bool,  # noqa: FBT001
     again: bool,  # noqa: FBT001
+    pattern: str,
 ) -> None:
     """What is made and renamed after the first look is news, although nothing was ever read under its name."""
     append(tmp_path / "app.jsonl.2", b"history")
     os.utime(tmp_path / "app.jsonl.2", (0, 0))
-    reader = Reader(tmp_path / LIVE)
+    reader = Reader(tmp_path / pattern)
     assert reader.drain() == []
     if stopped:
         reader.stop()

@@ -1,0 +1,74 @@
+"""Twins: whether a content that nobody knows is a copy of one that is known, or only begins like it."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from ragwatch.sources.beside import Opened
+from ragwatch.sources.content import Content, edges_at, proves
+from ragwatch.sources.disk import Listing, family
+from ragwatch.sources.identity import Identity, Position
+from ragwatch.sources.ledger import Ledger
+
+
+class Twins:
+    """What is known at this moment, to be compared with contents that are not.
+
+    Services write the same header at the top of every file, so that a content holds what was read before a place is no
+    proof while the file of that place can be asked: a copy of it, finished or not, is all a beginning of it. Where that
+    file is gone, or was emptied and nobody has noticed yet, its copy may go on behind the place, and is left to those
+    who look for it there.
+
+    Args:
+        ledger: What is known.
+        listing: The folder in which the files are.
+    """
+
+    def __init__(self, ledger: Ledger, listing: Listing) -> None:
+        self._ledger = ledger
+        self._listing = listing
+        self._open = {each.position.identity: each.content for each in ledger.active}
+        self._places: dict[str, list[Position]] = {}
+        for place in sorted(ledger.positions(), key=lambda each: each.offset):  # packed content is cheapest forward
+            self._places.setdefault(family(place.path), []).append(place)
+
+    def of(self, opened: Opened, *, gone: Container[Identity] = ()) -> Position | None:
+        """The place in a file of which this may be a copy; None when it is news.
+
+        Args:
+            opened: A content that nobody knows, with the path it was written under.
+            gone: Files that are known not to be there.
+        """
+        size = opened.content.state()[0]
+        for place in self._places.get(opened.position.path, ()) if size else ():
+            if place.identity != opened.position.identity and place.identity not in gone:
+                if place.offset <= size and not place.fits(edges_at(opened.content, place.offset)):
+                    continue
+                if self._may_be_copy(opened.content, size, place):
+                    return place
+        return None
+
+    def _may_be_copy(self, content: Content, size: int, place: Position) -> bool:
+        other = self._original(place)
+        if other is None:
+            return proves(content, place)
+        try:
+            if _begins_with(other, content, size):
+                return True
+            return not place.fits(edges_at(other, place.offset)) and proves(content, place)
+        finally:
+            other.close()
+
+    def _original(self, place: Position) -> Content | None:
+        """The file of a place, for a look at it. None when it is not in this folder, or cannot be read."""
+        content = self._open.get(place.identity)
+        if content is not None:
+            return content.again()
+        path = self._listing.paths.get(place.ino) if self._listing.device == place.dev else None
+        return self._ledger.open(path, place.identity) if path is not None else None
+
+
+def _begins_with(other: Content, content: Content, size: int) -> bool:
+    """Whether a file begins with all of a content, by its edges. The file is asked last: it may be growing."""
+    edges = edges_at(content, size)
+    return edges is not None and edges == edges_at(other, size)

@@ -1,0 +1,228 @@
+"""Files that begin alike: a service writes the same header at the top of each. None is taken for a copy of another."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from tail_reader import Reader, append, copytruncate, lines_of, pack, rotate
+
+LIVE = "app.jsonl"
+HEADER = b'{"log":"opened by the service","format":1,"note":"the same at the top of every file, and long enough"}'
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
+@pytest.mark.parametrize("read", [0, 5])
+@pytest.mark.parametrize("stopped", [True, False])
+def test_m4_rotated_unseen_with_a_known_header(
+    tmp_path: Path,
+    read: int,
+    pattern: str,
+    stopped: bool,  # noqa: FBT001
+    packed: bool,  # noqa: FBT001
+) -> None:
+    """A file that nobody saw under its first name is read whole, at once, also where only the header is the same."""
+    path = tmp_path / LIVE
+    parts = [lines_of(name, 7) for name in "abc"]
+    append(path, HEADER, *parts[0][:read])
+    reader = Reader(tmp_path / pattern)
+    reader.drain()
+    if stopped:
+        reader.stop()
+    append(path, *parts[0][read:])
+    for part in parts[1:]:
+        rotate(path)
+        append(path, HEADER, *part)
+    if packed:
+        pack(tmp_path / f"{LIVE}.1")
+    if stopped:
+        reader.start()
+    written = Counter([*chain(*parts), *[HEADER] * 3])
+    reader.settle()
+    assert written == Counter(reader.settle())
+    reader.restart()
+    assert written == Counter(reader.settle())
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+@pytest.mark.parametrize("read", [0, 1, 5])
+def test_m4_between_copy_and_truncation(tmp_path: Path, read: int, stopped: bool) -> None:  # noqa: FBT001
+    """A copy beside the file that it was made of is not read, however little is known of that file, nor lost later."""
+    path = tmp_path / LIVE
+    old, new = [HEADER, *lines_of("old", 9)], [HEADER, *lines_of("new", 3)]
+    append(path, *old[:read])
+    reader = Reader(path, read_bytes=150)
+    reader.drain()
+    append(path, *old[read:])
+    reader.source._roster.scan()
+    whole = path.read_bytes()
+    for size in (1, 60, len(whole) // 2, len(whole)):  # as far as the copy is when somebody looks
+        (tmp_path / f"{LIVE}.1").write_bytes(whole[:size])
+        if stopped:
+            reader.restart()
+        reader.source._roster.scan()
+    reader.step()
+    with path.open("r+b") as file:
+        file.truncate(0)
+    append(path, *new)
+    assert Counter(old + new) == Counter(reader.settle())
+    reader.restart()
+    assert Counter(old + new) == Counter(reader.settle())
+    assert "truncated_unread" not in reader.resets
+
+
+def test_m4_a_copy_that_somebody_keeps(tmp_path: Path) -> None:
+    """The same bytes under two names, both there to stay, are read once."""
+    path = tmp_path / LIVE
+    old = [HEADER, *lines_of("old", 9)]
+    append(path, *old)
+    reader = Reader(path)
+    reader.drain()
+    shutil.copy(path, tmp_path / f"{LIVE}.old")
+    reader.restart()
+    reader.settle()
+    append(path, b"new")
+    rotate(path)
+    append(path, b"newer")
+    reader.settle()
+    reader.restart()
+    assert [*old, b"new", b"newer"] == reader.settle()
+
+
+def test_m4_a_rotation_that_holds_no_more_than_the_header_yet(tmp_path: Path) -> None:
+    """Rotated unseen with nothing but the header in it, it is read once its writer, who holds it open, goes on."""
+    path = tmp_path / LIVE
+    append(path, HEADER, b"one")
+    reader = Reader(path)
+    reader.drain()
+    rotate(path)
+    append(path, HEADER)
+    unseen = rotate(path)
+    append(path, HEADER, b"three")
+    reader.settle()
+    append(unseen, b"two")
+    append(path, b"four")
+    assert sorted([b"one", b"two", b"three", b"four", *[HEADER] * 3]) == sorted(reader.settle())
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_m4_copytruncate_of_files_with_a_header(tmp_path: Path, stopped: bool) -> None:  # noqa: FBT001
+    """Two truncations in a row, and only the header was read before: the rest of one copy, and all of the other."""
+    path = tmp_path / LIVE
+    parts = [[HEADER, *lines_of(name, 5)] for name in "abc"]
+    append(path, HEADER)
+    reader = Reader(path)
+    reader.drain()
+    if stopped:
+        reader.stop()
+    append(path, *parts[0][1:])
+    copytruncate(path, tmp_path / f"{LIVE}.2")
+    append(path, *parts[1])
+    copytruncate(path, tmp_path / f"{LIVE}.1")
+    append(path, *parts[2])
+    if stopped:
+        reader.start()
+    assert Counter(chain(*parts)) == Counter(reader.settle())
+
+
+def test_m4_many_rotations_unseen_beside_one_another(tmp_path: Path) -> None:
+    """Hundreds of files that begin alike are told apart in one look, each read once, oldest first."""
+    path = tmp_path / LIVE
+    append(path, HEADER, b"first")
+    reader = Reader(path)
+    reader.drain()
+    reader.stop()
+    for number in range(300):
+        path.rename(tmp_path / f"{LIVE}.{number:03}")
+        append(path, HEADER, b"%d" % number)
+    reader.start()
+    assert sorted(reader.settle()) == sorted([HEADER] * 301 + [b"first", *(b"%d" % number for number in range(300))])
+
+
+@pytest.mark.parametrize("regrown", [1, 40])
+def test_truncated_and_begun_anew_with_the_header_that_was_read(tmp_path: Path, regrown: int) -> None:
+    """Only the header was read, and it is back: what the copy holds is read, whether the file is smaller or larger."""
+    path = tmp_path / LIVE
+    old, new = lines_of("old", 9), lines_of("new", regrown)
+    append(path, HEADER)
+    reader = Reader(path)
+    reader.drain()
+    append(path, *old)
+    reader.source.lag()
+    copytruncate(path, tmp_path / f"{LIVE}.1")
+    append(path, HEADER, *new)
+    assert Counter([HEADER, HEADER, *old, *new]) == Counter(reader.settle())
+    assert "truncated_unread" not in reader.resets
+
+
+def test_truncated_before_more_than_the_header_was_read(tmp_path: Path) -> None:
+    """Without a copy, what was seen behind the header and not read is counted as lost, once."""
+    path = tmp_path / LIVE
+    append(path, HEADER)
+    reader = Reader(path)
+    reader.drain()
+    append(path, *lines_of("old", 9))
+    reader.source.lag()
+    path.write_bytes(HEADER + b"\n")
+    reader.settle()
+    reader.restart()
+    append(path, b"new")
+    assert reader.settle() == [HEADER, b"new"]
+    assert reader.resets["truncated_unread"] == 1
+
+
+def test_space_that_a_writer_reserved_and_gave_back_is_no_loss(tmp_path: Path) -> None:
+    """A file that shrinks by NUL bytes alone was not truncated."""
+    path = tmp_path / LIVE
+    path.write_bytes(b"one\n" + bytes(5000))
+    reader = Reader(path)
+    reader.settle()
+    path.write_bytes(b"one\ntwo\n")
+    assert reader.settle() == [b"one", b"two"]
+    assert reader.resets == {}
+
+
+def test_streams_that_begin_alike_have_names_of_their_own(tmp_path: Path) -> None:
+    """Same inode, same first batch, cursor forgotten in between: records without an id are told apart all the same."""
+    path = tmp_path / LIVE
+    reader = Reader(path, read_bytes=len(HEADER) + 1, rotate_wait_seconds=0)
+    for number in range(30):
+        append(path, HEADER, b"%d" % number)
+        reader.settle()
+        path.unlink()
+        reader.settle()
+    assert len(set(reader.places)) == 60
+
+
+def test_the_same_size_and_time_are_no_proof_at_once(tmp_path: Path) -> None:
+    """Rewritten within one tick of the file system's clock: only content that stood for a second is taken as it is."""
+    path = tmp_path / LIVE
+    old, new = lines_of("old", 5), lines_of("new", 5)
+    append(path, *old)
+    times = path.stat().st_mtime_ns
+    reader = Reader(path)
+    reader.drain()
+    path.write_bytes(b"\n".join(new) + b"\n")
+    os.utime(path, ns=(times, times))
+    assert old + new == reader.settle()
+
+
+def test_a_loss_is_counted_whatever_else_is_found(tmp_path: Path) -> None:
+    """Truncated, written anew and rotated, another file after it: that one is news, and no copy of what is gone."""
+    path = tmp_path / LIVE
+    append(path, *lines_of("old", 20))
+    reader = Reader(path, read_bytes=100)
+    reader.step()
+    path.write_bytes(b"")
+    append(path, *lines_of("new", 40))
+    rotate(path)
+    append(path, b"unseen")
+    rotate(path)
+    reader.settle()
+    assert reader.settle()[-41:] == [*lines_of("new", 40), b"unseen"]
+    assert reader.resets == {"replaced": 1, "truncated_unread": 1}
