@@ -48,6 +48,7 @@ class Claim:
         cells: For each context, whether that context alone supports the claim.
         support: Probability that the contexts together support it; None where the judge gives none.
         evidence: The sentence that speaks for (or against) it, if the judge named one.
+        in_reference: Whether the reference says it too; None without a reference, or unread.
     """
 
     text: str
@@ -57,6 +58,7 @@ class Claim:
     cells: tuple[bool, ...]
     support: float | None = None
     evidence: str | None = None
+    in_reference: bool | None = None
 
     def __post_init__(self) -> None:
         _check_ratio(self.support, "support")
@@ -106,6 +108,29 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
+class ReferenceClaim:
+    """A claim of the reference, the known good answer, and who else says it.
+
+    Attributes:
+        text: The claim, as it stands in the reference.
+        start: Offset of its first character in the reference.
+        end: Offset behind its last character.
+        cells: For each context, whether that context supports the claim.
+        in_answer: Whether the answer says it too; None when unread.
+    """
+
+    text: str
+    start: int
+    end: int
+    cells: tuple[bool, ...]
+    in_answer: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise ShapeError(f"offsets {self.start}..{self.end} do not enclose text of the reference")
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """All that a judge read in one sample.
 
@@ -115,6 +140,8 @@ class Evidence:
         address: How the answer addresses the question; None when unknown.
         needs: Sub-questions of the question; None when the judge does not read them.
         reads_contradiction: False when the judge cannot tell a contradiction from an invention.
+        reads_claims: False when the judge was not asked about claims: having none then says nothing of the answer.
+        reference: Claims of the reference; empty when it claims nothing, None without one, or unread.
     """
 
     claims: tuple[Claim, ...]
@@ -122,12 +149,17 @@ class Evidence:
     address: Address | None = None
     needs: tuple[Need, ...] | None = None
     reads_contradiction: bool = True
+    reads_claims: bool = True
+    reference: tuple[ReferenceClaim, ...] | None = None
 
     def __post_init__(self) -> None:
         columns = len(self.contexts)
         for row, claim in enumerate(self.claims):
             if len(claim.cells) != columns:
                 raise ShapeError(f"claim {row} has {len(claim.cells)} cells for {columns} contexts")
+        for row, known in enumerate(self.reference or ()):
+            if len(known.cells) != columns:
+                raise ShapeError(f"reference claim {row} has {len(known.cells)} cells for {columns} contexts")
 
     @property
     def abstained(self) -> bool:

@@ -233,7 +233,8 @@ def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
     """
     if SCORES[quantity](evidence) is not None:
         return None
-    if quantity is Quantity.CONTRADICTION and not evidence.reads_contradiction:
+    blind = quantity is Quantity.CONTRADICTION and not evidence.reads_contradiction
+    if blind or (quantity in _NEEDS_CLAIMS and not evidence.reads_claims):
         return UnknownReason.NOT_READ
     if quantity in _NEEDS_AN_ANSWER and evidence.abstained:
         return UnknownReason.ABSTAINED

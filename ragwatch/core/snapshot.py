@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -17,13 +18,14 @@ _EMPTY: Mapping[Any, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """One estimate, and what it is about."""
+    """One estimate, and what it is about. A corrected one is what people's labels say of that judge's answers."""
 
     quantity: Quantity
     route: str
     judge: str
     window: str
     estimate: Estimate
+    corrected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,37 @@ class Lag:
     seconds: float | None
 
 
+class Gauge(StrEnum):
+    """Figures of the latest run or state of something. The comment names the labels, in order."""
+
+    CANARY_SUCCESS = "canary_success"  # suite, canary
+    CANARY_RECALL = "canary_recall"  # suite, k
+    CANARY_PRECISION = "canary_precision"  # suite, k
+    CANARY_NDCG = "canary_ndcg"  # suite, k
+    CANARY_RECIPROCAL_RANK = "canary_reciprocal_rank"  # suite
+    CANARY_COVERAGE = "canary_coverage"  # suite
+    CANARY_HEALTH = "canary_health"  # suite
+    CANARY_DEGRADED = "canary_degraded"  # suite
+    CANARY_ANSWER = "canary_answer"  # suite, quantity, contexts
+    CANARY_LAST_RUN = "canary_last_run"  # suite
+    CANARY_LAST_SUCCESS = "canary_last_success"  # suite
+    DRIFT_EVIDENCE = "drift_evidence"  # quantity, route
+    DRIFT_THRESHOLD = "drift_threshold"  # quantity, route
+    DRIFT_ALARM = "drift_alarm"  # quantity, route
+    DRIFT_BASELINE = "drift_baseline"  # quantity, route
+    TRAFFIC_DRIFT_EVIDENCE = "traffic_drift_evidence"  # signal, route
+    TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm"  # signal, route
+    JUDGE_DRIFT_FLIPS = "judge_drift_flips"  # judge
+    JUDGE_DRIFT_ALARM = "judge_drift_alarm"  # judge
+    AGREEMENT = "agreement"  # judge, quantity
+    LABELS = "labels"  # quantity
+    LABEL_GAIN = "label_gain"  # quantity, route, window
+    LAST_LABEL = "last_label"  # none
+
+
+Gauges = Mapping[tuple[Gauge, tuple[str, ...]], float]
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """All figures at one instant.
@@ -63,25 +96,33 @@ class Snapshot:
     Attributes:
         at: The instant, in seconds since the epoch.
         estimates: One row for each quantity, route, judge and window that has something to say.
+        corrected: Estimates that people's labels have corrected, beside the judges' own.
         coverage: By (route, judge, window): judged share of the drawn weight.
         last_sample: By (quantity, route, judge): when the newest scored answer was given.
         exemplars: By (quantity, route, judge, bucket label): the newest answer in that bucket.
         tallies: All counts since the state directory was made.
         pending: Draws waiting for a judge, by judge.
         probabilities: Inclusion probability in force, by route.
+        shares: Probability in force with which a judge reads a draw, by judge.
+        budgets: Share of its budget that is left, by judge that has one.
         lags: By source.
         judges: Kind and version by judge name.
+        gauges: Everything else that has a value at present.
         problems: What keeps ragwatch from being ready, one sentence each.
     """
 
     at: float
     estimates: tuple[EstimateRow, ...] = ()
+    corrected: tuple[EstimateRow, ...] = ()
     coverage: Mapping[tuple[str, str, str], float] = field(default_factory=lambda: _EMPTY)
     last_sample: Mapping[tuple[str, str, str], float] = field(default_factory=lambda: _EMPTY)
     exemplars: Mapping[tuple[str, str, str, str], Exemplar] = field(default_factory=lambda: _EMPTY)
     tallies: Tallies = field(default_factory=Counter)
     pending: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
     probabilities: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
+    shares: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
+    budgets: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
     lags: Mapping[str, Lag] = field(default_factory=lambda: _EMPTY)
     judges: Mapping[str, tuple[str, str]] = field(default_factory=lambda: _EMPTY)
+    gauges: Gauges = field(default_factory=lambda: _EMPTY)
     problems: tuple[str, ...] = ()

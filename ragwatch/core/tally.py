@@ -25,13 +25,18 @@ class Tally(StrEnum):
     REJECTED = "rejected"  # source, reason
     REPAIRED = "repaired"  # source
     RESETS = "resets"  # source, reason
+    OF_CANARIES = "of_canaries"  # source: records of answers to canaries, which are no traffic
     DRAWN = "drawn"  # route
     ASSIGNED = "assigned"  # judge: draws that it is to read
     JUDGED = "judged"  # route, judge
     UNJUDGED = "unjudged"  # route, judge, reason
     UNKNOWN = "unknown"  # quantity, route, judge, reason
-    STAGE = "stage"  # route, stage
-    FAULT = "fault"  # route, fault
+    STAGE = "stage"  # route, judge, stage
+    FAULT = "fault"  # route, judge, fault
+    REPEATED = "repeated"  # judge, version, quantity: answers that were read twice
+    REPEATED_ALIKE = "repeated_alike"  # judge, version, quantity: with the same score
+    KNOWN_BAD = "known_bad"  # judge, version: answers known to be bad that were read
+    FOOLED = "fooled"  # judge, version: and accepted
     REDACTED = "redacted"  # kind of secret
     EMPTY_RETRIEVALS = "empty_retrievals"  # route
     ABSTENTIONS = "abstentions"  # route
@@ -46,6 +51,10 @@ class Tally(StrEnum):
     CONTEXTS = "contexts"  # route, cell
     TOP_SCORE = "top_score"  # route, cell
     ANSWER_CHARS = "answer_chars"  # route, cell
+    CANARY_RUNS = "canary_runs"  # suite
+    CANARY_FAILURES = "canary_failures"  # suite, reason
+    CANARY_SECONDS = "canary_seconds"  # suite, cell: how long the retriever took for one canary
+    DRIFT_ALARMS = "drift_alarms"  # quantity, route
 
 
 TallyKey = tuple[Tally, tuple[str, ...]]
@@ -77,6 +86,7 @@ BUCKETS: Mapping[Tally, tuple[float, ...]] = MappingProxyType(
             100.0,
         ),
         Tally.ANSWER_CHARS: (0, 50, 100, 200, 500, 1000, 2000, 5000, 10000),
+        Tally.CANARY_SECONDS: (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
     }
 )
 
@@ -116,9 +126,9 @@ def of_verdict(verdict: Verdict) -> Tallies:
         return found
     found[Tally.JUDGED, (route, judge)] += 1
     if verdict.stage is not None:
-        found[Tally.STAGE, (route, verdict.stage)] += 1
+        found[Tally.STAGE, (route, judge, verdict.stage)] += 1
     if verdict.fault is not None:
-        found[Tally.FAULT, (route, verdict.fault)] += 1
+        found[Tally.FAULT, (route, judge, verdict.fault)] += 1
     _add_scores(found, verdict, route, judge)
     return found
 

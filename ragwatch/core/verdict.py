@@ -26,6 +26,10 @@ class UnjudgedReason(StrEnum):
     TOO_LARGE = "too_large"
     INTERNAL = "internal"
     JUDGE_REMOVED = "judge_removed"
+    REJECTED = "rejected"
+    PROTOCOL = "protocol"
+    MISCONFIGURED = "misconfigured"
+    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +37,41 @@ class Usage:
     """What one reading cost.
 
     Attributes:
-        input_tokens: Tokens sent, 0 for an embedded judge.
+        input_tokens: Tokens sent and not cached, 0 for an embedded judge.
         output_tokens: Tokens received.
-        cost_usd: Price of the call in US dollars.
+        cost_usd: Price of the calls in US dollars.
+        cache_read_tokens: Tokens sent that the provider had cached.
+        cache_write_tokens: Tokens sent that the provider has cached now.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost_usd + other.cost_usd,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """All of them."""
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    def by_direction(self) -> tuple[tuple[str, int], ...]:
+        """Tokens by what they were, for a series' label; directions do not overlap."""
+        return (
+            ("input", self.input_tokens),
+            ("output", self.output_tokens),
+            ("cache_read", self.cache_read_tokens),
+            ("cache_write", self.cache_write_tokens),
+        )
 
 
 FREE = Usage()

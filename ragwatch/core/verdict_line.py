@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragwatch.core.evidence import Claim, Evidence
+from ragwatch.core.reference import score_by_reference
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Reading, Verdict
 
@@ -24,6 +25,7 @@ def verdict_line(verdict: Verdict) -> dict[str, Any]:
         "contexts": [],
         "missing": [],
         "address": None,
+        "reference": None,
         "judge": _judge(verdict.reading),
     }
     if isinstance(verdict, Judged):
@@ -43,7 +45,16 @@ def _judged(verdict: Judged) -> dict[str, Any]:
         "contexts": _contexts(verdict, evidence),
         "missing": [need.text for need in evidence.needs or () if not need.answerable],
         "address": None if evidence.address is None else str(evidence.address),
+        "reference": _reference(evidence),
     }
+
+
+def _reference(evidence: Evidence) -> dict[str, Any] | None:
+    """What a known good answer tells of this one: scores, and its claims that no context supports."""
+    if evidence.reference is None:
+        return None
+    scores = {str(quantity): _rounded(score) for quantity, score in score_by_reference(evidence).items()}
+    return {**scores, "missing": [claim.text for claim in evidence.reference if not any(claim.cells)]}
 
 
 def _claim(claim: Claim) -> dict[str, Any]:

@@ -130,6 +130,7 @@ def test_rank_agreement(evidence: Evidence, expected: float | None) -> None:
     ("evidence", "quantity", "expected"),
     [
         (an_evidence((0, 0), reads_contradiction=False), "contradiction", UnknownReason.NOT_READ),
+        (an_evidence(reads_claims=False), "faithfulness", UnknownReason.NOT_READ),
         (an_evidence(address="abstained"), "faithfulness", UnknownReason.ABSTAINED),
         (an_evidence(), "faithfulness", UnknownReason.NO_CLAIMS),
         (an_evidence((), relevant=()), "context_use", UnknownReason.NO_CONTEXTS),

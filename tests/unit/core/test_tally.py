@@ -27,7 +27,7 @@ def test_judged_adds_weighted_sums() -> None:
     assert found[Tally.SCORE, (*FAITHFUL, "0.5")] == 1
     assert found[Tally.SCORE, (*FAITHFUL, "sum")] == 0.5
     assert found[Tally.JUDGED, ("search", "embedded")] == 1
-    assert found[Tally.STAGE, ("search", "generation")] == 1
+    assert found[Tally.STAGE, ("search", "embedded", "generation")] == 1
     assert found[Tally.UNKNOWN, ("need_recall", "search", "embedded", "not_read")] == 1
     assert (Tally.N, ("need_recall", "search", "embedded")) not in found
 
@@ -36,7 +36,7 @@ def test_fault_and_unknown_stage() -> None:
     """A fault is counted where there is one; a stage that is unknown is not counted as none."""
     faulty = of_verdict(a_verdict(evidence=an_evidence((0, 1))))
     unread = of_verdict(a_verdict(evidence=an_evidence(relevant=(None, None), address=None)))
-    assert faulty[Tally.FAULT, ("search", "redundant")] == 1
+    assert faulty[Tally.FAULT, ("search", "embedded", "redundant")] == 1
     assert [labels for tally, labels in unread if tally in (Tally.STAGE, Tally.FAULT)] == []
 
 

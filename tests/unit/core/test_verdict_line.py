@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kit import a_claim, a_draw, a_reading, a_verdict, an_evidence, an_unjudged
 
-from ragwatch.core.evidence import ContextReading
+from ragwatch.core.evidence import ContextReading, ReferenceClaim
 from ragwatch.core.sample import Context
 from ragwatch.core.verdict import Usage
 from ragwatch.core.verdict_line import verdict_line
@@ -65,6 +65,7 @@ def test_judged_line() -> None:
         ],
         "missing": ["why?"],
         "address": "partially",
+        "reference": None,
         "judge": {
             "kind": "scripted",
             "version": "scripted-1",
@@ -90,3 +91,12 @@ def test_unjudged_line() -> None:
     assert (line["outcome"], line["reason"]) == ("unjudged", "refused")
     assert set(line["scores"].values()) == {None}
     assert set(line) == set(verdict_line(a_verdict()))
+
+
+def test_a_reference_is_told_with_what_is_missing() -> None:
+    """Scores beside a known good answer, and its claims that no context supports."""
+    said = ReferenceClaim("Cats purr.", 0, 10, (True, False), in_answer=True)
+    claims = (said, ReferenceClaim("Cats nap.", 11, 20, (False, False)))
+    line = verdict_line(a_verdict(evidence=an_evidence((1, 0), reference=claims)))
+    assert line["reference"]["context_recall"] == 0.5
+    assert line["reference"]["missing"] == ["Cats nap."]

@@ -1,0 +1,96 @@
+"""Corrected estimates on real labels: the embedded judge on held-out sets, with a hundred labels of people."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kit import a_desk
+
+from ragwatch.core.estimate import Addends
+from ragwatch.core.estimators import hajek
+from ragwatch.core.estimators.corrected import correct
+from ragwatch.core.estimators.ppi import Sums
+from ragwatch.core.sample import Context, Sample
+from ragwatch.judges.lexical import Options, build
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "judge" / "dev"
+SETS = ("attributionbench/test_id500", "wice/claim_test", "fever_symmetric/test")
+
+
+@cache
+def judged(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Label (faithful or not) and the judge's support of the worst claim, for each row of a set."""
+    path = DATA / f"{name}.jsonl"
+    if not path.exists():
+        pytest.skip(f"needs ../shared/data/judge/dev/{name}.jsonl")
+    judge = build(Options(), name="embedded", desk=a_desk())
+    labels, scores = [], []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        contexts = row.get("contexts", ())
+        if "context_refs" in row:
+            documents = json.loads((path.parent / row["docs"]).read_text(encoding="utf-8"))
+            contexts = [documents[key] for key in row["context_refs"]]
+        evidence = judge.evidence(
+            Sample(row["id"], row["question"] or None, tuple(map(Context, contexts)), row["answer"])
+        )
+        scores.append(min((claim.support or 0.0 for claim in evidence.claims), default=1.0))
+        labels.append(float(row["label"]["faithful"]))
+    return np.array(labels), np.array(scores)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SETS, "all"])
+def test_a_hundred_labels(name: str) -> None:
+    """1,000 times 1,500 answers of the set's kind, 100 of them labelled: covered in 93.5 to 96.5 %, not wider."""
+    parts = [judged(each) for each in (SETS if name == "all" else (name,))]
+    labels, scores = (np.concatenate([part[index] for part in parts]) for index in (0, 1))
+    rng, truth = np.random.default_rng(1), labels.mean()
+    covered, alone, widths, gains = 0, 0, np.zeros(2), []
+    for _ in range(1000):
+        picks = rng.integers(0, len(labels), 1500)
+        f, y = scores[picks].tolist(), labels[picks].tolist()
+        rows = [([f[i], y[i]], [1.0, 1.0]) for i in range(100)] + [([each], [1.0]) for each in f[100:]]
+        found = correct(Sums.of(2, rows))
+        plain = hajek.estimate(Addends.of([(each, 1.0) for each in y[:100]]))
+        assert found.estimate is not None
+        assert plain is not None
+        covered += found.estimate.low <= truth <= found.estimate.high
+        alone += plain.low <= truth <= plain.high
+        widths += (found.estimate.high - found.estimate.low, plain.high - plain.low)
+        gains.append(found.gain)
+    print(
+        f"{name}: rate {truth:.3f}, covered {covered / 1000:.3f} (labels alone {alone / 1000:.3f}), "
+        f"width {widths[0] / 1000:.4f} (labels alone {widths[1] / 1000:.4f}), gain {np.mean(gains):.2f}"
+    )
+    assert 0.935 <= covered / 1000 <= 0.965
+    assert widths[0] <= widths[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [0.02, 0.05, 0.1, 0.3])
+@pytest.mark.parametrize("labelled", [100, 200, 500])
+def test_rare_failures_are_covered(rate: float, labelled: int) -> None:
+    """Where plain PPI++ misses in 13 to 28 % of runs, a judge that finds 80 % of failures: at least 93.5 % covered."""
+    rng, covered, gains = np.random.default_rng(2), 0, []
+    kinds = [(Sums.one(2, row, [1.0] * len(row)), row) for row in ([0, 0], [0, 1], [1, 0], [1, 1], [0], [1])]
+    for _ in range(2000):
+        y = rng.random(2500) < rate
+        f = rng.random(2500) < np.where(y, 0.8, 0.1)
+        counts = [
+            ((f[:labelled] == row[0]) & (y[:labelled] == row[1])).sum()
+            if len(row) > 1
+            else (f[labelled:] == row[0]).sum()
+            for _, row in kinds
+        ]
+        sums = (np.array([one.numbers for one, _ in kinds]).T @ np.array(counts)).tolist()
+        found = correct(Sums(2, tuple(sums)))
+        assert found.estimate is not None
+        covered += found.estimate.low <= rate <= found.estimate.high
+        gains.append(found.gain)
+    print(f"rate {rate}, {labelled} labels: covered {covered / 2000:.3f}, gain {np.mean(gains):.2f}")
+    assert covered / 2000 >= 0.935

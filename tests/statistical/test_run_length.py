@@ -1,0 +1,156 @@
+"""Detectors keep their promise: no more false alarms than allowed, and the drop is noticed as soon as was measured.
+
+The figures stand in docs/statistics.md; bench/detectors.py prints them beside river's detectors.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+
+from ragwatch.core.detect import Score, begin, step
+from ragwatch.core.detectors.betting import Betting, Pair, TwoSample
+from ragwatch.core.detectors.reference import AgainstReference
+from ragwatch.core.detectors.shift import AgainstCounts
+
+LENGTH = 10_000
+Draw = Callable[[np.random.Generator, int, float], list[float]]
+
+
+def beta(rng: np.random.Generator, size: int, mean: float) -> list[float]:
+    """Smooth scores, sd .09 at a mean of .90."""
+    return rng.beta(10 * mean, 10 * (1 - mean), size).tolist()
+
+
+def claims(rng: np.random.Generator, size: int, mean: float) -> list[float]:
+    """Supported of 2 to 8 claims, alike within an answer: sd .22 at .90."""
+    counts = rng.integers(2, 9, size)
+    return (rng.binomial(counts, rng.beta(1.5 * mean, 1.5 * (1 - mean), size)) / counts).tolist()
+
+
+def bernoulli(rng: np.random.Generator, size: int, mean: float) -> list[float]:
+    """Yes or no: sd .30 at .90."""
+    return (rng.random(size) < mean).astype(float).tolist()
+
+
+def alarms(watching: Betting, scores: Iterable[float], weights: Iterable[float] | None = None) -> int:
+    """Alarms among the scores; each begins anew."""
+    count, numbers = 0, watching.start()
+    pairs = ((each, 1.0) for each in scores) if weights is None else zip(scores, weights, strict=True)
+    for value, weight in pairs:
+        numbers = watching.step(numbers, Score(value, weight))
+        if watching.evidence(numbers) >= watching.threshold:
+            numbers, count = watching.start(), count + 1
+    return count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", [beta, claims, bernoulli])
+def test_run_length(draw: Draw) -> None:
+    """A million scores at the baseline, of any kind and without calibration: at least 10,000 to a false alarm."""
+    found = alarms(Betting(0.9, LENGTH), draw(np.random.default_rng(1), 1_000_000, 0.9))
+    print(f"{draw.__name__}: {found} alarms in 1e6")
+    assert found <= 1_000_000 / LENGTH
+
+
+@pytest.mark.slow
+def test_run_length_with_weights() -> None:
+    """Two routes drawn at 1 and at .1, the traffic's mean at the baseline: at least 10,000 to a false alarm."""
+    rng = np.random.default_rng(2)
+    heavy = rng.random(500_000) < 1 / 11
+    scores = (rng.random(500_000) < np.where(heavy, 0.84, 0.96)).astype(float)
+    found = alarms(Betting(0.9, LENGTH, heaviest=10.0), scores.tolist(), np.where(heavy, 10.0, 1.0).tolist())
+    assert found <= 500_000 / LENGTH
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("draw", "most"), [(beta, 20), (claims, 75), (bernoulli, 125)])
+def test_delay(draw: Draw, most: float) -> None:
+    """From .90 to .80 the alarm comes after so many scores on average; runs with an earlier one are left out."""
+    rng, waits = np.random.default_rng(3), []
+    watching = Betting(0.9, LENGTH)
+    for _ in range(1500):
+        before, after = draw(rng, 1000, 0.9), draw(rng, 3000, 0.8)
+        numbers, wait = watching.start(), 0
+        for index, value in enumerate([*before, *after]):
+            numbers = watching.step(numbers, Score(value))
+            if watching.evidence(numbers) >= LENGTH:
+                wait = index - 999
+                break
+        if wait > 0:
+            waits.append(wait)
+    print(f"{draw.__name__}: mean {np.mean(waits):.1f}, p95 {np.quantile(waits, 0.95):.0f} of {len(waits)} runs")
+    assert np.mean(waits) <= most
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", [beta, claims, bernoulli])
+def test_the_swing_of_a_day(draw: Draw) -> None:
+    """A mean that swings by .02 over the day, tolerance .02, baseline learnt: at most one alarm in 100,000 scores."""
+    rng = np.random.default_rng(4)
+    means = 0.9 + 0.02 * np.sin(2 * math.pi * np.arange(102_000) / 1440)
+    scores = [draw(rng, 1, mean)[0] for mean in means]
+    reference: tuple[float, ...] = ()
+    scheme = AgainstReference(lambda baseline: Betting(baseline, LENGTH), tolerance=0.02)
+    for value in scores[:2000]:
+        reference = scheme.learn(reference, Score(value))
+    watching = scheme.detector(reference)
+    assert isinstance(watching, Betting)
+    found, known = (alarms(each, scores[2000:]) for each in (watching, Betting(0.88, LENGTH)))
+    print(f"{draw.__name__}: {found} alarms in 1e5 (baseline {watching.baseline:.3f}); {known} at a baseline of .880")
+    assert found <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", [beta, claims, bernoulli])
+def test_a_learnt_baseline_keeps_the_promise(draw: Draw) -> None:
+    """Forty deployments that learn from 2,000 scores, without tolerance, and then watch 10,000: all but a few silent.
+
+    A baseline that were the plain mean of the reference would break the promise in half of them.
+    """
+    rng, silent = np.random.default_rng(5), 0
+    scheme = AgainstReference(lambda baseline: Betting(baseline, LENGTH), tolerance=0.0)
+    for _ in range(40):
+        watch = begin(scheme)
+        for seq, value in enumerate(draw(rng, 12_000, 0.9)):
+            watch = step(scheme, watch, seq, float(seq), Score(value))
+        silent += watch.alarm is None
+    print(f"{draw.__name__}: {silent} of 40 silent")
+    assert silent >= 37
+
+
+@pytest.mark.slow
+def test_two_samples_keep_the_promise() -> None:
+    """300,000 pairs of equal means and different spread: at least 10,000 to a false alarm."""
+    rng = np.random.default_rng(6)
+    watching = TwoSample(LENGTH)
+    count, numbers = 0, watching.start()
+    pairs = zip(claims(rng, 300_000, 0.9), bernoulli(rng, 300_000, 0.9), strict=True)
+    for value, control in pairs:
+        numbers = watching.step(numbers, Pair(Score(value), Score(control)))
+        if watching.evidence(numbers) >= LENGTH:
+            count, numbers = count + 1, watching.start()
+    print(f"two samples: {count} alarms in 3e5")
+    assert count <= 300_000 / LENGTH
+
+
+@pytest.mark.slow
+def test_shift_keeps_the_promise() -> None:
+    """Forty deployments that learn seven buckets from 5,000 requests and watch 50,000, no tolerance: 200 at 1/a."""
+    rng, shares, total = random.Random(7), [0.02, 0.1, 0.2, 0.3, 0.2, 0.1, 0.08], 0
+    generator = np.random.default_rng(rng.randrange(2**32))
+    scheme = AgainstCounts(LENGTH, buckets=7, tolerance=0.0)
+    for _ in range(40):
+        watching = scheme.detector(scheme.learn((), generator.multinomial(5000, shares).tolist()))
+        assert watching is not None
+        numbers = watching.start()
+        for _ in range(1000):
+            numbers = watching.step(numbers, generator.multinomial(50, shares).tolist(), 50)
+            if watching.evidence(numbers) >= LENGTH:
+                total, numbers = total + 1, watching.start()
+    print(f"shift: {total} alarms in 2e6 requests")
+    assert total <= 200

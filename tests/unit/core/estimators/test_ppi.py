@@ -1,0 +1,194 @@
+"""PPI++: equal to its authors' code, unbiased by weights, three tiers, and sums that add up."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragwatch.core.estimators.corrected import A_FEW, Method, Reason, correct, correct_stratified
+from ragwatch.core.estimators.ppi import Sums, solve
+
+Row = tuple[list[float], list[float]]
+
+
+def total(rows: list[Row], tiers: int = 2) -> Sums:
+    """Sums over rows of (scores by tier, probabilities by tier)."""
+    return Sums.of(tiers, rows)
+
+
+def traffic(rng: random.Random, size: int, labelled: int, noise: float = 0.2) -> list[Row]:
+    """Rows of a judge that is right more often than not, the first `labelled` of them labelled."""
+    rows: list[Row] = []
+    for index in range(size):
+        quality = rng.random()
+        said = min(1.0, max(0.0, quality + rng.gauss(0, noise)))
+        label = float(rng.random() < quality)
+        rows.append(([said, label], [1.0, 1.0]) if index < labelled else ([said], [1.0]))
+    return rows
+
+
+@pytest.mark.parametrize(("size", "labelled"), [(550, 50), (2100, 100), (70, 30)])
+def test_equal_to_ppi_python(size: int, labelled: int) -> None:
+    """With two tiers and equal weights, value and normal interval are those of ppi_py to 1e-6."""
+    ppi_py = pytest.importorskip("ppi_py", reason="needs ppi-python")
+    numpy = pytest.importorskip("numpy")
+    rows = traffic(random.Random(size), size, labelled)
+    label = numpy.array([row[0][1] for row in rows[:labelled]])
+    judged, others = (numpy.array([row[0][0] for row in part]) for part in (rows[:labelled], rows[labelled:]))
+    low, high = ppi_py.ppi_mean_ci(label, judged, others, alpha=0.05)
+    found = solve(total(rows))
+    error = 1.959963984540054 * found.variance**0.5
+    assert found.value == pytest.approx(float(ppi_py.ppi_mean_pointestimate(label, judged, others)[0]), abs=1e-6)
+    assert (found.value - error, found.value + error) == pytest.approx((float(low[0]), float(high[0])), abs=1e-6)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 59))
+def test_parts_add_up(seed: int, cut: int) -> None:
+    """Sums of two parts are the sums of the whole, in value and variance."""
+    rows = traffic(random.Random(seed), 60, 10)
+    rows = rows[::3] + rows[1::3] + rows[2::3]
+    one, whole = solve(total(rows[:cut]) + total(rows[cut:])), solve(total(rows))
+    assert (one.value, one.variance) == pytest.approx((whole.value, whole.variance))
+
+
+def test_a_useless_judge_costs_nothing() -> None:
+    """A judge that says the same of everything is not trusted: the estimate is that of labels alone."""
+    rows = [([0.5, float(index % 3 == 0)], [1.0, 1.0]) for index in range(60)] + [([0.5], [1.0])] * 500
+    found = correct(total(rows))
+    assert found.tuning == (0.0,)
+    assert found.gain == pytest.approx(1.0)
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(1 / 3)
+
+
+def test_a_judge_that_errs_the_other_way_is_not_turned_round() -> None:
+    """Negative correlation is not betted on: tuning stays within [0, 1 + n / N]."""
+    rows = [([1.0 - index % 2, float(index % 2)], [1.0, 1.0]) for index in range(60)] + [([0.5], [1.0])] * 60
+    assert solve(total(rows)).tuning == (0.0,)
+
+
+def test_every_row_labelled() -> None:
+    """Where every row has a label the judge has nothing to add."""
+    rows = traffic(random.Random(1), 60, 60)
+    found = solve(total(rows))
+    assert found.tuning == (0.0,)
+    assert found.value == pytest.approx(sum(row[0][1] for row in rows) / 60)
+    assert found.variance == pytest.approx(found.variance_of_labels)
+
+
+def test_weights_take_out_a_biased_choice_of_labels() -> None:
+    """People asked five times as often where the judge is unsure: the weighted estimate is right, on average."""
+    rng, errors = random.Random(7), []
+    for _ in range(100):
+        rows, truth = [], 0.0
+        for _ in range(600):
+            quality = rng.random()
+            said, label = round(quality), float(rng.random() < quality)
+            truth += label / 600
+            asked = 0.5 if 0.25 < quality < 0.75 else 0.1
+            rows.append(([said, label], [0.5, asked]) if rng.random() < asked else ([float(said)], [0.5]))
+        errors.append(solve(total(rows)).value - truth)
+    mean = sum(errors) / len(errors)
+    spread = (sum((each - mean) ** 2 for each in errors) / len(errors)) ** 0.5
+    assert abs(mean) < 3 * spread / len(errors) ** 0.5
+
+
+def three_tiers(rng: random.Random, size: int) -> list[Row]:
+    """An embedded judge on all, a better LLM on a fifth, people on a fifth of those."""
+    rows: list[Row] = []
+    for _ in range(size):
+        quality = rng.random()
+        label = float(rng.random() < quality)
+        embedded, llm = min(1.0, max(0.0, quality + rng.gauss(0, 0.4))), 0.15 + 0.8 * label
+        scores, probabilities = [embedded, llm, label], [0.1, 0.2, 0.2]
+        depth = 1 if rng.random() > 0.2 else 2 if rng.random() > 0.2 else 3
+        rows.append((scores[:depth], probabilities[:depth]))
+    return rows
+
+
+def test_three_tiers() -> None:
+    """Each tier adds: three leave less variance than two, two less than labels alone; and the truth is covered."""
+    rng, covered, values = random.Random(3), 0, []
+    for _ in range(40):
+        rows = three_tiers(rng, 1200)
+        found = correct(total(rows, 3))
+        assert found.estimate is not None
+        without_embedded = solve(total([(row[0][1:], row[1][1:]) for row in rows if len(row[0]) > 1]))
+        assert found.gain is not None
+        solution = solve(total(rows, 3))
+        assert solution.variance < without_embedded.variance < without_embedded.variance_of_labels
+        covered += found.estimate.low <= 0.5 <= found.estimate.high
+        values.append(found.estimate.value)
+    assert covered >= 34
+    assert sum(values) / 40 == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize(("labels", "reason"), [(0, Reason.NO_LABELS), (29, Reason.TOO_FEW_LABELS)])
+def test_too_few_labels(labels: int, reason: Reason) -> None:
+    """Below thirty labels there is no estimate but a reason, and how many are missing."""
+    found = correct(total(traffic(random.Random(1), 100, labels)))
+    assert (found.estimate, found.reason, found.missing) == (None, reason, 30 - labels)
+
+
+def test_rare_failures_are_left_to_labels() -> None:
+    """With fewer than five labels on the smaller side the normal limit does not hold: labels alone, exact name."""
+    rows: list[Row] = [([0.9, float(index >= A_FEW - 1)], [1.0, 1.0]) for index in range(100)]
+    found = correct(total(rows + [([0.9], [1.0])] * 900), unjudged_weight=250.0)
+    assert (found.method, found.gain) == (Method.LABELS, 1.0)
+    assert found.estimate is not None
+    assert found.estimate.interval == "labels"
+    assert found.estimate.value == pytest.approx(0.96)
+    assert found.estimate.coverage == pytest.approx(0.8)
+    assert (found.estimate.bound_low, found.estimate.bound_high) == pytest.approx((0.768, 0.968))
+
+
+def test_a_judge_that_never_erred_may_err_next() -> None:
+    """A hundred agreements do not prove a perfect judge: the interval keeps the width of the rule of three."""
+    rows = [([float(index % 2)] * 2, [1.0, 1.0]) for index in range(100)] + [([1.0], [1.0]), ([0.0], [1.0])] * 5000
+    found = correct(total(rows))
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(0.5)
+    assert found.estimate.high - found.estimate.low > 2 * 1.9 * 3**0.5 / 100 * 0.99
+
+
+def test_beyond_the_end() -> None:
+    """An estimate that correction carries beyond 1 stays at 1, with an interval below it."""
+    rows = [([float(index % 10 > 0), float(index % 10 > 0)], [1.0, 1.0]) for index in range(60)]
+    found = correct(total(rows + [([1.0], [1.0])] * 600))
+    assert found.estimate is not None
+    assert found.estimate.low < found.estimate.value <= found.estimate.high <= 1.0
+
+
+def test_one_stratum_is_no_stratum() -> None:
+    """Over a single stratum the stratified estimate is the plain one."""
+    sums = total(traffic(random.Random(5), 500, 100))
+    plain, found = correct(sums, unjudged_weight=10), correct_stratified({"a": sums}, {"a": 7.0}, unjudged_weight=10)
+    assert plain.estimate is not None
+    assert found.estimate is not None
+    assert found.gain == pytest.approx(plain.gain)
+    for name in ("value", "low", "high", "n_eff", "coverage", "bound_low"):
+        assert getattr(found.estimate, name) == pytest.approx(getattr(plain.estimate, name)), name
+    assert replace(found, estimate=None, tuning=(), gain=None) == replace(plain, estimate=None, tuning=(), gain=None)
+
+
+def test_strata_are_weighted_by_their_shares() -> None:
+    """A stratum labelled as often as another counts by its share of the traffic, not by its labels."""
+    good = total([([float(index % 10 > 0)] * 2, [1.0, 1.0]) for index in range(50)] + [([0.9], [1.0])] * 100)
+    bad = total([([float(index % 2)] * 2, [1.0, 1.0]) for index in range(50)] + [([0.5], [1.0])] * 100)
+    found = correct_stratified({"good": good, "bad": bad, "none": bad}, {"good": 3, "bad": 1, "none": 0})
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(0.75 * 0.9 + 0.25 * 0.5)
+    assert found.estimate.n == 100
+
+
+def test_strata_without_labels_are_refused() -> None:
+    """Every stratum with traffic needs ten labels: nothing is concluded, and the number missing is told."""
+    sums = total(traffic(random.Random(5), 500, 100))
+    found = correct_stratified({"a": sums}, {"a": 1, "b": 1})
+    assert (found.estimate, found.reason, found.missing) == (None, Reason.TOO_FEW_LABELS, 10)
+    assert correct_stratified({}, {"a": 1}).reason is Reason.NO_LABELS
+    assert correct_stratified({}, {}).estimate is None

@@ -1,0 +1,62 @@
+"""Rogan-Gladen: the textbook value, an interval that covers, and refusals."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ragwatch.core.estimators.rogan_gladen import Known, correct
+
+
+def test_a_perfect_judge_needs_no_correction() -> None:
+    """With sensitivity and specificity of 1 the value is the judge's rate, and the interval stays honest."""
+    found = correct(0.3, 1e9, Known(1000, 1000, 1000, 1000))
+    assert found is not None
+    assert found[0] == pytest.approx(0.3)
+    assert 0.0 < found[2] - found[1] < 0.02
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])
+def test_covers(rate: float) -> None:
+    """A 95 % interval holds the true rate in at least 93 % of 1,000 runs, labels and verdicts both drawn anew."""
+    rng, covered = random.Random(11), 0
+    for _ in range(1000):
+        hits = sum(rng.random() < 0.9 for _ in range(100))
+        rejections = sum(rng.random() < 0.85 for _ in range(100))
+        said = sum(rng.random() < (0.9 if rng.random() < rate else 0.15) for _ in range(400))
+        found = correct(said / 400, 400, Known(hits, 100, rejections, 100))
+        assert found is not None
+        covered += found[1] <= rate <= found[2]
+    assert covered >= 930
+
+
+@pytest.mark.parametrize(
+    ("n_eff", "known"),
+    [
+        (100, Known(0, 0, 5, 5)),
+        (100, Known(5, 5, 0, 0)),
+        (0, Known(5, 5, 5, 5)),
+        (100, Known(2, 10, 8, 10)),
+        (100, Known(1, 1, 1, 5)),
+    ],
+)
+def test_refuses(n_eff: float, known: Known) -> None:
+    """Without labels of both kinds, without verdicts, or with a judge no better than chance nothing is concluded."""
+    assert correct(0.5, n_eff, known) is None
+
+
+def test_shrinking_may_take_the_last_evidence() -> None:
+    """A judge better than chance only by a hair on few labels is refused after shrinkage, or gives a wide interval."""
+    found = correct(0.5, 100, Known(2, 3, 2, 5))
+    assert found is None or found[2] - found[1] > 0.9
+
+
+def test_ends() -> None:
+    """Rates that correction carries beyond 0 or 1 stay there, and the interval holds the value."""
+    for rate in (0.0, 1.0):
+        found = correct(rate, 200, Known(80, 100, 90, 100))
+        assert found is not None
+        value, low, high = found
+        assert value == rate
+        assert 0.0 <= low <= value <= high <= 1.0

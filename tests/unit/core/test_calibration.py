@@ -1,0 +1,76 @@
+"""Calibration: a judge beside people."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragwatch.core.agreement import Agreement, TooFew
+from ragwatch.core.calibration import ClaimPair, Pair, in_traffic, known_of, report
+from ragwatch.core.estimators.rogan_gladen import Known
+from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.scores import Quantity
+
+F = Quantity.FAITHFULNESS
+YES, NO = ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT
+
+
+def pairs(good: int, bad: int) -> list[Pair]:
+    """Answers on which judge and people agree, and on which they do not."""
+    return [Pair(f"g{index}", 1.0, 1.0, 0.1) for index in range(good)] + [
+        Pair(f"b{index}", 0.5, 1.0 if index % 2 else 0.0, 0.4) for index in range(bad)
+    ]
+
+
+def test_nothing_is_concluded_from_few() -> None:
+    """Twenty labels are too few: how many more is said, and no figure is given."""
+    found = report({F: pairs(15, 5)}, [], [])
+    labelled = found.quantities[F].labelled
+    assert isinstance(labelled, TooFew)
+    assert (found.conclusive, found.quantities[F].traffic, found.people, found.claims) == (False, None, None, None)
+    assert found.missing == labelled.missing > 30
+
+
+def test_what_enough_labels_tell() -> None:
+    """Agreement on the labelled ones is a share; in traffic it is weighted; the worst misses come first."""
+    claims = [ClaimPair(YES, 0.9, YES)] * 90 + [ClaimPair(YES, 0.8, NO)] * 10 + [ClaimPair(NO, None, NO)] * 100
+    found = report({F: pairs(80, 40), Quantity.CONTRADICTION: []}, claims, [(1.0, 1.0)] * 70 + [(1.0, 0.0)] * 5)
+    (only,) = found.quantities.values()
+    assert isinstance(only.labelled, Agreement)
+    assert only.labels == 120
+    assert only.labelled.agreement.value == pytest.approx(80 / 120)
+    assert only.traffic is not None
+    assert only.traffic.value == pytest.approx(800 / 900)
+    assert [each.miss for each in only.worst] == [0.5] * 10
+    assert found.conclusive
+    assert found.missing == 0
+    assert found.claims is not None
+    assert isinstance(found.claims.labelled, Agreement)
+    assert found.claims.error == pytest.approx(0.17)  # of ten, nine were said to be .9 and are 1, one .8 and is 0
+    assert isinstance(found.people, Agreement)
+
+
+def test_all_labels_count_where_few_have_a_probability() -> None:
+    """Labels from elsewhere say something of the judge too."""
+    known = [Pair("a", 1.0, 1.0, 0.1)] + [Pair(str(index), 0.0, 1.0) for index in range(9)]
+    found = in_traffic(known, fewest=5)
+    assert found is not None
+    assert found.value == pytest.approx(0.1)
+    assert found.n == 10
+
+
+def test_error_rates_are_of_a_judge_that_says_yes_or_no() -> None:
+    """A partly, on either side, and there are no error rates; a side without labels has none to count."""
+    assert known_of([Pair("a", 0.5, 1.0)]) is None
+    assert known_of([Pair("a", 1.0, 0.5)]) is None
+    assert known_of([Pair("a", 1.0, 1.0)]) == Known(1, 1, 0, 0)
+
+
+def test_error_rates_are_weighted() -> None:
+    """Where people were asked more often about misses, these count for less."""
+    rows = [Pair(str(index), 1.0, 1.0, 0.1) for index in range(40)] + [
+        Pair(f"m{index}", 0.0, 1.0, 0.8) for index in range(40)
+    ]
+    found = known_of(rows)
+    assert found is not None
+    assert found.hits / found.positives == pytest.approx(8 / 9, abs=0.02)
+    assert found.positives < 80

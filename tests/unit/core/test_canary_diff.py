@@ -1,0 +1,105 @@
+"""What changed since the last good run."""
+
+from __future__ import annotations
+
+import pytest
+from canaries import a_canary, a_failure, a_reply, a_report
+
+from ragwatch.core.canary import Category, Hit, Retrieved
+from ragwatch.core.canary_diff import CanaryDiff, Move, diff
+from ragwatch.core.canary_report import CanaryReport
+
+CANARY = a_canary("a", "b", min_recall=0.5)
+GOOD = a_report(CANARY, a_reply("a", "x", "b"))
+
+
+def changed(before: CanaryReport, after: CanaryReport) -> CanaryDiff:
+    """A diff that there must be."""
+    found = diff(before, after)
+    assert found is not None
+    return found
+
+
+def test_nothing_changed() -> None:
+    """A run equals itself."""
+    found = changed(GOOD, GOOD)
+    assert (found.vanished, found.moved, found.newcomers, found.shift) == ((), (), (), 0.0)
+
+
+def test_which_vanished_and_what_came_instead() -> None:
+    """`a` led; now `y`, which was not there before, stands at its rank."""
+    found = changed(GOOD, a_report(CANARY, a_reply("y", "x", "b")))
+    new = Hit("y", "Text of y.", 0.9)
+    assert (found.canary, found.vanished) == ("refunds", (Move("a", 1, None, new),))
+    assert (found.moved, found.newcomers) == ((), ((1, new),))
+
+
+def test_the_last_rank_has_a_successor_too() -> None:
+    """`b` was third of three; another passage is."""
+    (move,) = changed(GOOD, a_report(CANARY, a_reply("a", "x", "z"))).vanished
+    assert move.instead is not None
+    assert (move.label, move.instead.id) == ("b", "z")
+
+
+def test_a_shorter_reply_puts_nothing_in_its_place() -> None:
+    """There is no third passage any more."""
+    found = changed(GOOD, a_report(CANARY, a_reply("a", "x")))
+    assert found.vanished == (Move("b", 3, None, None),)
+
+
+def test_moves_up_and_back_in() -> None:
+    """Ranks then and now; one that was missing and is found moved from nowhere."""
+    before = a_report(CANARY, a_reply("x", "y", "a"))
+    found = changed(before, a_report(CANARY, a_reply("a", "b", "x")))
+    assert [(move.label, move.before, move.after) for move in found.moved] == [("a", 3, 1), ("b", None, 2)]
+    assert [rank for rank, _ in found.newcomers] == [2]
+
+
+def test_scores_shift() -> None:
+    """The spread of the top k on both sides, and the change of its median."""
+    found = changed(GOOD, a_report(CANARY, a_reply("a", "x", "b", scores=[0.5, 0.4, 0.0])))
+    assert found.scores_after is not None
+    assert (found.scores_after.low, found.scores_after.median, found.scores_after.high) == (0.0, 0.4, 0.5)
+    assert found.shift == pytest.approx(0.4 - 0.8)
+
+
+@pytest.mark.parametrize("scores", [[0.9, None, 0.1], [None, None, None]])
+def test_a_missing_score_leaves_the_shift_unknown(scores: list[float | None]) -> None:
+    """A spread of half the passages would be another quantity."""
+    odd = a_report(CANARY, a_reply("a", "x", "b", scores=scores))
+    assert (changed(GOOD, odd).shift, changed(odd, GOOD).shift) == (None, None)
+    assert changed(odd, GOOD).scores_after is not None
+
+
+def test_an_empty_reply_has_no_spread() -> None:
+    """No passages, no scores."""
+    assert changed(GOOD, a_report(CANARY, a_reply())).scores_after is None
+
+
+@pytest.mark.parametrize("pair", [(GOOD, a_report(CANARY, a_failure())), (a_report(CANARY, a_failure()), GOOD)])
+def test_a_failed_run_is_compared_with_nothing(pair: tuple[CanaryReport, CanaryReport]) -> None:
+    """A dead endpoint has not lost its contexts."""
+    assert diff(*pair) is None
+
+
+def test_an_edited_canary_is_compared_in_what_it_still_expects() -> None:
+    """`b` is no longer expected, `c` was not asked for before: neither has moved."""
+    edited = a_report(a_canary("a", "c", min_recall=0.5), a_reply("x", "a", "c"))
+    found = changed(GOOD, edited)
+    assert [(move.label, move.before, move.after) for move in (*found.vanished, *found.moved)] == [("a", 1, 2)]
+
+
+def test_negative_canaries_have_newcomers_only() -> None:
+    """They expect nothing that could vanish; what was found is new."""
+    negative = a_canary(category=Category.NEGATIVE)
+    found = changed(a_report(negative, a_reply()), a_report(negative, a_reply("x")))
+    assert (found.vanished, found.moved, [hit.id for _, hit in found.newcomers]) == ((), (), ["x"])
+
+
+def test_passages_without_ids_are_told_apart_by_text() -> None:
+    """The same text is no newcomer."""
+    texts = [Hit(None, "One."), Hit(None, "Two.")]
+    negative = a_canary(category=Category.NEGATIVE)
+    before, after = Retrieved((texts[0],)), Retrieved(tuple(texts))
+    found = changed(a_report(negative, before), a_report(negative, after))
+    assert found.newcomers == ((2, texts[1]),)

@@ -1,0 +1,100 @@
+"""A run of a suite in numbers, and as JSON."""
+
+from __future__ import annotations
+
+import pytest
+from canaries import a_canary, a_failure, a_reply, a_report
+
+from ragwatch.core.canary import Category, Expected, Failure, Grade
+from ragwatch.core.canary_suite import SuiteReport, suite_line
+
+GOOD = a_report(a_canary("a", name="good"), a_reply("a", "x"))
+HALF = a_report(a_canary("b", Expected("c", None, Grade.HIGHLY_RELEVANT), name="half"), a_reply("x", "b"))
+DOWN = a_report(a_canary("a", name="down"), a_failure("connect"))
+NEGATIVE = a_report(a_canary(category=Category.NEGATIVE, name="negative"), a_reply("x"))
+MIXED = SuiteReport("docs", (1, 2, 5), (GOOD, HALF, DOWN, NEGATIVE))
+
+
+def test_means_are_over_known_rankings() -> None:
+    """Negative canaries and failed ones leave no trace in them."""
+    assert [MIXED.recall(k) for k in (1, 2, 5)] == [0.5, 0.75, 0.75]
+    assert [MIXED.precision(k) for k in (1, 2, 5)] == [0.5, 0.5, 0.2]
+    assert (MIXED.mrr, MIXED.coverage, MIXED.hit_rate(1), MIXED.health) == (0.75, 1.0, 0.5, 0.5)
+    assert MIXED.mean_average_precision == (1.0 + 0.25) / 2
+    assert MIXED.f1(2) == pytest.approx((2 / 3 + 0.5) / 2)
+    assert MIXED.ndcg(1) == 0.5
+
+
+def test_a_suite_without_answers_knows_nothing() -> None:
+    """Every endpoint down: no figure, only reasons."""
+    down = SuiteReport("docs", (5,), (DOWN, DOWN))
+    assert (down.recall(5), down.mrr, down.coverage, down.health, down.ndcg(5)) == (None,) * 5
+    assert down.failures == {Failure.CONNECT: 2}
+    assert (down.success, down.degraded) == (False, ())
+
+
+def test_who_is_degraded() -> None:
+    """Those whose retriever answered, and wrongly."""
+    assert [each.canary.name for each in MIXED.degraded] == ["half", "negative"]
+    assert (MIXED.success, SuiteReport("docs", (5,), (GOOD,)).success, SuiteReport("docs", (5,), ()).success) == (
+        False,
+        True,
+        False,
+    )
+
+
+def test_a_larger_k_than_was_asked_for_is_a_mistake() -> None:
+    """What was cut off cannot be counted."""
+    with pytest.raises(ValueError, match="only the first 5"):
+        MIXED.recall(10)
+
+
+@pytest.mark.parametrize("ks", [(), (0, 5)])
+def test_ks_are_numbers_from_one(ks: tuple[int, ...]) -> None:
+    """Without any there is no top k."""
+    with pytest.raises(ValueError, match="ks must be numbers from 1"):
+        SuiteReport("docs", ks, ())
+
+
+def test_reports_share_the_cutoff() -> None:
+    """One looked at fewer passages would pull recall down for no fault of the retriever."""
+    with pytest.raises(ValueError, match="cut off at the largest k, 10"):
+        SuiteReport("docs", (1, 10), (GOOD,))
+
+
+def test_line() -> None:
+    """The shape of the contract, with figures unrounded and unknown ones null."""
+    line = suite_line(SuiteReport("docs", (1, 5), (HALF, DOWN)))
+    items = line.pop("items")
+    ndcg = line.pop("ndcg")
+    assert line == {
+        "suite": "docs",
+        "recall": {"1": 0.0, "5": 0.5},
+        "precision": {"1": 0.0, "5": 0.2},
+        "f1": {"1": 0.0, "5": pytest.approx(2 / 7)},
+        "mrr": 0.5,
+        "map": 0.25,
+        "coverage": 1.0,
+        "health": 0.0,
+        "degraded": ["What about half?"],
+        "failures": {"connect": 1},
+    }
+    assert ndcg == {"1": 0.0, "5": pytest.approx(0.6309297535714574 / 2.6309297535714573)}
+    assert items[1] == {
+        "canary": "down",
+        "query": "What about down?",
+        "category": "simple_factual",
+        "success": False,
+        "reason": "failed:connect",
+        "detail": "no reply",
+        "ranks": [],
+        "scores": [],
+        "seconds": 10.0,
+    }
+    assert (items[0]["reason"], items[0]["ranks"], items[0]["scores"]) == ("missing_from_top_k", [2, None], [0.8, None])
+
+
+def test_a_line_of_unknowns() -> None:
+    """Null, not zero."""
+    line = suite_line(SuiteReport("docs", (5,), (DOWN,)))
+    assert (line["recall"], line["mrr"], line["health"]) == ({"5": None}, None, None)

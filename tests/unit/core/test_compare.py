@@ -1,0 +1,142 @@
+"""Two variants beside each other: what their difference shows, and when it shows nothing."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragwatch.core.compare import (
+    FEWEST,
+    Conclusion,
+    Interval,
+    Pair,
+    by_category,
+    change,
+    key_of,
+    matched,
+    mean,
+    paired,
+    per_question,
+    unpaired,
+)
+
+SCORES = st.floats(0.0, 1.0)
+
+
+@given(st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=60))
+def test_the_interval_holds_the_figure_and_the_games_add_up(scores: list[tuple[float, float]]) -> None:
+    """-1 <= low <= B - A <= high <= 1; wins, ties and losses are all questions; swapping the sides mirrors it."""
+    found = paired([Pair(a, b) for a, b in scores])
+    mirrored = paired([Pair(b, a) for a, b in scores])
+    assert found is not None
+    assert mirrored is not None
+    assert -1.0 <= found.change.low <= found.change.value <= found.change.high <= 1.0
+    assert (found.wins or 0) + (found.ties or 0) + (found.losses or 0) == found.n == len(scores)
+    assert (found.wins, found.losses) == (mirrored.losses, mirrored.wins)
+    assert found.change.low == pytest.approx(-mirrored.change.high)
+
+
+def test_few_differences_among_many_ties_prove_nothing() -> None:
+    """Two wins of 472 are noise, though plain t would leave 0 outside; twenty are not."""
+    two = paired([Pair(0.0, 1.0)] * 2 + [Pair(1.0, 1.0)] * 470)
+    twenty = paired([Pair(0.0, 1.0)] * 20 + [Pair(1.0, 1.0)] * 452)
+    assert two is not None
+    assert twenty is not None
+    assert (two.conclusion, two.warning) == (Conclusion.NOISE, "the interval contains 0")
+    assert (twenty.conclusion, twenty.warning) == (Conclusion.BETTER, None)
+
+
+@pytest.mark.parametrize(("rise", "fall", "n"), [(0.1, 0.1, 40), (0.05, 0.02, 100), (0.3, 0.1, 60), (0.01, 0.0, 472)])
+def test_the_interval_covers_as_it_says(rise: float, fall: float, n: int) -> None:
+    """Over 2000 seeded trials at 95 % the truth is inside in 93.5 % at least, with few differences as well."""
+    rng = random.Random(7)
+    inside = 0
+    for _ in range(2000):
+        draws = [rng.random() for _ in range(n)]
+        pairs = [Pair(0.5, 1.0) if x < rise else Pair(0.5, 0.0) if x > 1 - fall else Pair(0.5, 0.5) for x in draws]
+        found = paired(pairs)
+        assert found is not None
+        inside += found.change.low <= 0.5 * (rise - fall) <= found.change.high
+    assert inside / 2000 >= 0.935
+
+
+def test_small_is_good_for_some() -> None:
+    """A falling rate of contradictions is a win for B."""
+    found = paired([Pair(1.0, 0.0)] * FEWEST, low_is_good=True)
+    assert found is not None
+    assert (found.wins, found.losses, found.conclusion) == (FEWEST, 0, Conclusion.BETTER)
+    assert found.change.value == -1.0
+    rising = unpaired([0.0] * 50, [1.0] * 50, low_is_good=True)
+    assert rising is not None
+    assert rising.conclusion is Conclusion.WORSE
+
+
+def test_too_few_questions_are_noise_whatever_they_say() -> None:
+    """One question fewer than enough, all won: still only a hint, and it says so."""
+    found = paired([Pair(0.0, 1.0)] * (FEWEST - 1))
+    apart = unpaired([0.0] * 5, [1.0] * 500)
+    assert found is not None
+    assert apart is not None
+    assert found.conclusion is apart.conclusion is Conclusion.NOISE
+    assert found.warning == "only 29 questions, fewer than 30"
+    assert apart.warning == "only 5 scores on one side, fewer than 30"
+
+
+def test_nothing_is_unknown() -> None:
+    """No pair, no score: no figure."""
+    assert paired([]) is None
+    assert unpaired([], [1.0]) is None
+    assert unpaired([1.0], []) is None
+    assert mean([]) is None
+
+
+def test_pairing_is_sharper() -> None:
+    """Where questions differ in how hard they are, the paired interval is narrower than the one of the means."""
+    hard = [(0.0, 0.1), (0.3, 0.4), (0.6, 0.7), (0.9, 1.0)] * 20
+    together = paired([Pair(a, b) for a, b in hard])
+    apart = unpaired([a for a, _ in hard], [b for _, b in hard])
+    assert together is not None
+    assert apart is not None
+    assert together.change.value == pytest.approx(apart.change.value)
+    assert together.change.high - together.change.low < 0.5 * (apart.change.high - apart.change.low)
+    assert (apart.wins, apart.ties, apart.losses) == (None, None, None)
+
+
+def test_a_step_between_figures_that_do_not_move_is_as_wide_as_both() -> None:
+    """Newcombe's interval: the hypotenuse of both halves."""
+    assert change(Interval(0.5, 0.2, 0.8), Interval(0.5, 0.1, 0.9)) == pytest.approx((0.0, -0.5, 0.5))
+
+
+def test_categories_are_told_apart_only_where_there_are_several() -> None:
+    """One category is the whole."""
+    assert by_category([Pair(0, 1, "x"), Pair(1, 1, "x")]) == {}
+    assert list(by_category([Pair(0, 1, "y"), Pair(1, 1, "x")])) == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("shared", "only_a", "only_b", "enough"),
+    [(0, 5, 5, False), (1, 0, 0, False), (2, 0, 0, True), (2, 3, 9, False), (3, 3, 90, True)],
+)
+def test_a_few_shared_questions_do_not_stand_for_two_logs(
+    shared: int,
+    only_a: int,
+    only_b: int,
+    enough: bool,  # noqa: FBT001 - of the table
+) -> None:
+    """Half of the smaller side must be shared."""
+    both = [f"q{number}" for number in range(shared)]
+    found = matched(
+        [*both, *(f"a{number}" for number in range(only_a))], [*both, *(f"b{number}" for number in range(only_b))]
+    )
+    assert (found.keys, found.only_a, found.only_b, found.enough) == (tuple(both), only_a, only_b, enough)
+
+
+def test_a_question_is_itself_however_it_is_written() -> None:
+    """Case and white space do not matter; a log without questions is paired by id."""
+    assert len({key_of(f"{a}how{b}so?", "x") for a, b in product(("", " ", "\n"), (" ", "\t ", "  "))}) == 1
+    assert key_of("", "r1") == key_of(None, "r1") != key_of(None, "r2")
+    assert per_question([("a", None)]) == {}

@@ -1,0 +1,100 @@
+"""Two logs, or two runs of canaries, beside each other as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from canaries import a_canary, a_failure, a_reply, a_report
+from kit import a_draw, a_verdict, an_evidence, an_unjudged
+
+from ragwatch.core.canary import Category
+from ragwatch.core.compare_line import compare_line, of_reports, of_verdicts
+from ragwatch.core.verdict import Verdict
+
+
+def answered(question: str | None, *, good: bool, name: str = "r", route: str = "", **parts: Any) -> Verdict:
+    """A faithful answer, or one that is not."""
+    evidence = an_evidence((1, 0) if good else (0, 0))
+    draw = a_draw(name, question=question, **parts)
+    return a_verdict(replace(draw, sample=draw.sample._replace(route=route)), evidence)
+
+
+def by_metric(line: dict[str, Any]) -> dict[str, Any]:
+    """Metrics by name."""
+    return {each["metric"]: each for each in line["metrics"]}
+
+
+def test_two_logs_over_the_same_questions_are_paired() -> None:
+    """Pairs by question, means per question, categories of the metadata; unjudged answers leave no trace."""
+    questions = [f"What about {number}?" for number in range(40)]
+    kinds = ["simple" if number < 10 else "hard" for number in range(40)]
+    asked = list(zip(questions, kinds, strict=True))
+    a = [answered(q, good=False, metadata={"category": kind}) for q, kind in asked]
+    b = [answered(q.upper(), good=kind == "hard") for q, kind in asked]
+    found = of_verdicts([*a, an_unjudged(a_draw(question="Only A?"))], [*b, b[0]])
+    line = json.loads(json.dumps(compare_line(found, "a.jsonl", "b.jsonl")))
+    assert (line["a"], line["b"], line["paired"], line["shared"], line["only_a"], line["only_b"], line["unit"]) == (
+        "a.jsonl",
+        "b.jsonl",
+        True,
+        40,
+        1,
+        0,
+        "questions",
+    )
+    faithful = by_metric(line)["faithfulness"]
+    assert (faithful["difference"], faithful["n"], faithful["conclusion"]) == (0.75, 40, "better")
+    assert (faithful["wins"], faithful["ties"], faithful["losses"]) == (30, 10, 0)
+    assert {name: (part["difference"], part["n"]) for name, part in faithful["categories"].items()} == {
+        "hard": (1.0, 30),
+        "simple": (0.0, 10),
+    }
+    assert faithful["categories"]["simple"]["warning"] == "only 10 questions, fewer than 30"
+    assert "context_recall" not in by_metric(line)
+    assert not found.worse
+
+
+def test_logs_without_common_questions_are_compared_by_their_means() -> None:
+    """It is said, there are no games, and what falls is worse."""
+    a = [answered(f"a{number}", good=True) for number in range(40)]
+    b = [answered(f"b{number}", good=False) for number in range(40)]
+    found = of_verdicts(a, b)
+    line = compare_line(found, "a", "b")
+    assert (line["paired"], line["shared"]) == (False, 0)
+    faithful = by_metric(line)["faithfulness"]
+    assert (faithful["difference"], faithful["wins"], faithful["categories"]) == (-1.0, None, {})
+    assert found.worse
+
+
+def test_logs_without_questions_are_paired_by_id() -> None:
+    """The category is the route where the metadata names none."""
+    names = [f"r{number}" for number in range(5)]
+    a = [answered(None, good=True, name=name, route=name) for name in names]
+    b = [answered(None, good=False, name=name) for name in names]
+    found = of_verdicts(a, b)
+    assert (found.matched.keys, found.matched.enough) == (tuple(f"id:{name}" for name in names), True)
+    assert set(found.rows[0].categories) == set(names)
+    assert compare_line(of_verdicts([], []), "a", "b")["metrics"] == []
+
+
+def test_two_retrievers_asked_the_same_canaries() -> None:
+    """Figures at each k; a canary that failed on one side is left out of both; a negative one has only its success."""
+    canaries = [a_canary(f"d{number}", name=f"c{number}") for number in range(35)]
+    a = [a_report(each, a_reply(str(each.expected[0].id), "x")) for each in canaries]
+    b = [a_report(each, a_reply("x", str(each.expected[0].id))) for each in canaries]
+    b[0] = a_report(canaries[0], a_failure())
+    nothing = a_canary(category=Category.NEGATIVE, name="nothing")
+    found = of_reports([*a, a_report(nothing, a_reply())], [*b, a_report(nothing, a_reply("x"))], (1, 5))
+    line = by_metric(compare_line(found, "old", "new"))
+    assert set(line) == {f"{name}@{k}" for name in ("recall", "precision", "ndcg") for k in (1, 5)} | {
+        "mrr@5",
+        "success",
+    }
+    assert (line["recall@1"]["difference"], line["recall@1"]["n"], line["recall@5"]["difference"]) == (-1.0, 34, 0.0)
+    assert line["mrr@5"]["difference"] == pytest.approx(-0.5)
+    assert (line["success"]["n"], line["success"]["losses"]) == (35, 1)
+    assert line["recall@5"]["warning"] == "the interval contains 0"
+    assert found.worse

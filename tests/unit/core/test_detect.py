@@ -1,0 +1,162 @@
+"""A watch: learning, latching, replays, failed judgements, and a kill between any two readings."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragwatch.core.detect import (
+    Score,
+    Unit,
+    Watch,
+    acknowledge,
+    begin,
+    from_dict,
+    renew,
+    step,
+    threshold_for,
+    to_dict,
+)
+from ragwatch.core.detectors.betting import Betting, Pair, TwoSample
+from ragwatch.core.detectors.control import AgainstControl
+from ragwatch.core.detectors.reference import AgainstReference
+
+DAY = 86400.0
+
+
+def build(baseline: float) -> Betting:
+    """The detector against a baseline."""
+    return Betting(baseline, 1000)
+
+
+SCHEME = AgainstReference(build, scores=500)
+
+
+def stream(seed: int = 1, good: int = 800, bad: int = 400) -> list[Score]:
+    """Scores of .9, then of .5."""
+    rng = random.Random(seed)
+    return [Score(float(rng.random() < (0.9 if index < good else 0.5))) for index in range(good + bad)]
+
+
+def watched(scores: list[Score], watch: Watch[Score] | None = None, first: int = 0) -> Watch[Score]:
+    """The watch after these scores, one a minute."""
+    found = begin(SCHEME) if watch is None else watch
+    for index, each in enumerate(scores, start=first):
+        found = step(SCHEME, found, index, 60.0 * index, each)
+    return found
+
+
+def test_learns_watches_and_latches() -> None:
+    """No evidence while learning; then evidence; the first alarm stays, whatever comes after."""
+    scores = stream()
+    assert begin(SCHEME).evidence is None
+    assert watched(scores[:499]).evidence is None
+    quiet = watched(scores[:800])
+    assert (quiet.alarm, quiet.scores) == (None, 300)
+    assert quiet.evidence is not None
+    alarmed = watched(scores)
+    assert alarmed.alarm is not None
+    assert 800 <= alarmed.alarm.seq < 900
+    assert alarmed.alarm.at == 60.0 * alarmed.alarm.seq
+    assert alarmed.alarm.evidence >= alarmed.alarm.threshold == 1000
+    assert alarmed.alarm.scores == alarmed.alarm.seq - 499
+    assert watched([Score(1.0)] * 500, alarmed, 1200).alarm == alarmed.alarm
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 1199))
+def test_a_kill_changes_nothing(cut: int) -> None:
+    """Stopped after any score, kept as JSON and restored, the watch is what it would have been."""
+    scores = stream()
+    kept = json.loads(json.dumps(to_dict(watched(scores[:cut]))))
+    assert watched(scores[cut:], from_dict(SCHEME, kept), cut) == watched(scores)
+
+
+@settings(max_examples=15)
+@given(st.lists(st.integers(0, 1199), max_size=20))
+def test_replays_and_failures_move_nothing(places: list[int]) -> None:
+    """Readings that were taken already, and ones without a score, leave the watch as it is."""
+    scores, found = stream(), begin(SCHEME)
+    for index, each in enumerate(scores):
+        found = step(SCHEME, found, index, 60.0 * index, each)
+        if index in places:
+            assert step(SCHEME, found, index, 0.0, Score(0.0)) is found
+            assert step(SCHEME, found, index // 2, 0.0, Score(0.0)) is found
+            assert step(SCHEME, found, index + 1, 0.0, None) is found
+    assert found == watched(scores)
+
+
+def test_acknowledge_starts_over_against_the_same_reference() -> None:
+    """The alarm is taken down; if things are still bad the next one comes, and replays still move nothing."""
+    alarmed = watched(stream())
+    calm = acknowledge(alarmed)
+    assert (calm.alarm, calm.evidence, calm.scores) == (None, 0.0, 0.0)
+    assert (calm.reference, calm.detector, calm.seq) == (alarmed.reference, alarmed.detector, alarmed.seq)
+    assert watched([Score(0.0)] * 50, calm, 1200).alarm is not None
+
+
+def test_renew_learns_anew() -> None:
+    """What is ordinary now is learnt: the lower scores raise no second alarm."""
+    renewed = renew(SCHEME, watched(stream()))
+    assert (renewed.alarm, renewed.evidence, renewed.reference) == (None, None, ())
+    rng = random.Random(6)
+    later = watched([Score(float(rng.random() < 0.5)) for _ in range(1000)], renewed, 1200)
+    assert later.evidence is not None
+    assert later.alarm is None
+
+
+def test_days_count_where_days_were_promised() -> None:
+    """With run length in days evidence grows by the days that passed, not by scores; late ones add none."""
+    scheme = AgainstControl(TwoSample(30.0), Unit.DAYS)
+    even = TwoSample(30.0).start()
+    watch = begin(scheme)
+    assert watch.numbers == even
+    pair = Pair(Score(0.5), Score(0.5))
+    for seq, at in enumerate((0.0, DAY, 1.5 * DAY, 1.0 * DAY, 2.5 * DAY)):
+        watch = step(scheme, watch, seq, at, pair)
+    assert watch.evidence == pytest.approx(2.5)
+    assert (watch.at, watch.scores) == (2.5 * DAY, 5.0)
+
+
+def test_another_design_starts_from_nothing() -> None:
+    """A changed tolerance keeps what was learnt and the alarm that stands, and drops evidence of another baseline."""
+    alarmed = watched(stream())
+    found = from_dict(replace(SCHEME, tolerance=0.1), to_dict(alarmed))
+    assert (found.alarm, found.reference, found.evidence) == (alarmed.alarm, alarmed.reference, 0.0)
+    assert from_dict(replace(SCHEME, scores=5000), to_dict(alarmed)).evidence is None
+    learning = to_dict(watched(stream()[:300]))
+    assert from_dict(replace(SCHEME, scores=300), learning).evidence == 0.0
+
+
+def test_another_unit_starts_from_nothing() -> None:
+    """Evidence in scores says nothing about days."""
+    found = from_dict(replace(SCHEME, unit=Unit.DAYS), to_dict(watched(stream()[:700])))
+    assert (found.evidence, found.unit) == (0.0, Unit.DAYS)
+
+
+@pytest.mark.parametrize("broken", [{}, {"reference": ["x"], "seq": 0, "at": None}])
+def test_what_is_no_watch_is_refused(broken: dict[str, object]) -> None:
+    """Kept state that is none raises, instead of beginning anew in silence."""
+    with pytest.raises((KeyError, ValueError)):
+        from_dict(SCHEME, broken)
+
+
+def test_budget_is_divided() -> None:
+    """All detectors together: one false page a month means each has a month times their number."""
+    assert threshold_for(30, 10) == 10 * threshold_for(30, 1)
+
+
+def test_an_alarm_stands_while_another_reference_is_learnt() -> None:
+    """A larger reference is wanted after the alarm: what was learnt is too little now, and the alarm stays."""
+    alarmed = watched(stream())
+    assert alarmed.alarm is not None
+    wider = AgainstReference(build, scores=5000)
+    found = from_dict(wider, to_dict(alarmed))
+    assert (found.detector, found.alarm) == (None, alarmed.alarm)
+    found = step(wider, found, alarmed.seq + 1, 1e9, Score(1.0))
+    assert found.alarm == alarmed.alarm

@@ -1,0 +1,73 @@
+"""What a gate found as JSON, and read back as a baseline."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from kit import a_verdict, an_evidence, an_unjudged
+
+from ragwatch.core.diagnosis import attribute
+from ragwatch.core.gate import GateReport, Limit, Rules, gate
+from ragwatch.core.gate_line import baseline_of, figures_of, gate_line
+from ragwatch.core.reference import ReferenceQuantity
+from ragwatch.core.scores import Quantity
+
+RULES = Rules((Limit(Quantity.FAITHFULNESS, 0.85), Limit(ReferenceQuantity.CONTEXT_RECALL, 0.8)))
+
+
+def report(*cells: int) -> GateReport:
+    """Forty answers of which the first context supports the claim or not, and one that nobody read."""
+    return gate([*[a_verdict(evidence=an_evidence(cells))] * 40, an_unjudged()], RULES)
+
+
+def test_the_shape_of_the_contract() -> None:
+    """Every key of design section 6 is there, and what is unknown is null."""
+    line = json.loads(json.dumps(gate_line(report(1, 0), judge="v1")))
+    assert (line["verdict"], line["judged"], line["unread"], line["baseline"]) == (
+        "NOT_ENOUGH_DATA",
+        40,
+        {"timeout": 1},
+        None,
+    )
+    known, unknown = line["metrics"]
+    assert {"metric", "value", "low", "high", "n", "threshold", "severity", "pass"} <= set(known)
+    assert (known["metric"], known["value"], known["n"], known["pass"], known["reason"]) == (
+        "faithfulness",
+        1.0,
+        40,
+        True,
+        None,
+    )
+    assert [unknown[each] for each in ("value", "low", "high", "pass")] == [None] * 4
+    assert unknown["reason"] == "no sample has a reference"
+    assert isinstance(line["recommendation"], str)
+
+
+def test_a_line_is_a_baseline_for_a_later_one() -> None:
+    """Figures go out and come back the same; the change stands in the line."""
+    before = baseline_of(gate_line(report(1, 0), judge="v1"), "v1")
+    assert before == figures_of(report(1, 0))
+    found = attribute(before, figures_of(report(0, 0)))
+    line = gate_line(report(0, 0), judge="v1", attribution=found)
+    assert line["baseline"]["regression"] == "unknown"
+    assert line["baseline"]["recall_by"] is None
+    assert line["baseline"]["changes"]["faithfulness"]["change"] == -1.0
+    both = attribute({**before, ReferenceQuantity.CONTEXT_RECALL: before[Quantity.FAITHFULNESS]}, {})
+    assert gate_line(report(0, 0), judge="v1", attribution=both)["baseline"]["changes"] == {}
+    stood_in = {Quantity.CONTEXT_PRECISION: before[Quantity.FAITHFULNESS]}
+    precision = attribute(stood_in, stood_in)
+    assert gate_line(report(0, 0), judge="v1", attribution=precision)["baseline"]["recall_by"] == "context_precision"
+
+
+def test_figures_of_another_judge_are_refused() -> None:
+    """Verdicts of different versions never share a comparison."""
+    with pytest.raises(ValueError, match="was made by the judge v1, and this one is v2"):
+        baseline_of(gate_line(report(1, 0), judge="v1"), "v2")
+
+
+@pytest.mark.parametrize("line", [{}, {"judge": "v1"}, {"judge": "v1", "metrics": [{}]}, {"judge": "v1", "metrics": 3}])
+def test_what_is_no_gate_line_is_refused(line: dict[str, object]) -> None:
+    """Any other JSON is named as such."""
+    with pytest.raises(ValueError, match="is not the JSON that `ragwatch gate --json` prints"):
+        baseline_of(line, "v1")

@@ -1,0 +1,83 @@
+"""Labelling: who is asked what, with which probability."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+
+from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.labelling import Candidate, is_double, pool, scores_of, unsure
+from ragwatch.core.scores import Quantity
+
+RUNS = 4000
+
+
+def candidates() -> list[Candidate]:
+    """Ten candidates, of which the first two are doubted most."""
+    return [Candidate(f"k{index}", 0.1, 0.9 if index < 2 else 0.1) for index in range(10)]
+
+
+def test_the_probability_is_that_of_being_given() -> None:
+    """Over many pools of which people take three, weights 1 / probability add up to one a candidate."""
+    rng, weights = Random(1), dict.fromkeys((each.key for each in candidates()), 0.0)
+    for _ in range(RUNS):
+        found = pool(candidates(), 0.5, rng.random, 10)
+        given = {place.key for place in found.places[:3]}
+        for key, probability in found.probabilities(given).items():
+            weights[key] += 0.1 / probability / RUNS  # each has been drawn at 0.1
+    assert list(weights.values()) == pytest.approx([1.0] * 10, abs=0.15)
+
+
+def test_a_share_goes_to_the_unsure() -> None:
+    """The most doubted are given more often, as their size says."""
+    rng, first = Random(2), 0
+    for _ in range(RUNS):
+        first += pool(candidates(), 0.5, rng.random, 10).places[0].key in {"k0", "k1"}
+    # Size .5 + .5 * .9/.26 = 2.23 for two of ten, and about two thirds as much for each of the others: 45 % at least.
+    assert first / RUNS > 0.4
+    assert {place.size for place in pool(candidates(), 0.0, rng.random, 10).places} == {1.0}
+
+
+def test_places_left_out_limit_the_probability() -> None:
+    """Where more candidates came than there are places, the last place is no certainty."""
+    found = pool(candidates(), 0.5, Random(3).random, 4)
+    given = {place.key for place in found.places}
+    assert found.threshold(given) == found.beyond < math.inf
+    assert all(probability < 0.1 for probability in found.probabilities(given).values() if found.beyond < 0.4)
+    everything = pool(candidates(), 0.5, Random(3).random, 10)
+    assert set(everything.probabilities({each.key for each in candidates()}).values()) == {0.1}
+
+
+def test_words_ahead_of_their_turn_have_no_probability() -> None:
+    """A sample further down the order than the first that was not given was not chosen by it."""
+    found = pool(candidates(), 0.5, Random(4).random, 10)
+    assert set(found.probabilities({found.places[0].key, found.places[5].key})) == {found.places[0].key}
+
+
+def test_all_are_alike_where_nothing_is_doubted() -> None:
+    """Without doubt anywhere, sizes are one."""
+    places = pool([Candidate("a", 1.0, 0.0), Candidate("b", 1.0, 0.0)], 0.9, Random(5).random, 2).places
+    assert [each.size for each in places] == [1.0, 1.0]
+
+
+def test_doubt_needs_something_that_is_known() -> None:
+    """No line, no probability, no common quantity: no doubt."""
+    blind = {"scores": {"faithfulness": None}, "claims": [{"support": None}]}
+    other = {"scores": {"faithfulness": 1.0}, "claims": []}
+    assert (unsure([]), unsure([blind]), unsure([blind, other])) == (0.0, 0.0, 0.0)
+
+
+def test_doubles_are_a_share_of_all() -> None:
+    """A tenth of the samples is given twice, the same tenth to everybody."""
+    keys = [f"{index:032x}" for index in range(3000)]
+    assert sum(is_double(key, 0.1) for key in keys) == pytest.approx(300, abs=60)
+
+
+def test_a_word_on_claims_goes_before_one_on_the_whole() -> None:
+    """Where every claim was judged, the share of supported ones is what counts; else what was said of the answer."""
+    whole = {Quantity.FAITHFULNESS: 1.0, Quantity.ANSWER_RELEVANCY: 0.5}
+    found = scores_of([ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT], whole)
+    assert found == {Quantity.FAITHFULNESS: 0.5, Quantity.ANSWER_RELEVANCY: 0.5, Quantity.CONTRADICTION: 0.0}
+    assert scores_of([ClaimVerdict.SUPPORTED, None], whole) == whole

@@ -1,0 +1,114 @@
+"""Scores against a reference: recall by its claims, correctness, precision; undefined is None, never a number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import a_claim, an_evidence
+
+from ragwatch.core.evidence import Evidence, ReferenceClaim, ShapeError
+from ragwatch.core.reference import (
+    ReferenceQuantity,
+    context_precision_with_reference,
+    context_recall,
+    correctness,
+    score_by_reference,
+)
+
+
+def a_known(*cells: int, in_answer: bool | None = None) -> ReferenceClaim:
+    """A claim of the reference."""
+    return ReferenceClaim("Cats purr.", 0, 10, tuple(map(bool, cells)), in_answer)
+
+
+def an_evidence_with(
+    *known: ReferenceClaim, said: tuple[bool | None, ...] = (), address: str | None = "fully"
+) -> Evidence:
+    """Evidence of two contexts with these claims of the reference; `said`: is each claim of the answer in it?"""
+    rows = [a_claim((0, 0), in_reference=each) for each in said]
+    return replace(an_evidence(*rows, address=address), reference=known)
+
+
+def test_recall_is_the_share_of_the_reference_that_contexts_support() -> None:
+    """Three of four claims supported, by whichever context: 0.75; the fourth is the gap of retrieval."""
+    known = (a_known(1, 0), a_known(0, 1), a_known(1, 1), a_known(0, 0))
+    assert context_recall(an_evidence_with(*known)) == 0.75
+
+
+def test_precision_with_reference_weighs_ranks() -> None:
+    """Only the second of two contexts supports the reference: 1/2. None does: 0."""
+    assert context_precision_with_reference(an_evidence_with(a_known(0, 1), a_known(0, 0))) == 0.5
+    assert context_precision_with_reference(an_evidence_with(a_known(0, 0))) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("said", "known", "expected"),
+    [
+        ((True, True), (True,), 1.0),
+        ((True, False), (True, True), 2 / 3),
+        ((True, False), (True, False, False, False), 1 / 3),
+        ((False,), (False,), 0.0),
+        ((True,), (False,), 0.0),
+    ],
+)
+def test_correctness_is_the_harmonic_mean(said: tuple[bool, ...], known: tuple[bool, ...], expected: float) -> None:
+    """F1 of the two shares; both zero give zero."""
+    evidence = an_evidence_with(*(a_known(0, 0, in_answer=each) for each in known), said=said)
+    assert correctness(evidence) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        an_evidence((1, 0)),
+        an_evidence_with(said=(True,)),
+        an_evidence_with(a_known(1, 0, in_answer=True)),
+        an_evidence_with(a_known(1, 0), said=(True,)),
+        an_evidence_with(a_known(1, 0, in_answer=True), said=(True, None)),
+        an_evidence_with(a_known(1, 0, in_answer=True), said=(True,), address="abstained"),
+    ],
+)
+def test_undefined_correctness_is_none(evidence: Evidence) -> None:
+    """No reference, no claim on a side, one unread, or an abstention."""
+    assert correctness(evidence) is None
+
+
+def test_without_a_reference_nothing_is_known() -> None:
+    """Neither None nor an empty reference has any score; without contexts there is recall, but no precision."""
+    nothing = dict.fromkeys(ReferenceQuantity)
+    assert score_by_reference(an_evidence((1, 0))) == nothing
+    assert score_by_reference(an_evidence_with()) == nothing
+    bare = Evidence((), (), reference=(a_known(),))
+    assert (context_recall(bare), context_precision_with_reference(bare)) == (0.0, None)
+
+
+ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=6)
+
+
+@given(ROWS, st.lists(st.booleans(), max_size=6))
+def test_every_score_is_a_ratio_or_none(rows: list[tuple[bool, bool, bool]], said: list[bool]) -> None:
+    """In [0, 1] whatever was read; all right gives 1, and one more right claim never lowers recall."""
+    known = tuple(a_known(first, second, in_answer=third) for first, second, third in rows)
+    evidence = an_evidence_with(*known, said=tuple(said))
+    scores = score_by_reference(evidence)
+    assert all(score is None or 0.0 <= score <= 1.0 for score in scores.values())
+    if rows:
+        more = replace(evidence, reference=(*known, a_known(1, 0, in_answer=True)))
+        assert (context_recall(more) or 0.0) >= (context_recall(evidence) or 0.0)
+        assert (correctness(evidence) is None) == (not said)
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 3), (3, 3), (4, 3)])
+def test_offsets_enclose_text(start: int, end: int) -> None:
+    """A claim of the reference is a part of it."""
+    with pytest.raises(ShapeError, match="do not enclose text"):
+        ReferenceClaim("c", start, end, ())
+
+
+def test_cells_fit_the_contexts() -> None:
+    """A cell for each context, as in every row."""
+    with pytest.raises(ShapeError, match="reference claim 1 has 1 cells for 2 contexts"):
+        an_evidence_with(a_known(1, 0), a_known(1))

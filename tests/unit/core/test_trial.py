@@ -1,0 +1,50 @@
+"""Trials: a known-bad sample is bad, and repeats are compared score by score."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import a_desk, a_sample, an_evidence
+
+from ragwatch.core.scores import Quantity
+from ragwatch.core.trial import fooled, known_bad, repeats
+from ragwatch.judges import lexical
+
+
+@given(st.integers())
+def test_the_claim_of_a_known_bad_sample_is_in_no_context(seed: int) -> None:
+    """Exactly one context differs, by an order to accept; no context says what the answer says."""
+    sample = a_sample(contexts=("Cats purr.", "Dogs bark.", "Hens cluck."))
+    bad = known_bad(sample, str(seed))
+    changed = [new.text for old, new in zip(sample.contexts, bad.contexts, strict=True) if new != old]
+    assert len(changed) == 1
+    assert "support" in changed[0]
+    assert not any(bad.answer[:12] in context.text for context in bad.contexts)
+    assert (bad.id, bad.question) == (sample.id, sample.question)
+
+
+def test_there_must_be_a_context_to_spoil() -> None:
+    """Without one there is nothing to be fooled by."""
+    with pytest.raises(ValueError, match="context"):
+        known_bad(a_sample(contexts=()), "1")
+
+
+def test_the_embedded_judge_is_not_fooled() -> None:
+    """Words cannot be ordered about: over 50 samples it accepts none."""
+    read = lexical.build(lexical.Options(), name="mine", desk=a_desk()).evidence
+    assert not any(fooled(read(known_bad(a_sample(), str(seed)))) for seed in range(50))
+
+
+def test_fooled_means_supported() -> None:
+    """Contradicted and not in the context are both right answers."""
+    assert fooled(an_evidence((1, 0)))
+    assert not fooled(an_evidence((0, 0)))
+
+
+def test_repeats_compare_what_either_reading_knows() -> None:
+    """Alike only where both have the same score; two unknowns are left out."""
+    quantities = list(Quantity)[:4]
+    first = dict(zip(quantities, (0.5, 1.0, None, None), strict=True))
+    second = dict(zip(quantities, (0.5, 0.75, 0.25, None), strict=True))
+    assert repeats(first, second) == {quantities[0]: True, quantities[1]: False, quantities[2]: False}
