@@ -10,6 +10,7 @@ from typing import Any
 
 from ragwatch.errors import StoreError
 
+CACHE_KIB = 512  # each connection would fill 2 MiB by and by; the kernel keeps the same pages anyway
 Rows = list[tuple[Any, ...]]
 
 
@@ -23,6 +24,7 @@ class Reader:
     def __init__(self, path: Path) -> None:
         uri = f"{path.absolute().as_uri()}?mode=ro"  # a path may hold ? and #
         self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+        self._connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         self._turn = threading.Lock()
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:

@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 
 from ragwatch.errors import StoreError
 
-VERSION = 2
+VERSION = 3
 PAGE_BYTES = 16384  # a compressed sample fits a page: 2.5 KB on disk for 6 KB of text, a third of what 4 KiB pages take
 WAL_BYTES = 64 << 20  # what a log that grew behind a slow reader is cut back to
 BUSY_MS = 5000  # only a stranger at a shell can be in our way

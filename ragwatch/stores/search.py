@@ -27,9 +27,10 @@ def statement(query: Query) -> tuple[str, list[Any]]:
         path = f"$.{query.quantity}"
         where.append("json_extract(v.scores, ?) IS NOT NULL")
         parameters.append(path)
-        if query.below is not None:
-            where.append("json_extract(v.scores, ?) < ?")
-            parameters += [path, query.below]
+        for operator, bound in (("<", query.below), (">", query.above)):
+            if bound is not None:
+                where.append(f"json_extract(v.scores, ?) {operator} ?")
+                parameters += [path, bound]
     for operator, bound in ((">=", query.since), ("<", query.until)):
         if bound is not None:
             where.append(f"v.at {operator} ?")

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field
 
+from ragwatch.core.budget import Cap, Cost
 from ragwatch.core.sample import Draw, RejectReason
-from ragwatch.core.tally import Tallies, Tally, of_verdict
+from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
-from ragwatch.ports import Admission, Event, Found, Query, Retention, ScoreRow
-from ragwatch.stores import entries, rows, search, sweep
-from ragwatch.stores.disk import MIB, advice, free_bytes, refuse_network
-from ragwatch.stores.lock import StateLock
-from ragwatch.stores.opening import open_writer
-from ragwatch.stores.reader import Reader
-from ragwatch.stores.schema import BUSY_MS, WAL_BYTES
+from ragwatch.ports import Admission, Event, FollowUp, Found, OpenBatch, Query, Retention, ScoreRow
+from ragwatch.stores import accounts, batches, entries, rows, search, sweep
+from ragwatch.stores.notebook import Notebook
 
 _TALLIES = "SELECT name, labels, value FROM tallies"
 _PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
-LEFT_TO_JUDGING = 8  # verdicts are written down to this part of the floor: the log must always fit the database
-VACUUM_PAGES = 512  # 8 MiB a turn: others write in between
+_FREE = (
+    "SELECT key, source, route, at, body, probability FROM work JOIN samples USING (key)"
+    " WHERE judge = ? AND batch IS NULL AND since < ? AND key NOT IN (SELECT value FROM json_each(?))"
+    " ORDER BY seq LIMIT ?"
+)
+_OVERDUE = (
+    "SELECT route, judge, CAST(at / 60 AS INTEGER), SUM(1 / probability) FROM work JOIN samples USING (key)"
+    " WHERE since < ? GROUP BY 1, 2, 3"
+)
+RUNS_SHARE = 0.25  # of the bytes allowed: canaries must not evict verdicts
+LEFT_TO_JUDGING = 8  # judging goes on down to this part of the floor: the log must always fit the database
+
+Made = TypeVar("Made")
 
 
 class Options(BaseModel):
@@ -44,75 +55,19 @@ def build(options: Options, state: Path) -> SqliteStore:
     return SqliteStore(state, min_free=options.min_free)
 
 
-class SqliteStore:
-    """Durable memory in `state/ragwatch.db`.
-
-    Writers take turns on one connection; readers have others, which see the last commit and never block them. Pages
-    have one of their own, so that a search through everything does not hold up the loops.
-
-    Args:
-        state: Directory that belongs to this process alone.
-        min_free: Free bytes on its disk below which nothing is admitted.
-
-    Raises:
-        StoreError: The directory is locked or on a network, the database is damaged, gone, or of a newer version.
-    """
+class SqliteStore(Notebook):
+    """Durable memory in one file."""
 
     def __init__(self, state: Path, *, min_free: int = 0) -> None:
-        refuse_network(state)
-        self._state, self._min_free = state, min_free
-        self._lock_file = StateLock(state)
-        path = state / "ragwatch.db"
-        try:
-            self._writer = open_writer(path)
-        except StoreError:
-            self._lock_file.close()
-            raise
-        self._reader, self._pages = Reader(path), Reader(path)
-        self._writing = threading.Lock()
+        super().__init__(state, min_free=min_free)
         self._leasing = threading.Lock()
         self._leases: dict[tuple[str, str], float] = {}  # one process owns the state, so leases need no disk
+        with suppress(StoreError):  # on a full disk they run out by themselves
+            self._drop_claims()
 
-    @contextmanager
-    def _transaction(self, floor: int = 0) -> Iterator[sqlite3.Connection]:
-        """One transaction, refused where fewer bytes than `floor` are free on the disk."""
-        with self._writing:
-            self._make_room(floor)
-            try:
-                self._writer.execute("BEGIN IMMEDIATE")
-                yield self._writer
-                self._writer.execute("COMMIT")
-            except sqlite3.Error as error:
-                self._roll_back()
-                with suppress(sqlite3.Error):  # the log may hold the room that is missing
-                    self._fold()
-                raise StoreError(f"state: cannot write: {error}; {advice(error)}") from error
-            except BaseException:
-                self._roll_back()
-                raise
-
-    def _make_room(self, floor: int) -> None:
-        """Stop what comes in before the disk is full; what is in can still be judged, read and forgotten."""
-        if self._free() >= max(floor, WAL_BYTES):
-            return
-        with suppress(sqlite3.Error):  # our own log may be what fills the disk: where room is short, keep it short
-            self._fold()
-        if (free := self._free()) < floor:
-            raise StoreError(
-                f"state: {free // MIB} MiB are free on the disk of {self._state}, and nothing more is read below "
-                f"{self._min_free // MIB} MiB (store.min_free); free some space, it goes on by itself"
-            )
-
-    def _free(self) -> int:
-        try:
-            return free_bytes(self._state)
-        except OSError as error:
-            raise StoreError(f"state: cannot look at the disk of {self._state}: {error.strerror}") from error
-
-    def _roll_back(self) -> None:
-        with suppress(sqlite3.Error):  # told by the error that brought us here, and tried again at the next one
-            if self._writer.in_transaction:  # a full disk has rolled back already
-                self._writer.execute("ROLLBACK")
+    @property
+    def _judging_floor(self) -> int:
+        return self._min_free // LEFT_TO_JUDGING
 
     def cursors(self, source: str) -> dict[str, str]:
         """Stored cursors of a source, by stream."""
@@ -130,46 +85,89 @@ class SqliteStore:
                 new += 1
                 tallies[Tally.DRAWN, (draw.route,)] += 1
                 tallies.update((Tally.ASSIGNED, (each.judge,)) for each in assignments)
-                writer.executemany(
-                    "INSERT INTO work (key, judge, probability) VALUES (?, ?, ?)",
-                    [(draw.key, each.judge, each.probability) for each in assignments],
-                )
+                since = draw.at if admission.at is None else admission.at
+                entries.insert_work(writer, draw.key, assignments, since)
             entries.add(writer, tallies)
             entries.move(writer, admission)
         return new
 
-    def lease(self, judge: str, limit: int, *, now: float, seconds: float) -> list[Draw]:
+    def lease(self, judge: str, limit: int, *, now: float, seconds: float, before: float | None = None) -> list[Draw]:
         """Pending draws for a judge, oldest first, held for `seconds`; their probability is that judge's."""
+        since = math.inf if before is None else before
         with self._leasing:
             self._leases = {held: until for held, until in self._leases.items() if until > now}
-            taken = [key for name, key in self._leases if name == judge]
-            holes = ",".join("?" * len(taken))
-            found = self._reader.rows(
-                "SELECT key, source, route, at, body, probability FROM work JOIN samples USING (key)"  # noqa: S608 - holes only
-                f" WHERE judge = ? AND key NOT IN ({holes}) ORDER BY seq LIMIT ?",
-                (judge, *taken, limit),
-            )
+            taken = json.dumps([key for name, key in self._leases if name == judge])
+            found = self._reader.rows(_FREE, (judge, since, taken, limit))
             draws = [rows.draw_of(row) for row in found]
             self._leases.update({(judge, draw.key): now + seconds for draw in draws})
             return draws
 
-    def settle(self, verdicts: Sequence[Verdict]) -> int:
-        """Write verdicts and what they add to the tallies. One that was settled before changes nothing."""
-        tallies: Tallies = Counter()
-        new = 0
-        with self._transaction(self._min_free // LEFT_TO_JUDGING) as writer:
-            for verdict in verdicts:
-                place = (verdict.reading.judge, verdict.draw.key)
-                if writer.execute("DELETE FROM work WHERE judge = ? AND key = ?", place).rowcount == 0:
-                    continue
-                new += 1
-                entries.insert_verdict(writer, verdict)
-                tallies.update(of_verdict(verdict))
-            entries.add(writer, tallies)
+    def postpone(self, judge: str, keys: Collection[str], until: float) -> None:
+        """Hold draws back until an instant. A process that begins anew asks for them at once."""
         with self._leasing:
-            for verdict in verdicts:
-                self._leases.pop((verdict.reading.judge, verdict.draw.key), None)
-        return new
+            self._leases.update({(judge, key): until for key in keys})
+
+    def _release(self, judge: str, keys: Collection[str]) -> None:
+        with self._leasing:
+            for key in keys:
+                self._leases.pop((judge, key), None)
+
+    def settle(
+        self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
+    ) -> int:
+        """Write verdicts, what they bring and what they add to the tallies. One settled before changes nothing."""
+        counts: Tallies = Counter(tallies or {})
+        with self._transaction(self._judging_floor) as writer:
+            new = entries.settle(writer, verdicts, counts)
+            entries.follow(writer, [each for each in follow_ups if (each.after, each.key) in new], counts)
+            entries.add(writer, counts)
+        for verdict in verdicts:
+            self._release(verdict.reading.judge, [verdict.draw.key])
+        return len(new)
+
+    def overdue(self, before: float) -> dict[tuple[str, str, int], float]:
+        """Weight of draws pending since before an instant, by (route, judge, minute of `at`)."""
+        found = self._reader.rows(_OVERDUE, (before,))
+        return {(route, judge, minute): weight for route, judge, minute, weight in found}
+
+    def reserve(self, judge: str, worst: Cost, caps: Sequence[Cap], *, now: float) -> int | None:
+        """Set money aside; None when a cap would be passed. Refused where the verdict could not be written either."""
+        with self._transaction(self._judging_floor) as writer:
+            return accounts.reserve(writer, judge, worst, caps, now)
+
+    def pay(self, reservation: int, actual: Cost) -> None:
+        """Replace what was set aside by what it did cost; the first word counts."""
+        with self._transaction() as writer:
+            accounts.pay(writer, reservation, actual)
+
+    def spent(self, judge: str, since: float) -> Cost:
+        """Money set aside or paid for calls begun after an instant."""
+        return Cost(*self._reader.rows(accounts.SPENT, (judge, since))[0])
+
+    def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
+        """Put draws aside for one message batch. Returns its number."""
+        with self._transaction() as writer:
+            batch = batches.prepare(writer, judge, draws, seed, now)
+        self._release(judge, draws)
+        return batch
+
+    def send_batch(self, batch: int, provider_id: str) -> None:
+        """The provider has accepted the batch under this name."""
+        with self._transaction() as writer:
+            batches.send(writer, batch, provider_id)
+
+    def batches(self, judge: str) -> list[OpenBatch]:
+        """Batches that are not closed, oldest first."""
+        return [OpenBatch(*row) for row in self._reader.rows(batches.OPEN, (judge,))]
+
+    def batched(self, batch: int) -> list[tuple[Draw, int]]:
+        """Draws of a batch that are not settled, each with its reservation."""
+        return [batches.inside(row) for row in self._reader.rows(batches.INSIDE, (batch,))]
+
+    def close_batch(self, batch: int) -> int:
+        """Forget a batch; its draws that are not settled return to the queue. Returns how many did."""
+        with self._transaction() as writer:
+            return batches.close(writer, batch)
 
     def record(self, event: Event) -> None:
         """Keep an event."""
@@ -197,46 +195,23 @@ class SqliteStore:
         gone = 0
         with suppress(StoreError):  # what the log holds twice may be the room that forgetting needs
             self._checkpoint()
+        self._forget(lambda writer: accounts.forget(writer, now))
         while few := self._forget(lambda writer: sweep.by_age(writer, retention, now)):
             gone += few
+        while self._runs_size() > retention.bytes * RUNS_SHARE and self._forget(sweep.oldest_runs):
+            pass
         while self._size() > retention.bytes and (few := self._forget(sweep.oldest)):
             gone += few
         self._shrink()
         return gone
 
-    def _forget(self, a_few: Callable[[sqlite3.Connection], int]) -> int:
+    def _runs_size(self) -> int:
+        return int(self._reader.rows("SELECT COALESCE(SUM(LENGTH(body)), 0) FROM runs")[0][0])
+
+    def _forget(self, a_few: Callable[[sqlite3.Connection], Made]) -> Made:
         """One small transaction, so that others get their turn and the log stays short."""
         with self._transaction() as writer:
             return a_few(writer)
-
-    def _size(self) -> int:
-        """Bytes of the database that hold something."""
-        pages, free, page = (self._pragma(name) for name in ("page_count", "freelist_count", "page_size"))
-        return (pages - free) * page
-
-    def _pragma(self, name: str) -> int:
-        return int(self._reader.rows(f"PRAGMA {name}")[0][0])
-
-    def _shrink(self) -> None:
-        before = 0
-        while (free := self._pragma("freelist_count")) not in (0, before):
-            before = free
-            with self._writing, _giving_back():
-                # Not `execute`: it takes one step of a PRAGMA without columns, and that frees one page.
-                self._writer.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
-        self._checkpoint()
-
-    def _checkpoint(self) -> None:
-        with self._writing, _giving_back():
-            self._fold()
-
-    def _fold(self) -> None:
-        """Move what the log holds into the database, and empty the log. The caller has the turn to write."""
-        self._writer.execute("PRAGMA busy_timeout=0")  # a reader under way must not hold up the writer
-        try:
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        finally:
-            self._writer.execute(f"PRAGMA busy_timeout={BUSY_MS}")
 
     def tallies(self) -> Tallies:
         """All counts."""
@@ -250,18 +225,3 @@ class SqliteStore:
         """All counts and the unsettled draws by judge, at one instant."""
         counted, waiting = self._reader.at_once(_TALLIES, _PENDING)
         return entries.tallies_of(counted), dict(waiting)
-
-    def close(self) -> None:
-        """Release the state directory."""
-        self._reader.close()
-        self._pages.close()
-        self._writer.close()
-        self._lock_file.close()
-
-
-@contextmanager
-def _giving_back() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StoreError(f"state: cannot give space back: {error}; {advice(error)}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,39 +15,10 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.ports import Event, Kind, Query, Retention, Store
-from ragwatch.stores import KINDS
 
 DAY = 86400.0
 AGES = Retention(days=30, failing_days=90, bytes=1 << 40)
 GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
-
-
-@pytest.fixture(params=sorted(KINDS))
-def kind(request: pytest.FixtureRequest) -> Kind[Store]:
-    """Each kind of store."""
-    return KINDS[request.param]
-
-
-@pytest.fixture
-def opened(kind: Kind[Store], tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    """Opens the store of one kind, again and again over the same state; closes the one before."""
-    found = list[Store]()
-
-    def open_() -> Store:
-        if found:
-            found.pop().close()
-        found.append(kind.build(kind.Options(), tmp_path / "state"))
-        return found[-1]
-
-    yield open_
-    for each in found:
-        each.close()
-
-
-@pytest.fixture
-def store(opened: Callable[[], Store]) -> Store:
-    """An empty store of one kind."""
-    return opened()
 
 
 def keys(store: Store, query: Query) -> list[str]:
@@ -196,7 +167,10 @@ def test_find(store: Store) -> None:
         (Query(outcome="unjudged"), ["missed"]),
         (Query(quantity=Quantity.FAITHFULNESS), ["new", "bad", "old"]),
         (Query(quantity=Quantity.FAITHFULNESS, below=1.0), ["bad"]),
+        (Query(quantity=Quantity.FAITHFULNESS, above=0.0), ["new", "old"]),
+        (Query(quantity=Quantity.FAITHFULNESS, above=0.0, below=1.0), []),
         (Query(quantity=Quantity.NEED_RECALL), []),
+        (Query(quantity=Quantity.NEED_RECALL, above=0.0), []),
         (Query(since=AT - 40, until=AT), ["missed", "bad"]),
         (Query(route="search", since=AT - 30), ["new", "missed"]),
     ):
@@ -266,11 +240,11 @@ def test_an_admission_is_written_whole_or_not_at_all(store: Store, broken: dict[
     assert store.admit(an_admission(a_draw("b"), cursor="2")) == 1
 
 
-def test_a_second_owner_is_refused(opened: Callable[[], Store], kind: Kind[Store], tmp_path: Path) -> None:
+def test_a_second_owner_is_refused(opened: Callable[[], Store], store_kind: Kind[Store], tmp_path: Path) -> None:
     """Two ragwatch on one state would count everything twice."""
     opened()
     with pytest.raises(StoreError, match="is locked by process"):
-        kind.build(kind.Options(), tmp_path / "state")
+        store_kind.build(store_kind.Options(), tmp_path / "state")
 
 
 def test_everything_survives_a_restart(opened: Callable[[], Store]) -> None:

@@ -54,7 +54,7 @@ def test_newer_schema_is_refused_with_advice(connection: sqlite3.Connection) -> 
     """An older program must not write into a newer database."""
     schema.prepare(connection)
     connection.execute(f"PRAGMA user_version={schema.VERSION + 1}")
-    with pytest.raises(StoreError, match=r"newer ragwatch \(schema 3, this one knows 2\); run that version, or point"):
+    with pytest.raises(StoreError, match=r"newer ragwatch \(schema 4, this one knows 3\); run that version, or point"):
         schema.prepare(connection)
 
 
@@ -72,17 +72,23 @@ def _everything(connection: sqlite3.Connection) -> list[str]:
     return [*connection.iterdump(), str(schema.version_of(connection))]
 
 
+def as_left_by(version: int, state: Path) -> Path:
+    """A database as that schema left it."""
+    scripts = files("ragwatch.stores")
+    state.mkdir()
+    path = state / "ragwatch.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript("PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;")
+        for each in ("schema.sql", *(f"schema_{number}.sql" for number in range(2, version + 1))):
+            connection.executescript(scripts.joinpath(each).read_text(encoding="utf-8"))
+        connection.executescript((OLD / f"schema_{version}.sql").read_text(encoding="utf-8"))
+    return path
+
+
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     """A state as schema 1 left it."""
-    scripts = files("ragwatch.stores")
-    (tmp_path / "state").mkdir()
-    path = tmp_path / "state" / "ragwatch.db"
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript("PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;")
-        connection.executescript(scripts.joinpath("schema.sql").read_text(encoding="utf-8"))
-        connection.executescript((OLD / "schema_1.sql").read_text(encoding="utf-8"))
-    return path
+    return as_left_by(1, tmp_path / "state")
 
 
 def test_t34_every_released_schema_has_a_fixture() -> None:
@@ -140,3 +146,46 @@ def test_t34_several_upgrades_in_a_row(old: Path, tmp_path: Path) -> None:
         schema.prepare(connection, scripts=tmp_path, version=3)
         assert schema.version_of(connection) == 3
         assert connection.execute("SELECT cursor FROM cursors WHERE source = 'app'").fetchone() == ('{"offset":4711}',)
+
+
+def test_t34_an_upgrade_from_schema_2_keeps_everything(tmp_path: Path) -> None:
+    """T34: what schema 2 held is there; waiting draws wait since they were answered; stages name their judge."""
+    with closing(SqliteStore(as_left_by(2, tmp_path / "state").parent)) as store:
+        assert store.cursors("app") == {"log": '{"offset":815}'}
+        tallies, pending = store.books()
+        assert (pending, violations(tallies, pending)) == ({"embedded": 1, "other": 1}, {})
+        assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.N, ("faithfulness", "search", JUDGE)]) == (9, 2)
+        assert {labels: value for (tally, labels), value in tallies.items() if tally is Tally.STAGE} == {
+            ("search", JUDGE, "none"): 1,
+            ("search", JUDGE, "generation"): 2,
+            ("support", JUDGE, "generation"): 1,
+        }
+        assert tallies[Tally.FAULT, ("search", JUDGE, "generator")] == 2
+        assert [row.probability for row in store.window(0, 0.0, 9)] == [0.5, 0.5, 0.5, 0.25, 0.25]
+        assert (len(store.find(Query())), store.events(0.0)) == (5, [Event(AT, "release", "v2")])
+        assert store.lease("other", 9, now=AT, seconds=60, before=AT + 3) == []
+        waiting = store.lease("other", 9, now=AT, seconds=60, before=AT + 4)
+        assert [(each.sample.id, each.probability) for each in waiting] == [("fourth", 0.25)]
+        assert store.overdue(AT + 4) == {("search", JUDGE, AT // 60): 2, ("search", "other", AT // 60): 4}
+
+
+def test_t34_counts_go_on_in_the_rows_of_before(tmp_path: Path) -> None:
+    """A tally whose labels an upgrade wrote is the one that is counted up from now on, not a second of its name."""
+    with closing(SqliteStore(as_left_by(2, tmp_path / "state").parent)) as store:
+        store.settle([a_verdict(each) for each in store.lease(JUDGE, 9, now=AT, seconds=60)])
+        assert store.tallies()[Tally.STAGE, ("search", JUDGE, "none")] == 2
+        rows = store._writer.execute("SELECT name, json(labels) FROM tallies").fetchall()
+        assert len(rows) == len(set(rows))
+
+
+@pytest.mark.parametrize("version", range(1, schema.VERSION))
+def test_t34_an_upgraded_database_is_like_a_new_one(tmp_path: Path, version: int) -> None:
+    """Tables and indices are the same whichever way a database came to its schema."""
+    path = as_left_by(version, tmp_path / "state")
+    with closing(SqliteStore(path.parent)), closing(SqliteStore(tmp_path / "new")):
+        found = []
+        for each in (path, tmp_path / "new" / "ragwatch.db"):
+            with closing(sqlite3.connect(each)) as connection:
+                names = connection.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite%'").fetchall()
+                found.append({name: connection.execute(f"PRAGMA table_info({name})").fetchall() for (name,) in names})
+        assert found[0] == found[1]

@@ -23,12 +23,12 @@ def test_text_from_outside_is_a_parameter(field: str) -> None:
 
 def test_all_fields() -> None:
     """Placeholders and parameters agree in number, and SQLite understands the statement."""
-    query = Query("k", "r", "j", "s", "o", Quantity.FAITHFULNESS, 0.5, 1.0, 2.0, 7)
+    query = Query("k", "r", "j", "s", "o", Quantity.FAITHFULNESS, 0.5, 0.25, 1.0, 2.0, 7)
     sql, parameters = statement(query)
-    assert sql.count("?") == len(parameters) == 11
+    assert sql.count("?") == len(parameters) == 13
     assert sqlite3.complete_statement(f"{sql};")
 
 
-def test_below_needs_a_quantity() -> None:
+def test_bounds_need_a_quantity() -> None:
     """A bound without the quantity it bounds narrows nothing."""
-    assert statement(Query(below=0.5)) == statement(Query())
+    assert statement(Query(below=0.5)) == statement(Query(above=0.5)) == statement(Query())

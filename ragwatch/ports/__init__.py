@@ -1,0 +1,45 @@
+"""Ports: every door between rooms. Rooms know these Protocols and core values, never one another."""
+
+from ragwatch.ports.kinds import Kind
+from ragwatch.ports.memory import Accounts, Batches, Notes, Store
+from ragwatch.ports.probing import Oracle, Probe
+from ragwatch.ports.reading import Desk, Judge, Purse
+from ragwatch.ports.rows import (
+    Admission,
+    Assignment,
+    Event,
+    FollowUp,
+    Found,
+    OpenBatch,
+    Query,
+    Retention,
+    Run,
+    ScoreRow,
+)
+from ragwatch.ports.traffic import Batch, Rejection, Source
+
+__all__ = [
+    "Accounts",
+    "Admission",
+    "Assignment",
+    "Batch",
+    "Batches",
+    "Desk",
+    "Event",
+    "FollowUp",
+    "Found",
+    "Judge",
+    "Kind",
+    "Notes",
+    "OpenBatch",
+    "Oracle",
+    "Probe",
+    "Purse",
+    "Query",
+    "Rejection",
+    "Retention",
+    "Run",
+    "ScoreRow",
+    "Source",
+    "Store",
+]

@@ -1,0 +1,169 @@
+"""Rows: what passes through the door of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ragwatch.core.sample import Draw
+from ragwatch.core.scores import Quantity
+from ragwatch.core.tally import Tallies
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A judge that is to read a draw, and the probability with which that pair came about."""
+
+    judge: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A further judge that is to read a draw because of the verdict that was just reached on it.
+
+    Attributes:
+        key: The draw.
+        after: The judge whose verdict brings it.
+        assignment: Who is to read it, with which probability (of draw and follow-up together).
+        at: When, in seconds since the epoch.
+    """
+
+    key: str
+    after: str
+    assignment: Assignment
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBatch:
+    """A message batch under way.
+
+    Attributes:
+        id: Our number for it.
+        provider_id: The provider's name for it; None when it is not known whether the provider has it.
+        prepared: When it was put together, seconds since the epoch.
+        seed: Seed of the ids in its prompts, needed to understand the replies.
+    """
+
+    id: int
+    provider_id: str | None
+    prepared: float
+    seed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Everything one intake step writes, in one transaction.
+
+    Attributes:
+        source: Name of the source.
+        stream: Stream of the cursor.
+        cursor: Resumes behind the last record of this batch.
+        draws: What was sampled, each with the judges that are to read it.
+        tallies: What was counted on the way (seen, rejected, traffic signals).
+        at: When, in seconds since the epoch: draws wait since then. None for since they were answered.
+    """
+
+    source: str
+    stream: str
+    cursor: str
+    draws: Sequence[tuple[Draw, tuple[Assignment, ...]]]
+    tallies: Tallies
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """The little of a verdict that estimates need.
+
+    Attributes:
+        seq: Order in which verdicts were settled.
+        scores: By quantity; None for an unjudged draw.
+        reason: Why it is unjudged, None for a judged one.
+    """
+
+    seq: int
+    key: str
+    at: float
+    route: str
+    judge: str
+    version: str
+    probability: float
+    scores: Mapping[Quantity, float | None] | None
+    reason: str | None
+    trace_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which verdicts to find. Every field that is set narrows the search; newest first."""
+
+    key: str | None = None
+    route: str | None = None
+    judge: str | None = None
+    stage: str | None = None
+    outcome: str | None = None
+    quantity: Quantity | None = None
+    below: float | None = None
+    above: float | None = None
+    since: float | None = None
+    until: float | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A stored verdict, whole.
+
+    Attributes:
+        verdict: The verdict line of the public contract, plus `route`, `at`, `probability` and `trace_id`.
+        sample: The (redacted) sample in canonical form; None once retention has taken it.
+    """
+
+    verdict: Mapping[str, Any]
+    sample: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to ragwatch or its service, kept beside the verdicts for pages and annotations."""
+
+    at: float
+    kind: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long verdicts stay.
+
+    Attributes:
+        days: Age at which a verdict goes.
+        failing_days: Age at which a verdict that names a faulty stage, or an unjudged one, goes: they outlive others.
+        bytes: Size of the store above which the oldest go early, successes first.
+    """
+
+    days: float
+    failing_days: float
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Something that was tried at one instant: a suite of canaries, an anchor set.
+
+    Attributes:
+        kind: What was tried (`canary`, `anchor`).
+        name: Which one.
+        at: When, in seconds since the epoch.
+        failing: Whether it came out badly; such runs are kept for longer.
+        body: All that is known of it, as JSON values.
+    """
+
+    kind: str
+    name: str
+    at: float
+    failing: bool
+    body: Mapping[str, Any]

@@ -1,0 +1,217 @@
+"""The contract of `ports.Accounts`: caps are never passed, and money is never forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kit import AT, JUDGE
+
+from ragwatch.core.budget import Cap, Cost
+from ragwatch.errors import JudgeError, StoreError
+from ragwatch.pipeline.purse import StorePurse
+from ragwatch.ports import Retention, Store
+
+DAY = 86400.0
+KEEP = Retention(30, 90, 1 << 40)
+DOLLAR = Cap(DAY, usd=1.0)
+
+
+def spend(store: Store, usd: float, *, at: float = AT, tokens: int = 0, judge: str = JUDGE) -> int:
+    """A call that was made and paid."""
+    number = store.reserve(judge, Cost(usd, tokens), [], now=at)
+    assert number is not None
+    store.pay(number, Cost(usd, tokens))
+    return number
+
+
+def test_nothing_is_spent_at_first(store: Store) -> None:
+    """A judge that was never called has cost nothing."""
+    assert store.spent(JUDGE, 0.0) == Cost(0.0, 0)
+
+
+def test_what_is_set_aside_counts_until_it_is_paid(opened: Callable[[], Store]) -> None:
+    """The worst case first, the true cost afterwards, each judge for itself; also after a restart."""
+    store = opened()
+    number = store.reserve(JUDGE, Cost(0.5, 1000), [DOLLAR], now=AT)
+    assert number is not None
+    store.reserve("second", Cost(0.125, 10), [], now=AT)
+    assert (store.spent(JUDGE, 0.0), store.spent("second", 0.0)) == (Cost(0.5, 1000), Cost(0.125, 10))
+    store = opened()
+    assert store.spent(JUDGE, 0.0) == Cost(0.5, 1000)
+    store.pay(number, Cost(0.25, 400))
+    assert (opened().spent(JUDGE, 0.0)) == Cost(0.25, 400)
+
+
+def test_a_call_counts_from_when_it_began(store: Store) -> None:
+    """`spent` looks at calls begun after an instant, not at one of that instant."""
+    spend(store, 0.25, at=AT)
+    spend(store, 0.5, at=AT + 10)
+    assert [store.spent(JUDGE, since).usd for since in (AT - 1, AT, AT + 10)] == [0.75, 0.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("caps", "fits"),
+    [
+        ([], True),
+        ([Cap(60.0)], True),
+        ([Cap(60.0, usd=1.0)], True),
+        ([Cap(60.0, usd=0.75)], True),
+        ([Cap(60.0, usd=0.74)], False),
+        ([Cap(60.0, tokens=30)], True),
+        ([Cap(60.0, tokens=29)], False),
+        ([Cap(60.0, usd=1.0, tokens=29)], False),
+        ([Cap(60.0, usd=1.0), Cap(DAY, usd=1.25)], True),
+        ([Cap(60.0, usd=1.0), Cap(DAY, usd=1.24)], False),
+    ],
+)
+def test_a_cap_is_not_passed(store: Store, caps: list[Cap], fits: bool) -> None:  # noqa: FBT001 - parametrised
+    """Money and tokens, in each of several spans; a refusal sets nothing aside."""
+    spend(store, 0.5, at=AT - 60, tokens=20)
+    spend(store, 0.25, at=AT - 59, tokens=20)
+    spend(store, 9.0, at=AT - 1, judge="second")
+    before = store.spent(JUDGE, 0.0)
+    assert (store.reserve(JUDGE, Cost(0.5, 10), caps, now=AT) is not None) is fits
+    assert store.spent(JUDGE, 0.0) == (before + Cost(0.5, 10) if fits else before)
+
+
+def test_a_clock_that_is_set_back_gives_no_money(store: Store) -> None:
+    """Calls that seem to lie in the future count."""
+    spend(store, 1.0, at=AT)
+    assert store.reserve(JUDGE, Cost(0.1), [DOLLAR], now=AT - 5000) is None
+
+
+def test_the_first_payment_counts(store: Store) -> None:
+    """A step that is repeated after a kill changes nothing; nor does paying what was never set aside."""
+    number = store.reserve(JUDGE, Cost(0.5, 10), [], now=AT)
+    assert number is not None
+    store.pay(number, Cost(0.25, 5))
+    store.pay(number, Cost(0.0, 0))
+    store.pay(number + 1, Cost(0.0, 0))
+    assert store.spent(JUDGE, 0.0) == Cost(0.25, 5)
+
+
+def test_a_call_may_cost_more_than_its_worst_case(store: Store) -> None:
+    """Then the truth is kept, and the next one is refused."""
+    number = store.reserve(JUDGE, Cost(0.5), [DOLLAR], now=AT)
+    assert number is not None
+    store.pay(number, Cost(1.5))
+    assert store.spent(JUDGE, 0.0) == Cost(1.5)
+    assert store.reserve(JUDGE, Cost(0.0), [DOLLAR], now=AT) is None
+
+
+def test_a_price_that_is_no_number_is_refused(store: Store) -> None:
+    """It would make every sum unknown."""
+    with pytest.raises(StoreError):
+        store.reserve(JUDGE, Cost(float("nan")), [], now=AT)
+    assert store.spent(JUDGE, 0.0) == Cost()
+
+
+def test_forgetting_never_under_counts(store: Store) -> None:
+    """Pruning adds old calls up; what a span then holds is never less, and at most a minute's calls more."""
+    rng = random.Random(4)
+    calls = sorted(AT - rng.uniform(0, 3 * 3600) for _ in range(400))
+    for at in calls:
+        spend(store, 1 / 64, at=at, tokens=1)
+    open_ = store.reserve(JUDGE, Cost(0.5, 7), [], now=AT - 2 * 3600)
+    assert open_ is not None
+    spans = [AT - rng.uniform(0, 3 * 3600) for _ in range(50)]
+    before = [store.spent(JUDGE, since) for since in spans]
+    for _ in range(2):
+        assert store.prune(KEEP, now=AT) == 0
+    for since, exact in zip(spans, before, strict=True):
+        found = store.spent(JUDGE, since)
+        assert exact.tokens <= found.tokens <= store.spent(JUDGE, since - 60).tokens
+        assert found.usd >= exact.usd
+    assert store.spent(JUDGE, 0.0) == Cost(400 / 64 + 0.5, 407)
+    store.pay(open_, Cost(0.25, 3))
+    assert store.spent(JUDGE, 0.0) == Cost(400 / 64 + 0.25, 403)
+
+
+def test_repeated_payments_after_forgetting_change_nothing(store: Store) -> None:
+    """A number whose call was added to others is not theirs: paying it again takes nothing away."""
+    numbers = [spend(store, 0.25, at=AT - 3600 + index, tokens=1) for index in range(8)]
+    store.prune(KEEP, now=AT)
+    for number in numbers:
+        store.pay(number, Cost(0.0, 0))
+    assert store.spent(JUDGE, 0.0) == Cost(2.0, 8)
+
+
+def test_what_no_cap_looks_at_is_forgotten(store: Store) -> None:
+    """Calls older than eight days go, paid or not; those of the last week stay."""
+    spend(store, 1.0, at=AT - 9 * DAY)
+    store.reserve(JUDGE, Cost(1.0), [], now=AT - 9 * DAY)
+    spend(store, 0.5, at=AT - 7 * DAY)
+    store.prune(KEEP, now=AT)
+    assert store.spent(JUDGE, 0.0) == Cost(0.5)
+
+
+KILLED = textwrap.dedent(
+    """
+    import sys
+    from pathlib import Path
+    from ragwatch.core.budget import Cap, Cost
+    from ragwatch.stores import KINDS
+
+    kind = KINDS[sys.argv[1]]
+    store = kind.build(kind.Options(), Path(sys.argv[2]))
+    paid = store.reserve("embedded", Cost(0.5, 500), [Cap(86400.0, usd=1.0)], now=1_700_000_000.0)
+    store.pay(paid, Cost(0.125, 100))
+    held = store.reserve("embedded", Cost(0.75, 700), [Cap(86400.0, usd=1.0)], now=1_700_000_001.0)
+    print(held, flush=True)
+    sys.stdin.read()  # the call is under way
+    """
+)
+
+
+def test_j4_a_kill_between_reserve_and_settle_counts_the_worst_case(
+    opened: Callable[[], Store], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """J4: a process dies by kill -9 while its call is under way; the next one counts all that it may have cost."""
+    kind = request.node.callspec.params["store_kind"]
+    command = [sys.executable, "-c", KILLED, kind, str(tmp_path / "state")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        held = int(process.stdout.readline())
+        process.kill()
+        assert process.wait(30) == -signal.SIGKILL
+    store = opened()
+    assert store.spent(JUDGE, 0.0) == Cost(0.875, 800)
+    assert store.reserve(JUDGE, Cost(0.25), [DOLLAR], now=AT + 2) is None
+    store.prune(KEEP, now=AT + 7200)
+    assert store.spent(JUDGE, 0.0) == Cost(0.875, 800)
+    assert store.reserve(JUDGE, Cost(0.125), [DOLLAR], now=AT + 2) not in (None, held)
+
+
+async def test_j5_sixteen_workers_never_pass_a_cap(store: Store) -> None:
+    """J5: a cap of $1.00 and 16 workers in one loop, each with worst cases and prices of its own: never above $1."""
+    purse, rng = StorePurse(JUDGE, [DOLLAR], store, lambda: AT), random.Random(5)
+    refused = paid = 0.0
+
+    async def work() -> None:
+        nonlocal refused, paid
+        for _ in range(25):
+            worst = rng.uniform(0.001, 0.2)
+            actual = worst * rng.random() ** 2
+            try:
+                number = await purse.reserve(Cost(worst, 100))
+            except JudgeError:
+                refused += 1
+                continue
+            assert store.spent(JUDGE, 0.0).usd <= 1.0
+            await asyncio.sleep(0)
+            await purse.settle(number, Cost(actual, 10))
+            paid += actual
+            assert store.spent(JUDGE, 0.0).usd <= 1.0
+
+    await asyncio.gather(*(work() for _ in range(16)))
+    assert store.spent(JUDGE, 0.0).usd == pytest.approx(paid)
+    assert 0.8 < paid <= 1.0
+    assert refused > 50

@@ -1,0 +1,113 @@
+"""The contract of `ports.Notes`: runs, labels, what loops remember, and rights in a fleet."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from kit import AT, a_draw, a_verdict, an_admission
+
+from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.label import Label, from_record
+from ragwatch.core.scores import Quantity
+from ragwatch.core.tally import Tally
+from ragwatch.ports import Query, Retention, Run, Store
+
+DAY = 86400.0
+
+
+def a_run(at: float = AT, *, failing: bool = False, name: str = "docs") -> Run:
+    """A run of a suite."""
+    return Run("canary", name, at, failing, {"ks": [1, 5], "text": "naïve \ud800"})
+
+
+def a_label(key: str = "k1", annotator: str = "ada", at: float = AT, **parts: object) -> Label:
+    """A person's word that an answer is faithful by half."""
+    whole = {"claims": (ClaimVerdict.SUPPORTED, None), "probability": 0.25} | parts
+    return Label(key, annotator, at, {Quantity.FAITHFULNESS: 0.5}, **whole)  # type: ignore[arg-type]
+
+
+def test_runs_come_back_newest_first_and_whole(store: Store) -> None:
+    """Each kind and name has its own; good and bad ones can be asked for apart; counts are kept with them."""
+    tallies = Counter({(Tally.CANARY_RUNS, ("docs",)): 1})
+    for index in range(3):
+        store.record_run(a_run(AT + index, failing=index == 1), tallies)
+    store.record_run(a_run(name="other"), Counter())
+    assert [run.at for run in store.runs("canary", "docs", 10)] == [AT + 2, AT + 1, AT]
+    assert [run.at for run in store.runs("canary", "docs", 10, failing=True)] == [AT + 1]
+    assert [run.at for run in store.runs("canary", "docs", 1, failing=False)] == [AT + 2]
+    assert store.runs("canary", "docs", 1)[0] == a_run(AT + 2)
+    assert store.runs("anchor", "docs", 10) == []
+    assert store.tallies()[Tally.CANARY_RUNS, ("docs",)] == 3
+
+
+def test_failing_runs_outlive_good_ones(store: Store) -> None:
+    """Retention takes a good run after `days`, a failing one after `failing_days`."""
+    store.record_run(a_run(AT), Counter())
+    store.record_run(a_run(AT + 1, failing=True), Counter())
+    store.prune(Retention(30, 90, 1 << 30), now=AT + 31 * DAY)
+    assert [run.failing for run in store.runs("canary", "docs", 10)] == [True]
+    store.prune(Retention(30, 90, 1 << 30), now=AT + 91 * DAY)
+    assert store.runs("canary", "docs", 10) == []
+
+
+def test_a_person_has_one_word_on_a_sample(store: Store) -> None:
+    """A second one replaces the first; two people have one each."""
+    assert store.add_labels([a_label(), a_label("k2"), a_label(annotator="bob", at=AT + 1)]) == 3
+    assert store.add_labels([a_label(at=AT + 2, note="changed")]) == 0
+    found = store.labels(0.0)
+    assert [(each.key, each.annotator, each.note) for each in found] == [
+        ("k2", "ada", ""),
+        ("k1", "bob", ""),
+        ("k1", "ada", "changed"),
+    ]
+    assert [each.annotator for each in store.labels(AT + 1)] == ["bob", "ada"]
+    assert found[0] == a_label("k2")
+
+
+@pytest.mark.parametrize("wrong", [{"probability": 0.0}, {"probability": 1.5}])
+def test_a_label_of_no_probability_is_refused(wrong: dict[str, float]) -> None:
+    """A weight needs a probability above 0."""
+    with pytest.raises(ValueError, match="probability"):
+        a_label(**wrong)
+
+
+def test_a_score_outside_of_0_to_1_is_refused() -> None:
+    """People's scores are shares as well."""
+    with pytest.raises(ValueError, match="faithfulness"):
+        Label("k", "ada", AT, {Quantity.FAITHFULNESS: 2.0})
+
+
+def test_labels_survive_json() -> None:
+    """What is written is what is read."""
+    assert from_record(a_label(note="why").to_record()) == a_label(note="why")
+    assert from_record(a_label(probability=None).to_record()).probability is None
+
+
+def test_a_labelled_sample_outlives_its_verdicts(store: Store) -> None:
+    """A person's work is lost without the text it was about."""
+    draw = a_draw("a")
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw)])
+    store.add_labels([a_label(draw.key)])
+    store.prune(Retention(30, 90, 1 << 30), now=AT + 400 * DAY)
+    assert store.find(Query()) == []
+    assert [each.key for each in store.labels(0.0)] == [draw.key]
+
+
+def test_what_is_remembered_is_replaced(store: Store) -> None:
+    """One state a name; nothing for a name that was never used."""
+    assert store.recall("drift") is None
+    store.remember("drift", {"seq": 1, "numbers": [0.5, 1e300]})
+    store.remember("drift", {"seq": 2})
+    assert store.recall("drift") == {"seq": 2}
+
+
+def test_a_right_belongs_to_one_until_it_runs_out(store: Store) -> None:
+    """The holder may keep it; another one gets it only when it has run out."""
+    assert store.claim("docs", "a", now=AT, seconds=60) is True
+    assert store.claim("docs", "b", now=AT + 59, seconds=60) is False
+    assert store.claim("docs", "a", now=AT + 59, seconds=60) is True
+    assert store.claim("docs", "b", now=AT + 118, seconds=60) is False
+    assert store.claim("docs", "b", now=AT + 119, seconds=60) is True
+    assert store.claim("other", "a", now=AT, seconds=60) is True

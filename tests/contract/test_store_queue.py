@@ -1,0 +1,172 @@
+"""The contract of `ports.Store` about the queue: who waits since when, who is held back, and what verdicts bring."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
+
+from ragwatch.core.books import Law, violations
+from ragwatch.core.sample import Draw
+from ragwatch.core.tally import Tally
+from ragwatch.errors import StoreError
+from ragwatch.ports import Assignment, FollowUp, Query, Retention, Store
+
+SECOND = "second"
+
+
+def balanced(store: Store) -> bool:
+    """For each judge, assigned = judged + unjudged + pending."""
+    return Law.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.books())
+
+
+def follow_up(draw: Draw, judge: str = SECOND, *, probability: float = 0.25, at: float = AT + 50) -> FollowUp:
+    """Work for another judge behind the verdict of the first."""
+    return FollowUp(draw.key, JUDGE, Assignment(judge, probability), at)
+
+
+def leased(store: Store, judge: str, **how: float) -> list[str]:
+    """Names of what a judge is given."""
+    return [each.sample.id for each in store.lease(judge, 9, **({"now": AT, "seconds": 60.0} | how))]
+
+
+def test_before_leases_only_what_has_waited(store: Store) -> None:
+    """With `before`, only draws pending since before that instant come, and they are held as ever."""
+    store.admit(an_admission(a_draw("old", at=AT - 100), a_draw("new")))
+    assert leased(store, JUDGE, before=AT - 100) == []
+    assert leased(store, JUDGE, before=AT) == ["old"]
+    assert leased(store, JUDGE) == ["new"]
+
+
+def test_a_follow_up_waits_since_it_was_given(store: Store) -> None:
+    """What a second judge is given late has not waited since the answer."""
+    draw = a_draw("a", at=AT - 1000)
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw)], [follow_up(draw)])
+    assert leased(store, SECOND, before=AT + 50) == []
+    assert leased(store, SECOND, before=AT + 51) == ["a"]
+
+
+def test_postponed_draws_are_held_until_their_time(store: Store) -> None:
+    """What a judge could not read comes back at an instant, earlier or later than its lease; others are not held."""
+    store.admit(an_admission(a_draw("a"), a_draw("b"), a_draw("c"), judges=(JUDGE, SECOND)))
+    assert leased(store, JUDGE) == ["a", "b", "c"]
+    store.postpone(JUDGE, [a_draw("a").key], AT + 500)
+    store.postpone(JUDGE, [a_draw("b").key], AT + 5)
+    assert leased(store, JUDGE, now=AT + 4) == []
+    assert leased(store, JUDGE, now=AT + 5) == ["b"]
+    assert leased(store, JUDGE, now=AT + 499) == ["b", "c"]
+    assert leased(store, JUDGE, now=AT + 500) == ["a"]
+    assert leased(store, SECOND) == ["a", "b", "c"]
+
+
+def test_postponing_changes_no_counts_and_ends_with_the_process(opened: Callable[[], Store]) -> None:
+    """A draw that is held back is pending, and a process that begins anew may ask at once."""
+    store = opened()
+    store.admit(an_admission(a_draw("a")))
+    store.postpone(JUDGE, [a_draw("a").key], AT + 1e9)
+    assert store.pending() == {JUDGE: 1}
+    assert leased(opened(), JUDGE) == ["a"]
+
+
+def test_any_number_may_be_held_back(store: Store) -> None:
+    """An outage that holds tens of thousands back leaves the queue working."""
+    store.admit(an_admission(a_draw("a")))
+    store.postpone(JUDGE, [f"{index:032x}" for index in range(50_000)], AT + 500)
+    assert leased(store, JUDGE) == ["a"]
+
+
+def test_a_verdict_brings_work_for_another_judge(store: Store) -> None:
+    """It is leased with the probability it came about with, counted as assigned, and the books balance."""
+    draw = a_draw("a", probability=0.5)
+    store.admit(an_admission(draw))
+    assert store.settle([a_verdict(draw)], [follow_up(draw, probability=0.125)]) == 1
+    assert store.pending() == {SECOND: 1}
+    assert store.tallies()[Tally.ASSIGNED, (SECOND,)] == 1
+    (given,) = store.lease(SECOND, 9, now=AT, seconds=60)
+    assert given == replace(draw, probability=0.125)
+    assert store.settle([a_verdict(given, reading=a_reading(SECOND))]) == 1
+    assert [row.probability for row in store.window(0, 0.0, 9)] == [0.5, 0.125]
+    assert balanced(store)
+
+
+def test_an_unjudged_draw_brings_work_too(store: Store) -> None:
+    """A draw that the first judge could not read may still be read by the second."""
+    draw = a_draw("a")
+    store.admit(an_admission(draw))
+    store.settle([an_unjudged(draw)], [follow_up(draw)])
+    assert (store.pending(), balanced(store)) == ({SECOND: 1}, True)
+
+
+def test_work_is_brought_once(store: Store) -> None:
+    """Not by a verdict told twice, not twice by one, not behind another judge's verdict, not for a draw unknown."""
+    draw, other = a_draw("a"), a_draw("b")
+    store.admit(an_admission(draw, other))
+    assert store.settle([a_verdict(draw)], [follow_up(draw), follow_up(draw), follow_up(other)]) == 1
+    assert store.settle([a_verdict(draw)], [follow_up(draw, "third")]) == 0
+    assert store.settle([a_verdict(a_draw("z"))], [follow_up(a_draw("z"))]) == 0
+    behind_second = replace(follow_up(other, "third"), after=SECOND)
+    assert store.settle([a_verdict(other)], [behind_second]) == 1
+    assert (store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]) == ({SECOND: 1}, 1)
+    assert balanced(store)
+
+
+def test_a_judge_is_not_given_what_it_has_or_has_read(store: Store) -> None:
+    """Neither a draw in its queue nor one that it has settled comes again."""
+    draw, read = a_draw("a"), a_draw("b")
+    store.admit(an_admission(draw, read, judges=(JUDGE, SECOND)))
+    store.settle([a_verdict(read, reading=a_reading(SECOND))])
+    store.settle([a_verdict(draw), a_verdict(read)], [follow_up(draw), follow_up(read), follow_up(draw, JUDGE)])
+    assert (store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]) == ({SECOND: 1}, 2)
+    assert [each.probability for each in store.lease(SECOND, 9, now=AT, seconds=60)] == [1.0]
+    assert balanced(store)
+
+
+def test_a_sample_outlives_its_verdict_while_a_follow_up_waits(store: Store) -> None:
+    """Retention takes the first judge's verdict, not the sample that the second has not read."""
+    draw = a_draw("a", at=AT - 1e7)
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw)], [follow_up(draw, probability=1.0)])
+    assert store.prune(Retention(1, 1, 1 << 40), now=AT) == 1
+    assert store.lease(SECOND, 9, now=AT, seconds=60) == [draw]
+
+
+def test_further_counts_are_written_with_verdicts(store: Store) -> None:
+    """They add to what the verdicts add; where nothing can be written, neither is there."""
+    draw = a_draw("a")
+    store.admit(an_admission(draw, a_draw("b")))
+    further = Counter({(Tally.KNOWN_BAD, (JUDGE, "v")): 2, (Tally.JUDGED, ("search", JUDGE)): 0})
+    store.settle([a_verdict(draw)], tallies=further)
+    tallies = store.tallies()
+    assert (tallies[Tally.KNOWN_BAD, (JUDGE, "v")], tallies[Tally.JUDGED, ("search", JUDGE)]) == (2, 1)
+    assert further[Tally.JUDGED, ("search", JUDGE)] == 0
+    before = store.books()
+    broken = Counter({(Tally.KNOWN_BAD, (JUDGE, "v")): 1, (Tally.FOOLED, (JUDGE,)): float("nan")})
+    with pytest.raises(StoreError):
+        store.settle([a_verdict(a_draw("b"))], [follow_up(a_draw("b"))], broken)  # type: ignore[arg-type]
+    assert (store.books(), len(store.find(Query()))) == (before, 1)
+
+
+def test_overdue_weighs_what_has_waited_too_long(store: Store) -> None:
+    """By route, judge and minute of the answer: the sum of 1/probability of draws pending since before an instant."""
+    draws = [
+        a_draw("a", at=AT - 120, probability=0.5),
+        a_draw("b", at=AT - 119, probability=0.25),
+        a_draw("c", at=AT - 60, probability=0.5, route="support"),
+        a_draw("d", at=AT),
+    ]
+    store.admit(an_admission(*draws, judges=(JUDGE, SECOND)))
+    store.settle([a_verdict(draws[0], reading=a_reading(SECOND))])
+    minute = AT // 60
+    assert store.overdue(AT - 1000) == {}
+    assert store.overdue(AT) == {
+        ("search", JUDGE, minute - 2): 6.0,
+        ("search", SECOND, minute - 2): 4.0,
+        ("support", JUDGE, minute - 1): 2.0,
+        ("support", SECOND, minute - 1): 2.0,
+    }
+    store.lease(JUDGE, 9, now=AT, seconds=60)
+    assert sum(store.overdue(AT + 1).values()) == 16.0
