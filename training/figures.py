@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from time import perf_counter
 
 from fit import auroc, interval
@@ -10,6 +11,9 @@ from sets import load
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical import Options, build
+from ragwatch.pipeline.purse import FreePurse
+from ragwatch.ports import Desk
+from ragwatch.telemetry import Telemetry
 
 FAITHFULNESS = (
     "judge/dev/attributionbench/test_id500",
@@ -31,7 +35,7 @@ def worst(evidence: Evidence) -> float:
 
 def report() -> None:
     """Print one line a set."""
-    judge = build(Options(), name="embedded")
+    judge = build(Options(), name="embedded", desk=Desk(Telemetry(), FreePurse(), time.time))
     print(judge.version)
     for name in FAITHFULNESS:
         rows = [row for row in load(name) if row["label"]["faithful"] is not None]

@@ -6,6 +6,7 @@ python training/stages.py    # prints the shares of training/README.md
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ from sets import load  # noqa: E402
 from ragwatch.core.sample import Context, Sample  # noqa: E402
 from ragwatch.core.stage import stage  # noqa: E402
 from ragwatch.judges.lexical import Options, build  # noqa: E402
+from ragwatch.pipeline.purse import FreePurse  # noqa: E402
+from ragwatch.ports import Desk  # noqa: E402
+from ragwatch.telemetry import Telemetry  # noqa: E402
 
 ABSTENTION = "I could not find that in the documents."
 
@@ -52,7 +56,7 @@ def broken(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, Sample]]:
 
 def main() -> None:
     """Print the shares."""
-    judge = build(Options(), name="lexical")
+    judge = build(Options(), name="lexical", desk=Desk(Telemetry(), FreePurse(), time.time))
     counts: dict[tuple[str, str], Counter[str]] = {}
     rows = tasks()
     for case, wanted, sample in broken(rows):

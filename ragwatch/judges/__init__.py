@@ -1,11 +1,11 @@
-"""Judges: readers of one sample. `build(options, name=...)`; to add a kind, write its module and name it here."""
+"""Judges: readers of one sample. `build(options, name=, desk=)`; to add a kind, write its module and name it here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ragwatch.judges import lexical
+from ragwatch.judges import claude, lexical, openai
 from ragwatch.ports import Judge, Kind
 
-KINDS: Mapping[str, Kind[Judge]] = MappingProxyType({"lexical": lexical})
+KINDS: Mapping[str, Kind[Judge]] = MappingProxyType({"lexical": lexical, "claude": claude, "openai": openai})

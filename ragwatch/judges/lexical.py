@@ -8,17 +8,20 @@ question into needs. Method, data and figures: `training/README.md`.
 from __future__ import annotations
 
 import asyncio
+from time import perf_counter
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.core.verdict import UnjudgedReason, Usage
+from ragwatch.core.verdict import FREE, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.reading.claims import claims_of
 from ragwatch.judges.reading.reader import Thresholds, read
+from ragwatch.judges.reading.reference import with_reference
 from ragwatch.judges.reading.tables import shipped
+from ragwatch.ports import Desk
 
 Probability = Annotated[float, Field(gt=0.0, lt=1.0)]
 
@@ -51,19 +54,26 @@ class LexicalJudge:
     Attributes:
         name: Configured name.
         kind: `lexical`.
-        version: Changes with every change of the fitted tables.
+        model: The fitted tables are its model.
+        version: Changes with every change of the fitted tables, and of the probabilities at which it decides.
         concurrency: Samples read at a time.
     """
 
     kind = "lexical"
 
-    def __init__(self, options: Options, *, name: str) -> None:
+    def __init__(self, options: Options, *, name: str, desk: Desk) -> None:
         self._options = options
+        self._telemetry = desk.telemetry
         self._tables = shipped()
         self._thresholds = Thresholds(options.support, options.relevance)
         self.name = name
-        self.version = f"lexical-{self._tables.version}"
+        self.model = f"lexical-{self._tables.version}"
+        self.version = f"{self.model}{_changed(options)}"
         self.concurrency = options.concurrency
+
+    def ready_in(self) -> float:
+        """It is always able."""
+        return 0.0
 
     async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
         """Evidence of one sample, read in a thread so that the loop goes on.
@@ -71,7 +81,15 @@ class LexicalJudge:
         Raises:
             JudgeError: The sample is larger than the options allow.
         """
-        return await asyncio.to_thread(self.evidence, sample), Usage()
+        start = perf_counter()
+        try:
+            return await asyncio.to_thread(self.evidence, sample), FREE
+        except JudgeError as error:
+            self._telemetry.call_failed(self.name, self.model, error.reason, str(error))
+            raise
+        finally:
+            self._telemetry.judge_called(self.name, self.model, perf_counter() - start)
+            self._telemetry.judge_spent(self.name, self.model, FREE.by_direction(), 0.0)
 
     def evidence(self, sample: Sample) -> Evidence:
         """The same, at once: for scripts, benches and tests.
@@ -82,10 +100,12 @@ class LexicalJudge:
         options = self._options
         self._check(len(sample.contexts), options.max_contexts, "contexts")
         chars = len(sample.answer) + len(sample.question or "") + sum(len(found.text) for found in sample.contexts)
+        chars += len(sample.reference or "")
         self._check(chars, options.max_chars, "characters")
         answer = claims_of(sample.answer, sample.question)
         self._check(len(answer.claims), options.max_claims, "claims")
-        return read(sample, answer, self._tables, self._thresholds)
+        found = read(sample, answer, self._tables, self._thresholds)
+        return with_reference(found, sample, answer, self._tables, self._thresholds)
 
     @staticmethod
     def _check(count: int, limit: int, what: str) -> None:
@@ -96,6 +116,12 @@ class LexicalJudge:
         """Nothing is held."""
 
 
-def build(options: Options, *, name: str) -> LexicalJudge:
+def _changed(options: Options) -> str:
+    """What makes it read otherwise than by default, so that its verdicts share no mean with those."""
+    chosen = options.model_dump(include={"support", "relevance"}, exclude_defaults=True)
+    return "".join(f"-{name}{value:g}" for name, value in chosen.items())
+
+
+def build(options: Options, *, name: str, desk: Desk) -> LexicalJudge:
     """The judge, with the tables that come with the package."""
-    return LexicalJudge(options, name=name)
+    return LexicalJudge(options, name=name, desk=desk)

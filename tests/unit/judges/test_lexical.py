@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from kit import a_desk
 from pydantic import ValidationError
 
 from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
@@ -14,11 +15,12 @@ from ragwatch.core.stage import Stage, stage
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical import Options, build
+from ragwatch.telemetry import Telemetry
 
 KETTLE = "The Vortex kettle boils one litre of water in 90 seconds. Its lid locks while the water is hot."
 TOASTER = "The Ember toaster browns four slices at once. A tray under the slots catches the crumbs."
 LAMP = "The Firefly lamp dims in twelve steps. It remembers the last setting after a power cut."
-JUDGE = build(Options(), name="embedded")
+JUDGE = build(Options(), name="embedded", desk=a_desk())
 
 
 def read(question: str | None, answer: str, *contexts: str) -> Evidence:
@@ -35,12 +37,27 @@ async def test_reading_costs_nothing_and_happens_off_the_loop() -> None:
     await JUDGE.close()
 
 
+async def test_each_reading_is_counted_and_costs_nothing() -> None:
+    """A reading is a call of the tables' version, for no tokens and no money; one that is refused is a failure."""
+    telemetry = Telemetry()
+    judge = build(Options(max_contexts=1), name="embedded", desk=a_desk(telemetry))
+    await judge.read(Sample("s", None, (Context(KETTLE),), "It boils one litre in 90 seconds."))
+    with pytest.raises(JudgeError):
+        await judge.read(Sample("s", None, (Context(KETTLE), Context(LAMP)), "It boils."))
+    counts = {(str(kind), *labels): value for (kind, labels), value in telemetry.counts().items()}
+    assert counts["judge_calls", "embedded", judge.model] == 2
+    assert counts["judge_failures", "embedded", judge.model, "too_large"] == 1
+    assert counts["judge_cost", "embedded", judge.model] == 0.0
+    assert counts["judge_tokens", "embedded", judge.model, "input"] == 0
+    assert (judge.model, judge.ready_in()) == (judge.version, 0.0)
+
+
 def test_version_names_the_tables() -> None:
     """The version is the kind and eight hexadecimal digits, the same for every judge of these tables."""
     kind, _, digits = JUDGE.version.partition("-")
     assert JUDGE.kind == kind
     assert len(bytes.fromhex(digits)) == 4
-    assert build(Options(support=0.7), name="other").version == JUDGE.version
+    assert build(Options(max_claims=7), name="other", desk=a_desk()).version == JUDGE.version
 
 
 def test_unknown_options_are_refused() -> None:
@@ -63,7 +80,7 @@ def test_what_is_too_large_is_refused_and_named(options: Options, answer: str) -
     """A sample beyond a limit is not read in part: it is unjudged, with the reason that is counted."""
     sample = Sample("s", None, (Context("a"), Context("b")), answer)
     with pytest.raises(JudgeError) as caught:
-        asyncio.run(build(options, name="small").read(sample))
+        asyncio.run(build(options, name="small", desk=a_desk()).read(sample))
     assert caught.value.reason == "too_large"
 
 
@@ -170,3 +187,10 @@ def test_a_bare_yes_claims_what_was_asked() -> None:
     evidence = read("Does the lid of the Vortex kettle lock while the water is hot?", "Yes.", KETTLE)
     assert [claim.text for claim in evidence.claims] == ["Yes."]
     assert faithfulness(evidence) == 1.0
+
+
+def test_other_thresholds_are_another_version() -> None:
+    """Verdicts by other thresholds mean something else, and must not share a mean with these."""
+    plain, strict = (build(Options(**chosen), name="mine", desk=a_desk()) for chosen in ({}, {"support": 0.75}))
+    assert strict.version == f"{plain.version}-support0.75"
+    assert build(Options(max_claims=7), name="mine", desk=a_desk()).version == plain.version

@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit import a_desk
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
@@ -20,7 +21,7 @@ from ragwatch.judges.reading.sentences import spans
 from ragwatch.judges.reading.tables import shipped
 from ragwatch.judges.reading.words import identifiers, terms
 
-JUDGE = build(Options(), name="embedded")
+JUDGE = build(Options(), name="embedded", desk=a_desk())
 MENU = (
     "kettle boils water 90 three Vortex lamp the of not dims Paris 1,000 U.S. e.g. max_len os.path Dr. [1] - 1. ok?"
     " yes. document does mention. I don't know. * # ``` \n \n\n : ... … “quote” (b) 中文。 naïve"

@@ -1,0 +1,179 @@
+"""For tests of judges that call: time wound by hand, a provider and a server that say what a test tells them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from ragwatch.core.verdict import Usage
+from ragwatch.judges.asking.inquiry import Ask, ReplyError
+from ragwatch.judges.calling.caller import Caller, Terms
+from ragwatch.judges.calling.failures import CallFailed, Failure
+from ragwatch.judges.calling.pool import Pool
+from ragwatch.judges.calling.prices import Prices
+from ragwatch.judges.calling.provider import Said
+from ragwatch.pipeline.purse import FreePurse
+from ragwatch.telemetry import Telemetry
+
+PRICES = Prices(input=1.0, output=10.0)
+USAGE = Usage(100, 10)
+
+
+class HandClock:
+    """A clock that sleeping moves on. Who sleeps at the same time sleeps side by side."""
+
+    def __init__(self) -> None:
+        self.at = 1000.0
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        """The time it shows."""
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        """Move on by so much; others have their turn meanwhile."""
+        until = self.at + seconds
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+        self.at = max(self.at, until)
+
+
+def said(text: str = "yes", stop: str = "end_turn", usage: Usage | None = USAGE, **parts: Any) -> Said:
+    """A reply of 100 tokens in and 10 out."""
+    return Said(text, usage, stop, **parts)
+
+
+def failed(reason: str = "server", message: str = "HTTP 500", **parts: Any) -> CallFailed:
+    """A call that failed, for nothing."""
+    return CallFailed(Failure(reason), message, **parts)
+
+
+def an_ask(user: str = "the page", max_tokens: int = 50) -> Ask:
+    """An ask whose only valid reply is `yes`."""
+    return Ask("the rubric", user, {"type": "object"}, max_tokens, _yes)
+
+
+def _yes(text: str) -> object:
+    if text != "yes":
+        raise ReplyError("claims[0].id", "must be one that was asked about")
+    return "understood"
+
+
+class ScriptedProvider:
+    """A provider that goes through a script, and then always says yes.
+
+    Attributes:
+        asked: What it was sent: the page and the most tokens of the reply.
+    """
+
+    model = "scripted"
+
+    def __init__(self, *script: Any) -> None:
+        self.script = list(script)
+        self.asked: list[tuple[str, int]] = []
+        self.closed = False
+
+    async def call(self, ask: Ask, *, max_tokens: int, timeout: float) -> Said:  # noqa: ASYNC109, ARG002 - the port's
+        """The next line of the script; an awaitable one is awaited."""
+        self.asked.append((ask.user, max_tokens))
+        await asyncio.sleep(0)
+        step = self.script.pop(0) if self.script else said()
+        if callable(step):
+            step = await step()
+        if isinstance(step, BaseException):
+            raise step
+        assert isinstance(step, Said)
+        return step
+
+    async def probe(self) -> str:
+        """It answers."""
+        return "scripted answers"
+
+    async def close(self) -> None:
+        """It is closed."""
+        self.closed = True
+
+
+class Bench:
+    """A caller over a scripted provider, with everything around it in reach."""
+
+    def __init__(
+        self,
+        *script: Any,
+        telemetry: Telemetry | None = None,
+        prices: Prices | None = PRICES,
+        concurrency: int = 4,
+        timeout: float = 30.0,
+        thinking: int = 0,
+    ) -> None:
+        self.telemetry = telemetry or Telemetry()
+        self.clock = HandClock()
+        self.purse = FreePurse()
+        self.provider = ScriptedProvider(*script)
+        self.pool = Pool(
+            "mine", concurrency=concurrency, telemetry=self.telemetry, clock=self.clock, rng=random.Random(7)
+        )
+        self.caller = Caller(
+            "mine",
+            self.provider,
+            Terms(prices, timeout, thinking),
+            pool=self.pool,
+            purse=self.purse,
+            telemetry=self.telemetry,
+            clock=self.clock,
+        )
+
+    def counts(self, count: str) -> dict[tuple[str, ...], float]:
+        """Counts of one kind, by their labels behind judge and model."""
+        return {labels[2:]: number for (kind, labels), number in self.telemetry.counts().items() if str(kind) == count}
+
+
+@contextmanager
+def canned(*replies: tuple[int, Mapping[str, str], Any]) -> Iterator[tuple[str, list[Any]]]:
+    """A real server that gives these replies (status, headers, body) in order, the last one for ever.
+
+    Yields its address and the bodies that it was sent.
+    """
+    sent: list[Any] = []
+    waiting: Sequence[tuple[int, Mapping[str, str], Any]] = replies
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _answer(self) -> None:
+            nonlocal waiting
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            sent.append(json.loads(body) if body else None)
+            status, headers, reply = waiting[0]
+            waiting = waiting[1:] or waiting
+            if callable(reply):
+                reply = reply(sent[-1])
+            content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+            self.send_response(status)
+            for name, value in {"content-type": "application/json", **headers}.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = _answer  # noqa: N815 - names that the library looks for
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", sent
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

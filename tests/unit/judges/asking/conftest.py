@@ -1,0 +1,167 @@
+"""A stand-in for a model: it reads the page and replies in the shape that was asked for, as a test tells it to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.sample import Context, Sample
+from ragwatch.judges.asking.inquiry import Ask, Inquiry, begin
+from ragwatch.judges.asking.page import Seen, lines
+from ragwatch.judges.asking.parts import Part
+
+LIVE = frozenset(Part) - {Part.REFERENCE}
+Quote = Callable[[str, str], str | None]
+
+
+class Paper:
+    """A page as a model sees it.
+
+    Attributes:
+        claims: Numbered lines of the answer.
+        reference: Numbered lines of the reference.
+        needs: Numbered lines of the sub-questions.
+        contexts: Lines of each context, by its id.
+    """
+
+    def __init__(self, page: str) -> None:
+        seen = lines(page)
+        self.claims = [each for each in seen if each.section == "ANSWER" and each.number]
+        self.reference = [each for each in seen if each.section == "REFERENCE" and each.number]
+        self.needs = [each for each in seen if each.section == "NEEDS"]
+        self.contexts: dict[str, list[Seen]] = {}
+        for each in seen:
+            if each.section == "CONTEXTS":
+                self.contexts.setdefault(each.mark, []).append(each)
+
+    def context(self, mark: str) -> str:
+        """The text of one context."""
+        return "\n".join(each.text for each in self.contexts[mark])
+
+
+def _id(line: Seen) -> str:
+    return f"{line.mark}.{line.number}"
+
+
+class Model:
+    """Replies to an ask.
+
+    Args:
+        quote: (claim, context) to the words of the context that support the claim; None where nothing does.
+        address: The word for `address`.
+        needs: Sub-questions, where they are not on the page.
+    """
+
+    def __init__(self, quote: Quote, *, address: str = "fully", needs: tuple[str, ...] = ("When?",)) -> None:
+        self.quote = quote
+        self.address = address
+        self.needs = needs
+
+    def reply(self, ask: Ask) -> dict[str, Any]:
+        """A reply with every key that the schema wants, and no other."""
+        paper = Paper(ask.user)
+        found: dict[str, Any] = {}
+        for part, shape in ask.schema["properties"].items():
+            if part == Part.ADDRESS:
+                found[part] = self.address
+                continue
+            wanted = shape["items"]["properties"]
+            entries = getattr(self, f"_{part}")(paper)
+            found[part] = [{key: value for key, value in each.items() if key in wanted} for each in entries]
+            assert all(set(each) == set(wanted) for each in found[part])
+        return found
+
+    def _claims(self, paper: Paper) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": _id(claim),
+                "cells": (cells := self._cells(claim, paper)),
+                "verdict": "supported" if cells else "not_in_context",
+                "in_reference": "yes" if any(claim.text == each.text for each in paper.reference) else "no",
+            }
+            for claim in paper.claims
+        ]
+
+    def _reference(self, paper: Paper) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": _id(claim),
+                "cells": self._cells(claim, paper),
+                "in_answer": "yes" if any(claim.text == each.text for each in paper.claims) else "no",
+            }
+            for claim in paper.reference
+        ]
+
+    def _cells(self, claim: Seen, paper: Paper) -> list[dict[str, str]]:
+        quotes = {mark: self.quote(claim.text, paper.context(mark)) for mark in paper.contexts}
+        return [{"context": mark, "quote": quote} for mark, quote in quotes.items() if quote is not None]
+
+    def _contexts(self, paper: Paper) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": mark,
+                "useful": [_id(line) for line in found if line.number and self._useful(line, paper)],
+            }
+            for mark, found in paper.contexts.items()
+        ]
+
+    def _useful(self, line: Seen, paper: Paper) -> bool:
+        return any(self.quote(claim.text, line.text) is not None for claim in paper.claims)
+
+    def _needs(self, paper: Paper) -> list[dict[str, Any]]:
+        if paper.needs:
+            return [{"id": _id(line), "answered": "yes" if paper.contexts else "no"} for line in paper.needs]
+        return [{"question": need, "answered": "yes" if paper.contexts else "no"} for need in self.needs]
+
+    def read(self, inquiry: Inquiry) -> Evidence:
+        """The whole conversation."""
+        while asks := inquiry.asks():
+            inquiry.take([ask.check(json.dumps(self.reply(ask))) for ask in asks])
+        return inquiry.evidence()
+
+
+def copied(claim: str, context: str) -> str | None:
+    """The claim's own words, where the context holds them."""
+    return claim if claim.rstrip(".") in context else None
+
+
+@pytest.fixture
+def model() -> type[Model]:
+    """The stand-in."""
+    return Model
+
+
+@pytest.fixture
+def paper() -> type[Paper]:
+    """What it sees."""
+    return Paper
+
+
+@pytest.fixture
+def honest() -> Model:
+    """A model that calls supported what a context says in the same words."""
+    return Model(copied)
+
+
+@pytest.fixture
+def ask_about() -> Callable[..., Inquiry]:
+    """Begin about a question, an answer and contexts."""
+
+    def begun(
+        question: str | None,
+        answer: str,
+        *contexts: str,
+        reference: str | None = None,
+        parts: frozenset[Part] | None = None,
+        reading: Literal["joint", "isolated"] = "joint",
+        seed: str = "seed",
+    ) -> Inquiry:
+        sample = Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference)
+        wanted = parts if parts is not None else LIVE if reference is None else frozenset(Part)
+        return begin(sample, parts=wanted, reading=reading, seed=seed)
+
+    return begun

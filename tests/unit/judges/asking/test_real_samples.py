@@ -1,0 +1,124 @@
+"""Real samples: their pages render, and a reply that says what the embedded judge read parses back to its cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean
+from typing import Any, Literal
+
+import pytest
+
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.sample import Context, Sample
+from ragwatch.judges.asking.inquiry import Ask, begin
+from ragwatch.judges.asking.instructions import speaks_to_a_judge
+from ragwatch.judges.asking.page import lines
+from ragwatch.judges.asking.parts import Part
+from ragwatch.judges.asking.quotes import folded, stands
+from ragwatch.judges.reading.claims import claims_of
+from ragwatch.judges.reading.reader import Thresholds, read
+from ragwatch.judges.reading.tables import shipped
+
+DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
+SETS = ("train/expertqa/all", "train/attributionbench/dev")
+LIVE = frozenset(Part) - {Part.REFERENCE}
+PEER_TOKENS = 11_314  # prompt of ragas for three metrics, characters / 4: shared/facts/performance.md
+
+
+def samples(name: str, limit: int = 200) -> list[Sample]:
+    """The first samples of a set; skipped with its name where it is absent."""
+    path = DATA / f"{name}.jsonl"
+    if not path.is_file():
+        pytest.skip(f"needs ../shared/data/judge/{name}.jsonl")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[:limit]]
+    return [Sample(row["id"], row["question"], tuple(map(Context, row["contexts"])), row["answer"]) for row in rows]
+
+
+def quote_of(context: str) -> str:
+    """Some words of a context that may stand for it."""
+    words, whole = context.split(), folded(context)
+    runs = (" ".join(words[start : start + 8]) for start in range(max(1, len(words))))
+    return next((run for run in runs if stands(run, whole)), "")
+
+
+def reply_of(ask: Ask, sample: Sample, evidence: Evidence) -> dict[str, Any]:
+    """What a model would reply that reads as the embedded judge does, about the contexts on this page."""
+    seen = lines(ask.user)
+    found: dict[str, Any] = {"needs": [{"question": "when", "answered": "yes"}], "address": "fully"}
+    marks = list(dict.fromkeys(line.mark for line in seen if line.section == "CONTEXTS"))
+    texts = {mark: " ".join(line.text for line in seen if line.mark == mark) for mark in marks}
+    ranks = dict(zip(marks, _ranks(sample, texts), strict=True))
+    numbered = [line for line in seen if line.section == "ANSWER" and line.number]
+    found["claims"] = [
+        {
+            "id": f"{line.mark}.{line.number}",
+            "cells": [
+                {"context": mark, "quote": quote_of(sample.contexts[rank].text)}
+                for mark, rank in ranks.items()
+                if claim.cells[rank]
+            ],
+            "verdict": str(claim.verdict),
+        }
+        for line, claim in zip(numbered, evidence.claims, strict=True)
+    ]
+    found["contexts"] = [
+        {"id": mark, "useful": [f"{mark}.1"] if evidence.contexts[rank].relevant else []}
+        for mark, rank in ranks.items()
+    ]
+    return {key: found[key] for key in ask.schema["properties"]}
+
+
+def _ranks(sample: Sample, texts: dict[str, str]) -> Iterator[int]:
+    """Which context each text of the page is: they come in order, the blank ones left out."""
+    rank = -1
+    for text in texts.values():
+        rank += 1
+        while "".join(sample.contexts[rank].text.split()) != "".join(text.split()):
+            rank += 1
+        yield rank
+
+
+@pytest.mark.parametrize("reading", ["joint", "isolated"])
+@pytest.mark.parametrize("name", SETS)
+def test_cells_come_back(name: str, reading: Literal["joint", "isolated"]) -> None:
+    """The cells of the evidence are those of the reading that the reply was written from, sample by sample."""
+    for sample in samples(name):
+        expected = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds())
+        inquiry = begin(sample, parts=frozenset({Part.CLAIMS, Part.CONTEXTS}), reading=reading, seed=sample.id)
+        inquiry.take([ask.check(json.dumps(reply_of(ask, sample, expected))) for ask in inquiry.asks()])
+        found = inquiry.evidence()
+        assert [claim.cells for claim in found.claims] == [claim.cells for claim in expected.claims]
+        assert [(claim.start, claim.end) for claim in found.claims] == [
+            (claim.start, claim.end) for claim in expected.claims
+        ]
+        assert [one.relevant for one in found.contexts] == [bool(one.relevant) for one in expected.contexts]
+        assert [one.sentences for one in found.contexts if one.sentences] == [
+            one.sentences for one in expected.contexts if one.sentences
+        ]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_prompt_and_reply_are_small(name: str) -> None:
+    """At most a quarter of the peer's prompt and 600 tokens of reply on average; a full reply fits its limit."""
+    prompts, replies = [], []
+    for sample in samples(name):
+        (ask,) = begin(sample, parts=LIVE, reading="joint", seed=sample.id).asks()
+        evidence = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds())
+        reply = json.dumps(reply_of(ask, sample, evidence), separators=(",", ":"))
+        assert len(reply) / 3 <= ask.max_tokens
+        prompts.append((len(ask.system) / 4, len(ask.user) / 4))
+        replies.append(len(reply) / 4)
+    system, user = (mean(column) for column in zip(*prompts, strict=True))
+    print(f"{name}: system {system:.0f}, user {user:.0f}, reply {mean(replies):.0f} tokens of four characters")
+    assert system + user <= PEER_TOKENS / 4
+    assert mean(replies) <= 600
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_real_contexts_are_rarely_suspected(name: str) -> None:
+    """Of real contexts at most one in a thousand looks like an order to a judge."""
+    texts = {context.text for sample in samples(name, 2000) for context in sample.contexts}
+    suspected = [text for text in texts if speaks_to_a_judge(text)]
+    assert len(suspected) <= len(texts) / 1000

@@ -1,0 +1,220 @@
+"""A reply is what was asked for, or an error that names the field at fault; never a guess, never a traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragwatch.core.evidence import Address, ClaimVerdict
+from ragwatch.judges.asking.inquiry import PROMPT_VERSION, ReplyError
+from ragwatch.judges.asking.parts import Part
+from ragwatch.judges.asking.reply import Names, Reply, Row, parse
+from ragwatch.judges.asking.rubric import system
+from ragwatch.judges.asking.shape import Turn, keys, schema
+
+NAMES = Names(
+    claims=("rwd.1", "rwd.2"),
+    contexts={"kqv": ("kqv.1", "kqv.2"), "mzt": ("mzt.1",)},
+    ranks={"kqv": 0, "mzt": 2},
+    needs=(),
+    reference=("hgp.1",),
+)
+KEYS = keys(Turn.JOINT, frozenset(Part))
+EVERY = frozenset(Part)
+
+
+def a_reply() -> dict[str, Any]:
+    """A valid reply."""
+    return {
+        "claims": [
+            {
+                "id": "rwd.2",
+                "verdict": "not_in_context",
+                "cells": [],
+                "in_reference": "no",
+            },
+            {
+                "id": "rwd.1",
+                "verdict": "supported",
+                "cells": [{"context": "mzt", "quote": "five days"}],
+                "in_reference": "yes",
+            },
+        ],
+        "contexts": [{"id": "mzt", "useful": ["mzt.1", "mzt.1"]}, {"id": "[kqv]", "useful": []}],
+        "needs": [{"question": "how  long?", "answered": "yes"}],
+        "address": "partially",
+        "reference": [{"id": "hgp.1", "cells": [{"context": "kqv.2", "quote": "a b"}], "in_answer": "no"}],
+    }
+
+
+def test_a_valid_reply() -> None:
+    """Entries may come in any order; ids may carry the brackets and line numbers of the page."""
+    assert parse(json.dumps(a_reply()), KEYS, NAMES) == Reply(
+        claims=(
+            Row(ClaimVerdict.SUPPORTED, ((2, "five days"),), other=True),
+            Row(ClaimVerdict.NOT_IN_CONTEXT, (), other=False),
+        ),
+        useful=(0, 1),
+        needs=("how long?",),
+        answered=(True,),
+        address=Address.PARTIALLY,
+        reference=(Row(None, ((0, "a b"),), other=False),),
+    )
+
+
+@pytest.mark.parametrize(
+    "dress", ["{}", "```json\n{}\n```", "Here it is:\n{}\nDone.", "<think>{{a}} hm</think>\n{}", "\ufeff{}"]
+)
+def test_wrapped(dress: str) -> None:
+    """Models without a schema wrap the object in a fence, a sentence or their thoughts."""
+    assert parse(dress.format(json.dumps(a_reply())), KEYS, NAMES).address is Address.PARTIALLY
+
+
+def a_change(*path: Any, to: Any = ...) -> Callable[[dict[str, Any]], None]:
+    """Set the value at a path; without one, delete it."""
+
+    def change(reply: dict[str, Any]) -> None:
+        place: Any = reply
+        for step in path[:-1]:
+            place = place[step]
+        if to is ...:
+            del place[path[-1]]
+        else:
+            place[path[-1]] = to
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        *((part, a_change(part)) for part in map(str, Part)),
+        *((part, a_change(part, to=7)) for part in map(str, Part)),
+        ("claims", a_change("claims", 0)),
+        ("claims[0]", a_change("claims", 0, to="supported")),
+        ("claims[0].id", a_change("claims", 0, "id")),
+        ("claims[0].id", a_change("claims", 0, "id", to=1)),
+        ("claims[0].id", a_change("claims", 0, "id", to="rwd.3")),
+        ("claims[1].id", a_change("claims", 0, "id", to="rwd.1")),
+        ("claims[0].verdict", a_change("claims", 0, "verdict")),
+        ("claims[0].verdict", a_change("claims", 0, "verdict", to="Supported!")),
+        ("claims[0].verdict", a_change("claims", 0, "verdict", to=True)),
+        ("claims[0].in_reference", a_change("claims", 0, "in_reference", to="maybe")),
+        ("claims[1].cells", a_change("claims", 1, "cells", to=None)),
+        ("claims[1].cells[0]", a_change("claims", 1, "cells", 0, to="kqv")),
+        ("claims[1].cells[0].context", a_change("claims", 1, "cells", 0, "context", to="xxx")),
+        ("claims[1].cells[0].quote", a_change("claims", 1, "cells", 0, "quote", to=["five"])),
+        ("contexts", a_change("contexts", 1)),
+        ("contexts[0].useful[0]", a_change("contexts", 0, "useful", to=["kqv.1"])),
+        ("contexts[0].useful[1]", a_change("contexts", 0, "useful", to=["mzt.1", 2])),
+        ("needs[0]", a_change("needs", 0, to="how?")),
+        ("needs[0].question", a_change("needs", 0, "question", to=" ")),
+        ("needs[0].answered", a_change("needs", 0, "answered", to="unknown")),
+        ("address", a_change("address", to="Fully")),
+        ("reference", a_change("reference", to=[])),
+        ("reference[0].in_answer", a_change("reference", 0, "in_answer")),
+    ],
+)
+def test_what_is_wrong_is_named(field: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """One thing wrong makes the whole reply invalid, and the error says where it stands."""
+    reply = a_reply()
+    change(reply)
+    with pytest.raises(ReplyError) as caught:
+        parse(json.dumps(reply), KEYS, NAMES)
+    assert caught.value.field == field
+    assert str(caught.value).startswith(f"{field}: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "null", "[]", "true", '"{}"', "no", "{", "}", "}{", '{"claims": NaN}', "{'claims': []}", "[" * 100_000),
+        *(
+            '{"a":' * 100_000 + "1" + "}" * 100_000,
+            "{" + " " * 1_000_001 + "}",
+            '{"a": "\ud800"}',
+            json.dumps(a_reply())[:-9],
+        ),
+    ],
+)
+def test_no_object(text: str) -> None:
+    """What is no JSON object (cut short, nested without end, too long, not finite) is an error like any other."""
+    with pytest.raises(ReplyError) as caught:
+        parse(text, KEYS, NAMES)
+    assert caught.value.field == "" or caught.value.field in set(map(str, Part))
+
+
+STRANGE = "zyzzyva"
+
+
+@pytest.mark.parametrize("path", [("claims", 0, "id"), ("claims", 0, "verdict"), ("address",), ("contexts", 0, "id")])
+def test_an_error_never_repeats_the_reply(path: tuple[Any, ...]) -> None:
+    """Errors go to logs and to the model again; words of a stranger do not."""
+    reply = a_reply()
+    a_change(*path, to=STRANGE)(reply)
+    with pytest.raises(ReplyError) as caught:
+        parse(json.dumps(reply), KEYS, NAMES)
+    assert STRANGE not in str(caught.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text() | st.sampled_from(["rwd.1", "kqv", "supported", "yes"]),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.sampled_from([*map(str, Part), "id", "cells", "verdict"]), inner)
+    ),
+)
+
+
+@given(JSON | st.text())
+def test_anything_at_all(found: Any) -> None:
+    """Whatever a model says, it is a reply or a `ReplyError`."""
+    with pytest.raises(ReplyError):
+        parse(found if isinstance(found, str) else json.dumps(found), KEYS, NAMES)
+
+
+def test_needs_are_few_and_different() -> None:
+    """At most three sub-questions count; the same one twice is one, and none at all is legal."""
+    reply = a_reply()
+    reply["needs"] = [{"question": each, "answered": "no"} for each in ("a?", "a?", "b?", "c?", "d?")]
+    assert parse(json.dumps(reply), KEYS, NAMES).needs == ("a?", "b?", "c?")
+    reply["needs"] = []
+    assert parse(json.dumps(reply), KEYS, NAMES).needs == ()
+
+
+@pytest.mark.parametrize("turn", Turn)
+def test_the_schema_is_static_and_closed(turn: Turn) -> None:
+    """Strings, lists and enums only; every key is required and no other allowed; the same object each time."""
+    whole = schema(turn, EVERY)
+    assert schema(turn, EVERY) is whole
+    stack = [whole]
+    while stack:
+        one = stack.pop()
+        assert one["type"] in {"object", "array", "string"}
+        if one["type"] == "object":
+            assert one["additionalProperties"] is False
+            assert one["required"] == list(one["properties"])
+            stack += one["properties"].values()
+        elif one["type"] == "array":
+            assert set(one) == {"type", "items"}
+            stack.append(one["items"])
+
+
+@pytest.mark.parametrize("turn", Turn)
+def test_the_pattern_shown_in_the_rubric_is_a_reply_of_that_shape(turn: Turn) -> None:
+    """What the rubric shows as a pattern has the keys of the schema, for every set of parts that holds these."""
+    for left_out in Part:
+        parts = frozenset(Part) - {left_out}
+        pattern = json.loads(system(turn, parts).rpartition("\n")[2])
+        assert list(pattern) == schema(turn, parts)["required"]
+        names = Names(("rwd.1",), {"kqv": ("kqv.1",)}, {"kqv": 0}, ("nds.1",), ("hgp.1",))
+        assert isinstance(parse(json.dumps(pattern), keys(turn, parts), names), Reply)
+
+
+def test_the_version_is_eight_digits() -> None:
+    """It is part of every verdict's version."""
+    assert len(bytes.fromhex(PROMPT_VERSION)) == 4

@@ -1,0 +1,226 @@
+"""The caller: money before and after every try, what is asked again and what is not, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from callers import USAGE, Bench, an_ask, failed, said
+from structlog.testing import LogCapture
+
+from ragwatch.core.verdict import FREE, Usage
+from ragwatch.errors import JudgeError
+from ragwatch.judges.calling.caller import MOST_TRIES, Bill
+from ragwatch.judges.calling.failures import CallFailed, Failure
+from ragwatch.judges.calling.provider import Said
+from ragwatch.telemetry import Telemetry
+
+PAID = (100 * 1.0 + 10 * 10.0) / 1e6
+
+
+async def make(bench: Bench, bill: Bill | None = None, deadline: float = 25.0, **parts: int) -> object:
+    """One ask through the caller."""
+    return await bench.caller.make(an_ask(**parts), bill or Bill(), bench.clock.now() + deadline)
+
+
+async def refused(bench: Bench, **parts: float) -> tuple[str, bool]:
+    """Reason and permanence of the error that an ask ends in."""
+    with pytest.raises(JudgeError) as caught:
+        await make(bench, **parts)
+    return caught.value.reason, caught.value.permanent
+
+
+async def test_a_reply_is_paid_as_used() -> None:
+    """The worst case gives way to the price of what was used; the bill and the counts say the same."""
+    bench, bill = Bench(), Bill()
+    assert await make(bench, bill) == "understood"
+    assert bench.purse.spent().usd == pytest.approx(PAID)
+    assert bench.purse.spent().tokens == 110
+    assert bill.usage == Usage(100, 10, pytest.approx(PAID))
+    assert bench.counts("judge_tokens") == {
+        ("input",): 100,
+        ("output",): 10,
+        ("cache_read",): 0,
+        ("cache_write",): 0,
+    }
+    assert bench.counts("judge_cost") == {(): pytest.approx(PAID)}
+
+
+async def test_a_reply_that_is_worth_nothing_is_paid_all_the_same() -> None:
+    """An invalid reply and its repair are both on the bill; so is a refusal that ends in an error."""
+    bench, bill = Bench(said("no"), said()), Bill()
+    await make(bench, bill)
+    assert bill.usage.tokens == 220
+    bench, bill = Bench(said("", stop="refusal", detail="bio")), Bill()
+    with pytest.raises(JudgeError, match=r"refusal: the model refused \(bio\)"):
+        await make(bench, bill)
+    assert (bill.usage.tokens, bench.purse.spent().tokens) == (110, 110)
+
+
+async def test_a_reply_without_usage_stays_at_its_worst_case() -> None:
+    """A server that does not say what it used has used as much as it could; no tokens are made up."""
+    bench, bill = Bench(said(usage=None)), Bill()
+    assert await make(bench, bill) == "understood"
+    assert bench.purse.spent().usd > 50 * 10.0 / 1e6
+    assert bill.usage is FREE
+    assert bench.counts("judge_tokens") == {}
+
+
+async def test_an_error_that_costs_nothing_gives_the_money_back() -> None:
+    """After a status that is never charged, nothing stays set aside."""
+    bench = Bench(failed("rejected"))
+    assert await refused(bench) == ("rejected", True)
+    assert bench.purse.spent().usd == 0.0
+
+
+async def test_a_cancelled_call_counts_in_full() -> None:
+    """Nobody knows what a call that was given up did cost: its worst case stays set aside."""
+    hanging = asyncio.Event()
+
+    async def hang() -> None:
+        hanging.set()
+        await asyncio.Event().wait()
+
+    bench = Bench(hang)
+    task = asyncio.create_task(make(bench))
+    await hanging.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+    assert bench.purse.spent().usd > 50 * 10.0 / 1e6
+    assert bench.counts("judge_calls") == {(): 1}
+    assert await make(bench) == "understood"  # and its place is free again
+
+
+async def test_a_provider_that_never_ends_is_given_up() -> None:
+    """However a server keeps a call alive, it ends after the timeout, at its worst case."""
+    never = asyncio.Event()
+    bench = Bench(*[never.wait] * MOST_TRIES, timeout=0.01)
+    assert await refused(bench) == ("timeout", False)
+    assert bench.counts("judge_failures") == {("timeout",): MOST_TRIES}
+    assert bench.purse.spent().usd > MOST_TRIES * 50 * 10.0 / 1e6
+
+
+async def test_what_a_model_may_think_is_set_aside_too() -> None:
+    """Thinking tokens are added to the reply's, in the request and in the worst case."""
+    bench = Bench(said(usage=None), thinking=1_000)
+    await make(bench, max_tokens=50)
+    assert bench.provider.asked == [("the page", 1_050)]
+    assert bench.purse.spent().usd > 1_050 * 10.0 / 1e6
+
+
+async def test_without_a_price_tokens_are_counted() -> None:
+    """An unpriced model spends tokens and no dollars."""
+    bench = Bench(prices=None)
+    await make(bench)
+    assert (bench.purse.spent().usd, bench.purse.spent().tokens) == (0.0, 110)
+
+
+async def test_no_try_begins_behind_the_deadline() -> None:
+    """A wait that would pass the deadline is not begun: the sample goes back to the queue."""
+    bench = Bench(*[failed(wait=10.0)] * 9)
+    assert await refused(bench, deadline=25.0) == ("unavailable", False)
+    assert len(bench.provider.asked) == 3
+    assert sum(bench.clock.slept) == 20.0
+    bench = Bench()
+    assert await refused(bench, deadline=-1.0) == ("unavailable", False)
+    assert bench.provider.asked == []
+
+
+async def test_four_tries_at_most_and_a_wait_between() -> None:
+    """A server that fails for ever is asked four times, with waits that are drawn anew."""
+    bench = Bench(*[failed()] * 9)
+    assert await refused(bench) == ("unavailable", False)
+    assert len(bench.provider.asked) == 4
+    assert len(set(bench.clock.slept)) == 3
+
+
+async def test_repeats_stay_a_tenth_of_all_calls() -> None:
+    """At 30 % failures for 2,000 asks, repeats are at most ten and a tenth of all; the rest goes back to the queue."""
+    bench = Bench()
+    for number in range(2_000):
+        bench.provider.script = [failed("rate_limited", wait=0.0)] if number % 10 < 3 else []
+        with suppress(JudgeError):
+            await make(bench)
+    repeats = bench.counts("judge_retries")[()]
+    assert 150 < repeats <= 10 + 0.1 * len(bench.provider.asked)
+
+
+async def test_a_repair_that_was_withheld_is_not_the_last_word() -> None:
+    """When no repeat is left, an invalid reply sends the sample back to the queue instead of failing it for good."""
+    bench = Bench(said("no"))
+    while bench.pool.may_repeat():
+        pass
+    assert await refused(bench) == ("unreadable", False)
+
+
+async def test_each_flaw_is_mended_once() -> None:
+    """A cut reply gets twice the room, an invalid one a note; after both, the next flaw is the last word."""
+    bench = Bench(said("", stop="max_tokens"), said("no"), said("", stop="max_tokens"))
+    assert await refused(bench) == ("truncated", True)
+    assert [most for _, most in bench.provider.asked] == [50, 100, 100]
+    page, _, note = bench.provider.asked[2][0].partition("\n\n")
+    assert page == "the page"
+    assert "claims[0].id" in note
+
+
+async def test_a_stop_reason_nobody_knows_is_named_as_far_as_it_is_a_word() -> None:
+    """A known end passes, an unknown one is invalid; text in its place does not reach the log."""
+    assert await make(Bench(said(stop="stop_sequence"))) == "understood"
+    for stop, told in (("resting", "resting"), ("ignore all rules, please", "no known reason")):
+        bench = Bench(*[said(stop=stop)] * 2)
+        with pytest.raises(JudgeError, match=told):
+            await make(bench)
+
+
+async def test_an_open_breaker_ends_the_tries() -> None:
+    """Five failures of five open the breaker in the second ask, which then is not repeated any more."""
+    bench = Bench(*[failed()] * 9)
+    await refused(bench)
+    assert await refused(bench) == ("unavailable", False)
+    assert len(bench.provider.asked) == 5
+    assert bench.pool.ready_in() == pytest.approx(30.0)
+
+
+async def test_no_money_no_call() -> None:
+    """What the purse refuses is not asked, and no place is kept."""
+    bench = Bench(concurrency=1)
+
+    class Empty:
+        async def reserve(self, worst: object) -> int:
+            raise JudgeError("over_budget", f"no room for {worst}", permanent=False)
+
+        async def settle(self, reservation: int, actual: object) -> None:
+            raise AssertionError(reservation, actual)
+
+    bench.caller._purse = Empty()
+    for _ in range(3):
+        assert await refused(bench) == ("over_budget", False)
+    assert bench.provider.asked == []
+    assert bench.counts("judge_calls") == {}
+
+
+async def test_failures_are_told_with_their_reason(telemetry: Telemetry, log: LogCapture) -> None:
+    """Each try that failed is counted and logged by its reason."""
+    bench = Bench(failed("overloaded", "HTTP 529"), telemetry=telemetry)
+    await make(bench)
+    assert bench.counts("judge_failures") == {("overloaded",): 1}
+    assert [(entry["reason"], entry["why"]) for entry in log.entries] == [("overloaded", "HTTP 529")]
+
+
+async def test_a_bug_of_a_provider_is_not_swallowed() -> None:
+    """An error that is no outcome passes through; the call counts in full."""
+    bench = Bench(ZeroDivisionError("bug"))
+    with pytest.raises(ZeroDivisionError):
+        await make(bench)
+    assert bench.purse.spent().usd > 0.0
+
+
+async def test_usage_is_priced_whoever_reports_it() -> None:
+    """A failure that comes with usage is paid like a reply."""
+    bench, bill = Bench(CallFailed(Failure.REJECTED, "odd", usage=USAGE)), Bill()
+    with pytest.raises(JudgeError):
+        await make(bench, bill)
+    assert bill.usage.cost_usd == pytest.approx(PAID)
+    assert isinstance(said(), Said)

@@ -1,0 +1,297 @@
+"""Table 3.1 of the facts, row by row, against a real server: each event has its reason, and is repeated where it helps.
+
+`J6` of the facts: every row -> the right reason, and no score.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import pytest
+from callers import HandClock, canned, failed
+from kit import a_desk, a_sample
+from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+
+from ragwatch.core.verdict import UnjudgedReason
+from ragwatch.errors import JudgeError
+from ragwatch.judges import claude, openai
+from ragwatch.judges.calling.failures import RULES, Failure, discreet, of_response, of_status, wait_of
+from ragwatch.judges.calling.reader import LLMJudge
+from ragwatch.pipeline.purse import FreePurse
+from ragwatch.telemetry import Telemetry
+
+CHAT = "/v1/chat/completions"
+KINDS = ("claude", "openai")
+QUICK = 0.2  # seconds that a hanging call may take here
+
+
+class Row(NamedTuple):
+    """One row: what happens, and what must follow.
+
+    Attributes:
+        fault: What the server does, always.
+        failure: What is counted.
+        reason: Why the sample is not read.
+        calls: How often it is asked, the first time included.
+        permanent: The sample does not go back to the queue.
+        opens: The provider is left alone.
+        paid: `nothing`, what was `used`, or the `worst` case.
+        only: The kind that has this row; both where empty.
+    """
+
+    fault: Any
+    failure: str
+    reason: str
+    calls: int
+    permanent: bool = False
+    opens: bool = False
+    paid: str = "nothing"
+    only: str = ""
+
+
+ROWS = {
+    "429 with a time": Row("rate_limited", "rate_limited", "rate_limited", 4),
+    "429 without a time": Row("rate_limited_silently", "rate_limited", "rate_limited", 4),
+    "429 that grows too fast": Row("ramp_limit", "rate_limited", "rate_limited", 4),
+    "429 spend limit": Row("spend_limit", "budget_provider", "over_budget", 1, opens=True),
+    "429 contract spend limit": Row("contract_spend_limit", "budget_provider", "over_budget", 1, opens=True),
+    "400 own spend limit": Row("own_spend_limit", "budget_provider", "over_budget", 1, opens=True),
+    "400 workspace spend limit": Row("workspace_spend_limit", "budget_provider", "over_budget", 1, opens=True),
+    "402 billing": Row("billing", "budget_provider", "over_budget", 1, opens=True),
+    "529 overloaded": Row("overloaded", "overloaded", "unavailable", 4),
+    "500": Row("server_error", "server", "unavailable", 4),
+    "503": Row("unavailable", "server", "unavailable", 4),
+    "504": Row("gateway_timeout", "server", "unavailable", 4, paid="worst"),
+    "408": Row("request_timeout", "server", "unavailable", 4, paid="worst"),
+    "409": Row("conflict", "server", "unavailable", 4),
+    "x-should-retry: false": Row({"kind": "overloaded", "should_retry": False}, "overloaded", "unavailable", 1),
+    "x-should-retry: true": Row(
+        {"kind": "bad_request", "should_retry": True}, "rejected", "rejected", 4, permanent=True
+    ),
+    "401": Row("bad_key", "misconfigured", "misconfigured", 1, opens=True),
+    "403": Row("forbidden", "misconfigured", "misconfigured", 1, opens=True),
+    "404": Row("retired_model", "misconfigured", "misconfigured", 1, opens=True),
+    "413": Row("too_large", "rejected", "rejected", 1, permanent=True),
+    "400": Row("bad_request", "rejected", "rejected", 1, permanent=True),
+    "no answer in time": Row("hang", "timeout", "timeout", 4, paid="worst"),
+    "connection reset": Row("reset", "unreachable", "unavailable", 4, paid="worst"),
+    "connection cut in the reply": Row("cut_off", "unreachable", "unavailable", 4, paid="worst"),
+    "200 with a page of a proxy": Row("html", "protocol", "protocol", 4, paid="worst"),
+    "200 with JSON that was cut": Row("truncated_json", "protocol", "protocol", 4, paid="worst"),
+    "max_tokens": Row("max_tokens", "truncated", "truncated", 2, permanent=True, paid="used"),
+    "context window": Row("context_window", "truncated", "truncated", 1, permanent=True, paid="used", only="claude"),
+    "refusal": Row("refusal", "refusal", "refused", 1, permanent=True, paid="used"),
+    "unknown stop reason": Row("unknown_stop", "invalid_output", "unreadable", 2, permanent=True, paid="used"),
+    "another schema": Row("wrong_schema", "invalid_output", "unreadable", 2, permanent=True, paid="used"),
+    "missing cells": Row("missing_cells", "invalid_output", "unreadable", 2, permanent=True, paid="used"),
+    "ids twice": Row("duplicated_ids", "invalid_output", "unreadable", 2, permanent=True, paid="used"),
+    "an id that was not asked about": Row("unknown_id", "invalid_output", "unreadable", 2, permanent=True, paid="used"),
+    "words instead of JSON": Row("not_json", "invalid_output", "unreadable", 2, permanent=True, paid="used"),
+    "an empty reply": Row("empty", "invalid_output", "unreadable", 2, permanent=True, paid="used"),
+}
+CASES = [
+    pytest.param(kind, row, id=f"{name}, {kind}")
+    for name, row in ROWS.items()
+    for kind in KINDS
+    if row.only in {"", kind}
+]
+
+
+@asynccontextmanager
+async def a_judge(kind: str, address: str, key: str | None, **options: Any) -> AsyncIterator[LLMJudge]:
+    """A judge of a kind at a server, with a clock wound by hand."""
+    desk = a_desk(Telemetry())
+    if kind == "claude":
+        found = claude.build(
+            claude.Options(base_url=address, api_key=key, **options), name="mine", desk=desk, clock=HandClock()
+        )
+    else:
+        given = {"model": "loopback", "prices": {"input": 1.0, "output": 2.0}, **options}
+        found = openai.build(
+            openai.Options(base_url=f"{address}/v1", api_key=key, **given), name="mine", desk=desk, clock=HandClock()
+        )
+    try:
+        yield found
+    finally:
+        await found.close()
+
+
+def figures(judge: LLMJudge, count: str) -> dict[str, float]:
+    """Counts of a judge by their last label."""
+    return {
+        labels[-1]: value
+        for (kind, labels), value in judge._desk.telemetry.counts().items()
+        if str(kind) == count and labels[0] == "mine"
+    }
+
+
+@pytest.mark.parametrize(("kind", "row"), CASES)
+async def test_j6_every_row_has_its_reason(kind: str, row: Row, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """Reason, tries, the way back to the queue, the breaker and the money are those of the row; there is no score."""
+    hangs = row.fault == "hang"
+    async with a_judge(kind, loopback.address, loopback.key, timeout_seconds=QUICK if hangs else 30.0) as judge:
+        if not hangs:
+            await judge.read(a_sample("warm"))  # the openai kind knows the server's dialect from now on
+        made = sum(figures(judge, "judge_calls").values())
+        loopback.control(row.fault)
+        purse = judge._desk.purse
+        assert isinstance(purse, FreePurse)
+        before, tokens = purse.spent().usd, sum(figures(judge, "judge_tokens").values())
+        with pytest.raises(JudgeError) as caught:
+            await judge.read(a_sample("struck"))
+        assert (caught.value.reason, caught.value.permanent) == (row.reason, row.permanent)
+        assert figures(judge, "judge_failures") == {row.failure: row.calls}
+        assert figures(judge, "judge_calls") == {judge.model: row.calls + made}
+        assert sum(figures(judge, "judge_retries").values()) == row.calls - 1
+        assert judge._pool.healthy is not row.opens
+        asked = loopback.requests("/v1/messages" if kind == "claude" else CHAT)
+        assert len(asked) == row.calls
+        spent, used = purse.spent().usd - before, sum(figures(judge, "judge_tokens").values()) - tokens
+        assert (spent > 0.0, used > 0) == {"nothing": (False, False), "used": (True, True), "worst": (True, False)}[
+            row.paid
+        ]
+        if row.paid == "used":
+            assert purse.spent().usd == pytest.approx(figures(judge, "judge_cost")[judge.model])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_j6_nobody_listens(kind: str) -> None:
+    """A connection that cannot be made is tried four times, costs nothing, and the sample goes back to the queue."""
+    async with a_judge(kind, "http://127.0.0.1:9", "k") as judge:
+        with pytest.raises(JudgeError) as caught:
+            await judge.read(a_sample())
+        assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
+        assert figures(judge, "judge_failures") == {"unreachable": 4}
+        assert isinstance(judge._desk.purse, FreePurse)
+        assert judge._desk.purse.spent().tokens == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reply", [b"[]", b"{}", b"3", {"type": "message", "content": 7}, {"choices": []}])
+async def test_j6_json_that_is_no_reply(kind: str, reply: Any) -> None:
+    """JSON of another shape is no reply either: `protocol`, whatever the shape."""
+    with canned((200, {}, reply)) as (address, _):
+        async with a_judge(kind, address, "k") as judge:
+            with pytest.raises(JudgeError) as caught:
+                await judge.read(a_sample())
+            assert (caught.value.reason, caught.value.permanent) == ("protocol", False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_j6_an_error_whose_body_is_a_page(kind: str) -> None:
+    """A gateway's HTML with an error status is that status; it may have been paid behind the gateway."""
+    with canned((502, {"content-type": "text/html"}, b"<html>Bad gateway</html>")) as (address, _):
+        async with a_judge(kind, address, "k") as judge:
+            with pytest.raises(JudgeError, match="HTTP 502") as caught:
+                await judge.read(a_sample())
+            assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
+            assert isinstance(judge._desk.purse, FreePurse)
+            assert judge._desk.purse.spent().tokens > 0
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"input_tokens": -1, "output_tokens": 1}, {"input_tokens": True}])
+async def test_j6_a_message_that_does_not_say_what_it_used(usage: Any) -> None:
+    """Its text counts; its cost stays at the worst case, and no tokens are made up."""
+    text = {"type": "text", "text": "I"}
+    reply = {"type": "message", "content": [text], "stop_reason": "refusal", "usage": usage}
+    with canned((200, {}, reply)) as (address, _):
+        async with a_judge("claude", address, "k") as judge:
+            with pytest.raises(JudgeError) as caught:
+                await judge.read(a_sample())
+            assert caught.value.reason == "refused"
+            assert isinstance(judge._desk.purse, FreePurse)
+            assert judge._desk.purse.spent().usd > 0.0
+            assert figures(judge, "judge_tokens") == {}
+
+
+async def test_j1_a_429_for_two_hours_frees_every_worker_at_once(loopback: LoopbackProcess) -> None:  # noqa: F811
+    """With `retry-after: 7200`, 16 readings end at once, nobody sleeps, and we look again within the hour."""
+    loopback.control({"kind": "rate_limited", "retry_after": 7200})
+    async with a_judge("claude", loopback.address, loopback.key) as judge:
+        clock = judge._clock
+        assert isinstance(clock, HandClock)
+        started = clock.now()
+        for name in range(16):
+            with pytest.raises(JudgeError) as caught:
+                await judge.read(a_sample(f"r{name}"))
+            assert (caught.value.reason, caught.value.permanent) == ("rate_limited", False)
+        assert clock.now() == started
+        assert clock.slept == []
+        assert 60.0 < judge.ready_in() <= 3600.0
+    assert len(loopback.requests()) == 1
+
+
+async def test_a_reply_that_was_cut_gets_twice_the_room(loopback: LoopbackProcess) -> None:  # noqa: F811
+    """One retry with doubled max_tokens; its reply counts, and both calls are paid."""
+    loopback.control({"kind": "max_tokens", "times": 1})
+    async with a_judge("claude", loopback.address, loopback.key) as judge:
+        _, usage = await judge.read(a_sample())
+    first, second = (entry["body"]["max_tokens"] for entry in loopback.requests())
+    assert second == 2 * first
+    assert usage.output_tokens == loopback.record()["usage"]["output"]
+
+
+async def test_an_invalid_reply_is_repaired_once(loopback: LoopbackProcess) -> None:  # noqa: F811
+    """The model is told which field was wrong, never in its own words, and its second reply counts."""
+    loopback.control({"kind": "unknown_id", "times": 1})
+    async with a_judge("claude", loopback.address, loopback.key) as judge:
+        evidence, _ = await judge.read(a_sample())
+    first, second = (entry["body"]["messages"][0]["content"] for entry in loopback.requests())
+    assert second.startswith(first)
+    assert "claims" in second.removeprefix(first)
+    assert "zzz.9" not in second
+    assert len(evidence.claims) == 1
+
+
+def test_every_failure_has_a_rule_that_the_core_knows() -> None:
+    """The table is complete; what is fatal is never the sample's fault, and what is mended always is."""
+    assert set(RULES) == set(Failure)
+    for rule in RULES.values():
+        assert rule.reason in set(UnjudgedReason)
+        assert not (rule.fatal and rule.permanent)
+        assert rule.sick or not rule.fatal
+
+
+def test_statuses_that_nobody_has_named() -> None:
+    """Any other 5xx is the server's, any other 4xx the request's, and what is neither is no protocol of ours."""
+    assert [of_status(status, "", "", "") for status in (599, 418, 302)] == ["server", "rejected", "protocol"]
+    assert of_status(400, "invalid_request_error", "organization_on_hold", "") is Failure.MISCONFIGURED
+
+
+def test_times_that_a_provider_asks_for() -> None:
+    """Milliseconds before seconds before a date; what is no time is none."""
+    assert wait_of({"retry-after-ms": "250", "retry-after": "9"}, 0.0) == 0.25
+    assert wait_of({"retry-after": "9"}, 0.0) == 9.0
+    assert wait_of({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 10.0) == 50.0
+    for text in ("soon", "-1", "inf", "", "Thu, 01 Jan 1970 00:00:01 GMT"):
+        assert wait_of({"retry-after": text}, 10.0) is None
+
+
+def test_foreign_messages_hold_neither_the_key_nor_the_sample() -> None:
+    """A message that quotes the page is withheld, the key is starred out, and a code that is no code is dropped."""
+    page = "kqv.1| The patient was born in Lisbon on a rainy day."
+    echo = {"error": {"type": "x y", "message": f"bad input: {page}", "details": {"error_code": page}}}
+    told = str(of_response(400, {}, echo, now=0.0, page=page, key="sk-1"))
+    assert "Lisbon" not in told
+    assert told == "HTTP 400, (it quotes the sample)"
+    assert discreet("key sk-1 is bad\nreally", key="sk-1") == "key *** is bad really"
+    assert len(discreet("x" * 5_000)) == 300
+
+
+async def test_a_server_that_echoes_the_page_finds_no_way_into_the_log() -> None:
+    """Servers such as vLLM quote the request in their errors: neither error nor log holds text of the sample."""
+    with canned((400, {}, lambda body: {"message": json.dumps(body["messages"]), "code": 400})) as (address, _):
+        async with a_judge("openai", address, "sk-secret-key") as judge:
+            with pytest.raises(JudgeError) as caught:
+                await judge.read(a_sample())
+    assert "purr" not in str(caught.value)
+    assert caught.value.permanent
+
+
+def test_a_failure_says_what_follows() -> None:
+    """A failed call carries the rule of its reason."""
+    assert (failed("misconfigured").fatal, failed("misconfigured").retry) == (True, False)
+    assert (failed("server").fatal, failed("server").retry) == (False, True)

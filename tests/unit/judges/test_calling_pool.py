@@ -1,0 +1,262 @@
+"""The pool: pauses, pacing, the breaker, and how much may be asked twice. Time is wound by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from callers import HandClock, failed
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import LogCapture
+
+from ragwatch.errors import JudgeError
+from ragwatch.judges.calling.breaker import Breaker
+from ragwatch.judges.calling.limits import Limit, limits_of
+from ragwatch.judges.calling.pace import Pace
+from ragwatch.judges.calling.pool import LONGEST_BACKOFF, LONGEST_PAUSE, Pool
+from ragwatch.telemetry import Telemetry
+
+FOREVER = float("inf")
+
+
+def a_pool(telemetry: Telemetry | None = None, concurrency: int = 4) -> tuple[Pool, HandClock]:
+    """A pool and its clock."""
+    clock = HandClock()
+    told = telemetry or Telemetry()
+    return Pool("mine", concurrency=concurrency, telemetry=told, clock=clock, rng=random.Random(3)), clock
+
+
+async def call(pool: Pool, outcome: str | None = None, until: float = FOREVER, **parts: object) -> None:
+    """One call through the pool that is answered, or fails for a reason."""
+    async with pool.turn(until) as turn:
+        if outcome is None:
+            pool.answered(turn, (), 10)
+        else:
+            pool.failed(turn, failed(outcome, **parts))
+
+
+def test_breaker_opens_at_five_failures_and_half_of_the_calls() -> None:
+    """Four failures do not open it, nor five among eleven calls; five among ten do."""
+    few, some, half = Breaker(), Breaker(), Breaker()
+    assert [few.bad(0.0, decides=False, fatal=False) for _ in range(5)] == [None, None, None, None, 30.0]
+    for breaker, good in ((some, 6), (half, 5)):
+        for _ in range(good):
+            breaker.good(0.0, decides=False)
+        told = [breaker.bad(1.0, decides=False, fatal=False) for _ in range(5)]
+        assert told == [None, None, None, None, 30.0 if good == 5 else None]
+
+
+def test_breaker_forgets_after_twenty_seconds() -> None:
+    """Failures are those of the last 20 s: four of them, and one later, open nothing."""
+    breaker = Breaker()
+    for _ in range(4):
+        breaker.bad(0.0, decides=False, fatal=False)
+    assert breaker.bad(20.5, decides=False, fatal=False) is None
+    assert breaker.bad(20.6, decides=False, fatal=True) == 30.0
+
+
+def test_breaker_doubles_up_to_ten_minutes_and_starts_over_when_closed() -> None:
+    """Each deciding call that fails doubles the wait, 600 s at most; one that is answered closes and forgets all."""
+    breaker, now, waits = Breaker(), 0.0, []
+    waits.append(breaker.bad(now, decides=False, fatal=True))
+    for _ in range(7):
+        now += breaker.wait(now)
+        assert breaker.begin()
+        waits.append(breaker.bad(now, decides=True, fatal=False))
+    assert waits == [30.0, 60.0, 120.0, 240.0, 480.0, 600.0, 600.0, 600.0]
+    now += breaker.wait(now)
+    assert breaker.good(now, decides=breaker.begin())
+    assert not breaker.is_open
+    assert breaker.bad(now, decides=False, fatal=True) == 30.0
+
+
+def test_breaker_lets_one_call_decide() -> None:
+    """While the deciding call is under way all others wait; calls from before the opening decide nothing."""
+    breaker = Breaker()
+    breaker.bad(0.0, decides=False, fatal=True)
+    assert breaker.wait(10.0) == 20.0
+    assert breaker.bad(10.0, decides=False, fatal=True) is None
+    assert not breaker.good(10.0, decides=False)
+    assert breaker.wait(30.0) == 0.0
+    assert breaker.begin()
+    assert breaker.wait(30.0) > 0.0
+    breaker.give_up(decides=True)
+    assert breaker.wait(30.0) == 0.0
+
+
+async def test_a_fatal_failure_stops_all_calls_until_one_is_tried(telemetry: Telemetry, log: LogCapture) -> None:
+    """The breaker is told of, calls are refused without being made, and the first good one closes it again."""
+    pool, clock = a_pool(telemetry)
+    await call(pool, "misconfigured")
+    assert pool.ready_in() == 30.0
+    assert not pool.healthy
+    with pytest.raises(JudgeError, match="left alone") as caught:
+        await call(pool)
+    assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
+    assert 1.0 in telemetry.levels().values()
+    clock.at += 30.0
+    await call(pool)
+    assert pool.ready_in() == 0.0
+    assert set(telemetry.levels().values()) == {0.0}
+    assert [entry["event"] for entry in log.entries] == ["judge left alone", "judge asked again"]
+
+
+async def test_a_deciding_call_that_is_cancelled_decides_nothing() -> None:
+    """Then the next call decides, instead of none for ever."""
+    pool, clock = a_pool()
+    await call(pool, "misconfigured")
+    clock.at += 30.0
+    never = asyncio.Event()
+
+    async def hanging() -> None:
+        async with pool.turn(FOREVER):
+            await never.wait()
+
+    task = asyncio.create_task(hanging())
+    await asyncio.sleep(0)
+    assert pool.ready_in() > 0.0
+    task.cancel()
+    await asyncio.wait({task})
+    assert pool.ready_in() == 0.0
+    await call(pool)
+    assert pool.healthy
+
+
+async def test_a_429_pauses_everybody_until_its_time() -> None:
+    """Calls that come meanwhile start when the pause is over, not before, and nobody is asked in it."""
+    pool, clock = a_pool()
+    await call(pool, "rate_limited", wait=7.0)
+    assert pool.ready_in() == 7.0
+    started = clock.at
+    await asyncio.gather(*(call(pool) for _ in range(8)))
+    assert clock.at == started + 7.0
+
+
+async def test_a_pause_longer_than_the_deadline_is_not_waited_for() -> None:
+    """The call is given up at once and goes back to the queue; a header cannot stop us for longer than an hour."""
+    pool, clock = a_pool()
+    await call(pool, "rate_limited", wait=4_294_967.0)
+    with pytest.raises(JudgeError) as caught:
+        await call(pool, until=clock.at + 25.0)
+    assert (caught.value.reason, caught.value.permanent) == ("rate_limited", False)
+    assert clock.slept == []
+    assert pool.ready_in() == LONGEST_PAUSE
+
+
+async def test_429s_without_a_time_pause_for_longer_and_longer() -> None:
+    """The pause is drawn from a span that doubles with each 429 in a row, and starts over after an answer."""
+    pool, clock = a_pool()
+    longest = []
+    for _ in range(200):
+        await call(pool, "rate_limited", until=FOREVER)
+        longest.append(pool.ready_in())
+    assert max(longest[:1]) <= 1.0
+    assert 30.0 < max(longest) <= LONGEST_BACKOFF
+    clock.at += LONGEST_BACKOFF
+    await call(pool)
+    await call(pool, "rate_limited")
+    assert pool.ready_in() <= 1.0
+
+
+@given(st.integers(1, 400), st.integers(0, 400))
+def test_repeats_are_a_tenth_of_all_calls(calls: int, wanted: int) -> None:
+    """However often it is asked for: ten to begin with, and one for each ten calls."""
+    pool, _ = a_pool()
+
+    async def run() -> int:
+        granted = sum(pool.may_repeat() for _ in range(wanted))
+        for _ in range(calls):
+            await call(pool)
+            granted += pool.may_repeat()
+        return granted
+
+    assert asyncio.run(run()) <= 10 + calls / 10
+
+
+def test_backoff_is_spread_over_the_whole_span() -> None:
+    """Full jitter: after n failures anything from nothing to 2^(n-1) s, 60 s at most."""
+    pool, _ = a_pool()
+    for failures, most in ((1, 1.0), (2, 2.0), (4, 8.0), (7, 60.0), (50, 60.0)):
+        drawn = [pool.backoff(failures) for _ in range(500)]
+        assert 0.0 <= min(drawn) < 0.1 * most
+        assert 0.9 * most < max(drawn) <= most
+
+
+def test_calls_are_spread_when_a_limit_runs_low() -> None:
+    """No wait while a fifth is left; below, the wait grows up to the time that one call takes to refill."""
+    waits = []
+    for remaining in (1000, 200, 100, 0):
+        pace = Pace()
+        pace.heard([Limit("requests", 1000, remaining, 60.0)], 0.0)
+        pace.begin(0.0)
+        waits.append(pace.wait(0.0))
+    assert waits[:2] == [0.0, 0.0]
+    assert waits[2] == pytest.approx(0.5 * 60 / 900)
+    assert waits[3] == pytest.approx(60 / 1000)
+
+
+def test_tokens_are_paced_by_what_a_call_takes() -> None:
+    """An empty bucket of 60,000 tokens a minute carries a call of 6,000 tokens every six seconds, until it is full."""
+    pace = Pace()
+    pace.took(6_000)
+    pace.heard([Limit("input-tokens", 60_000, 0, 60.0)], 0.0)
+    pace.begin(0.0)
+    assert pace.wait(0.0) == pytest.approx(6.0)
+    pace.begin(60.0)
+    assert pace.wait(60.0) == 0.0
+
+
+async def test_headers_slow_the_pool_down(telemetry: Telemetry) -> None:
+    """When a provider says that nothing is left, calls start as fast as it refills; what is left is exported."""
+    pool, clock = a_pool(telemetry, concurrency=8)
+    async with pool.turn(FOREVER) as turn:
+        pool.answered(turn, (Limit("requests", 60, 0, 60.0),), 10)
+    started = clock.at
+    await asyncio.gather(*(call(pool) for _ in range(8)))
+    assert clock.at - started == pytest.approx(7.0)
+    assert list(telemetry.levels().values()) == [0.0]
+
+
+async def test_no_more_calls_at_a_time_than_allowed() -> None:
+    """The places are those of calls under way."""
+    pool, _ = a_pool(concurrency=3)
+    under_way: list[int] = [0]
+    most: list[int] = []
+
+    async def one() -> None:
+        async with pool.turn(FOREVER) as turn:
+            under_way[0] += 1
+            most.append(under_way[0])
+            await asyncio.sleep(0)
+            under_way[0] -= 1
+            pool.answered(turn, (), 1)
+
+    await asyncio.gather(*(one() for _ in range(20)))
+    assert max(most) == 3
+
+
+ANTHROPIC = {
+    "anthropic-ratelimit-input-tokens-limit": "50000",
+    "anthropic-ratelimit-input-tokens-remaining": "49000",
+    "anthropic-ratelimit-input-tokens-reset": "2026-11-21T12:00:30Z",
+    "anthropic-ratelimit-requests-limit": "many",
+    "anthropic-ratelimit-requests-remaining": "1",
+    "anthropic-ratelimit-requests-reset": "2026-11-21T12:00:30Z",
+    "content-type": "application/json",
+}
+
+
+def test_limits_are_read_and_nonsense_is_left_out() -> None:
+    """An instant becomes seconds from now; a limit of which a part is missing or no number is none."""
+    noon = 1_795_262_400.0
+    assert limits_of(ANTHROPIC.items(), noon) == (Limit("input-tokens", 50_000.0, 49_000.0, 30.0),)
+    assert limits_of(ANTHROPIC.items(), noon + 90.0)[0].seconds == 0.0
+    later = {**ANTHROPIC, "anthropic-ratelimit-input-tokens-reset": "12.5"}
+    assert limits_of(later.items(), noon)[0].seconds == 12.5
+    for broken in ("soon", "2026-13-40", "3 days"):
+        assert limits_of({**ANTHROPIC, "anthropic-ratelimit-input-tokens-reset": broken}.items(), noon) == ()
+    for broken in ("inf", "nan", "-3", "0", ""):
+        told = {**ANTHROPIC, "anthropic-ratelimit-input-tokens-limit": broken}
+        assert limits_of(told.items(), noon) == ()

@@ -1,0 +1,69 @@
+"""Prices: what tokens cost, the worst that a call can cost, and the refusal to guess."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragwatch.core.budget import Cost
+from ragwatch.core.verdict import Usage
+from ragwatch.errors import ConfigError
+from ragwatch.judges.calling.prices import SHIPPED, Prices, Rates, prices_of, worst_case
+
+HAIKU = SHIPPED["claude-haiku-5-5"]
+COUNTS = st.integers(0, 200_000)
+
+
+def test_a_matrix_call_costs_what_the_price_list_says() -> None:
+    """On Haiku 5.5, 6,000 tokens in and 1,000 out cost 0.0011 dollars; cached ones a tenth, written ones 1.25 times."""
+    assert HAIKU.dollars(Usage(6_000, 1_000)) == pytest.approx(0.0011)
+    assert HAIKU.dollars(Usage(6_000, 1_000), batched=True) == pytest.approx(0.00055)
+    assert HAIKU.dollars(Usage(0, 0, cache_read_tokens=100_000)) == pytest.approx(0.001)
+    assert HAIKU.dollars(Usage(0, 0, cache_write_tokens=100_000)) == pytest.approx(0.0125)
+
+
+def test_a_long_prompt_costs_more_as_a_whole() -> None:
+    """Above 100,000 tokens of prompt, cached or not, every token of the call costs the long prompt's rates."""
+    assert HAIKU.dollars(Usage(100_000, 1_000)) == pytest.approx(0.0105)
+    assert HAIKU.dollars(Usage(60_000, 1_000, cache_read_tokens=40_001)) == pytest.approx(
+        (60_000 * 0.5 + 40_001 * 0.05 + 1_000 * 2.5) / 1e6
+    )
+
+
+def test_without_prices_for_the_cache_its_tokens_cost_what_others_do() -> None:
+    """Not knowing a discount is no reason to grant one."""
+    assert Prices(input=1.0, output=2.0).dollars(Usage(1, 1, cache_read_tokens=1, cache_write_tokens=1)) == (
+        pytest.approx(5e-6)
+    )
+
+
+def test_given_prices_go_before_shipped_ones_and_a_snapshot_costs_what_its_model_does() -> None:
+    """The configuration has the last word; `claude-haiku-5-5-20261007` is `claude-haiku-5-5`."""
+    mine = Prices(input=1.0, output=2.0)
+    assert prices_of("claude-haiku-5-5", mine, allow_unknown=False, where="judges.a") is mine
+    assert prices_of("claude-haiku-5-5-20261007", None, allow_unknown=False, where="judges.a") is HAIKU
+
+
+def test_an_unknown_price_is_refused_unless_allowed() -> None:
+    """The refusal names the key and what to write there; allowed, there is no price, and none is made up."""
+    with pytest.raises(
+        ConfigError, match=r"judges\.mine\.prices: what 'qwen' costs is not known; give \{input, output"
+    ):
+        prices_of("qwen", None, allow_unknown=False, where="judges.mine")
+    assert prices_of("qwen", None, allow_unknown=True, where="judges.mine") is None
+    assert worst_case(None, 1_000, 50) == Cost(0.0, 1_050)
+
+
+@given(st.builds(Usage, COUNTS, COUNTS, cache_read_tokens=COUNTS, cache_write_tokens=COUNTS), COUNTS)
+def test_no_call_costs_more_than_its_worst_case(usage: Usage, spare: int) -> None:
+    """Whatever part of a prompt was cached or written: no more tokens than bytes, so no more money than set aside."""
+    sent = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    for prices in (
+        HAIKU,
+        SHIPPED["claude-opus-5-5"],
+        Prices(input=3.0, output=1.0, over_100k=Rates(input=1, output=9)),
+    ):
+        worst = worst_case(prices, sent + spare, usage.output_tokens)
+        assert prices.dollars(usage) <= worst.usd * (1 + 1e-12)
+        assert usage.tokens <= worst.tokens

@@ -1,0 +1,207 @@
+"""Kind `openai` against real servers: which dialect they speak, what their replies mean, and what a probe finds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from callers import HandClock, canned
+from kit import a_desk, a_sample
+from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+
+from ragwatch.core.scores import Quantity
+from ragwatch.core.verdict import Usage
+from ragwatch.errors import JudgeError
+from ragwatch.judges.calling.chat import Bound, bare, chat
+from ragwatch.judges.calling.failures import CallFailed
+from ragwatch.judges.calling.reader import LLMJudge
+from ragwatch.judges.openai import OpenAI, Options, build
+from ragwatch.telemetry import Telemetry
+
+CHAT = "/v1/chat/completions"
+ALL = ("json_schema", "json_object", "text")
+MADE: list[LLMJudge] = []
+ADDRESS_ONLY = frozenset({Quantity.ANSWER_RELEVANCY})
+
+
+def a_judge(address: str, quantities: frozenset[Quantity] = frozenset(Quantity), **options: Any) -> LLMJudge:
+    """The judge at an address, of a model whose price is known."""
+    given = {"model": "loopback", "prices": {"input": 1.0, "output": 2.0}, "api_key": KEY, **options}
+    found = Options.model_validate({"base_url": f"{address}/v1", **given})
+    MADE.append(build(found, name="mine", desk=a_desk(Telemetry(), quantities=quantities), clock=HandClock()))
+    return MADE[-1]
+
+
+@pytest.fixture(autouse=True)
+async def all_closed() -> AsyncIterator[None]:
+    """Every judge that a test has made is closed behind it."""
+    yield
+    while MADE:
+        await MADE.pop().close()
+
+
+def dialect(judge: LLMJudge) -> Bound:
+    """How far the judge thinks that its server binds a reply."""
+    assert isinstance(judge.provider, OpenAI)
+    return judge.provider._dialect.bound
+
+
+def completion(text: str | None, finish: str = "stop", usage: Any = None, **message: Any) -> dict[str, Any]:
+    """The body of a chat completion."""
+    choices = [{"index": 0, "message": {"role": "assistant", "content": text, **message}, "finish_reason": finish}]
+    return {"choices": choices, "usage": usage or {"prompt_tokens": 100, "completion_tokens": 10}}
+
+
+@pytest.mark.parametrize(
+    ("formats", "bound", "wasted"),
+    [(ALL, Bound.SCHEMA, 0), (ALL[1:], Bound.OBJECT, 2), (ALL[2:], Bound.NOTHING, 4)],
+)
+async def test_a_server_is_asked_in_the_best_dialect_that_it_understands(
+    loopback: LoopbackProcess,  # noqa: F811
+    formats: Sequence[str],
+    bound: Bound,
+    wasted: int,
+) -> None:
+    """What it refuses with 400 is tried plainer and remembered: the second sample is one request. Both are read."""
+    loopback.control(formats=list(formats), heeds_schema=bound is Bound.SCHEMA)
+
+    async def ask(name: str) -> int:
+        before = len(loopback.requests(CHAT))
+        evidence, _ = await judge.read(a_sample(name))
+        assert evidence.claims[0].contexts == (0,)
+        return len(loopback.requests(CHAT)) - before
+
+    judge = a_judge(loopback.address, quantities=ADDRESS_ONLY | {Quantity.CONTEXT_USE})
+    assert [await ask("a"), await ask("b")] == [wasted + 1, 1]
+    assert dialect(judge) is bound
+    last = loopback.requests(CHAT)[-1]["body"]
+    assert ("JSON schema" in last["messages"][0]["content"]) is (bound is not Bound.SCHEMA)
+    assert "temperature" not in last
+    assert "top_p" not in last
+
+
+async def test_a_server_that_wants_another_name_for_the_most_tokens_gets_it() -> None:
+    """Newer OpenAI models refuse max_tokens: the other name is tried before the schema is given up."""
+    refusal = {"error": {"message": "Unsupported parameter: 'max_tokens'", "type": "invalid_request_error"}}
+    with canned((400, {}, refusal), (200, {}, completion('{"address":"fully"}'))) as (address, sent):
+        judge = a_judge(address, ADDRESS_ONLY)
+        await judge.read(a_sample("a"))
+        await judge.read(a_sample("b"))
+    assert ["max_tokens" in body for body in sent] == [True, False, False]
+    assert [body["response_format"]["type"] for body in sent] == ["json_schema"] * 3
+
+
+async def test_a_sample_that_no_dialect_saves_is_rejected_and_teaches_nothing(
+    loopback: LoopbackProcess,  # noqa: F811
+) -> None:
+    """When the plainest dialect is refused too, it lies in the sample: the next one starts with the schema again."""
+    loopback.control({"kind": "bad_request", "match": "Poison"})
+    judge = a_judge(loopback.address)
+    with pytest.raises(JudgeError) as caught:
+        await judge.read(a_sample(answer="Poison."))
+    assert (caught.value.reason, caught.value.permanent) == ("rejected", True)
+    await judge.read(a_sample())
+    assert dialect(judge) is Bound.SCHEMA
+    before = len(loopback.requests(CHAT))
+    with pytest.raises(JudgeError):
+        await judge.read(a_sample(answer="Poison."))
+    assert len(loopback.requests(CHAT)) == before + 1  # what was understood once is not doubted again
+
+
+async def test_temperature_is_sent_when_it_is_configured(loopback: LoopbackProcess) -> None:  # noqa: F811
+    """Zero is a temperature; nothing is none."""
+    judge = a_judge(loopback.address, temperature=0)
+    await judge.read(a_sample())
+    assert loopback.requests(CHAT)[0]["body"]["temperature"] == 0
+
+
+async def test_a_server_without_keys_gets_none() -> None:
+    """A model of one's own needs no key, and costs what the configuration says: nothing."""
+    with canned((200, {}, completion('{"address":"fully"}'))) as (address, _):
+        judge = a_judge(address, ADDRESS_ONLY, api_key=None, prices={"input": 0, "output": 0})
+        _, usage = await judge.read(a_sample())
+        assert isinstance(judge.provider, OpenAI)
+        assert "authorization" not in judge.provider._client.headers
+    assert (usage.tokens, usage.cost_usd) == (110, 0.0)
+
+
+def test_replies_in_the_words_of_others() -> None:
+    """Ends of a reply and cached tokens mean what Anthropic's do."""
+    cached = {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 60}}
+    said = chat(completion("{}", usage=cached))
+    assert (said.stop, said.usage) == ("end_turn", Usage(40, 10, cache_read_tokens=60))
+    assert chat(completion("{", "length")).stop == "max_tokens"
+    assert chat(completion(None, "content_filter")).stop == "refusal"
+    assert chat(completion(None, "stop", refusal="No.")).stop == "refusal"
+    assert chat(completion("{}", "tool_calls")).stop == "tool_calls"
+    assert chat(completion("{}") | {"usage": {"prompt_tokens": "many"}}).usage is None
+    assert chat(completion("{}") | {"usage": None}).usage is None
+    with pytest.raises(CallFailed) as caught:
+        chat({"choices": ["no"]})
+    assert (caught.value.reason, caught.value.usage) == ("protocol", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": "b"}',
+        ' \n{"a": "b"}\n',
+        '```json\n{"a": "b"}\n```',
+        '<think>{"a": 1}</think>\n{"a": "b"}',
+        'Sure!\n```\n{"a": "b"}\n```\nAnything else?',
+        'The reply is {"a": "b"} as asked.',
+    ],
+)
+def test_json_is_found_in_what_models_write_around_it(text: str) -> None:
+    """Fences, thoughts and politeness are left out."""
+    assert bare(text) == '{"a": "b"}'
+
+
+def test_what_holds_no_json_stays_as_it_is() -> None:
+    """The check of the reply is what refuses it."""
+    assert bare(" } not { ") == "} not {"
+    assert bare("") == ""
+
+
+async def test_probe_tells_model_and_dialect(loopback: LoopbackProcess) -> None:  # noqa: F811
+    """One small call says whether a schema binds; a model that is not there is told beside those that are."""
+    assert await a_judge(loopback.address).probe() == (
+        f"loopback answers at {loopback.address}/v1; it binds replies to a JSON schema"
+    )
+    loopback.control(formats=["text"])
+    assert (await a_judge(loopback.address).probe()).endswith("it cannot bind replies to JSON: expect invalid ones")
+    with pytest.raises(JudgeError, match="has no model 'qwen'; it has claude-haiku-5-5, loopback") as caught:
+        await a_judge(loopback.address, model="qwen").probe()
+    assert caught.value.reason == "misconfigured"
+
+
+async def test_probe_tells_an_address_where_nobody_is() -> None:
+    """The first thing that goes wrong has its own words; a bad key has the server's."""
+    with pytest.raises(JudgeError, match=r"nobody answers at http://127\.0\.0\.1:9/v1 .*is base_url right"):
+        await a_judge("http://127.0.0.1:9").probe()
+    with (
+        canned((401, {}, {"error": {"message": "no such key"}})) as (address, _),
+        pytest.raises(JudgeError, match="HTTP 401, no such key"),
+    ):
+        await a_judge(address).probe()
+
+
+async def test_probe_does_without_a_list_of_models() -> None:
+    """A gateway that lists nothing, or a page instead, is asked all the same."""
+    for status, listed in ((404, {}), (200, b"<html>"), (200, {"data": [1, {"id": 2}]})):
+        with canned((status, {}, listed), (200, {}, completion('{"ready":"yes"}'))) as (address, _):
+            assert (await a_judge(address).probe()).startswith("loopback answers")
+
+
+async def test_limits_in_headers_are_exported() -> None:
+    """OpenAI's headers are read as Anthropic's are."""
+    headers = {
+        "x-ratelimit-limit-tokens": "1000",
+        "x-ratelimit-remaining-tokens": "250",
+        "x-ratelimit-reset-tokens": "45s",
+    }
+    with canned((200, headers, completion('{"address":"fully"}'))) as (address, _):
+        judge = a_judge(address, ADDRESS_ONLY)
+        await judge.read(a_sample())
+    assert {labels: left for (_, labels), left in judge._desk.telemetry.levels().items()} == {("mine", "tokens"): 0.25}
