@@ -1,0 +1,166 @@
+"""Endpoint: where and how to ask over HTTP. The options that every probe shares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SecretStr,
+    model_validator,
+)
+
+from ragwatch.core.canary import Direction
+from ragwatch.probes.addresses import forbidden
+from ragwatch.probes.expression import Column, checked
+from ragwatch.probes.template import places
+
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_VALUE = re.compile(r"[\x20-\x7e\t]{0,8192}")
+_SET_BY_US = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"}) | {
+    "x-ragwatch-canary"
+}
+
+Expression = Annotated[str, AfterValidator(checked)]
+
+
+def _url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("is not a URL; write one such as http://127.0.0.1:8000/search")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("holds a name or password, which logs would show; write `bearer` or `headers` instead")
+    if parts.port is None and ":" in parts.netloc.rpartition("]")[2]:
+        raise ValueError("has an empty port; give a number or no colon")
+    if forbidden(parts.hostname):
+        raise ValueError(f"{parts.hostname} is a metadata service, which no probe may ask; give your retriever's URL")
+    return value
+
+
+def _scalar(value: object) -> object:
+    if not isinstance(value, str | int | float):
+        raise ValueError("must be a text or a number")  # noqa: TRY004 - pydantic wants ValueError
+    return value
+
+
+def _header_text(value: SecretStr) -> SecretStr:
+    if not _VALUE.fullmatch(value.get_secret_value()):
+        raise ValueError("holds characters that a header cannot; write one line of ASCII")
+    return value
+
+
+def _header_names(headers: dict[str, Any]) -> dict[str, Any]:
+    for name in headers:
+        if not _HEADER.fullmatch(name):
+            raise ValueError(f"{name[:40]!r} is not a header's name")
+        if name.lower() in _SET_BY_US:
+            raise ValueError(f"{name} is set by ragwatch; leave it out")
+    return headers
+
+
+Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]
+HeaderValue = Annotated[SecretStr, AfterValidator(_header_text)]
+
+
+class Endpoint(BaseModel):
+    """How to ask over HTTP. Redirects are not followed, proxies of the environment are not used.
+
+    Attributes:
+        url: Where. Its host's addresses must not be those of a metadata service.
+        method: How.
+        headers: Sent as they are.
+        bearer: Sent as `Authorization: Bearer ...`.
+        params: Added to the URL's query; texts may hold `{{ query }}` and `{{ k }}`.
+        body: Sent as JSON; the same places. A text that is nothing but `{{ k }}` becomes a number.
+        timeout: Seconds for the whole exchange, name resolution and reply included.
+        verify: Whether the server's certificate is checked.
+        ca_file: Authorities to check it against, as PEM; without one, those of the system.
+        max_bytes: A larger reply is not read to its end.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    url: Annotated[str, AfterValidator(_url)]
+    method: Literal["GET", "POST", "PUT"] = "POST"
+    headers: Annotated[dict[str, HeaderValue], AfterValidator(_header_names)] = Field(default_factory=dict)
+    bearer: HeaderValue | None = None
+    params: dict[str, Scalar] = Field(default_factory=dict)
+    body: JsonValue = None
+    timeout: float = Field(10.0, gt=0.0, le=600.0)
+    verify: bool = True
+    ca_file: Path | None = None
+    max_bytes: int = Field(5_000_000, ge=1)
+
+    known_places: ClassVar[frozenset[str]] = frozenset({"query", "k"})
+    needed_places: ClassVar[frozenset[str]] = frozenset({"query"})
+
+    @model_validator(mode="after")
+    def _check_places(self) -> Self:
+        self.check_places(self.known_places, self.needed_places)
+        return self
+
+    @model_validator(mode="after")
+    def _check_body(self) -> Self:
+        if self.method == "GET" and self.body is not None:
+            raise ValueError("method GET sends no body; write `params`, or method POST")
+        return self
+
+    def check_places(self, known: AbstractSet[str], needed: AbstractSet[str]) -> None:
+        """Refuse places that are misspelt, and a request that would be the same for every question.
+
+        Raises:
+            ValueError: One is unknown, or none of `needed` is there.
+        """
+        found = places(self.params) | places(self.body)
+        for name in sorted(found - known):
+            raise ValueError(f"{{{{ {name} }}}} is not known; use {_listed(known)}")
+        if not found & needed:
+            raise ValueError(f"neither `body` nor `params` holds {_listed(needed)}; write it where the question goes")
+
+
+def _listed(names: AbstractSet[str]) -> str:
+    return " or ".join(f"{{{{ {name} }}}}" for name in sorted(names))
+
+
+def _contexts(value: object) -> object:
+    """Told here in one line, where a union would tell each of its arms."""
+    if isinstance(value, str):
+        return checked(value)
+    if not isinstance(value, dict) or not set(value) <= set(get_args(Column)):
+        raise ValueError("must be JMESPath, or a mapping of `id`, `text` and `score` to one each")
+    if not {"id", "text"} & set(value):
+        raise ValueError("finds nothing to tell contexts apart by; give `id`, `text` or both")
+    for name, each in value.items():
+        try:
+            checked(str(each))
+        except ValueError as error:
+            raise ValueError(f"{name} {error}") from error
+    return value
+
+
+Contexts = Annotated[str | dict[Column, str], BeforeValidator(_contexts)]
+
+
+class Retriever(Endpoint):
+    """An endpoint that replies with passages.
+
+    Attributes:
+        contexts: JMESPath of a list of texts, or of objects with `id`, `text`, `score`; or one expression for each of
+            these, for replies that hold them apart.
+        score: What scores mean: `similarity` (more is better) or `distance` (less is). Without it scores are shown,
+            and compared with nothing.
+        concurrency: Questions under way at a time.
+    """
+
+    contexts: Contexts
+    score: Direction | None = None
+    concurrency: int = Field(4, ge=1, le=64)

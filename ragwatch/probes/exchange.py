@@ -1,0 +1,135 @@
+"""Exchange: one question over HTTP and its reply as JSON, or the reason why there is none. The only user of httpx."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import orjson
+
+from ragwatch import __version__
+from ragwatch.core.canary import Failure
+from ragwatch.errors import ConfigError
+from ragwatch.probes.addresses import forbidden, resolve
+from ragwatch.probes.endpoint import Endpoint
+from ragwatch.probes.failure import ExchangeError
+from ragwatch.probes.template import fill
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class Exchange:
+    """Asks one endpoint. What it connects to is the very address it has checked, so DNS cannot change its mind.
+
+    Args:
+        endpoint: Where and how.
+        name: Sent as `X-Ragwatch-Canary`, so that a service can tell our questions from those of its users.
+
+    Raises:
+        ConfigError: `url` cannot be used, or `ca_file` cannot be read.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, name: str) -> None:
+        self._endpoint = endpoint
+        self._name = name
+        try:
+            self._url = httpx.URL(endpoint.url)
+        except httpx.InvalidURL as error:
+            raise ConfigError(f"url: {endpoint.url!r} is not a URL: {error}") from error
+        self._host = self._url.raw_host.decode("ascii")  # as DNS and TLS want it
+        self._client = httpx.AsyncClient(
+            verify=_tls(endpoint),
+            follow_redirects=False,
+            trust_env=False,  # a proxy would resolve names in our stead
+            timeout=None,  # noqa: S113 - `asyncio.timeout` below bounds the whole, not each part
+        )
+
+    async def send(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+        """The reply to the endpoint's template filled with `values`.
+
+        Raises:
+            ExchangeError: There is none that can be used; its reason is counted.
+        """
+        try:
+            async with asyncio.timeout(self._endpoint.timeout):
+                content = await self._reply(values)
+        except TimeoutError as error:
+            raise ExchangeError(Failure.TIMEOUT, f"no reply within {self._endpoint.timeout:g} s") from error
+        except (httpx.TransportError, OSError) as error:
+            raise ExchangeError(Failure.CONNECT, _told(error)) from error
+        try:
+            return orjson.loads(content)
+        except orjson.JSONDecodeError as error:
+            raise ExchangeError(Failure.NOT_JSON, f"a reply of {len(content)} bytes is not JSON") from error
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._client.aclose()
+
+    async def _reply(self, values: Mapping[str, Any]) -> bytes:
+        addresses = await resolve(self._host, self._url.port or _PORTS[self._url.scheme])
+        if any(map(forbidden, addresses)):
+            raise ExchangeError(Failure.FORBIDDEN_ADDRESS, f"{self._host} is at the address of a metadata service")
+        for address in addresses[:-1]:
+            try:
+                return await self._ask(address, values)
+            except httpx.ConnectError:  # the next may listen: localhost is ::1 and 127.0.0.1
+                continue
+        return await self._ask(addresses[-1], values)
+
+    async def _ask(self, address: str, values: Mapping[str, Any]) -> bytes:
+        endpoint = self._endpoint
+        request = self._client.build_request(
+            endpoint.method,
+            self._url.copy_with(host=address).copy_merge_params(fill(endpoint.params, values)),
+            headers=self._headers(),
+            content=None if endpoint.body is None else orjson.dumps(fill(endpoint.body, values)),
+            extensions={"sni_hostname": self._host},  # the certificate is the name's, not the address's
+        )
+        response = await self._client.send(request, stream=True)
+        try:
+            return await self._content(response)
+        finally:
+            await response.aclose()
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": f"ragwatch/{__version__}"}
+        if self._endpoint.body is not None:
+            headers["Content-Type"] = "application/json"
+        headers |= {name: value.get_secret_value() for name, value in self._endpoint.headers.items()}
+        if self._endpoint.bearer is not None:
+            headers["Authorization"] = f"Bearer {self._endpoint.bearer.get_secret_value()}"
+        # Not compressed: a small reply must not become a large one behind the cap.
+        return headers | {
+            "Host": self._url.netloc.decode("ascii"),
+            "Accept-Encoding": "identity",
+            "X-Ragwatch-Canary": self._name,
+        }
+
+    async def _content(self, response: httpx.Response) -> bytes:
+        if response.is_redirect:
+            raise ExchangeError(Failure.REDIRECT, f"HTTP {response.status_code} to elsewhere, which is not followed")
+        if not response.is_success:
+            raise ExchangeError(Failure.STATUS, f"HTTP {response.status_code}")
+        most, content = self._endpoint.max_bytes, bytearray()
+        async for part in response.aiter_raw():
+            content += part
+            if len(content) > most:
+                raise ExchangeError(Failure.TOO_LARGE, f"a reply of more than {most} bytes")
+        return bytes(content)
+
+
+def _tls(endpoint: Endpoint) -> ssl.SSLContext | bool:
+    if not endpoint.verify or not endpoint.url.startswith("https:"):
+        return False
+    try:
+        return ssl.create_default_context(cafile=endpoint.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"ca_file: {endpoint.ca_file} cannot be read; give a file of PEM certificates") from error
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -1,0 +1,125 @@
+"""Retrievers on the loopback interface, for probes to ask: real HTTP by starlette and uvicorn, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from ragwatch.probes.http import HttpProbe, Options
+
+LOOPBACK = "127.0.0.1"
+HITS = [{"id": "d1", "text": "Cats purr.", "score": 0.9}, {"id": "d2", "text": "Dogs bark.", "score": 0.4}]
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+@contextmanager
+def serving(*routes: Route, **tls: Any) -> Iterator[str]:
+    """The address (scheme, host and port) at which these routes are served."""
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        config = uvicorn.Config(Starlette(routes=list(routes)), log_config=None, lifespan="off", ws="none", **tls)
+        config.timeout_graceful_shutdown = 1
+        server = uvicorn.Server(config)
+        thread = Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)
+        thread.start()
+        try:
+            yield f"{'https' if tls else 'http'}://{LOOPBACK}:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+def free_port() -> int:
+    """A port on which nothing listens."""
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+class FaultyRetriever:
+    """A retriever that goes wrong as the question asks: `slow`, `status`, `not_json`, `redirect`, `huge` ...
+
+    Attributes:
+        seen: Decoded bodies of all requests.
+        headers: Headers of the last one.
+        followed: How often the target of its redirects was asked.
+    """
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        self.headers: dict[str, str] = {}
+        self.followed = 0
+
+    def routes(self) -> tuple[Route, ...]:
+        """`/search`, and where it redirects to."""
+        return Route("/search", self.search, methods=["GET", "POST"]), Route("/elsewhere", self.elsewhere)
+
+    async def search(self, request: Request) -> Response:
+        """A reply, or a fault, by the question."""
+        body = await request.json() if request.method == "POST" else dict(request.query_params)
+        self.seen.append(body)
+        self.headers = dict(request.headers)
+        query = body["query"]
+        if query == "slow":
+            await request.receive()  # returns when whoever asked hangs up
+        faults = {
+            "status": lambda: JSONResponse({"hits": HITS}, status_code=500),
+            "unauthorised": lambda: JSONResponse({"hits": HITS}, status_code=401),
+            "not_json": lambda: Response("<html>oops</html>", media_type="text/html"),
+            "torn": lambda: Response(b'{"hits": [{"id": ', media_type="application/json"),
+            "nan": lambda: Response(b'{"hits": [{"id": "a", "score": NaN}]}', media_type="application/json"),
+            "empty": lambda: Response(b""),
+            "gzip": lambda: Response(b"\x1f\x8b\x08", headers={"Content-Encoding": "gzip"}),
+            "shape": lambda: JSONResponse({"results": HITS}),
+            "metadata": lambda: RedirectResponse("http://169.254.169.254/latest/meta-data/", status_code=307),
+            "redirect": lambda: RedirectResponse("/elsewhere", status_code=302),
+            "huge": lambda: StreamingResponse(self._huge(), media_type="application/json"),
+            "stalled": lambda: StreamingResponse(self._stalled(request), media_type="application/json"),
+            "none": lambda: JSONResponse({"hits": []}),
+        }
+        return faults.get(query, lambda: JSONResponse({"hits": HITS}))()
+
+    async def elsewhere(self, _: Request) -> Response:
+        """Nobody should come here."""
+        self.followed += 1
+        return JSONResponse({"hits": HITS})
+
+    async def _huge(self) -> AsyncIterator[bytes]:
+        """Fifty megabytes of white space, and then a list."""
+        for _ in range(500):
+            yield b" " * 100_000
+        yield b'{"hits": []}'
+
+    @staticmethod
+    async def _stalled(request: Request) -> AsyncIterator[bytes]:
+        """Two megabytes, and no more until whoever asked hangs up."""
+        for _ in range(20):
+            yield b" " * 100_000
+        await request.receive()
+
+
+def options(address: str, **parts: Any) -> Options:
+    """Options for the retriever."""
+    whole = {
+        "url": f"{address}/search",
+        "body": {"query": "{{ query }}", "k": "{{ k }}"},
+        "contexts": "hits[].{id: id, text: text, score: score}",
+        "score": "similarity",
+    }
+    return Options.model_validate(whole | parts)
+
+
+async def asked(made: HttpProbe, query: str = "cats", k: int = 5) -> Any:
+    """One question, and the probe closed."""
+    found = await made.ask(query, k)
+    await made.close()
+    return found

@@ -1,0 +1,167 @@
+"""Probe `http` against a real server on the loopback interface: replies, and every way to get none."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+from retrievers import FaultyRetriever, asked, free_port, options
+
+from ragwatch.core.canary import Direction, Failure, Hit
+from ragwatch.probes.http import HttpProbe, build
+
+HITS = (Hit("d1", "Cats purr.", 0.9), Hit("d2", "Dogs bark.", 0.4))
+
+
+@pytest.fixture
+async def probe(address: str) -> AsyncIterator[HttpProbe]:
+    """A probe of the retriever; three seconds are long enough for a busy machine."""
+    made = build(options(address, timeout=3.0, max_bytes=1_000_000, concurrency=64), name="docs")
+    yield made
+    await made.close()
+
+
+async def test_a_reply(probe: HttpProbe, retriever: FaultyRetriever) -> None:
+    """Passages in order, with the declared direction; k arrives as a number."""
+    found = await probe.ask("cats", 5)
+    assert (found.hits, found.direction, found.failure, found.detail) == (HITS, Direction.SIMILARITY, None, "")
+    assert found.seconds > 0.0
+    assert retriever.seen == [{"query": "cats", "k": 5}]
+
+
+async def test_no_more_than_k(probe: HttpProbe) -> None:
+    """A retriever that ignores k cannot raise recall."""
+    assert (await probe.ask("cats", 1)).hits == HITS[:1]
+
+
+async def test_an_empty_reply_is_a_reply(probe: HttpProbe) -> None:
+    """Nothing found is no failure."""
+    found = await probe.ask("none", 5)
+    assert (found.hits, found.failure) == ((), None)
+
+
+@pytest.mark.parametrize("query", ['say "hi" {{ k }}', "a\nb\\c", "ünïcödé 日本 🦆", "}}{{ query }}"])
+async def test_questions_arrive_as_they_are(probe: HttpProbe, retriever: FaultyRetriever, query: str) -> None:
+    """Whatever they hold: JSON is built, not pasted, and what is filled in is not filled in again."""
+    assert (await probe.ask(query, 5)).failure is None
+    assert retriever.seen[0]["query"] == query
+
+
+FAULTS = {
+    "slow": Failure.TIMEOUT,
+    "status": Failure.STATUS,
+    "unauthorised": Failure.STATUS,
+    "not_json": Failure.NOT_JSON,
+    "torn": Failure.NOT_JSON,
+    "nan": Failure.NOT_JSON,
+    "empty": Failure.NOT_JSON,
+    "gzip": Failure.NOT_JSON,
+    "shape": Failure.SHAPE,
+    "metadata": Failure.REDIRECT,
+    "redirect": Failure.REDIRECT,
+    "huge": Failure.TOO_LARGE,
+}
+
+
+@pytest.mark.parametrize("query", FAULTS)
+async def test_each_fault_is_a_counted_reason(probe: HttpProbe, query: str) -> None:
+    """A value, never an exception; no passage is invented, and a person is told what happened."""
+    found = await probe.ask(query, 5)
+    assert (found.failure, found.hits) == (FAULTS[query], ())
+    assert found.detail
+
+
+async def test_faults_leave_others_unaffected(probe: HttpProbe) -> None:
+    """All faults at once, with good questions between them."""
+    queries = [each for fault in FAULTS for each in (fault, "cats")]
+    found = await asyncio.gather(*(probe.ask(query, 5) for query in queries))
+    assert [each.failure for each in found] == [FAULTS.get(query) for query in queries]
+    assert all(each.hits == HITS for each in found if each.failure is None)
+
+
+async def test_redirects_are_not_followed(probe: HttpProbe, retriever: FaultyRetriever) -> None:
+    """Nowhere, not even on the same server."""
+    await probe.ask("redirect", 5)
+    assert retriever.followed == 0
+
+
+async def test_a_large_reply_is_not_read_to_its_end(probe: HttpProbe) -> None:
+    """At the cap of one megabyte the connection is closed: that the end never comes after two is not noticed."""
+    assert (await probe.ask("stalled", 5)).failure is Failure.TOO_LARGE
+
+
+async def test_nobody_listens() -> None:
+    """A dead endpoint is `connect`."""
+    found = await asked(build(options(f"http://127.0.0.1:{free_port()}"), name="docs"))
+    assert (found.failure, found.detail.split(":")[0]) == (Failure.CONNECT, "ConnectError")
+
+
+async def test_no_such_host() -> None:
+    """A name that does not resolve is `connect` too (`.invalid` never does, RFC 2606)."""
+    found = await asked(build(options("http://retriever.invalid"), name="docs"))
+    assert found.failure is Failure.CONNECT
+
+
+def test_without_the_extra_it_says_what_to_install() -> None:
+    """One line, in a Python that has no httpx; the kinds can be named without it."""
+    code = (
+        "import sys; sys.modules['httpx'] = None\n"
+        "from ragwatch.probes import KINDS\n"
+        "http = KINDS['http']\n"
+        "http.build(http.Options(url='http://x/', body='{{ query }}', contexts='hits'), name='docs')"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ConfigError: probe: needs httpx; install ragwatch-exporter[probes]" in found.stderr
+
+
+async def test_nothing_compressed_is_asked_for(address: str, retriever: FaultyRetriever) -> None:
+    """What is small on the wire must not be large behind the cap."""
+    await asked(build(options(address), name="docs"))
+    assert retriever.headers["accept-encoding"] == "identity"
+
+
+async def test_canaries_are_marked(address: str, retriever: FaultyRetriever) -> None:
+    """A service can tell our questions from those of its users, and leave them out of its log."""
+    await asked(build(options(address), name="docs"))
+    assert retriever.headers["x-ragwatch-canary"] == "docs"
+    assert retriever.headers["user-agent"].startswith("ragwatch/")
+
+
+async def test_credentials_are_sent_and_never_shown(address: str, retriever: FaultyRetriever) -> None:
+    """A bearer token and a header of one's own reach the server, and not the options' text."""
+    made = options(address, bearer="s3cret", headers={"X-Api-Key": "k3y"})
+    await asked(build(made, name="docs"))
+    assert (retriever.headers["authorization"], retriever.headers["x-api-key"]) == ("Bearer s3cret", "k3y")
+    assert not {"s3cret", "k3y"} & set(repr(made).replace("'", " ").split())
+
+
+async def test_get_with_parameters(address: str, retriever: FaultyRetriever) -> None:
+    """Parameters join those of the URL, escaped."""
+    made = options(address, url=f"{address}/search?lang=en", method="GET", body=None, params={"query": "{{ query }}"})
+    found = await asked(build(made, name="docs"), "cats & dogs?")
+    assert (found.failure, retriever.seen) == (None, [{"lang": "en", "query": "cats & dogs?"}])
+
+
+async def test_a_score_without_a_direction_is_shown_only(address: str) -> None:
+    """It is not guessed."""
+    found = await asked(build(options(address, score=None), name="docs"))
+    assert (found.direction, found.hits) == (None, HITS)
+
+
+async def test_as_many_at_a_time_as_allowed(address: str) -> None:
+    """With one turn, a slow question makes the next wait, and waiting is not counted as its time."""
+    made = build(options(address, concurrency=1, timeout=1.0), name="docs")
+    slow, good = await asyncio.gather(made.ask("slow", 5), made.ask("cats", 5))
+    await made.close()
+    assert (slow.failure, good.failure) == (Failure.TIMEOUT, None)
+    assert good.seconds < slow.seconds
+
+
+async def test_a_probe_does_what_its_name_says() -> None:
+    """Name and concurrency are those it was given."""
+    made = build(options("http://127.0.0.1:1", concurrency=7), name="docs")
+    assert (made.name, made.concurrency) == ("docs", 7)
+    await made.close()

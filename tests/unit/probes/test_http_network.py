@@ -1,0 +1,155 @@
+"""Probe `http` and the network: names, addresses, proxies, and servers that speak no proper HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from retrievers import FaultyRetriever, asked, free_port, options
+
+from ragwatch.core.canary import Failure, Hit, Retrieved
+from ragwatch.errors import ConfigError
+from ragwatch.probes.http import Options, build
+
+HITS = (Hit("d1", "Cats purr.", 0.9), Hit("d2", "Dogs bark.", 0.4))
+
+
+@pytest.mark.parametrize("host", ["2852039166", "0xa9fea9fe"])
+async def test_metadata_addresses_are_refused_after_resolution(host: str) -> None:
+    """A name that resolves to 169.254.169.254, which these spellings do, is refused before anything is sent."""
+    found = await asked(build(options(f"http://{host}"), name="docs"))
+    assert found.failure is Failure.FORBIDDEN_ADDRESS
+
+
+def test_a_url_that_no_client_can_use_is_a_configuration_error() -> None:
+    """Octal bytes are neither an address nor a name."""
+    with pytest.raises(ConfigError, match=r"url: .* is not a URL"):
+        build(options("http://0251.0376.0251.0376"), name="docs")
+
+
+async def test_a_host_with_several_addresses(address: str) -> None:
+    """`localhost` may be ::1 first, where nobody listens: the next address is tried."""
+    found = await asked(build(options(address.replace("127.0.0.1", "localhost")), name="docs"))
+    assert (found.failure, found.hits) == (None, HITS)
+
+
+class Resolver:
+    """Plays DNS for names under `.test`: each lookup takes the next answer of a script, the last one for ever."""
+
+    def __init__(self, *answers: tuple[str, ...]) -> None:
+        self.answers = answers
+        self.lookups = 0
+        self.real = socket.getaddrinfo
+
+    def __call__(self, host: Any, port: Any, *args: Any, **parts: Any) -> Any:
+        """What the script says, or the real resolver for other names."""
+        if not str(host).endswith(".test"):
+            return self.real(host, port, *args, **parts)
+        answer = self.answers[min(self.lookups, len(self.answers) - 1)]
+        self.lookups += 1
+        return [(socket.AF_INET6 if ":" in each else socket.AF_INET, 1, 6, "", (each, port)) for each in answer]
+
+
+def named(address: str, **parts: Any) -> Options:
+    """Options for the retriever under a name that the script resolves."""
+    return options(address.replace("127.0.0.1", "retriever.test"), **parts)
+
+
+async def test_the_next_address_is_tried(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens at the first of three; the second answers, under the name that was asked for."""
+    monkeypatch.setattr(socket, "getaddrinfo", Resolver(("127.0.0.9", "127.0.0.1", "127.0.0.8")))
+    assert (await asked(build(named(address), name="docs"))).hits == HITS
+
+
+async def test_one_metadata_address_is_enough_to_refuse(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among good addresses, too: nothing is sent to any."""
+    monkeypatch.setattr(socket, "getaddrinfo", Resolver(("127.0.0.1", "::ffff:169.254.169.254")))
+    assert (await asked(build(named(address), name="docs"))).failure is Failure.FORBIDDEN_ADDRESS
+
+
+async def test_dns_cannot_change_its_mind(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address that was checked is the one that is asked: one lookup for a question, checked each time."""
+    resolver = Resolver(("127.0.0.1",), ("169.254.169.254",))
+    monkeypatch.setattr(socket, "getaddrinfo", resolver)
+    probe = build(named(address), name="docs")
+    first, second = await probe.ask("cats", 5), await probe.ask("cats", 5)
+    await probe.close()
+    assert (first.hits, second.failure, resolver.lookups) == (HITS, Failure.FORBIDDEN_ADDRESS, 2)
+
+
+async def test_the_host_header_is_the_name(address: str, retriever: FaultyRetriever) -> None:
+    """We connect to an address, and a virtual host needs the name."""
+    await asked(build(options(address.replace("127.0.0.1", "localhost")), name="docs"))
+    assert retriever.headers["host"].startswith("localhost:")
+
+
+async def test_no_proxy_stands_between(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy of the environment would resolve names in our stead, past our checks."""
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{free_port()}")
+    assert (await asked(build(options(address), name="docs"))).hits == HITS
+
+
+class RawServer:
+    """Sends the same bytes to whoever connects, a byte at a time if need be, and hangs up (or does not)."""
+
+    def __init__(self, content: bytes, *, drip: bool = False) -> None:
+        self.content = content
+        self.drip = drip
+        self.done = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        await reader.readuntil(b"\r\n\r\n")
+        with suppress(ConnectionError):
+            writer.write(self.content)
+            await writer.drain()
+            while self.drip and not await self._hung_up(reader):
+                writer.write(b" ")
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        self.done.set()
+
+    @staticmethod
+    async def _hung_up(reader: asyncio.StreamReader) -> bool:
+        try:
+            return await asyncio.wait_for(reader.read(1), 0.01) == b""
+        except TimeoutError:
+            return False
+
+    async def asked(self, **parts: Any) -> Retrieved:
+        """What a probe makes of it."""
+        server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        try:
+            return await asked(build(options(f"http://127.0.0.1:{port}", **parts), name="docs"))
+        finally:
+            await self.done.wait()
+            server.close()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00\xff nonsense\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X-Long: " + b"x" * 300_000 + b"\r\n\r\n",
+    ],
+    ids=["nothing", "no HTTP", "too short", "broken chunks", "endless header"],
+)
+async def test_broken_servers_are_a_counted_reason(content: bytes) -> None:
+    """What is not HTTP, or ends too early, is `connect`."""
+    found = await RawServer(content).asked()
+    assert (found.failure, found.hits) == (Failure.CONNECT, ())
+
+
+async def test_a_reply_that_never_ends_is_bounded_as_a_whole() -> None:
+    """A byte now and then keeps any read alive: the timeout is that of the whole exchange."""
+    server = RawServer(b"HTTP/1.1 200 OK\r\n\r\n", drip=True)
+    assert (await server.asked(timeout=0.3)).failure is Failure.TIMEOUT

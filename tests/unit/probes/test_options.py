@@ -1,0 +1,98 @@
+"""Options of probes: what is refused, and how it is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from ragwatch.config.text import explain
+from ragwatch.probes import KINDS, http, rag
+
+GOOD: dict[str, Any] = {"url": "http://127.0.0.1:8000/search", "body": {"q": "{{ query }}"}, "contexts": "hits"}
+VECTOR = {"embed": {"url": "http://e/", "body": {"input": "{{ query }}"}, "vector": "data[0]"}, "body": "{{ vector }}"}
+
+
+def told(model: type[BaseModel], data: Any) -> str:
+    """The lines that a person would read."""
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate(data)
+    return "\n".join(explain(dict(each), "probe", sorted(model.model_fields)) for each in caught.value.errors())
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({"url": "ftp://x/"}, "probe.url: is not a URL; write one such as"),
+        ({"url": "http://"}, "probe.url: is not a URL"),
+        ({"url": "http://me:secret@x/"}, "probe.url: holds a name or password"),
+        ({"url": "http://x:/"}, "probe.url: has an empty port"),
+        ({"url": "http://x:99999/"}, "probe.url: "),
+        ({"url": "http://169.254.169.254/"}, "probe.url: 169.254.169.254 is a metadata service"),
+        ({"url": "http://[fd00:ec2::254]/"}, "is a metadata service"),
+        ({"url": "http://metadata.google.internal/"}, "is a metadata service"),
+        ({"method": "DELETE"}, "probe.method: 'DELETE' is not known; use 'GET', 'POST' or 'PUT'"),
+        ({"method": "GET"}, "probe: method GET sends no body; write `params`"),
+        ({"headers": {"Bad Name": "x"}}, "probe.headers: 'Bad Name' is not a header's name"),
+        ({"headers": {"host": "x"}}, "probe.headers: host is set by ragwatch"),
+        ({"headers": {"X-Ragwatch-Canary": "x"}}, "probe.headers: X-Ragwatch-Canary is set by ragwatch"),
+        ({"headers": {"X-A": "a\r\nX-B: b"}}, "probe.headers.X-A: holds characters that a header cannot"),
+        ({"bearer": "clé"}, "probe.bearer: holds characters that a header cannot"),
+        ({"params": {"a": ["x"]}}, "probe.params.a: must be a text or a number"),
+        ({"body": {"q": "{{ qury }}"}}, "probe: {{ qury }} is not known; use {{ k }} or {{ query }} or {{ vector }}"),
+        ({"body": {"q": "cats"}}, "probe: neither `body` nor `params` holds {{ query }} or {{ vector }}"),
+        ({"body": {"q": "{{ vector }}"}}, "probe: `body` holds {{ vector }}; give `embed`"),
+        ({"embed": VECTOR["embed"]}, "probe: `embed` is given and `body` holds no {{ vector }}"),
+        ({"timeout": 0}, "probe.timeout: input should be greater than 0"),
+        ({"contexts": "hits["}, "probe.contexts: is not JMESPath"),
+        ({"contexts": {"di": "a"}}, "probe.contexts: must be JMESPath, or a mapping"),
+        ({"contexts": ["a"]}, "probe.contexts: must be JMESPath, or a mapping"),
+        ({"contexts": {"score": "a"}}, "probe.contexts: finds nothing to tell contexts apart by"),
+        ({"contexts": {"id": "a["}}, "probe.contexts: id is not JMESPath"),
+        ({"score": "cosine"}, "probe.score: "),
+        ({"preset": "pinecone"}, "probe: preset 'pinecone' is not known; use one of: chroma, opensearch,"),
+        ({"contxts": "a"}, "probe.contxts: is not a known key; did you mean `contexts`?"),
+    ],
+)
+def test_what_is_wrong_is_told(parts: dict[str, Any], expected: str) -> None:
+    """In one line with its place; a secret is not repeated."""
+    lines = told(http.Options, GOOD | parts)
+    assert expected in lines
+    assert "secret" not in lines
+
+
+def test_a_wrong_whole_is_told() -> None:
+    """A probe that is no mapping."""
+    assert told(http.Options, ["x"]).startswith("probe: ")
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({}, "probe.answer: is missing; add it"),
+        ({"answer": "a["}, "probe.answer: is not JMESPath"),
+        ({"answer": "a", "body": "{{ vector }}"}, "probe: {{ vector }} is not known; use {{ k }} or {{ query }}"),
+        (
+            {"answer": "a", "oracle": {"url": "http://x/", "body": "{{ query }}", "answer": "a"}},
+            "probe.oracle: neither `body` nor `params` holds {{ contexts }}",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_service(parts: dict[str, Any], expected: str) -> None:
+    """The same for kind `rag`."""
+    assert expected in told(rag.Options, GOOD | parts)
+
+
+def test_good_options() -> None:
+    """Defaults where nothing is said, and a vector where `embed` gives one."""
+    plain = http.Options.model_validate(GOOD)
+    assert (plain.method, plain.timeout, plain.score, plain.verify, plain.concurrency) == ("POST", 10.0, None, True, 4)
+    assert http.Options.model_validate(GOOD | VECTOR).embed is not None
+
+
+def test_kinds_are_frozen_modules() -> None:
+    """Each has options that are values and refuse unknown keys, and a `build`."""
+    for module in KINDS.values():
+        assert (module.Options.model_config.get("extra"), module.Options.model_config.get("frozen")) == ("forbid", True)
+        assert callable(module.build)

@@ -1,0 +1,72 @@
+"""String similarity for canaries that expect texts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ragwatch.core.ranking import by_texts, context_precision, recall_at
+from ragwatch.probes.similarity import MOST_CHARS, Measure, similarity
+
+EXPECTED = "Refunds are paid within fourteen days of the request."
+CUT = f"Chapter three. {EXPECTED} Ask support for help."
+
+
+@pytest.mark.parametrize("measure", Measure)
+def test_laws(measure: Measure) -> None:
+    """1 for the same text whatever its case and white space, 0 for an empty one, in between else, and symmetric."""
+    similar = similarity(measure)
+    assert similar(EXPECTED, f"  {EXPECTED.upper()}\n") == 1.0
+    assert similar(EXPECTED, "") == similar("", "") == 0.0
+    assert 0.0 <= similar(EXPECTED, "Cats sleep.") < 0.5
+    assert similar(EXPECTED, CUT) == pytest.approx(similar(CUT, EXPECTED))
+
+
+def test_levenshtein_by_hand() -> None:
+    """Kitten and sitting: three edits in seven letters."""
+    assert similarity()("kitten", "sitting") == pytest.approx(4 / 7)
+
+
+def test_what_each_measure_sees() -> None:
+    """A passage cut elsewhere is the same to `containment`, other word order to `tokens`, neither to `levenshtein`."""
+    swapped = "of the request. within fourteen days Refunds are paid"
+    values = {
+        measure: (similarity(measure)(EXPECTED, CUT), similarity(measure)(EXPECTED, swapped)) for measure in Measure
+    }
+    assert values[Measure.CONTAINMENT][0] == values[Measure.TOKENS][1] == 1.0
+    assert values[Measure.CONTAINMENT][1] < 0.8
+    assert max(values[Measure.LEVENSHTEIN]) < 0.8
+
+
+def test_containment_by_hand() -> None:
+    """Of the runs `a b c` and `b c d`, one is in the longer text; texts of one or two words are compared whole."""
+    similar = similarity(Measure.CONTAINMENT)
+    assert similar("a b c d", "x a b c y") == 0.5
+    assert (similar("a b", "x a b y"), similar("a b", "b a x"), similar("a", "b a")) == (1.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("measure", Measure)
+def test_only_so_much_of_a_text_is_looked_at(measure: Measure) -> None:
+    """A reply of megabytes must not hold up the loop: what differs behind the limit is not seen."""
+    long = "word " * (MOST_CHARS // 5)
+    assert similarity(measure)(long + "one " * 500_000, long + "other " * 500_000) == 1.0
+
+
+def test_without_the_extra_it_says_what_to_install() -> None:
+    """One line, in a Python that has no rapidfuzz."""
+    code = (
+        "import sys; sys.modules['rapidfuzz'] = None\nfrom ragwatch.probes.similarity import similarity\nsimilarity()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ConfigError: expected texts: need rapidfuzz; install ragwatch-exporter[probes]" in found.stderr
+
+
+def test_precision_and_recall_without_an_llm() -> None:
+    """Two of three passages say what was expected, first and third; one expected text is missing."""
+    passages = [EXPECTED, "Our office is in Lisbon.", "Refunds need the order's number"]
+    expected = {EXPECTED: 1, "Refunds need the order number.": 1, "Gift cards are not refunded.": 1}
+    found = by_texts(passages, expected, similarity(), 0.6)
+    assert recall_at(found, 3) == pytest.approx(2 / 3)
+    assert context_precision(found) == pytest.approx((1 + 2 / 3) / 2)
