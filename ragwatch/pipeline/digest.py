@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ragwatch.board import Board
 from ragwatch.core.books import violations
-from ragwatch.core.snapshot import Lag, Snapshot
+from ragwatch.core.snapshot import Gauges, Lag, Snapshot
 from ragwatch.core.tally import Tallies
+from ragwatch.pipeline.labels import People
+from ragwatch.pipeline.shares import Shares
 from ragwatch.pipeline.windows import Windows
 from ragwatch.ports import Judge, Store
 from ragwatch.telemetry import Telemetry
 
 ROWS = 5000
+OVERDUE_SECONDS = 60.0  # a draw that waits for longer is missing from the figures, and widens their worst case
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What others know at present, asked at each digest.
+
+    Attributes:
+        lags: How far each source is behind, by name.
+        probabilities: Inclusion probability in force, by route.
+        problems: What keeps ragwatch from being ready.
+        gauges: Everything else that has a value.
+    """
+
+    lags: Callable[[], Mapping[str, Lag]]
+    probabilities: Callable[[], Mapping[str, float]]
+    problems: Callable[[], tuple[str, ...]]
+    gauges: Callable[[], Gauges] = dict
 
 
 class Digest:
@@ -21,33 +42,35 @@ class Digest:
 
     Args:
         windows: Made for the judges in force; a reload brings a new Digest.
-        lags: How far each source is behind, by name.
-        probabilities: Inclusion probability in force, by route.
-        problems: What keeps ragwatch from being ready at present.
+        around: What others know.
+        shares: What each judge reads of the draws, and can pay for.
+        people: Lays people's words beside those of judges; None where nobody is asked.
         clock: Seconds since the epoch.
     """
 
     def __init__(
         self,
         windows: Windows,
+        around: Around,
         *,
+        shares: Shares,
         store: Store,
         board: Board,
         telemetry: Telemetry,
-        lags: Callable[[], Mapping[str, Lag]],
         judges: Sequence[Judge],
-        probabilities: Callable[[], Mapping[str, float]],
-        problems: Callable[[], tuple[str, ...]],
         clock: Callable[[], float],
+        people: People | None = None,
+        patience: float = OVERDUE_SECONDS,
     ) -> None:
         self._windows = windows
+        self._patience = patience
+        self._people = people
+        self._around = around
+        self._shares = shares
         self._store = store
         self._board = board
         self._telemetry = telemetry
-        self._lags = lags
         self._judges = {judge.name: (judge.kind, judge.version) for judge in judges}
-        self._probabilities = probabilities
-        self._problems = problems
         self._clock = clock
         self._seen = 0
 
@@ -59,20 +82,26 @@ class Digest:
         now = self._clock()
         news = self._catch_up(now)
         self._windows.forget(now)
-        estimates, coverage = self._windows.summary(now)
+        estimates, coverage = self._windows.summary(now, self._store.overdue(now - self._patience))
+        corrected, told = ((), {}) if self._people is None else self._people.look(now, estimates)
         tallies, pending = self._store.books()
+        self._shares.update(tallies, pending, now)
         snapshot = Snapshot(
             at=now,
             estimates=estimates,
+            corrected=corrected,
             coverage=coverage,
             last_sample=dict(self._windows.last_sample),
             exemplars=dict(self._windows.exemplars),
             tallies=tallies,
             pending=pending,
-            probabilities=self._probabilities(),
-            lags=self._lags(),
+            probabilities=self._around.probabilities(),
+            shares=self._shares.in_force(),
+            budgets=self._shares.budgets(),
+            gauges={**self._around.gauges(), **told},
+            lags=self._around.lags(),
             judges=self._judges,
-            problems=(*self._problems(), *self._unbalanced(tallies, pending)),
+            problems=(*self._around.problems(), *self._unbalanced(tallies, pending)),
         )
         self._board.hang(snapshot)
         return news

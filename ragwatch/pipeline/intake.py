@@ -19,6 +19,8 @@ from ragwatch.formats.record import parse
 from ragwatch.ports import Admission, Assignment, Batch, Rejection, Source, Store
 from ragwatch.telemetry import Telemetry
 
+CANARY = "canary"
+"""Metadata key of answers that our own canaries asked for; probes send it as the header `X-Ragwatch-Canary`."""
 Read = Callable[[Mapping[str, Any], str], Sample]
 
 
@@ -28,10 +30,11 @@ class IntakeRules:
 
     Attributes:
         plan: Who is drawn, with which probability.
-        judges: Conditional probability with which each judge reads a draw, by judge name.
+        judges: Conditional probability with which each judge reads a draw, by judge name; the first is the default.
         redactor: Takes personal data and secrets out of draws; None when redaction is off.
-        max_pending: Unsettled draws above which nothing more is read.
-        shed_above: Unsettled draws above which fewer are drawn (see `kept_when_behind`); None for never.
+        max_pending: Unsettled draws of the default judge above which nothing more is read.
+        shed_above: The same above which fewer are drawn (see `kept_when_behind`); None for never.
+        share: What a judge's probability is multiplied with at present: see `shares`.
     """
 
     plan: SamplingPlan
@@ -39,6 +42,7 @@ class IntakeRules:
     redactor: Redactor | None
     max_pending: int
     shed_above: int | None = None
+    share: Callable[[str], float] = lambda _: 1.0
 
 
 @dataclass(slots=True)
@@ -118,8 +122,8 @@ class Intake:
         return True
 
     def _waiting(self) -> int:
-        """Unsettled draws of the judges in force: what was left to a judge that is gone must not stop the sources."""
-        return sum(count for judge, count in self._store.pending().items() if judge in self.rules.judges)
+        """Unsettled draws of the default judge: an outage of another one must not stop the sources."""
+        return self._store.pending().get(next(iter(self.rules.judges)), 0)
 
     def _admission(self, batch: Batch) -> Admission:
         found = _Batch(Counter(), Signals(), [])
@@ -132,7 +136,7 @@ class Intake:
             tallies[Tally.RESETS, (name, reason)] += times
         self._take_lines(batch, found)
         found.signals.add_to(tallies)
-        return Admission(name, batch.stream, batch.cursor, found.draws, tallies)
+        return Admission(name, batch.stream, batch.cursor, found.draws, tallies, self._clock())
 
     def _take_lines(self, batch: Batch, found: _Batch) -> None:
         """The hot path: every line of a busy log passes here, and most are not drawn."""
@@ -148,6 +152,9 @@ class Intake:
                 continue
             if repaired:
                 found.tallies[Tally.REPAIRED, (name,)] += 1
+            if CANARY in sample.metadata:
+                found.tallies[Tally.OF_CANARIES, (name,)] += 1
+                continue
             route, probability = place(sample)
             found.signals.add(route, sample)
             key = key_of(name, sample.id)
@@ -170,8 +177,8 @@ class Intake:
         """The judges that read this draw; the hash with the judge's name makes their choices independent."""
         return tuple(
             Assignment(judge, draw.probability * share)
-            for judge, share in self.rules.judges.items()
-            if share >= 1.0 or chosen(key_of(judge, draw.key), share)
+            for judge, wanted in self.rules.judges.items()
+            if (share := wanted * self.rules.share(judge)) >= 1.0 or chosen(key_of(judge, draw.key), share)
         )
 
     def _reject(self, tallies: Tallies, rejection: Rejection) -> None:

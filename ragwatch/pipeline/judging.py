@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
+from ragwatch.core.cascade import FollowRule, follow_probability
 from ragwatch.core.sample import Draw
-from ragwatch.core.verdict import Reading, Unjudged, UnjudgedReason, Verdict
-from ragwatch.pipeline.reading import Reader
-from ragwatch.ports import Judge, Store
+from ragwatch.core.sampling import chosen, key_of
+from ragwatch.core.tally import Tallies
+from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
+from ragwatch.errors import RagwatchError
+from ragwatch.pipeline.reading import PutBack, Reader
+from ragwatch.pipeline.trials import Trials
+from ragwatch.ports import Assignment, FollowUp, Judge, Store
 from ragwatch.telemetry import Telemetry
 
 GIVEN_UP_AT_ONCE = 500
+SETTLE_SECONDS = 0.5  # one transaction for all that was read within
+FIRST_PAUSE = 5.0
+LONGEST_PAUSE = 600.0
+MOST_DOUBLINGS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """Another judge that reads behind this one.
+
+    Attributes:
+        rule: How often.
+        share: What these probabilities are multiplied with at present (its budget).
+    """
+
+    rule: FollowRule
+    share: Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +44,32 @@ class JudgingRules:
     """Limits of one judge.
 
     Attributes:
-        batch: Draws leased at a time.
+        batch: Draws that are read or wait for their turn at a time.
         timeout_seconds: A reading that takes longer is given up.
         lease_seconds: How long a leased draw is held back from others.
+        max_age_seconds: A draw that has been pending for longer is settled as unjudged.
+        followers: Judges that read behind this one, by name.
     """
 
     batch: int = 32
     timeout_seconds: float = 60.0
     lease_seconds: float = 300.0
+    max_age_seconds: float = 6 * 3600.0
+    followers: Mapping[str, Follower] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Done:
+    """What was read and is not written yet."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    tallies: Tallies = field(default_factory=Counter)
 
 
 class Judging:
-    """The loop of one judge."""
+    """The loop of one judge. Readings go on between steps, so that a slow one holds nobody up."""
+
+    sends_batches = False
 
     def __init__(
         self,
@@ -41,32 +79,129 @@ class Judging:
         store: Store,
         telemetry: Telemetry,
         clock: Callable[[], float],
+        trials: Trials | None = None,
     ) -> None:
         self.judge = judge
         self._reader = Reader(judge, timeout_seconds=rules.timeout_seconds, telemetry=telemetry)
+        self._trials = trials or Trials()
         self._rules = rules
         self._store = store
         self._clock = clock
-        self._unwritten: Sequence[Verdict] = ()
+        self._reading: set[asyncio.Task[tuple[Verdict | PutBack, Tallies]]] = set()
+        self._done = _Done()
+        self._put_back: Counter[str] = Counter()  # by key, how often
+        self._held: set[str] = set()  # keys of the draws that are read, or wait for their place
+        self._ending = False
 
     async def step(self) -> bool:
-        """Settle up to one batch of draws. False when nothing is pending.
+        """Take pending draws up, and settle what was read. False when nothing is pending.
 
         Verdicts that could not be written are kept and written first the next time: a reading may have cost money.
         """
-        if not self._unwritten:
-            draws = await asyncio.to_thread(self._lease)
-            if not draws:
+        if not self._done.verdicts:
+            await self._take_up()
+            if not self._reading:
                 return False
-            self._unwritten = await asyncio.gather(*(self._reader.read(draw) for draw in draws))
-        await asyncio.to_thread(self._store.settle, self._unwritten)
-        self._unwritten = ()
+            await self._collect(SETTLE_SECONDS)
+        await self._settle()
         return True
 
-    def _lease(self) -> list[Draw]:
-        return self._store.lease(
-            self.judge.name, self._rules.batch, now=self._clock(), seconds=self._rules.lease_seconds
-        )
+    async def finish(self) -> None:
+        """Wait for the readings under way, and settle them."""
+        self._reader.stop()
+        while self._reading:
+            await self._collect(None)
+        await self._settle()
+
+    async def close(self) -> None:
+        """Give up the readings under way (their draws stay pending), and release the judge."""
+        for task in self._reading:
+            task.cancel()
+        ended = await asyncio.gather(*self._reading, return_exceptions=True)
+        self._reading.clear()
+        self._done.verdicts += [
+            each[0] for each in ended if isinstance(each, tuple) and not isinstance(each[0], PutBack)
+        ]
+        with suppress(RagwatchError):  # these draws stay pending
+            await self._settle()
+        await self.judge.close()
+
+    async def expire(self) -> bool:
+        """Settle as unjudged what has been pending for too long. True when there was some."""
+        if not self.sends_batches:  # left over from when it was `relaxed`
+            for batch in await asyncio.to_thread(self._store.batches, self.judge.name):
+                await asyncio.to_thread(self._store.close_batch, batch.id)
+        before = self._clock() - self._rules.max_age_seconds
+        draws = await asyncio.to_thread(self._lease, GIVEN_UP_AT_ONCE, before)
+        late: list[Verdict] = [Unjudged(draw, self._reader.nothing, UnjudgedReason.EXPIRED) for draw in draws]
+        if late:
+            await asyncio.to_thread(self._store.settle, late, self._follow_ups(late))
+            for verdict in late:
+                self._put_back.pop(verdict.draw.key, None)
+        return bool(late)
+
+    async def _take_up(self) -> None:
+        room = self._rules.batch - len(self._reading)
+        if room > 0 and self.judge.ready_in() <= 0.0:
+            draws = await asyncio.to_thread(self._lease, room)
+            fresh = [draw for draw in draws if draw.key not in self._held]  # a lease may end before a reading begins
+            self._held |= {draw.key for draw in fresh}
+            self._reading |= {asyncio.create_task(self._read(draw)) for draw in fresh}
+
+    async def _read(self, draw: Draw) -> tuple[Verdict | PutBack, Tallies]:
+        outcome = await self._reader.read(draw)
+        try:
+            return outcome, await self._trials.of(outcome, self._reader) if isinstance(outcome, Judged) else Counter()
+        except asyncio.CancelledError:  # only the test of the judge is given up: the reading is paid
+            return outcome, Counter()
+
+    async def _collect(self, seconds: float | None) -> None:
+        done, self._reading = await asyncio.wait(self._reading, timeout=seconds)
+        back: list[Draw] = []
+        for task in done:
+            outcome, tallies = task.result()
+            self._held.discard(outcome.draw.key)
+            if isinstance(outcome, PutBack):
+                back.append(outcome.draw)
+            else:
+                self._done.verdicts.append(outcome)
+                self._done.tallies.update(tallies)
+        if back:
+            await asyncio.to_thread(self._postpone, [draw.key for draw in back])
+
+    async def _settle(self) -> None:
+        done = self._done
+        if not done.verdicts:
+            return
+        await asyncio.to_thread(self._store.settle, done.verdicts, self._follow_ups(done.verdicts), done.tallies)
+        for verdict in done.verdicts:
+            self._put_back.pop(verdict.draw.key, None)
+        self._done = _Done()
+
+    def _postpone(self, keys: Sequence[str]) -> None:
+        """Hold draws back a little longer each time, and not before the judge wants to be asked again."""
+        for key in keys:
+            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(MOST_DOUBLINGS, self._put_back[key]))
+            self._put_back[key] += 1
+            self._store.postpone(self.judge.name, [key], self._clock() + max(pause, self.judge.ready_in()))
+
+    def _follow_ups(self, verdicts: Sequence[Verdict]) -> list[FollowUp]:
+        now = self._clock()
+        return [
+            FollowUp(verdict.draw.key, self.judge.name, Assignment(name, verdict.draw.probability * share), now)
+            for verdict in verdicts
+            for name, follower in self._rules.followers.items()
+            if (share := _share(follower, verdict)) >= 1.0 or chosen(key_of(name, verdict.draw.key), share)
+        ]
+
+    def _lease(self, limit: int, before: float | None = None) -> list[Draw]:
+        now, seconds = self._clock(), self._rules.lease_seconds
+        return self._store.lease(self.judge.name, limit, now=now, seconds=seconds, before=before)
+
+
+def _share(follower: Follower, verdict: Verdict) -> float:
+    evidence = verdict.evidence if isinstance(verdict, Judged) else None
+    return follow_probability(follower.rule, evidence) * follower.share()
 
 
 def give_up(store: Store, judges: Collection[str], *, now: float) -> int:
@@ -74,6 +209,8 @@ def give_up(store: Store, judges: Collection[str], *, now: float) -> int:
     settled = 0
     for name in sorted(set(store.pending()) - set(judges)):
         reading = Reading(name, kind="", version="")
+        for batch in store.batches(name):
+            store.close_batch(batch.id)
         while draws := store.lease(name, GIVEN_UP_AT_ONCE, now=now, seconds=1.0):
             settled += store.settle([Unjudged(draw, reading, UnjudgedReason.JUDGE_REMOVED) for draw in draws])
     return settled

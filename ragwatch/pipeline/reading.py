@@ -1,16 +1,25 @@
-"""Reading: one judge reads one draw, and whatever happens becomes a verdict."""
+"""Reading: one judge reads one draw, and whatever happens becomes a verdict, or the draw goes back to the queue."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from time import perf_counter
 
 from ragwatch.core.evidence import ShapeError
 from ragwatch.core.sample import Draw
-from ragwatch.core.verdict import Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
-from ragwatch.errors import JudgeError
+from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
+from ragwatch.errors import JudgeError, StoreError
 from ragwatch.ports import Judge
 from ragwatch.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """A draw that could not be read at present: an outage, or no money. It stays pending."""
+
+    draw: Draw
+    reason: str
 
 
 class Reader:
@@ -24,44 +33,71 @@ class Reader:
         self.judge = judge
         self._timeout = timeout_seconds
         self._telemetry = telemetry
-        self._nothing = Reading(judge.name, judge.kind, judge.version)
         self._places = asyncio.Semaphore(judge.concurrency)
+        self._stopped = False
 
-    async def read(self, draw: Draw) -> Verdict:
-        """The verdict on one draw, whatever happens to the judge."""
+    @property
+    def nothing(self) -> Reading:
+        """The reading of a draw that the judge was not asked about."""
+        return Reading(self.judge.name, self.judge.kind, self.judge.version)
+
+    def stop(self) -> None:
+        """Begin no reading any more: draws that wait for their place are put back."""
+        self._stopped = True
+
+    async def read(self, draw: Draw) -> Verdict | PutBack:
+        """What becomes of one draw, whatever happens to the judge."""
         if not draw.sample.answer.strip():  # nothing to ask: no call is made, counted or paid
-            return Unjudged(draw, self._nothing, UnjudgedReason.EMPTY_ANSWER, "the answer is empty")
+            return Unjudged(draw, self.nothing, UnjudgedReason.EMPTY_ANSWER, "the answer is empty")
         async with self._places:
-            start = perf_counter()
-            verdict = await self._outcome(draw, start)
-        self._telemetry.judge_called(self.judge.name, self.judge.version, verdict.reading.seconds)
-        return verdict
+            if self._stopped:
+                return PutBack(draw, "ragwatch is stopping, or reads its configuration again")
+            return await self._outcome(draw, perf_counter())
 
-    async def _outcome(self, draw: Draw, start: float) -> Verdict:
+    async def again(self, draw: Draw) -> Judged | None:
+        """A reading that only tells about the judge; None where it failed, which then says nothing."""
+        async with self._places:
+            try:
+                async with asyncio.timeout(self._timeout):
+                    evidence, usage = await self.judge.read(draw.sample)
+                return judged(draw, self._reading(perf_counter(), usage), evidence)
+            except (JudgeError, TimeoutError, ShapeError):
+                return None
+            except Exception as error:  # noqa: BLE001 - as in `_outcome`
+                self._telemetry.step_failed(f"judge {self.judge.name}", error)
+                return None
+
+    async def _outcome(self, draw: Draw, start: float) -> Verdict | PutBack:
         try:
             async with asyncio.timeout(self._timeout):
                 evidence, usage = await self.judge.read(draw.sample)
             return judged(draw, self._reading(start, usage), evidence)
+        except StoreError as error:  # no room to note what a call costs: nothing lies in the sample
+            return self._put_back(draw, UnjudgedReason.UNAVAILABLE, error)
         except JudgeError as error:
-            return self._failed(draw, start, _reason(error), str(error))
+            if not error.permanent:
+                return self._put_back(draw, error.reason, error)
+            reason, why = _reason(error), str(error)
         except TimeoutError:
-            return self._failed(draw, start, UnjudgedReason.TIMEOUT, f"no answer within {self._timeout:g} s")
+            reason, why = UnjudgedReason.TIMEOUT, f"no answer within {self._timeout:g} s"
         except ShapeError as error:
-            return self._failed(draw, start, UnjudgedReason.UNREADABLE, str(error))
+            reason, why = UnjudgedReason.UNREADABLE, str(error)
         except Exception as error:  # noqa: BLE001 - one sample must not stop the queue; the bug is logged and counted
             self._telemetry.step_failed(f"judge {self.judge.name}", error)
-            return self._failed(draw, start, UnjudgedReason.INTERNAL, type(error).__name__)
+            reason, why = UnjudgedReason.INTERNAL, type(error).__name__
+        return self._failed(draw, start, reason, why)
+
+    def _put_back(self, draw: Draw, reason: str, error: Exception) -> PutBack:
+        self._telemetry.draw_put_back(self.judge.name, reason, str(error))
+        return PutBack(draw, reason)
 
     def _reading(self, start: float, usage: Usage) -> Reading:
         judge = self.judge
-        tokens = (("input", usage.input_tokens), ("output", usage.output_tokens))
-        self._telemetry.judge_spent(judge.name, judge.version, tokens, usage.cost_usd)
         return Reading(judge.name, judge.kind, judge.version, perf_counter() - start, usage)
 
     def _failed(self, draw: Draw, start: float, reason: UnjudgedReason, why: str) -> Unjudged:
-        judge = self.judge
-        self._telemetry.judge_failed(judge.name, judge.version, reason, why)
-        return Unjudged(draw, Reading(judge.name, judge.kind, judge.version, perf_counter() - start), reason, why)
+        self._telemetry.draw_failed(self.judge.name, reason, why)
+        return Unjudged(draw, self._reading(start, Usage()), reason, why)
 
 
 def _reason(error: JudgeError) -> UnjudgedReason:

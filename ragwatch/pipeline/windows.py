@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
@@ -13,6 +14,7 @@ from ragwatch.core.tally import Tally, cell
 from ragwatch.ports import ScoreRow
 
 MINUTE = 60.0
+NONE_WAITING: Mapping[tuple[str, str, int], float] = MappingProxyType({})
 Cohort = tuple[str, str]  # route, judge
 Series = tuple[Quantity, str, str]  # quantity, route, judge
 
@@ -82,12 +84,19 @@ class Windows:
         for minute in [each for each in self._minutes if each < oldest]:
             del self._minutes[minute]
 
-    def summary(self, now: float) -> tuple[tuple[EstimateRow, ...], dict[tuple[str, str, str], float]]:
-        """Estimates of every series and window with something to say; and coverage by (route, judge, window)."""
+    def summary(
+        self, now: float, waiting: Mapping[tuple[str, str, int], float] = NONE_WAITING
+    ) -> tuple[tuple[EstimateRow, ...], dict[tuple[str, str, str], float]]:
+        """Estimates of every series and window with something to say; and coverage by (route, judge, window).
+
+        `waiting` is the weight of draws that ought to have been judged by now, by (route, judge, minute). They count
+        as unjudged for as long as they wait.
+        """
         estimates: list[EstimateRow] = []
         coverage: dict[tuple[str, str, str], float] = {}
         for name, span in self._spans.items():
             total = self._total(now, span)
+            self._add_waiting(total, waiting, now, span)
             for cohort in sorted({*total.judged, *total.unjudged}):
                 judged, missed = total.judged.get(cohort, 0.0), total.unjudged.get(cohort, 0.0)
                 coverage[*cohort, name] = judged / (judged + missed)
@@ -98,11 +107,20 @@ class Windows:
                     estimates.append(EstimateRow(quantity, route, judge, name, found))
         return tuple(estimates), coverage
 
+    def _add_waiting(
+        self, total: _Minute, waiting: Mapping[tuple[str, str, int], float], now: float, span: float
+    ) -> None:
+        within = _minutes(now, span)
+        for (route, judge, minute), weight in waiting.items():
+            if minute in within and judge in self._versions:
+                cohort = (route, judge)
+                total.unjudged[cohort] = total.unjudged.get(cohort, 0.0) + weight
+
     def _total(self, now: float, span: float) -> _Minute:
-        first, last = int((now - span) // MINUTE), int(now // MINUTE)
+        within = _minutes(now, span)
         total = _Minute()
         for index, minute in self._minutes.items():
-            if not first < index <= last:
+            if index not in within:
                 continue
             for series, addends in minute.scores.items():
                 total.scores[series] = total.scores.get(series, Addends()) + addends
@@ -110,3 +128,7 @@ class Windows:
                 for cohort, weight in theirs.items():
                     mine[cohort] = mine.get(cohort, 0.0) + weight
         return total
+
+
+def _minutes(now: float, span: float) -> range:
+    return range(int((now - span) // MINUTE) + 1, int(now // MINUTE) + 1)

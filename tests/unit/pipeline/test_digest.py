@@ -8,7 +8,8 @@ from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, a_reading, a_verdict, a
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Lag
 from ragwatch.pipeline import digest as module
-from ragwatch.pipeline.digest import Digest
+from ragwatch.pipeline.digest import Around, Digest
+from ragwatch.pipeline.shares import Plan, Shares
 from ragwatch.pipeline.windows import Windows
 from ragwatch.ports import Store
 from ragwatch.stores.sqlite import SqliteStore
@@ -19,13 +20,16 @@ def a_digest(store: Store, board: Board, clock: Clock) -> Digest:
     """The digest of one scripted judge over one hour."""
     return Digest(
         Windows({"1h": 3600.0}, {JUDGE: "scripted-1"}, 0.95),
+        Around(
+            lags=lambda: {"app": Lag(7, 1.5)},
+            probabilities=lambda: {"search": 0.1},
+            problems=lambda: ("source app: gone",),
+        ),
+        shares=Shares({JUDGE: Plan(1.0, waits=True)}, store, 1000),
         store=store,
         board=board,
         telemetry=Telemetry(),
-        lags=lambda: {"app": Lag(7, 1.5)},
         judges=[ScriptedJudge()],
-        probabilities=lambda: {"search": 0.1},
-        problems=lambda: ("source app: gone",),
         clock=clock,
     )
 

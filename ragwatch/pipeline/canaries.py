@@ -1,0 +1,173 @@
+"""Canaries: known questions are put to the retriever on a schedule, and what comes back is kept and shown."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ragwatch.core.canary import Canary
+from ragwatch.core.canary_figures import gauges_of, tallies_of
+from ragwatch.core.canary_history import report_of
+from ragwatch.core.canary_record import to_record
+from ragwatch.core.canary_report import CanaryReport, report
+from ragwatch.core.canary_suite import SuiteReport, suite_line
+from ragwatch.core.ranking import TAU, Similarity
+from ragwatch.core.snapshot import Gauges
+from ragwatch.pipeline.canary_answers import Answered, Answers, from_records, means, to_records
+from ragwatch.ports import Notes, Probe, Run
+from ragwatch.telemetry import Telemetry
+
+KIND = "canary"
+CLAIMED_SECONDS = 900.0  # the right to run a suite in a fleet: longer than a run takes, so that two never overlap
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Questions that are asked together.
+
+    Attributes:
+        name: The label `suite`.
+        canaries: The questions.
+        ks: Where recall and the like are cut off; the largest is how many passages are asked for.
+        probe: Asks them.
+        similar: Compares texts, where canaries expect texts.
+        tau: Similarity from which two texts are the same context.
+        answers: Has what the service answered judged; None where only the retriever is asked.
+    """
+
+    name: str
+    canaries: tuple[Canary, ...]
+    ks: tuple[int, ...]
+    probe: Probe
+    similar: Similarity | None = None
+    tau: float = TAU
+    answers: Answers | None = None
+
+    async def ask(self, clock: Callable[[], float]) -> SuiteReport:
+        """Ask everything once, side by side as far as the probe allows. Whatever fails is a reason, never a score."""
+        cutoff = max(self.ks)
+
+        async def one(canary: Canary) -> CanaryReport:
+            at = clock()
+            retrieved = await self.probe.ask(canary.query, cutoff)
+            return report(canary, retrieved, cutoff, at=at, similar=self.similar, tau=self.tau)
+
+        return SuiteReport(self.name, self.ks, tuple(await asyncio.gather(*map(one, self.canaries))))
+
+
+class Canaries:
+    """The loop of canaries.
+
+    Args:
+        suites: What to ask.
+        store: Keeps the runs.
+        holder: Name of this process in a fleet.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        suites: Sequence[Suite],
+        *,
+        store: Notes,
+        telemetry: Telemetry,
+        holder: str,
+        clock: Callable[[], float],
+    ) -> None:
+        self.suites = {each.name: each for each in suites}
+        self._store = store
+        self._telemetry = telemetry
+        self._holder = f"{holder}/{secrets.token_hex(4)}"  # a reload brings another one into the same process
+        self._clock = clock
+        self._turns = {name: asyncio.Lock() for name in self.suites}
+        self._gauges: dict[str, Gauges] = {}
+        self._last_success: dict[str, float] = {}
+        self._running: set[asyncio.Task[SuiteReport]] = set()
+        self._closed = False
+
+    def resume(self) -> None:
+        """Show the last run of each suite until the next one, so that a restart hides nothing."""
+        for name in self.suites:
+            runs = self._store.runs(KIND, name, 1)
+            good = self._store.recall(f"{KIND} {name} answered")
+            if good is not None:
+                self._last_success[name] = float(good["at"])
+            if runs and (found := report_of(name, runs[0].body)) is not None:
+                self._show(found, from_records(runs[0].body.get("answers")), runs[0].at)
+
+    def gauges(self) -> Gauges:
+        """What the last runs show."""
+        return {cell: value for gauges in list(self._gauges.values()) for cell, value in gauges.items()}
+
+    async def run(self, name: str) -> SuiteReport | None:
+        """Run one suite. None when it runs already, another process of the fleet does it, or we are being closed.
+
+        Raises:
+            StoreError: The run could not be written.
+        """
+        turn = self._turns[name]
+        if turn.locked():
+            return None
+        async with turn:
+            started = self._clock()
+            if not await asyncio.to_thread(self._claim, name, CLAIMED_SECONDS):
+                return None
+            work = asyncio.create_task(self._ask(name, started))
+            self._running.add(work)
+            try:
+                return await work
+            except asyncio.CancelledError:
+                if not self._closed:
+                    raise
+                return None
+            finally:
+                self._running.discard(work)
+                await asyncio.to_thread(self._claim, name, 0.0)
+
+    async def _ask(self, name: str, started: float) -> SuiteReport:
+        suite = self.suites[name]
+        found = await suite.ask(self._clock)
+        answers = [] if suite.answers is None else await suite.answers.of(name, found.reports, suite.probe)
+        await asyncio.to_thread(self._keep, found, answers, started)
+        self._telemetry.canaries_ran(name, len(found.reports), len(found.degraded), sum(found.failures.values()))
+        return found
+
+    async def run_all(self) -> dict[str, SuiteReport | None]:
+        """Run every suite, side by side. None for one that was running already."""
+        names = list(self.suites)
+        return dict(zip(names, await asyncio.gather(*map(self.run, names)), strict=True))
+
+    async def close(self) -> None:
+        """Give up the runs under way, which says nothing of the retriever, and release the probes."""
+        self._closed = True
+        for work in self._running:
+            work.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        for suite in self.suites.values():
+            await suite.probe.close()
+
+    def _claim(self, name: str, seconds: float) -> bool:
+        return self._store.claim(f"{KIND} {name}", self._holder, now=self._clock(), seconds=seconds)
+
+    def _keep(self, found: SuiteReport, answers: Sequence[Answered], at: float) -> None:
+        answered = not found.failures
+        body: dict[str, Any] = {
+            "answered": answered,
+            "line": suite_line(found),
+            "ks": list(found.ks),
+            "reports": [to_record(each) for each in found.reports],
+            "answers": to_records(answers),
+        }
+        self._store.record_run(Run(KIND, found.suite, at, not found.success, body), tallies_of(found))
+        if answered:
+            self._store.remember(f"{KIND} {found.suite} answered", {"at": at})
+            self._last_success[found.suite] = at
+        self._show(found, answers, at)
+
+    def _show(self, found: SuiteReport, answers: Sequence[Answered], at: float) -> None:
+        last_success = self._last_success.get(found.suite)
+        shown = gauges_of(found, at=at, last_success=last_success)
+        self._gauges[found.suite] = {**shown, **means(found.suite, answers)}

@@ -1,0 +1,185 @@
+"""Anchors and bridges: a judge that moves is told from one that is unsteady, and a change of version has an offset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_sample, an_evidence
+from structlog.testing import LogCapture
+from watched import BAD, GOOD, settle
+
+from ragwatch.core.snapshot import Gauge
+from ragwatch.errors import JudgeError
+from ragwatch.pipeline.anchors import KIND, Anchor, AnchorRules, Anchors
+from ragwatch.pipeline.bridge import Bridge
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+DAY = 86400.0
+FLIPS, ALARM = (Gauge.JUDGE_DRIFT_FLIPS, (JUDGE,)), (Gauge.JUDGE_DRIFT_ALARM, (JUDGE,))
+SET = [Anchor(a_sample(f"a{index}", answer=f"Cats purr {index}."), index < 30) for index in range(40)]
+
+
+def a_judge(*harsh: int, version: str = "scripted-1") -> ScriptedJudge:
+    """A judge that accepts the first thirty answers of the set, but for those it is harsh on."""
+    script = {f"a{index}": GOOD if index < 30 and index not in harsh else BAD for index in range(40)}
+    found = ScriptedJudge(script)
+    found.version = version
+    return found
+
+
+def the_anchors(
+    store: SqliteStore,
+    clock: Clock,
+    judge: ScriptedJudge,
+    some: list[Anchor] = SET,
+    telemetry: Telemetry | None = None,
+    **rules: Any,
+) -> Anchors:
+    """A process that has begun."""
+    found = Anchors(
+        AnchorRules(**rules),
+        some,
+        judge=judge,
+        store=store,
+        telemetry=telemetry or Telemetry(),
+        holder="me",
+        clock=clock,
+    )
+    found.resume()
+    return found
+
+
+async def test_a_steady_judge_has_not_moved(store: SqliteStore) -> None:
+    """The first reading says nothing; the next is a day later, and agrees with it; both are kept."""
+    clock, judge = Clock(), a_judge()
+    anchors = the_anchors(store, clock, judge)
+    assert await anchors.renew() is False
+    assert [await anchors.step(), await anchors.step()] == [True, False]
+    assert (anchors.gauges(), anchors.moved(), len(judge.asked)) == ({}, False, 40)
+    assert the_anchors(store, clock, judge).gauges() == {}
+    clock.now += DAY
+    assert await anchors.step() is True
+    assert anchors.gauges() == the_anchors(store, clock, judge).gauges() == {FLIPS: 0.0, ALARM: 0.0}
+    runs = store.runs(KIND, JUDGE, 5)
+    assert [(run.failing, run.body["read"], run.body["unread"]) for run in runs] == [(False, 40, {})] * 2
+    assert runs[0].body["agreement"]["value"] == 1.0
+    assert runs[0].body["offsets"]["faithfulness"]["value"] == 0.0
+
+
+async def test_a_harsher_version_is_read_at_once_and_has_moved(
+    store: SqliteStore, telemetry: Telemetry, log: LogCapture
+) -> None:
+    """Ten verdicts more are no: the alarm stands, through restarts, until the new judge is taken for granted."""
+    clock = Clock()
+    await the_anchors(store, clock, a_judge()).step()
+    harsh = a_judge(*range(10), version="scripted-2")
+    anchors = the_anchors(store, clock, harsh, telemetry=telemetry)
+    clock.now += 1.0
+    assert await anchors.step() is True
+    assert anchors.gauges() == the_anchors(store, clock, harsh).gauges() == {FLIPS: 0.25, ALARM: 1.0}
+    body = store.runs(KIND, JUDGE, 5, failing=True)[0].body
+    assert (body["since"], body["version"]) == ("scripted-1", "scripted-2")
+    assert body["flips"]["p"] == pytest.approx(2 / 2**10)
+    assert body["offsets"]["faithfulness"]["value"] == pytest.approx(-0.25)
+    assert body["offsets"]["faithfulness"]["high"] < 0.0
+    assert body["agreement"]["value"] == 0.75
+    assert [(each["event"], each["changed"], each["moved"]) for each in log.entries] == [("anchors read", 10, True)]
+    assert await anchors.renew() is True
+    assert the_anchors(store, clock, harsh).moved() is False
+
+
+async def test_an_unsteady_judge_has_not_moved(store: SqliteStore) -> None:
+    """As many verdicts one way as the other: flips, but no drift."""
+    clock = Clock()
+    await the_anchors(store, clock, a_judge(*range(6))).step()
+    clock.now += DAY
+    anchors = the_anchors(store, clock, a_judge(*range(6, 12)))
+    await anchors.step()
+    assert anchors.gauges() == {FLIPS: 0.3, ALARM: 0.0}
+
+
+async def test_another_set_is_not_compared(store: SqliteStore) -> None:
+    """One anchor more makes another set, whose first reading says nothing; the order of a set is no matter."""
+    clock = Clock()
+    await the_anchors(store, clock, a_judge()).step()
+    assert the_anchors(store, clock, a_judge(), SET[::-1]).due() is False
+    anchors = the_anchors(store, clock, a_judge(*range(10)), [*SET, Anchor(a_sample("new"))])
+    assert await anchors.step() is True
+    assert anchors.gauges() == {}
+
+
+async def test_what_cannot_be_read_is_left_out_and_counted(store: SqliteStore) -> None:
+    """Refused anchors, and ones without a claim, are in no pair; people's word is asked where there is one."""
+    clock, judge = Clock(), a_judge()
+    judge.script |= {"a0": JudgeError("refused", "no"), "a1": an_evidence()}
+    anchors = the_anchors(store, clock, judge, [*SET, Anchor(a_sample("unlabelled"))])
+    await anchors.step()
+    clock.now += DAY
+    await anchors.step()
+    body = store.runs(KIND, JUDGE, 1)[0].body
+    assert (body["read"], body["unread"], body["flips"]["rate"]["n"]) == (40, {"refused": 1}, 39)
+    assert body["agreement"]["n"] == 38
+
+
+async def test_a_set_is_read_to_its_end_across_outages(store: SqliteStore) -> None:
+    """While the judge has no money nothing is concluded, and what was paid for is not asked again."""
+    clock, judge = Clock(), a_judge()
+    judge.script["a39"] = JudgeError("over_budget", "later", permanent=False)
+    anchors = the_anchors(store, clock, judge)
+    assert await anchors.step() is False
+    judge.tired = 5.0
+    assert await anchors.step() is False
+    assert len(judge.asked) == 40
+    judge.tired, judge.script["a39"] = 0.0, BAD
+    assert await anchors.step() is True
+    assert judge.asked[40:] == ["a39"]
+
+
+async def test_one_process_of_a_fleet_reads(store: SqliteStore) -> None:
+    """Whoever comes second leaves it."""
+    assert store.claim(f"{KIND} {JUDGE}", "another", now=AT, seconds=DAY)
+    assert await the_anchors(store, Clock(), a_judge()).step() is False
+
+
+def a_bridge(store: SqliteStore, judge: ScriptedJudge, telemetry: Telemetry | None = None, most: int = 30) -> Bridge:
+    """A process that has begun."""
+    found = Bridge(
+        judge, most, timeout_seconds=5.0, store=store, telemetry=telemetry or Telemetry(), clock=Clock(AT + DAY)
+    )
+    found.resume()
+    return found
+
+
+async def test_a_bridge_finds_the_offset(store: SqliteStore) -> None:
+    """A judge that accepts half of what its forerunner accepted: the offset is -.5, from the same answers."""
+    settle(store, [True] * 40)
+    assert a_bridge(store, ScriptedJudge()).is_open is False
+    settle(store, [False] * 5, 40, version="scripted-2")
+    half = an_evidence(a_claim((1, 0)), a_claim((0, 0)))
+    judge = ScriptedJudge({f"search-scripted-1-{index}": half for index in range(40)})
+    judge.version = "scripted-2"
+    bridge = a_bridge(store, judge)
+    assert bridge.is_open is True
+    judge.tired = 1.0
+    assert await bridge.step() is False
+    judge.tired = 0.0
+    assert [await bridge.step(), await bridge.step()] == [True, False]
+    assert judge.asked == [f"search-scripted-1-{index}" for index in range(39, 9, -1)]
+    run = store.runs("bridge", JUDGE, 1)[0]
+    assert (run.body["before"], run.body["after"], run.body["answers"]) == ("scripted-1", "scripted-2", 30)
+    found = run.body["offsets"]["faithfulness"]
+    assert (found["value"], found["n"]) == (-0.5, 30)
+    assert found["low"] < -0.5 < found["high"] < 0.0
+    assert "faithfulness -0.500" in store.events(0.0)[0].detail
+    assert a_bridge(store, judge).is_open is False
+
+
+async def test_a_bridge_from_nothing_says_so(store: SqliteStore) -> None:
+    """Without answers in common there is no offset, and none is made up."""
+    a_bridge(store, ScriptedJudge())
+    judge = a_judge(version="scripted-2")
+    assert await a_bridge(store, judge, most=0).step() is True
+    assert (store.runs("bridge", JUDGE, 1)[0].body["offsets"], judge.asked) == ({}, [])
+    assert store.events(0.0)[0].detail.endswith("no answers in common")

@@ -1,0 +1,254 @@
+"""Message batches: half the price, nothing paid twice, nothing lost, whenever the process is killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from batched import FULLY, PRICE, Life, Provider, names
+from callers import PRICES, ScriptedProvider, failed, said
+from kit import AT, JUDGE, Clock, a_draw, an_admission, an_evidence
+from structlog.testing import LogCapture
+
+from ragwatch.core.budget import Cap, Cost
+from ragwatch.core.tally import Tally
+from ragwatch.core.verdict import FREE
+from ragwatch.errors import ConfigError
+from ragwatch.judges.asking.inquiry import Ask
+from ragwatch.judges.calling.batched import BatchReader
+from ragwatch.judges.calling.options import CallOptions
+from ragwatch.judges.calling.reader import LLMJudge
+from ragwatch.pipeline.batching import GRACE, LONGEST_WAIT, LOST, MOST_OPEN
+from ragwatch.pipeline.purse import StorePurse
+from ragwatch.pipeline.trials import Trials
+from ragwatch.ports import Desk, Query
+from ragwatch.ports.reading import Collected
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+
+@pytest.fixture
+def life(tmp_path: Path, telemetry: Telemetry) -> Life:
+    """The first life."""
+    return Life(tmp_path / "state", Provider(), telemetry=telemetry)
+
+
+async def test_all_are_read_for_half_the_price(life: Life) -> None:
+    """Ten draws go out together; when the batch has ended each has its scores, and the price is half."""
+    life.admit(*names(10))
+    assert await life.loop.step() is True
+    assert [len(entries) for entries in life.provider.taken.values()] == [10]
+    assert (life.reasons(), life.store.pending()) == ({}, {JUDGE: 10})
+    worst = life.spent().usd
+    await life.work()
+    assert life.reasons() == dict.fromkeys(names(10))
+    assert (life.store.pending(), life.store.batches(JUDGE)) == ({}, [])
+    assert life.spent().usd == pytest.approx(10 * PRICE)
+    assert worst > life.spent().usd
+    found = life.store.find(Query(limit=1))[0].verdict
+    assert found["scores"]["answer_relevancy"] == 1.0
+
+
+async def test_few_draws_wait_a_while_for_others(life: Life) -> None:
+    """Fewer than make a batch are sent when one of them has waited for five minutes, and not before."""
+    life.clock.now = AT + 1
+    life.admit("a", "b")
+    assert await life.loop.step() is False
+    assert life.provider.taken == {}
+    life.clock.now = AT + LONGEST_WAIT + 1
+    assert await life.loop.step() is True
+    assert life.provider.entries == 2
+
+
+async def test_no_more_than_some_batches_are_out(life: Life) -> None:
+    """While many are out, draws gather for a larger one."""
+    for number in range(MOST_OPEN + 4):
+        life.admit(*(f"{number}-{each}" for each in "abcd"))
+        await life.loop.step()
+    assert len(life.provider.taken) == MOST_OPEN
+    await life.work(6)
+    assert len(life.provider.taken) == MOST_OPEN + 1
+    assert len(life.reasons()) == 4 * (MOST_OPEN + 4)
+
+
+async def test_what_becomes_of_entries_that_failed(life: Life, log: LogCapture) -> None:
+    """What lies in the sample is unjudged for good; what expired or met an outage is free, waits, and is read later."""
+    life.provider.outcomes = {
+        "r00x": [failed("server", "the entry expired"), said(FULLY)],
+        "r01x": [failed("overloaded"), said(FULLY)],
+        "r02x": [said("", stop="refusal")],
+        "r03x": [said("prose")],
+        "r04x": [failed("rejected")],
+    }
+    life.admit(*names(6))
+    await life.work(1)
+    final = {"r02x": "refused", "r03x": "unreadable", "r04x": "rejected"}
+    assert life.reasons() == {**dict.fromkeys(names(6)), **final}
+    assert life.provider.entries == 8
+    assert life.spent().usd == pytest.approx(5 * PRICE)
+    counts = {
+        labels[-1]: value for (kind, labels), value in life.telemetry.counts().items() if kind == "judge_failures"
+    }
+    assert counts == {"server": 1, "overloaded": 1, "refusal": 1, "invalid_output": 1, "rejected": 1}
+    assert sum(each["event"] == "draw put back" for each in log.entries) == 2
+
+
+async def test_what_needs_no_model_is_not_sent(life: Life) -> None:
+    """An empty answer, one that is too large, and one about which nothing is to be asked cost nothing."""
+    life.store.admit(
+        an_admission(
+            a_draw("empty", answer=" "),
+            a_draw("large", answer="word " * 30_000),
+            a_draw("nothing to address", question=None),
+            a_draw("plain"),
+        )
+    )
+    await life.work(1)
+    assert life.provider.entries == 1
+    assert life.reasons() == {"empty": "empty_answer", "large": "too_large", "nothing to address": None, "plain": None}
+
+
+async def test_when_nothing_is_left_to_ask_there_is_no_batch(life: Life) -> None:
+    """Four empty answers are settled, and nobody is asked."""
+    life.store.admit(an_admission(*(a_draw(name, answer=" ") for name in names(4))))
+    await life.work(1)
+    assert (life.provider.taken, life.store.batches(JUDGE)) == ({}, [])
+    assert life.reasons() == dict.fromkeys(names(4), "empty_answer")
+
+
+async def test_what_nobody_knows_the_price_of_stays_set_aside(life: Life) -> None:
+    """A result without usage counts at its worst for ever, and the draw is read again."""
+    life.provider.outcomes = {"r00x": [failed("protocol", usage=None), said(FULLY)]}
+    life.admit(*names(4))
+    await life.loop.step()
+    worst = life.spent().usd / 4
+    await life.work(1)
+    assert life.reasons() == dict.fromkeys(names(4))
+    assert life.spent().usd == pytest.approx(4 * PRICE + worst, rel=0.01)
+
+
+async def test_some_are_read_twice_by_a_call(tmp_path: Path) -> None:
+    """Trials of the judge are made of what came back, by calls like any other's, and counted."""
+    life = Life(tmp_path / "state", Provider(), trials=Trials(repeat=1.0))
+    life.provider.script = [said(FULLY) for _ in range(5)]
+    life.admit(*names(5))
+    await life.work(1)
+    assert (life.reasons(), len(life.provider.asked)) == (dict.fromkeys(names(5)), 5)
+    assert life.store.tallies()[Tally.REPEATED_ALIKE, (JUDGE, life.judge.version, "answer_relevancy")] == 5
+
+
+async def test_evidence_about_something_else_is_unreadable(life: Life) -> None:
+    """A reading that does not fit its sample is a bug of ours, and becomes no number."""
+    life.admit(*names(4))
+    await life.loop.step()
+    found = Collected(an_evidence((), relevant=()), FREE)
+    assert await life.loop._take(a_draw(names(1)[0]), found, 1.0) is True
+    await life.work(1)
+    assert life.reasons() == {**dict.fromkeys(names(4)), "r00x": "unreadable"}
+
+
+async def test_without_money_draws_wait(tmp_path: Path) -> None:
+    """What fits the budget is sent, the rest waits; the cap is never passed, and later there is room again."""
+    life = Life(tmp_path / "state", Provider(), caps=[Cap(3600.0, usd=0.02)])
+    life.admit(*names(12))
+    await life.loop.step()
+    assert 0 < life.provider.entries < 12
+    assert life.spent().usd <= 0.02
+    await life.work(8)
+    assert life.reasons() == dict.fromkeys(names(12))
+
+
+async def test_a_provider_that_takes_nothing_is_left_alone(life: Life) -> None:
+    """A batch that is surely not accepted costs nothing; it is tried again later and later, and not every second."""
+    life.provider.refuses = [failed("overloaded") for _ in range(50)]
+    life.admit(*names(8))
+    await life.work(6)
+    assert 20 < 50 - len(life.provider.refuses) < 50
+    assert (life.spent(), life.reasons()) == (Cost(), {})
+    life.provider.refuses = []
+    await life.work(6)
+    assert life.reasons() == dict.fromkeys(names(8))
+
+
+async def test_a_batch_whose_acceptance_was_not_heard_is_found(life: Life) -> None:
+    """The line dies behind the submission, and the list is late: nothing is sent again, all results are collected."""
+    life.provider.silent = True
+    life.provider.listed_after = GRACE - 1
+    life.provider.lists_fail = 2
+    life.admit(*names(5))
+    await life.work(4)
+    assert life.provider.entries == 5
+    assert life.reasons() == dict.fromkeys(names(5))
+
+
+async def test_results_that_break_off_are_read_on(life: Life) -> None:
+    """What came before is settled and counted once; the rest is read the next time."""
+    life.provider.breaks_at = 3
+    life.admit(*names(5))
+    await life.work(1)
+    assert (life.provider.entries, life.reasons()) == (5, dict.fromkeys(names(5)))
+    tokens = [value for (kind, _), value in life.telemetry.counts().items() if kind == "judge_tokens"]
+    assert sum(tokens) == 5 * 110
+
+
+async def test_another_ones_batch_is_not_taken_for_ours(life: Life) -> None:
+    """A batch of the same size, sent by somebody else at the same time, is looked into and left alone."""
+    life.provider.taken["foreign"] = [(f"theirs-{index}", Ask("", "", {}, 1, str)) for index in range(5)]
+    life.provider.created["foreign"] = AT
+    life.provider.told["foreign"] = [(name, said(FULLY)) for name, _ in life.provider.taken["foreign"]]
+    life.provider.refuses = [failed("timeout", usage=None)]
+    life.admit(*names(5))
+    await life.loop.step()
+    assert life.spent().usd > 0.0  # it may have been accepted
+    life.clock.now += GRACE / 2
+    await life.loop.step()
+    assert life.reasons() == {}
+    await life.work(4)
+    assert life.reasons() == dict.fromkeys(names(5))
+    assert life.spent().usd == pytest.approx(5 * PRICE)
+
+
+async def test_a_batch_that_nobody_knows_is_given_up_after_two_days(life: Life) -> None:
+    """Its draws go back to the queue; what was set aside stays so, for it may have been paid."""
+    life.admit(*names(4))
+    await life.loop.step()
+    held = life.spent()
+    life.provider.taken.clear()
+    await life.work(LOST / 3600 - 1)
+    assert (life.reasons(), life.spent()) == ({}, held)
+    await life.work(4)
+    assert life.reasons() == dict.fromkeys(names(4))
+    assert life.spent().usd == pytest.approx(held.usd + 4 * PRICE)
+
+
+async def test_replies_to_another_version_are_not_read(life: Life) -> None:
+    """A batch asked with another prompt is paid, and its draws are read anew: means hold one version each."""
+    life.admit(*names(4))
+    await life.loop.step()
+    life.judge.version = "claude-scripted-new"
+    await life.work(4)
+    assert life.provider.entries == 8
+    assert life.spent().usd == pytest.approx(8 * PRICE)
+    assert {each.verdict["judge"]["version"] for each in life.store.find(Query())} == {"claude-scripted-new"}
+
+
+async def test_each_page_has_ids_of_its_own(life: Life) -> None:
+    """Ids of one page tell nothing about those of another, and custom ids nothing about the draws."""
+    life.admit(*names(4))
+    await life.loop.step()
+    (entries,) = life.provider.taken.values()
+    fences = {ask.user.splitlines()[0] for _, ask in entries}
+    assert len(fences) == 4
+    assert not {custom_id for custom_id, _ in entries} & {a_draw(name).key for name in names(4)}
+
+
+def test_what_cannot_be_asked_in_batches_is_told() -> None:
+    """Isolated reading takes several calls a sample; a provider without batches has none."""
+    desk = Desk(Telemetry(), StorePurse(JUDGE, (), SqliteStore, Clock()), Clock())  # type: ignore[arg-type]  # not used
+    whole = {"model": "m", "base_url": "http://127.0.0.1:9", "prices": PRICES, "urgency": "relaxed"}
+    given = CallOptions.model_validate(whole)
+    with pytest.raises(ConfigError, match=r"judges\.mine\.urgency: openai has no message batches"):
+        LLMJudge("mine", "openai", ScriptedProvider(), given, desk)
+    with pytest.raises(ConfigError, match=r"judges\.mine\.urgency: relaxed asks each sample in one call"):
+        BatchReader("mine", "claude", Provider(), given.model_copy(update={"reading": "isolated"}), desk)
+    assert BatchReader("mine", "claude", Provider(), given, desk).name == "mine"

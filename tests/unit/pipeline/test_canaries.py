@@ -1,0 +1,152 @@
+"""Canaries: a run is kept and shown, never overlaps another, and survives a restart; failures are no scores."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from canaries import a_canary, a_failure, a_reply
+from kit import AT, Clock
+
+from ragwatch.core.canary import Category, Retrieved
+from ragwatch.core.canary_history import changes, report_of
+from ragwatch.core.snapshot import Gauge
+from ragwatch.core.tally import Tally
+from ragwatch.pipeline.canaries import Canaries, Suite
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+
+class ScriptedProbe:
+    """Replies by query."""
+
+    name, concurrency = "docs", 4
+
+    def __init__(self, replies: Mapping[str, Retrieved]) -> None:
+        self.replies = dict(replies)
+        self.asked: list[str] = []
+        self.gate: asyncio.Event | None = None
+        self.busy = asyncio.Event()
+
+    async def ask(self, query: str, k: int) -> Retrieved:
+        """The reply to this query."""
+        assert k == 5
+        self.asked.append(query)
+        if len(self.asked) == len(CANARIES):
+            self.busy.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        return self.replies[query]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+CANARIES = (
+    a_canary("d1", name="one", query="q1"),
+    a_canary("d2", name="two", query="q2"),
+    a_canary(name="none", query="q3", category=Category.NEGATIVE),
+)
+GOOD = {"q1": a_reply("d1", "d9", seconds=0.02), "q2": a_reply("d9", "d2", seconds=0.3), "q3": a_reply()}
+
+
+def canaries(
+    probe: ScriptedProbe, store: SqliteStore, telemetry: Telemetry, clock: Callable[[], float], holder: str = "me"
+) -> Canaries:
+    """The loop of one suite."""
+    suite = Suite("docs", CANARIES, (1, 5), probe)
+    return Canaries([suite], store=store, telemetry=telemetry, holder=holder, clock=clock)
+
+
+async def test_a_run_is_counted_kept_and_shown(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Figures of the run, its success by canary, and when it was; negative ones enter no mean."""
+    loop = canaries(ScriptedProbe(GOOD), store, telemetry, Clock())
+    assert loop.gauges() == {}
+    assert await loop.run("docs") is not None
+    gauges = loop.gauges()
+    assert gauges[Gauge.CANARY_RECALL, ("docs", "1")] == 0.5
+    assert gauges[Gauge.CANARY_RECALL, ("docs", "5")] == 1.0
+    assert gauges[Gauge.CANARY_PRECISION, ("docs", "5")] == 0.2
+    assert gauges[Gauge.CANARY_RECIPROCAL_RANK, ("docs",)] == 0.75
+    assert {labels[1]: value for (gauge, labels), value in gauges.items() if gauge is Gauge.CANARY_SUCCESS} == {
+        "one": 1.0,
+        "two": 1.0,
+        "none": 1.0,
+    }
+    assert gauges[Gauge.CANARY_DEGRADED, ("docs",)] == 0
+    assert gauges[Gauge.CANARY_LAST_RUN, ("docs",)] == gauges[Gauge.CANARY_LAST_SUCCESS, ("docs",)] == AT
+    tallies = store.tallies()
+    assert tallies[Tally.CANARY_RUNS, ("docs",)] == 1
+    assert tallies[Tally.CANARY_SECONDS, ("docs", "0.025")] == 1
+    assert [run.failing for run in store.runs("canary", "docs", 9)] == [False]
+
+
+async def test_what_cannot_be_asked_has_no_score(store: SqliteStore, telemetry: Telemetry) -> None:
+    """A failed canary is counted by its reason; nothing is invented for it, and the last success stays where it was."""
+    clock = Clock()
+    probe = ScriptedProbe(GOOD)
+    loop = canaries(probe, store, telemetry, clock)
+    await loop.run("docs")
+    probe.replies |= {"q1": a_failure("timeout")}
+    clock.now += 600
+    await loop.run("docs")
+    gauges = loop.gauges()
+    assert (Gauge.CANARY_SUCCESS, ("docs", "one")) not in gauges
+    assert gauges[Gauge.CANARY_SUCCESS, ("docs", "two")] == 1.0
+    assert gauges[Gauge.CANARY_RECALL, ("docs", "5")] == 1.0
+    assert gauges[Gauge.CANARY_LAST_RUN, ("docs",)] == AT + 600
+    assert gauges[Gauge.CANARY_LAST_SUCCESS, ("docs",)] == AT
+    assert store.tallies()[Tally.CANARY_FAILURES, ("docs", "timeout")] == 1
+    assert gauges[Gauge.CANARY_DEGRADED, ("docs",)] == 0
+
+
+async def test_nothing_could_be_asked(store: SqliteStore, telemetry: Telemetry) -> None:
+    """With the endpoint down, all that is left is when the suite was run."""
+    loop = canaries(ScriptedProbe({query: a_failure("connect") for query in GOOD}), store, telemetry, Clock())
+    await loop.run("docs")
+    assert loop.gauges() == {(Gauge.CANARY_LAST_RUN, ("docs",)): AT}
+
+
+async def test_a_restart_hides_nothing(store: SqliteStore, telemetry: Telemetry) -> None:
+    """The last run is shown until the next one, also the time of the last success behind a failed run."""
+    probe, clock = ScriptedProbe(GOOD), Clock()
+    loop = canaries(probe, store, telemetry, clock)
+    await loop.run("docs")
+    probe.replies |= {"q1": a_failure("status")}
+    clock.now += 600
+    await loop.run("docs")
+    again = canaries(probe, store, telemetry, clock)
+    again.resume()
+    assert again.gauges() == loop.gauges()
+
+
+async def test_runs_never_overlap(store: SqliteStore, telemetry: Telemetry) -> None:
+    """While a suite runs, it is not begun again: neither here nor by another process of the fleet."""
+    probe, clock = ScriptedProbe(GOOD), Clock()
+    probe.gate = asyncio.Event()
+    loop, other = canaries(probe, store, telemetry, clock), canaries(probe, store, telemetry, clock, holder="other")
+    first = asyncio.create_task(loop.run("docs"))
+    await probe.busy.wait()
+    assert await loop.run_all() == {"docs": None}
+    assert await other.run("docs") is None
+    probe.gate.set()
+    assert await first is not None
+    assert len(probe.asked) == len(CANARIES)
+    clock.now += 3600
+    assert await other.run("docs") is not None
+
+
+async def test_changes_are_told_against_the_last_good_run(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Which context vanished, and what came instead."""
+    probe, clock = ScriptedProbe(GOOD), Clock()
+    loop = canaries(probe, store, telemetry, clock)
+    await loop.run("docs")
+    for _ in range(2):
+        clock.now += 600
+        probe.replies |= {"q2": a_reply("d9", "d7")}
+        await loop.run("docs")
+    stored = [report_of("docs", run.body) for run in store.runs("canary", "docs", 9)]
+    found = changes([each for each in stored if each is not None])
+    assert [each.label for each in found["two"].vanished] == ["d2"]
+    assert loop.gauges()[Gauge.CANARY_DEGRADED, ("docs",)] == 1
+    assert [run.failing for run in store.runs("canary", "docs", 9)] == [True, True, False]

@@ -1,0 +1,122 @@
+"""Answers to canaries are judged, from retrieved and from the right contexts; what was not judged has no score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from canaries import a_canary, a_failure, a_reply
+from kit import AT, Clock, ScriptedJudge, a_desk
+
+from ragwatch.core.canary import Canary, Category, Expected, Retrieved
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.sample import Sample
+from ragwatch.core.snapshot import Gauge
+from ragwatch.core.verdict import Usage
+from ragwatch.errors import JudgeError
+from ragwatch.judges import lexical
+from ragwatch.pipeline.canaries import Canaries, Suite
+from ragwatch.pipeline.canary_answers import Answers, from_records
+from ragwatch.ports import Judge
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+GOLD = "Refunds are paid within five days to the card that was used."
+CANARIES = (
+    Canary("refunds", "When are refunds paid?", (Expected("d1", GOLD),), reference="Within five days."),
+    a_canary("d2", name="by id alone", query="q2"),
+    a_canary(name="none", query="q3", category=Category.NEGATIVE),
+)
+
+
+class Service:
+    """A service whose retriever brings the wrong passage, and whose generator repeats what it is given."""
+
+    name, concurrency = "docs", 4
+
+    def __init__(self) -> None:
+        self.given: list[Sequence[str]] = []
+        self.replies: dict[str, Retrieved] = {
+            "When are refunds paid?": replace(a_reply("d9"), answer="Refunds are paid within five days."),
+            "q2": replace(a_reply("d2"), answer=" "),
+            "q3": replace(a_reply(), answer="I do not know."),
+        }
+
+    async def ask(self, query: str, k: int) -> Retrieved:  # noqa: ARG002 - the port's
+        """The reply to this query."""
+        return self.replies[query]
+
+    async def ask_with(self, query: str, contexts: Sequence[str]) -> Retrieved:  # noqa: ARG002 - the same
+        """An answer from these contexts."""
+        self.given.append(contexts)
+        return Retrieved(answer="Refunds are paid within five days.")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class RefusingJudge(ScriptedJudge):
+    """A judge that reads nothing."""
+
+    async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
+        """No."""
+        raise JudgeError("refused", f"no {sample.id[:6]}")
+
+
+def embedded() -> Judge:
+    """The embedded judge."""
+    return lexical.build(lexical.Options(), name="embedded", desk=a_desk())
+
+
+async def run(service: Service, judge: Judge, store: SqliteStore, telemetry: Telemetry) -> Canaries:
+    """One run of the suite."""
+    suite = Suite("docs", CANARIES, (5,), service, answers=Answers(judge, oracle=True, clock=Clock()))
+    canaries = Canaries([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    await canaries.run("docs")
+    return canaries
+
+
+def answers(canaries: Canaries) -> Mapping[tuple[str, ...], float]:
+    """Gauges of answers by (suite, quantity, contexts)."""
+    return {labels: value for (gauge, labels), value in canaries.gauges().items() if gauge is Gauge.CANARY_ANSWER}
+
+
+async def test_the_oracle_run_tells_retriever_from_generator(store: SqliteStore, telemetry: Telemetry) -> None:
+    """An answer that no retrieved passage supports is supported by the right one: the generator is not to blame."""
+    service = Service()
+    found = answers(await run(service, embedded(), store, telemetry))
+    assert found["docs", "faithfulness", "retrieved"] == 0.0
+    assert found["docs", "faithfulness", "gold"] == 1.0
+    assert service.given == [(GOLD,)]
+
+
+async def test_what_was_not_judged_is_kept_with_its_reason(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Empty answers, contexts known by id alone, and a judge that fails: no score, and why."""
+    canaries = await run(Service(), RefusingJudge(), store, telemetry)
+    assert answers(canaries) == {}
+    kept = {
+        (each.canary, each.contexts): each for each in from_records(store.runs("canary", "docs", 1)[0].body["answers"])
+    }
+    assert set(kept) == {(name, contexts) for name in ("refunds", "by id alone") for contexts in ("retrieved", "gold")}
+    assert all(each.scores is None for each in kept.values())
+    assert kept["refunds", "retrieved"].why == "refused: no canary"
+    assert kept["by id alone", "retrieved"].why == "no answer, or a context without its text"
+    assert kept["by id alone", "gold"].why == "an expected context is known by its id alone"
+
+
+async def test_a_failed_call_has_no_answer(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Nothing is judged where nothing came back, and a restart shows what was."""
+    service = Service()
+    service.replies |= {"When are refunds paid?": a_failure("timeout")}
+    canaries = await run(service, embedded(), store, telemetry)
+    found = answers(canaries)
+    assert {labels[2] for labels in found} == {"gold"}
+    again = Canaries(list(canaries.suites.values()), store=store, telemetry=telemetry, holder="me", clock=Clock(AT + 9))
+    again.resume()
+    assert answers(again) == found
+
+
+def test_what_another_version_kept_is_no_answer() -> None:
+    """Records that are not ours are passed over."""
+    assert from_records(None) == []
+    assert from_records([{"canary": "x"}]) == []

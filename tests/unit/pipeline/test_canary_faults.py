@@ -1,0 +1,153 @@
+"""Faults: canaries across a reload, and what one bad reading does to a whole run."""
+
+from __future__ import annotations
+
+import asyncio
+import tracemalloc
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from canaries import a_canary, a_failure, a_reply
+from kit import AT, Clock, ScriptedJudge
+
+from ragwatch.core.canary import Retrieved
+from ragwatch.core.evidence import Evidence, ShapeError
+from ragwatch.core.sample import Sample
+from ragwatch.core.snapshot import Gauge
+from ragwatch.core.verdict import Usage
+from ragwatch.errors import StoreError
+from ragwatch.pipeline.canaries import Canaries, Suite
+from ragwatch.pipeline.canary_answers import Answers
+from ragwatch.ports import Run
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+CANARIES = (a_canary("d1", name="one", query="q1"),)
+
+
+class Probe:
+    """Finds what is wanted, and answers; waits at a gate, where there is one."""
+
+    name, concurrency = "docs", 4
+
+    def __init__(self, gate: asyncio.Event | None = None) -> None:
+        self.gate = gate
+        self.asked = 0
+        self.closed = False
+        self.closed_on = 0
+        self.busy = asyncio.Event()
+
+    async def ask(self, query: str, k: int) -> Retrieved:  # noqa: ARG002 - the port's
+        """The right context."""
+        self.asked += 1
+        self.busy.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        self.closed_on += self.closed
+        found = a_reply("d1")
+        hits = tuple(hit._replace(text="Cats purr.") for hit in found.hits)
+        return replace(found, hits=hits, answer="Cats purr.")
+
+    async def close(self) -> None:
+        """From now on nothing can be asked."""
+        self.closed = True
+
+
+def canaries(
+    store: SqliteStore,
+    telemetry: Telemetry,
+    probe: Probe,
+    *,
+    clock: Clock | None = None,
+    answers: Answers | None = None,
+) -> Canaries:
+    """One suite, as `build` makes it: the holder is the process."""
+    suite = Suite("docs", CANARIES, (1,), probe, answers=answers)
+    return Canaries([suite], store=store, telemetry=telemetry, holder="host/1", clock=clock or Clock())
+
+
+async def until_asked(probe: Probe) -> None:
+    """Wait until the probe is asked."""
+    await probe.busy.wait()
+
+
+async def test_runs_do_not_overlap_across_a_reload(store: SqliteStore, telemetry: Telemetry) -> None:
+    """The rooms that a reload built run their suites at once (`at_start`), while the old ones still ask."""
+    gate = asyncio.Event()
+    old, new = Probe(gate), Probe()
+    before = canaries(store, telemetry, old)
+    run = asyncio.create_task(before.run("docs"))
+    await until_asked(old)
+    again = await canaries(store, telemetry, new).run("docs")
+    gate.set()
+    await run
+    assert again is None
+
+
+async def test_no_probe_is_closed_beneath_a_run(store: SqliteStore, telemetry: Telemetry) -> None:
+    """What a reload breaks would be counted as a failure of the retriever."""
+    gate = asyncio.Event()
+    probe = Probe(gate)
+    loop = canaries(store, telemetry, probe)
+    run = asyncio.create_task(loop.run("docs"))
+    await until_asked(probe)
+    closing = asyncio.create_task(loop.close())
+    await asyncio.sleep(0)
+    gate.set()
+    await asyncio.gather(run, closing)
+    assert probe.closed_on == 0
+
+
+@pytest.mark.parametrize("error", [ShapeError("torn"), StoreError("disk full"), ZeroDivisionError("bug")])
+async def test_a_judge_that_errs_costs_its_score_alone(
+    store: SqliteStore, telemetry: Telemetry, error: Exception
+) -> None:
+    """What the retriever found is kept and shown, whatever becomes of reading the answer."""
+
+    class Torn(ScriptedJudge):
+        async def read(self, sample: Sample) -> tuple[Evidence, Usage]:  # noqa: ARG002 - the port's
+            raise error
+
+    answers = Answers(Torn(), oracle=False, clock=Clock())
+    loop = canaries(store, telemetry, Probe(), answers=answers)
+    try:
+        await loop.run("docs")
+    except type(error):
+        pass
+    assert loop.gauges()[Gauge.CANARY_RECALL, ("docs", "1")] == 1.0
+
+
+async def test_the_last_success_survives_a_long_outage_and_a_restart(store: SqliteStore, telemetry: Telemetry) -> None:
+    """17 hours of failures at a run each ten minutes, then a restart: the alert on its age must go on firing."""
+    clock = Clock()
+    probe = Probe()
+    loop = canaries(store, telemetry, probe, clock=clock)
+    await loop.run("docs")
+
+    class Down(Probe):
+        async def ask(self, query: str, k: int) -> Retrieved:  # noqa: ARG002 - the port's
+            return a_failure()
+
+    down = canaries(store, telemetry, Down(), clock=clock)
+    down.resume()
+    for _ in range(101):
+        clock.now += 600.0
+        await down.run("docs")
+    assert down.gauges()[Gauge.CANARY_LAST_SUCCESS, ("docs",)] == AT
+    restarted = canaries(store, telemetry, probe, clock=clock)
+    restarted.resume()
+    assert restarted.gauges().get((Gauge.CANARY_LAST_SUCCESS, ("docs",))) == AT
+
+
+def test_resuming_holds_few_runs_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
+    """472 canaries with ten hits each: 100 runs are 370 MB of JSON, 7 s of silence at every start and reload."""
+    body = {"answered": False, "ks": [1], "reports": [], "answers": [], "line": {"hits": ["x" * 64] * 4000}}
+    for each in range(100):
+        store.record_run(Run("canary", "docs", AT + each, failing=True, body=body), Counter())
+    loop = canaries(store, telemetry, Probe())
+    tracemalloc.start()
+    loop.resume()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * 4000 * (64 + 49)

@@ -1,0 +1,214 @@
+"""Drift: alarms at the right score, once; latched; by route; another judge begins anew; weights and controls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from kit import AT, JUDGE, Clock, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+from structlog.testing import LogCapture
+from watched import MINUTE, faithful, settle
+
+from ragwatch.core.scores import Quantity
+from ragwatch.core.snapshot import Gauge
+from ragwatch.core.tally import Tally
+from ragwatch.pipeline.drift import KIND, Drift
+from ragwatch.pipeline.drift_rules import DriftRules
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
+CELL = ("faithfulness", "search")
+
+
+def a_drift(
+    store: SqliteStore, rules: DriftRules = RULES, *, telemetry: Telemetry | None = None, moved: bool = False
+) -> Drift:
+    """A drift that has continued what the store remembers."""
+    found = Drift(
+        rules, store=store, telemetry=telemetry or Telemetry(), judge_moved=lambda: moved, clock=Clock(AT + 1e6)
+    )
+    found.resume()
+    return found
+
+
+async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry, log: LogCapture) -> None:
+    """Nothing is said while learning; the drop raises one alarm, which stands through better times and restarts."""
+    settle(store, faithful(200))
+    drift = a_drift(store, telemetry=telemetry)
+    assert await drift.step() is True
+    assert (drift.gauges(), await drift.step()) == ({}, False)
+    settle(store, faithful(400)[200:], 200)
+    await drift.step()
+    quiet = drift.gauges()
+    assert (quiet[Gauge.DRIFT_ALARM, CELL], quiet[Gauge.DRIFT_THRESHOLD, CELL]) == (0.0, 30.0)
+    assert quiet[Gauge.DRIFT_BASELINE, CELL] == pytest.approx(0.8, abs=0.1)
+    settle(store, faithful(0, 100), 400)
+    settle(store, [True] * 50, 500)
+    await drift.step()
+    runs = store.runs(KIND, "faithfulness/search", 10)
+    assert [run.failing for run in runs] == [True]
+    assert 400 < runs[0].body["seq"] < 460
+    assert runs[0].at == AT + MINUTE * (runs[0].body["seq"] - 1)
+    assert runs[0].body["evidence"] >= runs[0].body["threshold"] == 30.0
+    assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 1
+    again = a_drift(store)
+    await again.step()
+    assert again.gauges() == drift.gauges()
+    assert again.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
+    assert [each["event"] for each in log.entries] == ["drift"]
+    assert len(store.runs(KIND, "faithfulness/search", 10)) == 1
+
+
+async def test_failed_judgements_and_other_judges_move_nothing(store: SqliteStore) -> None:
+    """Unjudged draws, answers without a claim and verdicts of another version leave evidence as it is."""
+    settle(store, faithful(400))
+    drift = a_drift(store)
+    await drift.step()
+    before = drift.gauges()
+    draws = [a_draw(f"u{index}", at=AT + index) for index in range(50)]
+    store.admit(an_admission(*draws))
+    store.settle([an_unjudged(draw) for draw in draws])
+    claimless = [a_draw(f"c{index}", at=AT + index) for index in range(50)]
+    store.admit(an_admission(*claimless))
+    store.settle([a_verdict(draw, an_evidence()) for draw in claimless])
+    settle(store, [False] * 50, 1000, version="scripted-2")
+    assert await drift.step() is True
+    assert drift.gauges() == before
+
+
+async def test_acknowledged_alarms_are_gone_for_good(store: SqliteStore) -> None:
+    """Acknowledging takes the alarm down, here and after a restart; if things are still bad, another one comes."""
+    settle(store, faithful(400, 100))
+    drift = a_drift(store)
+    await drift.step()
+    assert await drift.acknowledge("context_precision") == ()
+    assert await drift.acknowledge(route="support") == ()
+    assert await drift.acknowledge() == (CELL,)
+    assert await drift.acknowledge() == ()
+    for each in (drift, a_drift(store)):
+        assert each.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
+        assert each.gauges()[Gauge.DRIFT_EVIDENCE, CELL] == 0.0
+    assert [(event.kind, event.detail) for event in store.events(0.0)] == [
+        ("drift", "faithfulness/search: acknowledged")
+    ]
+    settle(store, faithful(0, 100), 500)
+    await drift.step()
+    assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 2
+
+
+async def test_a_renewed_baseline_is_learnt_from_what_follows(store: SqliteStore) -> None:
+    """The lower mean is ordinary from now on: no second alarm, against a lower baseline."""
+    settle(store, faithful(400, 100))
+    drift = a_drift(store)
+    await drift.step()
+    old = drift.gauges()[Gauge.DRIFT_BASELINE, CELL]
+    assert await drift.acknowledge("faithfulness", "search", anew=True) == (CELL,)
+    assert drift.gauges() == {}
+    settle(store, faithful(0, 500), 500)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] < old - 0.3
+    assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 1
+
+
+async def test_another_version_of_the_judge_is_no_alarm(store: SqliteStore) -> None:
+    """A harsher judge begins a new baseline, and says so; an alarm that stood still stands until acknowledged."""
+    settle(store, faithful(400))
+    await a_drift(store).step()
+    harsh = replace(RULES, version="scripted-2")
+    settle(store, faithful(0, 400), 400, version="scripted-2")
+    drift = a_drift(store, harsh)
+    await drift.step()
+    assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 0
+    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
+    assert [event.kind for event in store.events(0.0)] == ["judge"]
+    assert len([event for event in store.events(0.0) if "scripted-2, not by" in event.detail]) == 1
+    settle(store, [False] * 100, 800, version="scripted-2")
+    await drift.step()
+    third = a_drift(store, replace(RULES, version="scripted-3"))
+    settle(store, [True] * 20, 900, version="scripted-3")
+    await third.step()
+    assert third.gauges() == {(Gauge.DRIFT_ALARM, CELL): 1.0}
+    assert await third.acknowledge() == (CELL,)
+    assert third.gauges() == {}
+
+
+async def test_an_alarm_says_that_the_judge_has_moved(
+    store: SqliteStore, telemetry: Telemetry, log: LogCapture
+) -> None:
+    """While anchors tell of another judge, the alarm names it, in the run and in the log."""
+    settle(store, faithful(400, 100))
+    await a_drift(store, telemetry=telemetry, moved=True).step()
+    assert store.runs(KIND, "faithfulness/search", 1)[0].body["judge_moved"] is True
+    assert [each["judge_moved"] for each in log.entries] == [True]
+
+
+async def test_routes_are_apart_and_share_the_budget(store: SqliteStore) -> None:
+    """One route's drop is no other's; two detectors have twice the threshold; low is good where it is."""
+    rules = replace(RULES, routes=("search", "support"), quantities=(Quantity.TOP_RANKED_IGNORED,))
+    assert rules.alarm_at == 60.0
+    settle(store, faithful(400, 100))
+    settle(store, faithful(500, seed=2), 500, route="support")
+    drift = a_drift(store, rules)
+    await drift.step()
+    shown = drift.gauges()
+    assert shown[Gauge.DRIFT_ALARM, ("top_ranked_ignored", "search")] == 1.0
+    assert shown[Gauge.DRIFT_ALARM, ("top_ranked_ignored", "support")] == 0.0
+    assert shown[Gauge.DRIFT_BASELINE, ("top_ranked_ignored", "support")] < 0.3
+
+
+async def test_a_lower_probability_weighs_more(store: SqliteStore) -> None:
+    """Of two routes with the same reference, the same failures move one more on which they stand for ten each."""
+    rules = replace(RULES, routes=("search", "support"), lowest={"search": 0.1, "support": 0.1})
+    for route, probability in (("search", 1.0), ("support", 0.1)):
+        settle(store, [True] * 300, route=route, probability=0.1)
+        settle(store, [False] * 8, 300, route=route, probability=probability)
+    drift = a_drift(store, rules)
+    await drift.step()
+    light, heavy = (drift.gauges()[Gauge.DRIFT_EVIDENCE, ("faithfulness", route)] for route in rules.routes)
+    assert heavy > 10 * light > 0.0
+
+
+async def test_beside_a_control(store: SqliteStore) -> None:
+    """What falls on both routes is no alarm; what falls on one is, at the first score, with nothing to learn."""
+    rules = replace(RULES, routes=("search", "steady"), controls={"search": "steady"})
+    assert rules.cells == ((Quantity.FAITHFULNESS, "search"),)
+    drift = a_drift(store, rules)
+    for part in range(10):
+        settle(store, faithful(0, 30, seed=part), 30 * part)
+        await drift.step()
+        drift = a_drift(store, rules)  # and it still knows what waits for the other side
+        settle(store, faithful(0, 30, seed=part + 50), 30 * part, route="steady")
+        await drift.step()
+        drift = a_drift(store, rules)
+    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
+    assert (Gauge.DRIFT_BASELINE, CELL) not in drift.gauges()
+    for part in range(10, 20):
+        settle(store, faithful(0, 30, seed=part), 30 * part)
+        await drift.step()
+        drift = a_drift(store, rules)
+        settle(store, [True] * 30, 30 * part, route="steady")
+        await drift.step()
+        drift = a_drift(store, rules)
+    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
+    await drift.acknowledge()
+    assert drift.gauges()[Gauge.DRIFT_EVIDENCE, CELL] == 0.0
+
+
+async def test_kinds_without_a_guarantee_have_their_own_threshold(store: SqliteStore) -> None:
+    """Page-Hinkley alarms at the configured height, not at days."""
+    rules = replace(RULES, detector="page_hinkley", threshold=5.0)
+    settle(store, faithful(400, 100))
+    drift = a_drift(store, rules)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_THRESHOLD, CELL] == 5.0
+    assert store.runs(KIND, "faithfulness/search", 1)[0].body["evidence"] >= 5.0
+
+
+async def test_what_cannot_be_continued_begins_anew(store: SqliteStore) -> None:
+    """A route that gets a control has no queue yet: it begins, instead of ending the daemon."""
+    rules = replace(RULES, routes=("search", "steady"))
+    settle(store, faithful(400))
+    await a_drift(store, rules).step()
+    drift = a_drift(store, replace(rules, controls={"search": "steady"}))
+    assert drift.gauges()[Gauge.DRIFT_EVIDENCE, CELL] == 0.0

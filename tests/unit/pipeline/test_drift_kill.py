@@ -1,0 +1,111 @@
+"""Drift under kill -9: whatever instant a process dies at, the alarm comes once, and at the same score."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit import AT, JUDGE, Clock
+from mortal import Fate, KilledError, MortalConnection
+from watched import faithful, settle
+
+from ragwatch.core.scores import Quantity
+from ragwatch.core.tally import Tally
+from ragwatch.pipeline.drift import KIND, Drift
+from ragwatch.pipeline.drift_rules import DriftRules
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+ANSWERS = faithful(320, 80)
+RULES = DriftRules(
+    JUDGE, "scripted-1", (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED), ("search", "other"), reference=250
+)
+
+
+def live(store: SqliteStore) -> Drift:
+    """A process that has begun."""
+    found = Drift(RULES, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT))
+    found.resume()
+    return found
+
+
+def left_behind(store: SqliteStore) -> tuple[Any, ...]:
+    """Everything that a later process, or a page, could see."""
+    runs = [store.runs(KIND, f"{quantity}/search", 10) for quantity in RULES.quantities]
+    alarms = {cell: value for cell, value in store.tallies().items() if cell[0] is Tally.DRIFT_ALARMS}
+    return runs, alarms, store.recall(KIND), live(store).gauges()
+
+
+@cache
+def uninterrupted() -> tuple[Any, ...]:
+    """What one life leaves behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder))
+        settle(store, ANSWERS)
+        live(store)._step()
+        found = left_behind(store)
+        store.close()
+    assert [len(runs) for runs in found[0]] == [1, 1]
+    return found
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(st.integers(1, 90), st.none() | st.integers(0, 11)), max_size=12))
+def test_a_kill_changes_nothing(lives: Sequence[tuple[int, int | None]]) -> None:
+    """Some answers come, and the process dies at some write, or never; in the end all is as in one life."""
+    with tempfile.TemporaryDirectory() as folder:
+        store, done = SqliteStore(Path(folder)), 0
+        for size, instants in (*lives, (len(ANSWERS), None)):
+            settle(store, ANSWERS[done : done + size], done)
+            done = min(done + size, len(ANSWERS))
+            fate = Fate()
+            store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
+            fate.left = instants
+            with suppress(KilledError):
+                live(store)._step()
+            store.close()
+            store = SqliteStore(Path(folder))
+        assert left_behind(store) == uninterrupted()
+        store.close()
+
+
+def test_a_kill_between_alarm_and_record_is_made_up_for() -> None:
+    """At each instant of the step that raises the alarm: one run, one count, after one more life."""
+    for instant in range(20):
+        with tempfile.TemporaryDirectory() as folder:
+            store, fate = SqliteStore(Path(folder)), Fate()
+            settle(store, ANSWERS)
+            store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
+            fate.left = instant
+            with suppress(KilledError):
+                live(store)._step()
+            store.close()
+            store = SqliteStore(Path(folder))
+            live(store)._step()
+            assert left_behind(store) == uninterrupted(), instant
+            store.close()
+
+
+def test_acknowledged_before_it_was_recorded() -> None:
+    """Who acknowledges as soon as a killed process is back loses no alarm: it is in the record, once."""
+    for instant in range(20):
+        with tempfile.TemporaryDirectory() as folder:
+            store, fate = SqliteStore(Path(folder)), Fate()
+            settle(store, ANSWERS)
+            store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
+            fate.left = instant
+            with suppress(KilledError):
+                live(store)._step()
+            store.close()
+            store = SqliteStore(Path(folder))
+            life = live(store)
+            life._settle(None, None, anew=False)
+            life._step()
+            assert left_behind(store)[:2] == uninterrupted()[:2], instant
+            store.close()

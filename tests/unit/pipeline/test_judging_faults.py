@@ -1,0 +1,105 @@
+"""Faults: what Judging does with time, with a store that cannot write, and with what it remembers."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission
+
+from ragwatch.core.sampling import key_of
+from ragwatch.errors import JudgeError, StoreError
+from ragwatch.pipeline.judging import Judging, JudgingRules
+from ragwatch.pipeline.trials import Trials
+from ragwatch.ports import Query
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+
+async def settled() -> None:
+    """Let tasks go on until they wait for something that does not come."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_no_draw_is_read_twice_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
+    """32 draws of a judge with one place wait up to 32 minutes for it; the lease is five."""
+    gate = asyncio.Event()
+    judge = ScriptedJudge(dict.fromkeys("ab", gate.wait), concurrency=2)
+    store.admit(an_admission(a_draw("a"), a_draw("b")))
+    clock = Clock()
+    loop = Judging(judge, JudgingRules(batch=32), store=store, telemetry=telemetry, clock=clock)
+    await loop.step()
+    clock.now += 301.0
+    await loop.step()
+    gate.set()
+    await loop.finish()
+    assert judge.asked == ["a", "b"]
+
+
+async def test_a_store_that_cannot_write_costs_no_sample(store: SqliteStore, telemetry: Telemetry) -> None:
+    """A full disk refuses the reservation: the draw was not read, nothing lies in it, it stays pending."""
+    judge = ScriptedJudge({"a": StoreError("state: 3 MiB are free on the disk")})
+    store.admit(an_admission(a_draw("a")))
+    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    await loop.step()
+    assert store.find(Query(limit=10)) == []
+    assert store.pending() == {JUDGE: 1}
+
+
+async def test_what_is_expired_is_forgotten(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Every outage that outlasts max_age leaves an entry for each draw, until a reload."""
+    judge = ScriptedJudge({"a": JudgeError("unavailable", "down", permanent=False)})
+    store.admit(an_admission(a_draw("a")))
+    clock = Clock()
+    loop = Judging(judge, JudgingRules(max_age_seconds=60.0), store=store, telemetry=telemetry, clock=clock)
+    await loop.step()
+    clock.now += 1000.0
+    assert await loop.expire() is True
+    assert store.pending() == {}
+    assert key_of("app", "a") not in loop._put_back
+
+
+async def test_finishing_begins_nothing(store: SqliteStore, telemetry: Telemetry) -> None:
+    """When asked to end, what is under way ends; what waits for its place stays pending."""
+    gate = asyncio.Event()
+    judge = ScriptedJudge({"a": gate.wait}, concurrency=1)
+    store.admit(an_admission(*(a_draw(name) for name in "abcd")))
+    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    await loop.step()
+    assert judge.asked == ["a"]
+    ending = asyncio.create_task(loop.finish())
+    await settled()
+    gate.set()
+    await ending
+    assert judge.asked == ["a"]
+    assert store.pending() == {JUDGE: 3}
+
+
+async def test_draws_in_a_batch_are_not_pending_for_ever(store: SqliteStore, telemetry: Telemetry) -> None:
+    """A reload from urgency relaxed to normal while a batch is out: its draws are read, or expire."""
+    store.admit(an_admission(a_draw("a")))
+    store.prepare_batch(JUDGE, {key_of("app", "a"): 1}, "seed", now=AT)
+    clock = Clock(AT + 10 * 86400.0)
+    loop = Judging(ScriptedJudge(), JudgingRules(), store=store, telemetry=telemetry, clock=clock)
+    await loop.step()
+    await loop.expire()
+    await loop.close()
+    assert store.pending() == {}
+
+
+async def test_a_trial_never_costs_the_verdict(store: SqliteStore, telemetry: Telemetry) -> None:
+    """The answer was read and paid; reading it once more, to test the judge, must not hold up or lose that."""
+    asked: list[str] = []
+
+    async def first_at_once_then_never() -> None:
+        asked.append("")
+        if len(asked) > 1:
+            await asyncio.Event().wait()
+
+    store.admit(an_admission(a_draw("a")))
+    judge = ScriptedJudge({"a": first_at_once_then_never})
+    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock(), trials=Trials(repeat=1.0))
+    await loop.step()
+    await loop.close()
+    assert len(asked) == 2
+    assert [each.verdict["outcome"] for each in store.find(Query(limit=1))] == ["judged"]

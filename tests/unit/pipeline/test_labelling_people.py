@@ -1,0 +1,157 @@
+"""Labelling: what people are given, and the probability that is kept with their words."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+from kit import JUDGE, a_draw, a_reading, a_verdict, an_admission
+from labelled import ALONE, BOTH, LLM, NOW, World
+
+from ragwatch.core.label import Label
+from ragwatch.core.scores import Quantity
+from ragwatch.pipeline import labelling as module
+from ragwatch.pipeline.labelling import Labelling
+from ragwatch.pipeline.sheets import LabelRules
+from ragwatch.ports import Retention, Store
+from ragwatch.stores.sqlite import SqliteStore
+
+F = Quantity.FAITHFULNESS
+
+
+def weights(store: Store) -> float:
+    """Requests that all labels together stand for."""
+    return math.fsum(1.0 / label.probability for label in store.labels(0.0) if label.probability is not None)
+
+
+@pytest.mark.parametrize("rules", [ALONE, BOTH], ids=["one judge", "two judges"])
+def test_words_stand_for_all_traffic(store: SqliteStore, rules: LabelRules) -> None:
+    """After any number of words, kept one by one, their weights add up to the traffic, about."""
+    world = World(store, Random(1), requests=600, rules=rules)
+    for count in (1, 40, 40):
+        world.label(count)
+        assert all(label.probability is not None for label in store.labels(0.0))
+    assert len(store.labels(0.0)) == 81
+    assert weights(store) == pytest.approx(600, rel=0.35)
+
+
+def test_everything_labelled_is_a_certainty(store: SqliteStore) -> None:
+    """Once people were given all there is, the probability is that of the draw."""
+    world = World(store, Random(2), requests=60)
+    world.label(200)
+    assert {label.key for label in store.labels(0.0)} == set(world.said)
+    assert {label.probability for label in store.labels(0.0)} == {0.2, 0.8}
+    assert world.labelling().tasks("ann", 5) == []
+
+
+def test_a_task_shows_the_answer_and_not_the_verdict(store: SqliteStore) -> None:
+    """People see question, contexts, answer and claims; nothing that a judge thinks of them."""
+    (task,) = World(store, Random(3), requests=30).labelling().tasks("ann", 1)
+    assert set(task) == {"key", "route", "at", "sample", "claims"}
+    assert {"question", "contexts", "answer"} <= set(task["sample"])
+    assert {name for claim in task["claims"] for name in claim} == {"text", "start", "end"}
+
+
+def test_a_second_person_is_given_a_share_again(store: SqliteStore) -> None:
+    """A known part of what one person has labelled comes to another one first, and to nobody a third time."""
+    world = World(store, Random(4), requests=400)
+    world.label(100, "first")
+    before = {label.key for label in store.labels(0.0)}
+    keys = [task["key"] for task in world.labelling().tasks("second", 50)]
+    again = [key for key in keys if key in before]
+    assert 1 <= len(again) <= 5
+    assert keys[: len(again)] == again
+    world.labelling().put([world.word(key, "second") for key in keys])
+    assert not set(again) & {task["key"] for task in world.labelling().tasks("third", 50)}
+    assert not before & {task["key"] for task in world.labelling().tasks("first", 50)}
+    both = [label.probability for label in store.labels(0.0) if label.key == again[0]]
+    assert len(both) == 2
+    assert both[0] == both[1]
+
+
+def test_a_sample_that_was_passed_over_was_given(store: SqliteStore) -> None:
+    """A word that says nothing is kept: the sample does not come again, and holds no other one up."""
+    world = World(store, Random(5), requests=100)
+    labelling = world.labelling()
+    first, second = (task["key"] for task in labelling.tasks("ann", 2))
+    labelling.put([Label(first, "ann", NOW, {}).to_record(), world.word(second)])
+    assert all(label.probability is not None for label in store.labels(0.0))
+    assert first not in {task["key"] for task in labelling.tasks("ann", 100)}
+
+
+def test_new_traffic_makes_a_new_pool(store: SqliteStore) -> None:
+    """No sample is in two pools; an older one with samples left is gone on with for an hour."""
+    world = World(store, Random(6), requests=50)
+    clock = [NOW]
+    labelling = Labelling(ALONE, store=store, clock=lambda: clock[0], uniform=Random(6).random)
+    old = {task["key"] for task in labelling.tasks("ann", 200)}
+    draw = a_draw("later")
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw)])
+    assert {task["key"] for task in labelling.tasks("ann", 200)} == old
+    clock[0] += 3600.0
+    assert {task["key"] for task in labelling.tasks("ann", 200)} == old | {draw.key}
+    clock[0] += 40 * 86400.0
+    assert labelling.tasks("ann", 200) == []
+    last = store.window(0, 0.0, 1000)[-1].seq
+    assert world.store.recall("labelling") == {"until": last, "gone": [], "pools": []}
+
+
+def test_large_pools_are_thinned_out_with_known_probability(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More candidates than are looked at, more than have places: the weights still add up to the traffic."""
+    monkeypatch.setattr(module, "CANDIDATES", 150)
+    monkeypatch.setattr(module, "PLACES", 100)
+    monkeypatch.setattr(module, "ROWS", 70)
+    world = World(store, Random(7), requests=700)
+    world.label(100)
+    assert len(store.labels(0.0)) == 100
+    assert weights(store) == pytest.approx(700, rel=0.3)
+
+
+def test_what_retention_took_holds_nobody_up(store: SqliteStore) -> None:
+    """Samples that are gone are left out, and others come in their place."""
+    world = World(store, Random(8), requests=40)
+    labelling = world.labelling()
+    assert labelling.tasks("ann", 5)
+    store.prune(Retention(1e-9, 1e-9, 1 << 40), now=NOW)
+    assert labelling.tasks("ann", 5) == []
+    assert len(dict(store.recall("labelling") or {})["gone"]) == len(world.said)
+
+
+def test_words_from_elsewhere(store: SqliteStore) -> None:
+    """An imported word keeps its own probability, is told when no judge has read its sample, and replaces."""
+    world = World(store, Random(9), requests=40)
+    key = next(iter(world.said))
+    labelling = world.labelling()
+    assert labelling.put([world.word(key), Label("f" * 32, "x", NOW, {F: 1.0}, probability=0.3).to_record()]) == {
+        "new": 2,
+        "replaced": 0,
+        "unmatched": 1,
+    }
+    assert labelling.put([world.word(key)]) == {"new": 0, "replaced": 1, "unmatched": 0}
+    assert [each["probability"] for each in sorted(labelling.labels(), key=lambda each: each["key"])][-1] == 0.3
+
+
+@pytest.mark.parametrize("record", [{}, {"key": "k", "annotator": "a", "at": 1, "scores": {"faithfulness": 2.0}}, []])
+def test_what_is_no_label_is_refused(store: SqliteStore, record: object) -> None:
+    """One bad record, and nothing is kept."""
+    world = World(store, Random(10), requests=10)
+    good = world.word(next(iter(world.said)))
+    with pytest.raises(ValueError, match=r"label|must be in"):
+        world.labelling().put([good, record])  # type: ignore[list-item]
+    assert store.labels(0.0) == []
+
+
+def test_only_what_every_judge_of_the_chain_has_read(store: SqliteStore) -> None:
+    """With a second judge, people are given what that one has read as well."""
+    world = World(store, Random(11), requests=200, rules=BOTH)
+    lone = a_draw("lone")
+    store.admit(an_admission(lone, judges=(LLM,)))
+    store.settle([a_verdict(lone, reading=a_reading(LLM))])
+    keys = {task["key"] for task in world.labelling().tasks("ann", 200)}
+    read = {row.key for row in store.window(0, 0.0, 1000) if row.judge == LLM}
+    assert keys == read - {lone.key}
+    assert BOTH.chain[0] == JUDGE

@@ -1,0 +1,285 @@
+"""Labels at a digest: corrected estimates cover the truth, and there are none without enough labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from kit import AT, JUDGE, ScriptedJudge, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+from labelled import ALONE, BOTH, LLM, NOW, World
+
+from ragwatch.board import Board
+from ragwatch.core.estimate import Addends, Estimate
+from ragwatch.core.estimators import hajek
+from ragwatch.core.estimators.ppi import Sums
+from ragwatch.core.label import Label
+from ragwatch.core.scores import Quantity
+from ragwatch.core.snapshot import EstimateRow, Gauge
+from ragwatch.pipeline import chains as module
+from ragwatch.pipeline.chains import Chains, hours
+from ragwatch.pipeline.digest import Around, Digest
+from ragwatch.pipeline.labels import People, by_error_rates, pairs_of, word_of
+from ragwatch.pipeline.shares import Plan, Shares
+from ragwatch.pipeline.sheets import LabelRules, sheet
+from ragwatch.pipeline.windows import Windows
+from ragwatch.ports import Assignment, FollowUp, ScoreRow, Store
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+F, IGNORED = Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED
+
+
+@pytest.fixture
+def store_of(tmp_path: Path) -> Iterator[Callable[[], SqliteStore]]:
+    """Empty stores, as many as one likes."""
+    made: list[SqliteStore] = []
+
+    def another() -> SqliteStore:
+        made.append(SqliteStore(tmp_path / str(len(made))))
+        return made[-1]
+
+    yield another
+    for each in made:
+        each.close()
+
+
+def judges_own(store: Store) -> Estimate:
+    """What the first judge says of faithfulness, by itself."""
+    rows = (row for row in store.window(0, 0.0, 100_000) if row.judge == JUDGE and row.scores is not None)
+    found = hajek.estimate(Addends.of((row.scores[F], row.probability) for row in rows))  # type: ignore[index,misc]
+    assert found is not None
+    return found
+
+
+def faithful(rows: tuple[EstimateRow, ...], window: str = "1d") -> EstimateRow | None:
+    """The corrected estimate of faithfulness in a window."""
+    return next((row for row in rows if row.quantity is F and row.window == window), None)
+
+
+@pytest.mark.parametrize("rules", [ALONE, BOTH], ids=["one judge", "two judges"])
+def test_the_corrected_interval_covers_where_the_judge_misses(
+    store_of: Callable[[], SqliteStore], rules: LabelRules
+) -> None:
+    """Harsh judges, unequal draws, labels where judges doubt: corrected right in 7 of 8 worlds, uncorrected in none."""
+    right = uncorrected = 0
+    for seed in range(8):
+        world = World(store_of(), Random(seed), requests=500, rules=rules)
+        world.label(50)
+        row = faithful(world.people().look(NOW, ())[0])
+        assert row is not None
+        assert (row.corrected, row.judge, row.estimate.interval) == (True, JUDGE, "ppi++")
+        right += row.estimate.low <= world.truth <= row.estimate.high
+        own = judges_own(world.store)
+        uncorrected += own.low <= world.truth <= own.high
+    assert right >= 7
+    assert uncorrected == 0
+
+
+def test_without_labels_there_is_nothing(store: SqliteStore) -> None:
+    """No labels, no series, and no reading of what was judged."""
+    assert World(store, Random(1), requests=100).people().look(NOW, ()) == ((), {})
+
+
+def test_too_few_labels_correct_nothing(store: SqliteStore) -> None:
+    """Below the minimum only their number and age are told; from it on, estimate, agreement and gain."""
+    world = World(store, Random(2), requests=300)
+    people = world.people()
+    world.label(29)
+    rows, gauges = people.look(NOW, ())
+    assert (rows, gauges) == ((), {(Gauge.LABELS, (F,)): 29.0, (Gauge.LAST_LABEL, ()): NOW})
+    world.label(1)
+    rows, gauges = people.look(NOW, ())
+    assert {row.window for row in rows} == {"1d", "30d"}
+    assert gauges[Gauge.LABELS, (F,)] == 30.0
+    assert 0.5 < gauges[Gauge.AGREEMENT, (JUDGE, F)] < 0.9
+    assert gauges[Gauge.LABEL_GAIN, (F, "search", "1d")] >= 1.0
+
+
+def test_labels_grow_old(store: SqliteStore) -> None:
+    """A label given longer ago than is fresh corrects nothing any more."""
+    world = World(store, Random(3), requests=300)
+    world.label(40)
+    assert world.people().look(NOW, ())[0]
+    assert world.people().look(NOW + 29 * 86400.0, ())[0]
+    assert world.people().look(NOW + 31 * 86400.0, ()) == ((), {})
+
+
+def test_another_version_is_another_judge(store: SqliteStore) -> None:
+    """Labels on answers that the version in force has not read say nothing of it."""
+    world = World(store, Random(4), requests=300)
+    world.label(40)
+    rules = replace(ALONE, judges={JUDGE: "scripted-2"})
+    rows, gauges = People(rules, {"1d": 86400.0}, store=store).look(NOW, ())
+    assert (rows, gauges) == ((), {(Gauge.LAST_LABEL, ()): NOW})
+
+
+def test_labels_without_a_probability_correct_nothing(store: SqliteStore) -> None:
+    """Imported labels tell of the judge, and of no traffic."""
+    world = World(store, Random(5), requests=300)
+    keys = list(world.said)[:60]
+    world.labelling().put([world.word(key) for key in keys])
+    rows, gauges = world.people().look(NOW, ())
+    assert rows == ()
+    assert gauges[Gauge.AGREEMENT, (JUDGE, F)] == pytest.approx(0.6, abs=0.25)
+
+
+def test_the_past_is_caught_up_with_little_by_little(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long past holds no digest up: until it is read, there is no corrected estimate, and then the same one."""
+    monkeypatch.setattr("ragwatch.pipeline.labels.ROWS", 10)
+    world = World(store, Random(6), requests=300)
+    world.label(40)
+    people = world.people()
+    first, told = people.look(NOW, ())
+    assert (first, told[Gauge.LABELS, (F,)]) == ((), 40.0)
+    found = [people.look(NOW, ())[0] for _ in range(5)][-1]
+    monkeypatch.undo()
+    (one, other) = (faithful(found), faithful(world.people().look(NOW, ())[0]))
+    assert one is not None
+    assert other is not None
+    assert one.estimate.value == pytest.approx(other.estimate.value)
+    assert one.estimate.high == pytest.approx(other.estimate.high)
+
+
+def test_what_stayed_unjudged_widens_the_worst_case(store: SqliteStore) -> None:
+    """Draws that the first judge could not read count in the coverage of the corrected estimate."""
+    world = World(store, Random(7), requests=300)
+    world.label(40)
+    draws = [a_draw(f"lost{index}", probability=0.2) for index in range(20)]
+    store.admit(an_admission(*draws))
+    store.settle([an_unjudged(draw) for draw in draws])
+    row = faithful(world.people().look(NOW, ())[0])
+    assert row is not None
+    assert row.estimate.coverage < 0.9
+    assert row.estimate.bound_high - row.estimate.bound_low == pytest.approx(1.0 - row.estimate.coverage)
+
+
+def binary(store: Store) -> tuple[EstimateRow, float]:
+    """A window whose judge calls half of the used contexts ignored; the estimate as it is, and the truth."""
+    rng, labels, shown = Random(8), [], []
+    draws = [a_draw(f"b{index}") for index in range(200)]
+    store.admit(an_admission(*draws))
+    for draw in draws:
+        ignored = rng.random() < 0.3
+        seen = ignored if rng.random() < 0.8 else not ignored
+        row = a_claim((0, 1) if seen else (1, 0))
+        store.settle([a_verdict(draw, an_evidence(row, relevant=(True, True)))])
+        labels.append(Label(draw.key, "ann", NOW, {IGNORED: float(ignored)}))
+        shown.append((float(seen), 1.0))
+    store.add_labels(labels[:100])
+    own = hajek.estimate(Addends.of(shown))
+    assert own is not None
+    return EstimateRow(IGNORED, "search", JUDGE, "15m", own), sum(each.scores[IGNORED] for each in labels) / 200
+
+
+def test_yes_or_no_is_corrected_by_error_rates(store: SqliteStore) -> None:
+    """A short window of a binary quantity is corrected by the judge's error rates on all fresh labels."""
+    row, truth = binary(store)
+    found, _ = People(ALONE, {"15m": 900.0}, store=store).look(NOW, (row,))
+    (made,) = found
+    assert (made.window, made.corrected, made.estimate.interval) == ("15m", True, "rogan-gladen")
+    assert made.estimate.low <= truth <= made.estimate.high
+    assert abs(made.estimate.value - truth) < abs(row.estimate.value - truth)
+    assert made.estimate.n_eff < row.estimate.n_eff
+    assert People(ALONE, {}, store=store).look(NOW, (replace(row, judge="other"),))[0] == ()
+
+
+def test_error_rates_need_labels_of_both_kinds(store: SqliteStore) -> None:
+    """Where people saw (almost) only one kind, or the judge is a coin, nothing is corrected."""
+    row, _ = binary(store)
+    words = [word_of(found, [label]) for label in store.labels(0.0) if (found := sheet(store, ALONE.judges, label.key))]
+    pairs = pairs_of(words, JUDGE, IGNORED)
+    assert by_error_rates(row.estimate, [each for each in pairs if each.people == 1.0], ALONE) is None
+    assert by_error_rates(row.estimate, [replace(each, people=1.0 - each.judge) for each in pairs], ALONE) is None
+
+
+def a_row(key: str, judge: str, score: float | None, probability: float, at: float = AT) -> ScoreRow:
+    """A row of either judge."""
+    scores = None if score is None else {F: score}
+    return ScoreRow(1, key, at, "search", judge, "scripted-1", probability, scores, None, None)
+
+
+ROWS = [
+    a_row("a", JUDGE, 0.5, 0.2),
+    a_row("b", JUDGE, 1.0, 0.4),
+    a_row("c", JUDGE, None, 0.5),
+    a_row("a", LLM, 1.0, 0.1),
+    a_row("c", LLM, 1.0, 0.1),
+    a_row("d", "gone", 1.0, 0.1),
+    a_row("e", JUDGE, 0.25, 0.2, AT - 40 * 86400.0),
+]
+TIERS = [((0.5, 1.0), (0.2, 0.5)), ((1.0,), (0.4,))]
+
+
+@pytest.mark.parametrize("order", [ROWS, ROWS[::-1]], ids=["as it happened", "backwards"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_sums_are_those_of_the_rows(order: list[ScoreRow], *, at_once: bool) -> None:
+    """Whichever judge comes first, and in however many turns: each row counts once, as far as it went."""
+    found = Chains(BOTH, lambda _: None)
+    for turn in [order] if at_once else [[row] for row in order]:
+        found.add(turn)
+    assert found.totals(hours(AT, 3600.0))["search", F].numbers == pytest.approx(Sums.of(3, TIERS).numbers)
+    assert found.missed(hours(AT, 3600.0)) == {"search": 2.0}
+    found.forget(AT)
+    assert found.totals(hours(AT, 80 * 86400.0))["search", F].numbers == pytest.approx(Sums.of(3, TIERS).numbers)
+    found.forget(AT + 60 * 86400.0)
+    assert (found.totals(hours(AT, 3600.0)), found.missed(hours(AT, 3600.0))) == ({}, {})
+
+
+def test_rows_of_long_ago_are_looked_up(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory holds the last rows only; what the second judge reads later is found in the store."""
+    monkeypatch.setattr(module, "KEPT", 1)
+    draws = [a_draw(name, probability=0.4) for name in ("one", "two", "three")]
+    store.admit(an_admission(*draws))
+    onward = [replace(draw, probability=0.1) for draw in draws]
+    store.settle(
+        [a_verdict(draw) for draw in draws], [FollowUp(each.key, JUDGE, Assignment(LLM, 0.1), AT) for each in onward]
+    )
+    store.settle([a_verdict(draw, reading=a_reading(LLM)) for draw in onward])
+    found = Chains(BOTH, lambda key: sheet(store, BOTH.judges, key))
+    found.add(store.window(0, 0.0, 100))
+    assert found.totals(hours(AT, 3600.0))["search", F].rows(1) == 3
+
+
+def test_a_quantity_that_the_second_judge_does_not_read_has_a_short_chain() -> None:
+    """What only the first judge reads is corrected by people alone."""
+    rules = replace(BOTH, second=frozenset({F}))
+    assert (rules.readers(F), rules.readers(IGNORED)) == ((JUDGE, LLM), (JUDGE,))
+    assert (Chains(rules, lambda _: None).tiers(F), Chains(rules, lambda _: None).tiers(IGNORED)) == (3, 2)
+
+
+def test_two_people_on_one_answer_are_one_word(store: SqliteStore) -> None:
+    """The mean of their scores counts, once."""
+    world = World(store, Random(9), requests=100)
+    key = next(iter(world.said))
+    store.add_labels([Label(key, name, NOW, {F: score}, probability=0.1) for name, score in (("a", 1.0), ("b", 0.5))])
+    found = sheet(store, ALONE.judges, key)
+    assert found is not None
+    word = word_of(found, store.labels(0.0))
+    assert (word.scores, word.probability) == ({F: 0.75}, 0.1)
+    assert world.people().look(NOW, ())[1][Gauge.LABELS, (F,)] == 1.0
+
+
+async def test_a_digest_hangs_them_up(store: SqliteStore) -> None:
+    """What labels say stands in the Snapshot beside the judge's own estimates."""
+    world, board = World(store, Random(10), requests=200), Board()
+    world.label(40)
+    digest = Digest(
+        Windows({"1d": 86400.0}, ALONE.judges, 0.95),
+        Around(lags=dict, probabilities=dict, problems=tuple),
+        shares=Shares({JUDGE: Plan(1.0, waits=True)}, store, 1000),
+        store=store,
+        board=board,
+        telemetry=Telemetry(),
+        judges=[ScriptedJudge()],
+        clock=lambda: NOW,
+        people=world.people(),
+    )
+    await digest.step()
+    found = board.look()
+    assert found is not None
+    assert {(row.corrected, row.window) for row in found.estimates} == {(False, "1d")}
+    assert {(row.corrected, row.window) for row in found.corrected} == {(True, "1d"), (True, "30d")}
+    assert found.gauges[Gauge.LABELS, (F,)] == 40.0

@@ -1,0 +1,92 @@
+"""Outages: what cannot be read at present waits, is tried again later and later, and is never lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from itertools import pairwise
+
+from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission, an_evidence
+
+from ragwatch.core.tally import Tally
+from ragwatch.errors import JudgeError
+from ragwatch.pipeline.judging import LONGEST_PAUSE, Judging, JudgingRules
+from ragwatch.ports import Query
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+DOWN = JudgeError("unavailable", "529", permanent=False)
+
+
+def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, clock: Callable[[], float]) -> Judging:
+    """The loop of a judge."""
+    return Judging(judge, JudgingRules(max_age_seconds=3600), store=store, telemetry=telemetry, clock=clock)
+
+
+async def test_an_outage_settles_nothing(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Draws stay pending, each is asked about once until its pause is over, and is judged when the judge is back."""
+    store.admit(an_admission(*(a_draw(f"r{index}") for index in range(10))))
+    judge, clock = ScriptedJudge({f"r{index}": DOWN for index in range(10)}), Clock()
+    loop = judging(judge, store, telemetry, clock)
+    assert [await loop.step() for _ in range(3)] == [True, False, False]
+    assert (len(judge.asked), store.pending()) == (10, {JUDGE: 10})
+    judge.script.clear()
+    clock.now += 6
+    assert await loop.step() is True
+    assert (store.pending(), store.tallies()[Tally.JUDGED, ("search", JUDGE)]) == ({}, 10)
+
+
+async def test_pauses_grow_to_a_limit(store: SqliteStore, telemetry: Telemetry) -> None:
+    """A long outage is asked about ever more rarely: in 10 hours, some 60 times a draw and not 7,000."""
+    store.admit(an_admission(a_draw("a")))
+    judge, clock = ScriptedJudge({"a": DOWN}), Clock()
+    loop = judging(judge, store, telemetry, clock)
+    times: list[float] = []
+    for _ in range(7200):
+        if await loop.step():
+            times.append(clock.now)
+        clock.now += 5
+    pauses = [later - earlier for earlier, later in pairwise(times)]
+    assert pauses == sorted(pauses)
+    assert max(pauses) <= LONGEST_PAUSE + 5
+    assert len(times) < 80
+
+
+async def test_a_tired_judge_is_given_nothing(store: SqliteStore, telemetry: Telemetry) -> None:
+    """While a judge wants to be left alone, draws stay where they are, and no call is made."""
+    store.admit(an_admission(a_draw("a")))
+    judge = ScriptedJudge()
+    judge.tired = 30.0
+    loop = judging(judge, store, telemetry, Clock())
+    assert await loop.step() is False
+    assert (judge.asked, store.pending()) == ([], {JUDGE: 1})
+
+
+async def test_what_waited_too_long_expires_and_is_counted(store: SqliteStore, telemetry: Telemetry) -> None:
+    """After `max_age` a draw is settled as unjudged: it widens the worst case instead of vanishing."""
+    store.admit(an_admission(a_draw("old")))
+    clock = Clock()
+    loop = judging(ScriptedJudge({"old": DOWN}), store, telemetry, clock)
+    await loop.step()
+    assert await loop.expire() is False
+    clock.now = AT + 40 * 86400
+    assert await loop.expire() is True
+    assert store.tallies()[Tally.UNJUDGED, ("search", JUDGE, "expired")] == 1
+    assert [each.verdict["reason"] for each in store.find(Query())] == ["expired"]
+
+
+async def test_a_slow_reading_holds_nobody_up(store: SqliteStore, telemetry: Telemetry) -> None:
+    """What was read is settled while another reading still goes on, and that one is settled at the end."""
+    gate = asyncio.Event()
+
+    async def slow() -> object:
+        await gate.wait()
+        return an_evidence((1, 0))
+
+    store.admit(an_admission(a_draw("slow"), a_draw("quick")))
+    loop = judging(ScriptedJudge({"slow": slow}), store, telemetry, Clock())
+    assert await loop.step() is True
+    assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 1
+    gate.set()
+    await loop.finish()
+    assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 2

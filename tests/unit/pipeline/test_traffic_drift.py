@@ -1,0 +1,177 @@
+"""Traffic drift: shifts of what every request tells are noticed, ordinary days are not, kills change nothing."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit import AT, Clock, an_admission
+from mortal import Fate, KilledError, MortalConnection
+from structlog.testing import LogCapture
+
+from ragwatch.core.snapshot import Gauge
+from ragwatch.core.tally import Tallies, Tally, observe
+from ragwatch.pipeline.traffic_drift import KIND, TrafficDrift, TrafficRules
+from ragwatch.pipeline.traffic_signals import Signal, counts_of
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+HOUR = 3600.0
+RULES = TrafficRules(tuple(Signal), ("search",), requests=2000)
+
+
+def requests(count: int, *, score: float, abstained: float, seed: int) -> Tallies:
+    """Counts of some requests whose best context scores about so much, of which a share abstained."""
+    rng, found = random.Random(seed), Tallies()
+    for _ in range(count):
+        observe(found, Tally.CONTEXTS, ("search",), 5)
+        observe(found, Tally.ANSWER_CHARS, ("search",), rng.uniform(50, 900))
+        observe(found, Tally.TOP_SCORE, ("search",), min(1.0, max(0.0, rng.gauss(score, 0.1))))
+        found[Tally.ABSTENTIONS, ("search",)] += rng.random() < abstained
+    return found
+
+
+def hours(first: int, last: int, *, score: float = 0.8, abstained: float = 0.05) -> list[Tallies]:
+    """Some hours of 200 requests each."""
+    return [requests(200, score=score, abstained=abstained, seed=each) for each in range(first, last)]
+
+
+def a_watch(store: SqliteStore, clock: Clock, telemetry: Telemetry | None = None) -> TrafficDrift:
+    """A process that has begun."""
+    found = TrafficDrift(RULES, tallies=store.tallies, store=store, telemetry=telemetry or Telemetry(), clock=clock)
+    found.resume()
+    return found
+
+
+def pass_by(store: SqliteStore, clock: Clock, watch: TrafficDrift, some: Sequence[Tallies]) -> None:
+    """An hour passes for each of these, with a look at its end."""
+    for each in some:
+        clock.now += HOUR
+        store.admit(an_admission(tallies=Counter(each)))
+        assert watch._step() is True
+
+
+def test_learns_for_a_day_then_warns(store: SqliteStore, telemetry: Telemetry, log: LogCapture) -> None:
+    """Nothing is said on the first day, though requests were enough; then only what has shifted is, and where."""
+    clock = Clock()
+    watch = a_watch(store, clock, telemetry)
+    assert watch._step() is False
+    pass_by(store, clock, watch, hours(0, 24))
+    assert watch.gauges() == {}
+    pass_by(store, clock, watch, hours(24, 60))
+    assert {value for (gauge, _), value in watch.gauges().items() if gauge is Gauge.TRAFFIC_DRIFT_ALARM} == {0.0}
+    pass_by(store, clock, watch, hours(60, 64, score=0.6))
+    warned = [at for (gauge, at), value in watch.gauges().items() if gauge is Gauge.TRAFFIC_DRIFT_ALARM and value]
+    assert warned == [("top_context_score", "search")]
+    run = store.runs(KIND, "top_context_score/search", 5)[0]
+    assert (run.body["direction"], run.at) == ("fall", AT + 61 * HOUR)
+    assert 0.5 <= float(run.body["cut"]) <= 0.8
+    assert [each["event"] for each in log.entries] == ["traffic has shifted"]
+
+
+def test_a_rate_that_rises_is_noticed(store: SqliteStore) -> None:
+    """Four times as many abstentions: an early warning, until it is acknowledged, or learnt as ordinary."""
+    clock = Clock()
+    watch = a_watch(store, clock)
+    pass_by(store, clock, watch, hours(0, 30))
+    pass_by(store, clock, watch, hours(30, 36, abstained=0.25))
+    cell = (Gauge.TRAFFIC_DRIFT_ALARM, ("abstentions", "search"))
+    assert watch.gauges()[cell] == 1.0
+    assert watch._settle("contexts", None, anew=False) == ()
+    assert watch._settle(None, "support", anew=False) == ()
+    assert watch._settle(None, None, anew=False) == (("abstentions", "search"),)
+    for each in (watch, a_watch(store, clock)):
+        assert each.gauges()[cell] == 0.0
+    assert watch._settle("abstentions", "search", anew=True) == (("abstentions", "search"),)
+    assert cell not in watch.gauges()
+    pass_by(store, clock, watch, hours(36, 90, abstained=0.25))
+    assert watch.gauges()[cell] == 0.0
+    assert len(store.runs(KIND, "abstentions/search", 5)) == 1
+
+
+async def test_steps_and_acknowledgements_take_turns(store: SqliteStore) -> None:
+    """The doors for the daemon do what the steps above do."""
+    watch = a_watch(store, Clock())
+    assert await watch.step() is False
+    assert await watch.acknowledge() == ()
+
+
+def left_behind(store: SqliteStore, clock: Clock) -> tuple[Any, ...]:
+    """Everything that a later process, or a page, could see."""
+    runs = store.runs(KIND, "top_context_score/search", 10)
+    return runs, store.recall(KIND), a_watch(store, clock).gauges()
+
+
+STORY = [*hours(0, 30), *hours(30, 34, score=0.6)]
+
+
+@cache
+def uninterrupted() -> tuple[Any, ...]:
+    """What one life leaves behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        store, clock = SqliteStore(Path(folder)), Clock()
+        pass_by(store, clock, a_watch(store, clock), STORY)
+        found = left_behind(store, clock)
+        store.close()
+    assert len(found[0]) == 1
+    return found
+
+
+def lived(folder: Path, deaths: Collection[int], instants: int) -> tuple[Any, ...]:
+    """What is left when the process died at some write of some hours, and began again within the hour."""
+    store, clock = SqliteStore(folder), Clock()
+    watch = a_watch(store, clock)
+    for hour, each in enumerate(STORY):
+        clock.now += HOUR
+        store.admit(an_admission(tallies=Counter(each)))
+        if hour in deaths:
+            fate = Fate()
+            store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
+            fate.left = instants
+            with suppress(KilledError):
+                watch._step()
+            store.close()
+            store = SqliteStore(folder)
+            watch = a_watch(store, clock)
+        watch._step()
+    found = left_behind(store, clock)
+    store.close()
+    return found
+
+
+@settings(max_examples=10)
+@given(st.sets(st.integers(0, len(STORY) - 1), max_size=6), st.integers(0, 12))
+def test_a_kill_changes_nothing(deaths: set[int], instants: int) -> None:
+    """The same warning, once, as in one life."""
+    with tempfile.TemporaryDirectory() as folder:
+        assert lived(Path(folder), deaths, instants) == uninterrupted()
+
+
+def test_a_kill_between_warning_and_record_is_made_up_for(tmp_path: Path) -> None:
+    """At each instant of the hours in which it comes."""
+    for instant in range(14):
+        assert lived(tmp_path / str(instant), {30, 31}, instant) == uninterrupted(), instant
+
+
+@pytest.mark.parametrize("kept", [{"watch": {}}, {"counts": [1], "held": [1], "since": None, "watch": None}])
+def test_what_another_version_kept_is_begun_anew(store: SqliteStore, kept: dict[str, Any]) -> None:
+    """State that cannot be understood is no reason to stop, nor to warn."""
+    store.remember(KIND, {"contexts/search": kept})
+    assert a_watch(store, Clock()).gauges() == {}
+
+
+def test_rates_are_of_all_requests() -> None:
+    """With and without add up to the requests."""
+    seen = requests(100, score=0.5, abstained=0.3, seed=1)
+    without, those = counts_of(seen, Signal.ABSTENTIONS, "search")
+    assert without + those == 100 == sum(counts_of(seen, Signal.TOP_SCORE, "search"))
+    assert those == seen[Tally.ABSTENTIONS, ("search",)] > 0

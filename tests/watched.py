@@ -1,0 +1,40 @@
+"""Scores in a store, for what watches them: faithful and unfaithful answers, one a minute."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from kit import AT, a_draw, a_reading, a_verdict, an_admission, an_evidence
+
+from ragwatch.ports import Store
+
+MINUTE = 60.0
+GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
+
+
+def faithful(good: int, bad: int = 0, *, seed: int = 1) -> list[bool]:
+    """Whether answers are faithful: of the first most are, of the later ones a third."""
+    rng = random.Random(seed)
+    return [rng.random() < (0.95 if index < good else 0.3) for index in range(good + bad)]
+
+
+def settle(
+    store: Store,
+    answers: Sequence[bool],
+    first: int = 0,
+    *,
+    route: str = "search",
+    version: str = "scripted-1",
+    probability: float = 1.0,
+) -> None:
+    """Judge answers: the n-th in minute `first + n`."""
+    draws = [
+        a_draw(
+            f"{route}-{version}-{first + index}", at=AT + MINUTE * (first + index), route=route, probability=probability
+        )
+        for index in range(len(answers))
+    ]
+    store.admit(an_admission(*draws))
+    reading = a_reading(version=version)
+    store.settle([a_verdict(draw, GOOD if good else BAD, reading) for draw, good in zip(draws, answers, strict=True)])
