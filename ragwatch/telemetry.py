@@ -33,8 +33,18 @@ class Count(StrEnum):
     JUDGE_SECONDS = "judge_seconds"  # judge, model, cell
     JUDGE_TOKENS = "judge_tokens"  # judge, model, direction
     JUDGE_COST = "judge_cost"  # judge, model
+    JUDGE_RETRIES = "judge_retries"  # judge, model
+    JUDGE_UNQUOTED = "judge_unquoted"  # judge
+    INSTRUCTIONS = "instructions"  # judge, place
     STEP_FAILURES = "step_failures"  # loop
     VIOLATIONS = "violations"  # law
+
+
+class Level(StrEnum):
+    """What is at some height at present. The comment names the labels, in order."""
+
+    BREAKER_OPEN = "breaker_open"  # judge
+    RATE_LIMIT_LEFT = "rate_limit_left"  # judge, limit
 
 
 class Telemetry:
@@ -48,6 +58,7 @@ class Telemetry:
         self._log = log or structlog.get_logger()
         self._lock = threading.Lock()
         self._counts: Counter[tuple[Count, tuple[str, ...]]] = Counter()
+        self._levels: dict[tuple[Level, tuple[str, ...]], float] = {}
         self._minute = 0.0
         self._shown = 0
         self.last_reload_ok: bool | None = None
@@ -57,6 +68,11 @@ class Telemetry:
         """A copy of all counts."""
         with self._lock:
             return dict(self._counts)
+
+    def levels(self) -> dict[tuple[Level, tuple[str, ...]], float]:
+        """A copy of all levels."""
+        with self._lock:
+            return dict(self._levels)
 
     def _add(self, count: Count, labels: tuple[str, ...], amount: float = 1) -> None:
         with self._lock:
@@ -102,7 +118,7 @@ class Telemetry:
         self._log.warning("source cannot be read", source=source, why=why)
 
     def judge_called(self, judge: str, model: str, seconds: float) -> None:
-        """A judge was asked and it answered, or failed."""
+        """A call was made; it answered, or failed."""
         self._add(Count.JUDGE_CALLS, (judge, model))
         index = bisect_left(CALL_SECONDS, seconds)
         cell = repr(CALL_SECONDS[index]) if index < len(CALL_SECONDS) else "+Inf"
@@ -110,15 +126,49 @@ class Telemetry:
         self._add(Count.JUDGE_SECONDS, (judge, model, "sum"), seconds)
 
     def judge_spent(self, judge: str, model: str, tokens: Iterable[tuple[str, int]], cost_usd: float) -> None:
-        """A reading used tokens and money."""
+        """A call used tokens and money."""
         for direction, amount in tokens:
             self._add(Count.JUDGE_TOKENS, (judge, model, direction), amount)
         self._add(Count.JUDGE_COST, (judge, model), cost_usd)
 
-    def judge_failed(self, judge: str, model: str, reason: str, why: str) -> None:
-        """A judge could not read a draw."""
+    def call_failed(self, judge: str, model: str, reason: str, why: str) -> None:
+        """A call gave no reading. It may be repeated."""
         self._add(Count.JUDGE_FAILURES, (judge, model, reason))
+        self._log.warning("judge call failed", judge=judge, reason=reason, why=why)
+
+    def call_repeated(self, judge: str, model: str) -> None:
+        """A call that failed is made again at once."""
+        self._add(Count.JUDGE_RETRIES, (judge, model))
+
+    def breaker(self, judge: str, *, is_open: bool, why: str = "", seconds: float = 0.0) -> None:
+        """A judge is left alone for a while because it failed too often or for good, or is asked again."""
+        with self._lock:
+            self._levels[Level.BREAKER_OPEN, (judge,)] = float(is_open)
+        if is_open:
+            self._log.error("judge left alone", judge=judge, why=why, seconds=round(seconds, 1))
+        else:
+            self._log.info("judge asked again", judge=judge)
+
+    def rate_limit(self, judge: str, limit: str, left: float) -> None:
+        """How much of a provider's rate limit is left, 0 to 1."""
+        with self._lock:
+            self._levels[Level.RATE_LIMIT_LEFT, (judge, limit)] = left
+
+    def unquoted(self, judge: str, cells: int) -> None:
+        """A judge called claims supported without a quote that stands in the context; they count as not supported."""
+        self._add(Count.JUDGE_UNQUOTED, (judge,), cells)
+
+    def instructions_seen(self, judge: str, place: str) -> None:
+        """A text that was to be judged speaks to the judge."""
+        self._add(Count.INSTRUCTIONS, (judge, place))
+
+    def draw_failed(self, judge: str, reason: str, why: str) -> None:
+        """A draw is settled as unjudged. Tallied by the store."""
         self._log.warning("draw not judged", judge=judge, reason=reason, why=why)
+
+    def draw_put_back(self, judge: str, reason: str, why: str) -> None:
+        """A draw could not be read at present and goes back to the queue."""
+        self._log.info("draw put back", judge=judge, reason=reason, why=why)
 
     def step_failed(self, loop: str, error: BaseException) -> None:
         """A step of a loop failed; it will be repeated. Foreign faults need no traceback, bugs do."""
@@ -130,6 +180,24 @@ class Telemetry:
         """The books do not balance: a count of ours is wrong, and so may be every figure."""
         self._add(Count.VIOLATIONS, (law,))
         self._log.error("the books do not balance", law=law, figures=figures)
+
+    def canaries_ran(self, suite: str, asked: int, degraded: int, failed: int) -> None:
+        """A suite of canaries was run. Tallied by the store."""
+        show = self._log.warning if degraded or failed else self._log.info
+        show("canaries ran", suite=suite, asked=asked, degraded=degraded, failed=failed)
+
+    def drift_alarmed(self, quantity: str, route: str, *, evidence: float, judge_moved: bool) -> None:
+        """A quantity has drifted on a route; `judge_moved` when the judge has too, which may be all there is to it."""
+        self._log.error("drift", quantity=quantity, route=route, evidence=round(evidence, 1), judge_moved=judge_moved)
+
+    def traffic_shifted(self, signal: str, route: str, *, cut: str, direction: str) -> None:
+        """A signal of all traffic is not what it was: values below and above `cut` are in another proportion."""
+        self._log.warning("traffic has shifted", signal=signal, route=route, cut=cut, direction=direction)
+
+    def anchors_read(self, judge: str, *, read: int, changed: int, moved: bool) -> None:
+        """A judge has read the anchors again; `moved` when too many of its verdicts changed, and one way."""
+        show = self._log.error if moved else self._log.info
+        show("anchors read", judge=judge, read=read, changed=changed, moved=moved)
 
     def pruned(self, verdicts: int) -> None:
         """Retention took verdicts."""
@@ -152,7 +220,9 @@ def configure_logging(level: str = "info", *, human: bool = False) -> None:
     # The console shows tracebacks itself, and warns when they come formatted.
     renderers: tuple[Any, ...] = (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
     if human:
-        renderers = (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),)
+        # Plain: the prettier traceback shows the values of variables, a key or a sample among them.
+        plain = structlog.dev.plain_traceback
+        renderers = (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain),)
     structlog.configure(
         processors=[*before, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),

@@ -11,9 +11,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ragwatch import judges, sources, stores
+from ragwatch.config.canaries import SuiteConfig, suites
+from ragwatch.config.drift import check_routes, read_anchors
 from ragwatch.config.model import JudgePlace, Settings
 from ragwatch.config.text import explain, load_text, resolve_secrets
+from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
+from ragwatch.pipeline.anchors import Anchor
 from ragwatch.ports import Kind
 
 M = TypeVar("M", bound=BaseModel)
@@ -44,6 +48,8 @@ class Config:
     sources: tuple[KindConfig, ...]
     judges: tuple[JudgeConfig, ...]
     store: KindConfig
+    canaries: tuple[SuiteConfig, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
 
     @property
     def fixed(self) -> tuple[Any, ...]:
@@ -67,13 +73,15 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
         ConfigError: Everything that is wrong, one line each.
     """
     data = resolve_secrets(data, folder)
-    kinds = {"sources", "judges", "store"}
+    kinds = {"sources", "judges", "store", "canaries"}
     settings = _model(Settings, {key: value for key, value in data.items() if key not in kinds}, "", extra=kinds)
     config = Config(
         settings=settings,
         sources=_sources(_list(data, "sources")),
         judges=_judges(_list(data, "judges") if "judges" in data else [{"name": "embedded", "kind": "lexical"}]),
         store=_kind(stores.KINDS, data.get("store", {"kind": "sqlite"}), "store"),
+        canaries=suites(data.get("canaries", []), folder, model=_model, kind=_kind),
+        anchors=() if settings.anchors is None else read_anchors(folder / settings.anchors.file),
     )
     _check_names(config)
     return config
@@ -92,18 +100,21 @@ def _sources(items: list[Any]) -> tuple[KindConfig, ...]:
 
 
 def _judges(items: list[Any]) -> tuple[JudgeConfig, ...]:
-    found = []
-    for index, item in enumerate(items):
-        where = f"judges[{index}]"
-        if not isinstance(item, dict):
-            raise ConfigError(f"{where}: must be a mapping such as {{name: embedded, kind: lexical}}")
-        common = set(JudgePlace.model_fields)
-        place = _model(JudgePlace, {key: value for key, value in item.items() if key in common}, where)
-        rest = _kind(
-            judges.KINDS, {key: value for key, value in item.items() if key not in common}, where, extra=common
-        )
-        found.append(JudgeConfig(place, rest.kind, rest.options))
-    return tuple(found)
+    return tuple(judge_of(item, f"judges[{index}]") for index, item in enumerate(items))
+
+
+def judge_of(item: object, where: str = "judge") -> JudgeConfig:
+    """Check one judge, as it stands in the list `judges`.
+
+    Raises:
+        ConfigError: Everything that is wrong with it.
+    """
+    if not isinstance(item, dict):
+        raise ConfigError(f"{where}: must be a mapping such as {{name: embedded, kind: lexical}}")
+    common = set(JudgePlace.model_fields)
+    place = _model(JudgePlace, {key: value for key, value in item.items() if key in common}, where)
+    rest = _kind(judges.KINDS, {key: value for key, value in item.items() if key not in common}, where, extra=common)
+    return JudgeConfig(place, rest.kind, rest.options)
 
 
 def _kind(
@@ -147,6 +158,53 @@ def _check_names(config: Config) -> None:
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise ConfigError(f"{room}[{index}].name: {name!r} is taken; names must differ")
+    _check_followers(config)
+    _check_patience(config)
+    _check_readers(config)
+    check_routes(config.settings.drift, (*config.settings.routes, OTHER))
     unknown = set(config.settings.sampling.routes) - {*config.settings.routes, "other"}
     for route in sorted(unknown):
         raise ConfigError(f"sampling.routes.{route}: is not in `routes`; add it there")
+
+
+def _check_followers(config: Config) -> None:
+    places = {each.place.name: each.place for each in config.judges}
+    for index, place in enumerate(places.values()):
+        where = f"judges[{index}]"
+        if place.follows is None:
+            if place.unsure_probability is not None:
+                raise ConfigError(
+                    f"{where}.unsure_probability: is about the judge that this one follows; add `follows`"
+                )
+            continue
+        if place.follows not in places or place.follows == place.name:
+            others = ", ".join(sorted(set(places) - {place.name})) or "none there is"
+            raise ConfigError(f"{where}.follows: {place.follows!r} is not another judge; use one of: {others}")
+        if places[place.follows].follows is not None:
+            raise ConfigError(f"{where}.follows: {place.follows!r} follows a judge itself; name one that does not")
+    if all(place.follows for place in places.values()):
+        raise ConfigError("judges: each follows another one; let one of them read by itself")
+
+
+def _check_patience(config: Config) -> None:
+    most = config.settings.judging.timeout
+    for index, each in enumerate(config.judges):
+        parts = [getattr(each.options, key, 0.0) for key in ("deadline_seconds", "timeout_seconds")]
+        if sum(parts) > most and getattr(each.options, "urgency", "normal") == "normal":
+            raise ConfigError(
+                f"judges[{index}]: deadline_seconds and timeout_seconds are {sum(parts):g} s together, more than "
+                f"judging.timeout ({most:g} s); raise judging.timeout"
+            )
+
+
+def _check_readers(config: Config) -> None:
+    known = [each.place.name for each in config.judges]
+    anchors = config.settings.anchors
+    asked = {
+        "drift.judge": config.settings.drift.judge,
+        "anchors.judge": None if anchors is None else anchors.judge,
+        **{f"canaries[{index}].judge": each.place.judge for index, each in enumerate(config.canaries)},
+    }
+    for where, name in asked.items():
+        if name is not None and name not in known:
+            raise ConfigError(f"{where}: {name!r} is not a judge; use one of: {', '.join(known)}")

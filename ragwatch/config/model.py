@@ -7,7 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from ragwatch.config.alerts import Alerts
+from ragwatch.config.drift import AnchorsOptions, DriftOptions
+from ragwatch.config.gate import Gate
+from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.text import duration_seconds, size_bytes
+from ragwatch.core.budget import Cap
 from ragwatch.core.scores import Quantity
 
 
@@ -27,6 +32,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 
 MOST_PORT = 65535
+HOUR, DAY = 3600.0, 86400.0
 SHORTEST_WINDOW = 60.0  # windows are summed up by the minute
 
 
@@ -63,6 +69,7 @@ class Judging(_Model):
     timeout: Seconds = 60.0
     batch: int = Field(32, ge=1, le=1000)
     max_pending: int = Field(10_000, ge=1)
+    max_age: Seconds = 6 * 3600.0
     shed_above: int | None = Field(None, ge=1)
 
 
@@ -120,11 +127,34 @@ class Settings(_Model):
     sampling: Sampling = Sampling()
     judging: Judging = Judging()
     estimates: Estimates = Estimates()
+    labels: LabelsOptions = LabelsOptions()
     thresholds: dict[Quantity, Ratio] = Field(default_factory=dict)
+    alerts: Alerts = Alerts()
+    gate: Gate = Gate()
+    drift: DriftOptions = DriftOptions()
+    anchors: AnchorsOptions | None = None
     retention: RetentionOptions = RetentionOptions()
     redaction: Redaction = Redaction()
     drain: Seconds = 10.0
     log: Log = Log()
+
+
+class Budget(_Model):
+    """What a judge may spend within any hour and any day (both slide)."""
+
+    usd_per_hour: float | None = Field(None, gt=0.0)
+    usd_per_day: float | None = Field(None, gt=0.0)
+    tokens_per_hour: int | None = Field(None, gt=0)
+    tokens_per_day: int | None = Field(None, gt=0)
+
+    @property
+    def caps(self) -> tuple[Cap, ...]:
+        """The same, for the arithmetic."""
+        wanted = (
+            Cap(HOUR, self.usd_per_hour, self.tokens_per_hour),
+            Cap(DAY, self.usd_per_day, self.tokens_per_day),
+        )
+        return tuple(cap for cap in wanted if cap.usd is not None or cap.tokens is not None)
 
 
 class JudgePlace(_Model):
@@ -132,3 +162,9 @@ class JudgePlace(_Model):
 
     name: Name
     probability: Probability = 1.0
+    follows: Name | None = None
+    unsure_probability: Probability | None = None
+    quantities: tuple[Quantity, ...] | None = Field(None, min_length=1)
+    budget: Budget = Budget()
+    repeat: Ratio = 0.0
+    known_bad: Ratio = 0.0

@@ -83,6 +83,18 @@ def parse_text(text: str, name: str) -> dict[str, Any]:
     return data
 
 
+def value_of(text: str) -> object:
+    """What a value on a command line means, as it would in the file: a number, a word, a list ...
+
+    Raises:
+        ConfigError: It is not YAML.
+    """
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - derived from SafeLoader
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{text!r} is not YAML; quote it: {error}") from error
+
+
 def resolve_secrets(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The same data with `${VARIABLE}` and `file:PATH` filled in.
 

@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-
 from ragwatch import __version__, stores
 from ragwatch.board import Board
 from ragwatch.config import Config, load
+from ragwatch.daemon.actions import actions
 from ragwatch.daemon.loops import Halt, Loop, repeat
 from ragwatch.daemon.process import many_files, one_arena, settle
-from ragwatch.daemon.rooms import Clock, Rooms, Shared, build
+from ragwatch.daemon.rooms import Rooms, build
+from ragwatch.daemon.schedule import Schedule
+from ragwatch.daemon.shared import Clock, Shared
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.ports import Event
 from ragwatch.telemetry import Telemetry
@@ -25,7 +26,6 @@ from ragwatch.web import Scope, Server, allowed_hosts, build_app
 
 POLL_SECONDS = 0.25
 QUEUE_SECONDS = 1.0
-KEEP_SECONDS = 3600
 GIVE_UP_SECONDS = 60.0
 TERMINATED_TWICE = 1
 
@@ -60,8 +60,7 @@ class Daemon:
         self._reloading = asyncio.Lock()
         self._halt = Halt()
         self._stopping = asyncio.Event()
-        self._scheduler = AsyncIOScheduler(timezone="UTC")
-        self._keeping: set[asyncio.Task[bool]] = set()
+        self._schedule = Schedule(self.telemetry)
         self._hung_up: set[asyncio.Task[None]] = set()
         self.telemetry.configured(clock())
 
@@ -101,7 +100,7 @@ class Daemon:
         try:
             self._rooms.resume(self.store)
             await self._rooms.digest.step()
-            self._schedule()
+            self._schedule.start(self._rooms)
             settle()
             async with asyncio.TaskGroup() as group:
                 serve = group.create_task(server.serve(started=serving))
@@ -123,7 +122,8 @@ class Daemon:
             render=self._render,
             scope=self._scope,
             ready=self.ready,
-            reload=None if self._path is None else self.reload,
+            actions=actions(self.reload, lambda: self._rooms),
+            labels=lambda: self._rooms.labelling,
             hosts=allowed_hosts(host, self._rooms.config.settings.web.external_url),
             clock=self._shared.clock,
         )
@@ -135,6 +135,7 @@ class Daemon:
             sources=tuple(each.source.name for each in self._rooms.intakes),
             routes=config.settings.routes,
             judges=tuple(each.place.name for each in config.judges),
+            suites=tuple(each.place.suite for each in config.canaries),
             windows=tuple(config.settings.estimates.windows),
             thresholds={str(quantity): worst for quantity, worst in config.settings.thresholds.items()},
         )
@@ -148,16 +149,24 @@ class Daemon:
             async with asyncio.TaskGroup() as group:
                 for loop in self._loops(self._rooms):
                     group.create_task(repeat(loop, self._halt, self.telemetry, self._failing))
+            await self._finish()
             if self._next is not None and not self._stopping.is_set():
                 await self._rooms.close()
                 self._rooms, self._next = self._next, None
                 self._rooms.resume(self.store)
+                self._schedule.start(self._rooms)
                 self._failing.clear()
                 self._halt = Halt()
                 self._swapped.set()
         self._swapped.set()  # nobody may wait for a swap that will not come
         with suppress(RagwatchError):  # the last figures, if the store still answers
             await self._rooms.digest.step()
+
+    async def _finish(self) -> None:
+        try:
+            await self._rooms.finish()
+        except RagwatchError as error:  # the store cannot write: these draws stay pending
+            self.telemetry.step_failed("judging", error)
 
     def _loops(self, rooms: Rooms) -> Sequence[Loop]:
         admitted = {judging.judge.name: asyncio.Event() for judging in rooms.judgings}
@@ -175,38 +184,19 @@ class Daemon:
             Loop(
                 "judges taken out", lambda: rooms.give_up(self.store, self._shared.clock), GIVE_UP_SECONDS, eager=False
             ),
+            Loop("draws too old", rooms.expire, GIVE_UP_SECONDS, eager=False),
+            Loop("drift", rooms.watchers.look, every, eager=False),
+            Loop("judge drift", rooms.watchers.test_judge, GIVE_UP_SECONDS, eager=False),
         )
-
-    def _schedule(self) -> None:
-        self._scheduler.add_job(
-            self._keep,
-            "interval",
-            seconds=KEEP_SECONDS,
-            misfire_grace_time=KEEP_SECONDS,
-            coalesce=True,
-            max_instances=1,
-        )
-        self._scheduler.start()
-
-    async def _keep(self) -> None:
-        # A task of our own: APScheduler's shutdown cancels what it runs, and pruning must end between transactions.
-        task = asyncio.create_task(self._rooms.keeping.step())
-        self._keeping.add(task)
-        try:
-            await asyncio.shield(task)
-        except Exception as error:  # noqa: BLE001 - tried again at the next hour
-            self.telemetry.step_failed("keeping", error)
-        finally:
-            self._keeping.discard(task)
 
     async def _drain(self, work: asyncio.Task[None]) -> bool:
         """Let steps end by themselves within the deadline, then cancel them. The store is consistent either way."""
-        self._scheduler.pause()
-        _, late = await asyncio.wait({work, *self._keeping}, timeout=self._rooms.config.settings.drain)
+        self._schedule.pause()
+        _, late = await asyncio.wait({work, *self._schedule.tasks}, timeout=self._rooms.config.settings.drain)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
-        self._scheduler.shutdown(wait=False)
+        self._schedule.shutdown()
         return not late
 
     @property

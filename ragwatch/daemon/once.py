@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -9,7 +10,8 @@ from ragwatch import stores
 from ragwatch.board import Board
 from ragwatch.config import Config
 from ragwatch.daemon.process import one_arena
-from ragwatch.daemon.rooms import Rooms, Shared, build
+from ragwatch.daemon.rooms import Rooms, build
+from ragwatch.daemon.shared import Shared
 from ragwatch.ports import Query, Store
 from ragwatch.telemetry import Telemetry
 
@@ -34,7 +36,9 @@ class Once:
     async def run(self, tell: Callable[[str], None] = lambda _: None) -> str:
         """Do it all; returns the text of `/metrics`."""
         try:
-            rooms = build(self._config, Shared(self._store, Board(), Telemetry(), self._clock), lambda: ())
+            rooms = build(
+                self._config, Shared(self._store, Board(), Telemetry(), self._clock), lambda: (), patience=-math.inf
+            )
             try:
                 rooms.resume(self._store)
                 await rooms.give_up(self._store, self._clock)
@@ -50,9 +54,10 @@ class Once:
 
     async def _work(self, rooms: Rooms, tell: Callable[[str], None]) -> None:
         steps = [*(each.step for each in rooms.intakes), *(each.step for each in rooms.judgings)]
-        while any([await step() for step in steps]):
+        while any([await step() for step in steps]):  # until nothing can be read, or judged at present
             tell(", ".join(f"{count} pending for {judge}" for judge, count in self._store.pending().items()))
         newest = self._store.find(Query(limit=1))
         if newest:
             self._reached = float(newest[0].verdict["at"])
+        await rooms.watchers.look()
         await rooms.digest.step()

@@ -5,34 +5,35 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import SystemRandom
 
 from ragwatch import formats, judges, sources
-from ragwatch.board import Board
-from ragwatch.config import Config, KindConfig
+from ragwatch.config import Config, JudgeConfig, KindConfig
+from ragwatch.config.model import JudgePlace
+from ragwatch.core.cascade import FollowRule
 from ragwatch.core.redact import Redactor
 from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan
+from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Lag
+from ragwatch.daemon.shared import Clock, Shared
+from ragwatch.daemon.suites import canaries
+from ragwatch.daemon.watchers import Watchers, watchers
 from ragwatch.exporter import Exporter
-from ragwatch.pipeline.digest import Digest
+from ragwatch.pipeline.batching import A_DAY, Batching
+from ragwatch.pipeline.canaries import Canaries
+from ragwatch.pipeline.digest import OVERDUE_SECONDS, Around, Digest
 from ragwatch.pipeline.intake import Intake, IntakeRules
-from ragwatch.pipeline.judging import Judging, JudgingRules, give_up
+from ragwatch.pipeline.judging import Follower, Judging, JudgingRules, give_up
 from ragwatch.pipeline.keeping import Keeping
+from ragwatch.pipeline.labelling import Labelling
+from ragwatch.pipeline.labels import People
+from ragwatch.pipeline.purse import StorePurse
+from ragwatch.pipeline.shares import Plan, Shares
+from ragwatch.pipeline.sheets import LabelRules
+from ragwatch.pipeline.trials import Trials
 from ragwatch.pipeline.windows import Windows
-from ragwatch.ports import Judge, Retention, Source, Store
-from ragwatch.telemetry import Telemetry
-
-Clock = Callable[[], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What outlives a reload: memory, the board, our own life, the clock."""
-
-    store: Store
-    board: Board
-    telemetry: Telemetry
-    clock: Clock
+from ragwatch.ports import Desk, Judge, Retention, Source, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,66 +43,115 @@ class Rooms:
     config: Config
     intakes: tuple[Intake, ...]
     judgings: tuple[Judging, ...]
+    canaries: Canaries
+    watchers: Watchers
     digest: Digest
     keeping: Keeping
+    labelling: Labelling
     exporter: Exporter
 
     def resume(self, store: Store) -> None:
         """Continue every source where the store says."""
         for intake in self.intakes:
             intake.source.resume(store.cursors(intake.source.name))
+        self.canaries.resume()
+        self.watchers.resume()
 
     async def give_up(self, store: Store, clock: Clock) -> bool:
         """Settle as unjudged what waits for judges that this configuration lacks. True when there was some."""
         names = [judging.judge.name for judging in self.judgings]
         return await asyncio.to_thread(give_up, store, names, now=clock()) > 0
 
+    async def expire(self) -> bool:
+        """Settle as unjudged what has been pending for too long. True when there was some."""
+        return any([await judging.expire() for judging in self.judgings])
+
+    async def finish(self) -> None:
+        """Wait for the readings under way, and settle them."""
+        for judging in self.judgings:
+            await judging.finish()
+
     async def close(self) -> None:
         """Release files and clients."""
         for intake in self.intakes:
             intake.source.close()
         for judging in self.judgings:
-            await judging.judge.close()
+            await judging.close()
+        await self.canaries.close()
 
 
-def build(config: Config, shared: Shared, problems: Callable[[], tuple[str, ...]]) -> Rooms:
+def build(
+    config: Config, shared: Shared, problems: Callable[[], tuple[str, ...]], *, patience: float = OVERDUE_SECONDS
+) -> Rooms:
     """Build and join the rooms of a configuration. Nothing is read yet: see `Rooms.resume`.
 
     Raises:
         ConfigError: A kind cannot be built as configured.
     """
-    settings = config.settings
     plan = sampling_plan(config)
-    readers = tuple(judges.KINDS[each.kind].build(each.options, name=each.place.name) for each in config.judges)
-    intakes = tuple(_intake(each, config, plan, shared) for each in config.sources)
-    windows = Windows(
-        settings.estimates.windows, {judge.name: judge.version for judge in readers}, settings.estimates.confidence
-    )
-    digest = Digest(
-        windows,
-        store=shared.store,
-        board=shared.board,
-        telemetry=shared.telemetry,
+    readers = tuple(_reader(each, shared) for each in config.judges)
+    shares = _shares(config, shared)
+    asked = canaries(config, readers, shared)
+    watching = watchers(config, plan, readers, shared)
+    intakes = tuple(_intake(each, config, plan, shares, shared) for each in config.sources)
+    around = Around(
         lags=lambda: _lags(intakes),
-        judges=readers,
         probabilities=lambda: _probabilities(plan, intakes),
         problems=problems,
-        clock=shared.clock,
+        gauges=lambda: {**asked.gauges(), **watching.gauges()},
     )
-    limits = JudgingRules(batch=settings.judging.batch, timeout_seconds=settings.judging.timeout)
-    kept = settings.retention
+    labels = _label_rules(config, readers)
+    pairs = zip(readers, config.judges, strict=True)
     return Rooms(
         config,
         intakes,
-        tuple(_judging(judge, limits, shared) for judge in readers),
-        digest,
-        Keeping(
-            Retention(kept.days, kept.failing_days, kept.bytes),
-            store=shared.store,
-            telemetry=shared.telemetry,
-            clock=shared.clock,
-        ),
+        tuple(_judging(judge, each, config, shares, shared) for judge, each in pairs),
+        asked,
+        watching,
+        _digest(config, readers, labels, around, shares, shared, patience),
+        _keeping(config, shared),
+        Labelling(labels, store=shared.store, clock=shared.clock, uniform=SystemRandom().random),
         _exporter(config, intakes, readers, shared),
+    )
+
+
+def _digest(  # noqa: PLR0917 - everything meets here
+    config: Config,
+    readers: tuple[Judge, ...],
+    labels: LabelRules,
+    around: Around,
+    shares: Shares,
+    shared: Shared,
+    patience: float,
+) -> Digest:
+    wanted = config.settings.estimates
+    return Digest(
+        Windows(wanted.windows, {judge.name: judge.version for judge in readers}, wanted.confidence),
+        around,
+        shares=shares,
+        store=shared.store,
+        board=shared.board,
+        telemetry=shared.telemetry,
+        judges=readers,
+        clock=shared.clock,
+        people=People(labels, wanted.windows, store=shared.store),
+        patience=patience,
+    )
+
+
+def _label_rules(config: Config, readers: tuple[Judge, ...]) -> LabelRules:
+    places = [each.place for each in config.judges]
+    versions = {judge.name: judge.version for judge in readers}
+    return config.settings.labels.rules(places, versions, config.settings.estimates.confidence)
+
+
+def _keeping(config: Config, shared: Shared) -> Keeping:
+    kept = config.settings.retention
+    return Keeping(
+        Retention(kept.days, kept.failing_days, kept.bytes),
+        store=shared.store,
+        telemetry=shared.telemetry,
+        clock=shared.clock,
     )
 
 
@@ -113,15 +163,34 @@ def sampling_plan(config: Config) -> SamplingPlan:
     )
 
 
-def _intake(each: KindConfig, config: Config, plan: SamplingPlan, shared: Shared) -> Intake:
+def _reader(each: JudgeConfig, shared: Shared) -> Judge:
+    place = each.place
+    purse = StorePurse(place.name, place.budget.caps, shared.store, shared.clock)
+    wanted = frozenset(Quantity if place.quantities is None else place.quantities)
+    return judges.KINDS[each.kind].build(
+        each.options, name=place.name, desk=Desk(shared.telemetry, purse, shared.clock, wanted)
+    )
+
+
+def _shares(config: Config, shared: Shared) -> Shares:
+    waited_for = next(each.place.name for each in config.judges if each.place.follows is None)
+    plans = {
+        each.place.name: Plan(each.place.probability, each.place.budget.caps, waits=each.place.name == waited_for)
+        for each in config.judges
+    }
+    return Shares(plans, shared.store, config.settings.judging.max_pending)
+
+
+def _intake(each: KindConfig, config: Config, plan: SamplingPlan, shares: Shares, shared: Shared) -> Intake:
     settings = config.settings
     source: Source = sources.KINDS[each.kind].build(each.options)
     rules = IntakeRules(
         plan=plan,
-        judges={judge.place.name: judge.place.probability for judge in config.judges},
+        judges={judge.place.name: judge.place.probability for judge in config.judges if judge.place.follows is None},
         redactor=_redactor(config),
         max_pending=settings.judging.max_pending,
         shed_above=settings.judging.shed_above,
+        share=shares.factor,
     )
     shape = formats.build(getattr(each.options, "format", "auto"), getattr(each.options, "mapping", None) or None)
     return Intake(source, shape.read, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock)
@@ -134,8 +203,27 @@ def _redactor(config: Config) -> Redactor | None:
     return Redactor() if wanted.salt is None else Redactor(wanted.salt.get_secret_value().encode())
 
 
-def _judging(judge: Judge, limits: JudgingRules, shared: Shared) -> Judging:
-    return Judging(judge, limits, store=shared.store, telemetry=shared.telemetry, clock=shared.clock)
+def _judging(judge: Judge, each: JudgeConfig, config: Config, shares: Shares, shared: Shared) -> Judging:
+    limits = config.settings.judging
+    relaxed = getattr(each.options, "urgency", "normal") == "relaxed"
+    rules = JudgingRules(
+        batch=limits.batch if relaxed else max(limits.batch, 2 * judge.concurrency),
+        timeout_seconds=limits.timeout,
+        max_age_seconds=limits.max_age + A_DAY * relaxed,  # the provider may take a day and give the draw back
+        followers={
+            other.place.name: _follower(other.place, shares)
+            for other in config.judges
+            if other.place.follows == judge.name
+        },
+    )
+    trials = Trials(each.place.repeat, each.place.known_bad)
+    loop: type[Judging] = Batching if relaxed else Judging
+    return loop(judge, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock, trials=trials)
+
+
+def _follower(place: JudgePlace, shares: Shares) -> Follower:
+    unsure = place.probability if place.unsure_probability is None else place.unsure_probability
+    return Follower(FollowRule(place.probability, unsure), lambda: shares.factor(place.name))
 
 
 def _exporter(config: Config, intakes: tuple[Intake, ...], readers: tuple[Judge, ...], shared: Shared) -> Exporter:
@@ -145,6 +233,7 @@ def _exporter(config: Config, intakes: tuple[Intake, ...], readers: tuple[Judge,
         sources=[intake.source.name for intake in intakes],
         routes=[*config.settings.routes, OTHER],
         judges=[judge.name for judge in readers],
+        suites=[each.place.suite for each in config.canaries],
     )
 
 

@@ -50,7 +50,7 @@ def test_calls_tokens_and_money(telemetry: Telemetry) -> None:
     telemetry.judge_called(*PLACE, 0.02)
     telemetry.judge_called(*PLACE, 99.0)
     telemetry.judge_spent(*PLACE, [("input", 100), ("output", 7)], 0.5)
-    telemetry.judge_failed(*PLACE, "timeout", "slow")
+    telemetry.call_failed(*PLACE, "timeout", "slow")
     assert telemetry.counts() == {
         (Count.JUDGE_CALLS, PLACE): 2,
         (Count.JUDGE_SECONDS, (*PLACE, "0.025")): 1,

@@ -1,0 +1,102 @@
+"""Canaries in the configuration: suites, their schedule and who is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from apscheduler.triggers.cron import CronTrigger
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ragwatch import probes
+from ragwatch.config.model import Name, Seconds
+from ragwatch.config.suites import canaries, read_suite
+from ragwatch.config.text import duration_seconds
+from ragwatch.core.canary import Canary
+from ragwatch.core.ranking import TAU
+from ragwatch.errors import ConfigError
+from ragwatch.probes.similarity import Measure
+
+
+def _schedule(value: str) -> str:
+    try:
+        duration_seconds(value)
+    except ValueError:
+        try:
+            CronTrigger.from_crontab(value, timezone="UTC")
+        except ValueError as error:
+            raise ValueError(
+                f"{value!r} is neither a duration nor a crontab expression; write one such as 10m or '*/10 * * * *'"
+            ) from error
+    return value
+
+
+class SuitePlace(BaseModel):
+    """A suite of canaries, without its questions and its probe."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    suite: Name
+    schedule: Annotated[str, AfterValidator(_schedule)] = "*/10 * * * *"
+    jitter: Seconds = 30.0
+    at_start: bool = True
+    k: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field((1, 3, 5, 10), min_length=1)
+    tau: float = Field(TAU, gt=0.0, le=1.0)
+    similarity: Measure = Measure.LEVENSHTEIN
+    judge: Name | None = None
+    oracle: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteConfig:
+    """One suite, whole."""
+
+    place: SuitePlace
+    canaries: tuple[Canary, ...]
+    kind: str
+    options: BaseModel
+
+
+Checked = Callable[..., Any]
+
+
+def suites(items: object, folder: Path, *, model: Checked, kind: Checked) -> tuple[SuiteConfig, ...]:
+    """The suites in the list `canaries`.
+
+    Args:
+        items: The list.
+        folder: Where files are looked for.
+        model: Checks a mapping against a model, telling what is wrong with its place.
+        kind: The same for a kind and its options.
+
+    Raises:
+        ConfigError: What is wrong, one line each.
+    """
+    if not isinstance(items, list):
+        raise ConfigError("canaries: must be a list of suites such as {suite: docs, file: canaries.yaml, probe: {...}}")
+    found: list[SuiteConfig] = []
+    for index, item in enumerate(items):
+        where = f"canaries[{index}]"
+        if not isinstance(item, dict):
+            raise ConfigError(f"{where}: must be a mapping with the keys suite, file (or items) and probe")
+        others = {"file", "items", "probe"}
+        place = model(SuitePlace, {key: value for key, value in item.items() if key not in others}, where, extra=others)
+        if place.suite in {each.place.suite for each in found}:
+            raise ConfigError(f"{where}.suite: {place.suite!r} is taken; names must differ")
+        if "probe" not in item:
+            raise ConfigError(f"{where}.probe: is missing; say who is asked, such as {{kind: http, url: ...}}")
+        probe = kind(probes.KINDS, item["probe"], f"{where}.probe")
+        found.append(SuiteConfig(place, _questions(item, where, folder), probe.kind, probe.options))
+    return tuple(found)
+
+
+def _questions(item: Mapping[str, Any], where: str, folder: Path) -> tuple[Canary, ...]:
+    if ("file" in item) == ("items" in item):
+        raise ConfigError(f"{where}: give either `file` or `items`, one of them")
+    if "items" in item:
+        return canaries(item["items"], f"{where}.items")
+    if not isinstance(item["file"], str):
+        raise ConfigError(f"{where}.file: {item['file']!r} is not a path; write one")
+    return read_suite(folder / item["file"])

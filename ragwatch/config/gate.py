@@ -1,0 +1,90 @@
+"""Gate: what `ragwatch gate` asks of a version before it is released. The daemon reads none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from ragwatch.core.gate import Limit, Rules, Severity, metric_of
+from ragwatch.core.scores import Quantity
+
+Ratio = Annotated[float, Field(ge=0.0, le=1.0, strict=True)]
+DEFAULTS = MappingProxyType(
+    {
+        "faithfulness": (0.85, Severity.BLOCK),
+        "answer_relevancy": (0.75, Severity.BLOCK),
+        "context_recall": (0.80, Severity.WARN),
+        "context_precision": (0.70, Severity.WARN),
+    }
+)
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class MetricLimit(_Model):
+    """What is asked of one metric. Without a severity it has that of its default, or else blocks."""
+
+    threshold: Ratio | None = None
+    severity: Severity | None = None
+
+
+def _known(name: str) -> str:
+    try:
+        return str(metric_of(name))
+    except ValueError as error:
+        raise ValueError(f"{name!r} is not a metric; one is faithfulness") from error
+
+
+def _limit(value: object) -> object:
+    return {"threshold": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Metrics = dict[
+    Annotated[str, AfterValidator(_known)], Annotated[MetricLimit, BeforeValidator(_limit)] | None
+]  # null leaves a metric out
+
+
+class Gate(_Model):
+    """When a version passes; see `core.gate` for the rule."""
+
+    minimum_samples: int = Field(30, ge=1)
+    coverage: Ratio = 0.9
+    strict: bool = False
+    metrics: Metrics = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for name, wanted in self.metrics.items():
+            if wanted is not None and wanted.threshold is None and name not in DEFAULTS:
+                raise ValueError(f"metrics.{name} has no threshold; give one, such as {{threshold: 0.8}}")
+        return self
+
+
+def rules_of(asked: Gate, thresholds: Mapping[Quantity, float], confidence: float = 0.95) -> Rules:
+    """The rules that a configuration implies: defaults, its `thresholds` over them, and its `gate` over both.
+
+    Args:
+        asked: The part `gate`.
+        thresholds: Those of live traffic. A quantity that only they name is looked at and does not block.
+        confidence: Level of the intervals.
+    """
+    limits: dict[str, tuple[float, Severity]] = dict(DEFAULTS)
+    for quantity, threshold in thresholds.items():
+        limits[quantity] = (threshold, limits[quantity][1] if quantity in limits else Severity.WARN)
+    for name, wanted in asked.metrics.items():
+        before = limits.pop(name, None)
+        if wanted is not None:
+            limits[name] = _over(before, wanted)
+    found = tuple(Limit(metric_of(name), threshold, severity) for name, (threshold, severity) in limits.items())
+    return Rules(found, asked.minimum_samples, asked.coverage, asked.strict, confidence)
+
+
+def _over(before: tuple[float, Severity] | None, wanted: MetricLimit) -> tuple[float, Severity]:
+    """A limit over the one before; `Gate` has seen to it that one of them holds a threshold."""
+    threshold, severity = before or (1.0, Severity.BLOCK)
+    return threshold if wanted.threshold is None else wanted.threshold, wanted.severity or severity

@@ -1,0 +1,54 @@
+"""Suites: the canaries of a configuration, built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ragwatch import probes
+from ragwatch.config import Config
+from ragwatch.config.canaries import SuiteConfig
+from ragwatch.daemon.shared import Shared
+from ragwatch.daemon.watchers import holder
+from ragwatch.pipeline.canaries import Canaries, Suite
+from ragwatch.pipeline.canary_answers import Answers
+from ragwatch.ports import Judge
+from ragwatch.probes.similarity import similarity
+
+
+def suite_of(each: SuiteConfig, answers: Answers | None = None) -> Suite:
+    """A suite of canaries with its probe, and who reads the answers.
+
+    Raises:
+        ConfigError: The probe cannot be built as configured.
+    """
+    place = each.place
+    by_text = any(not expected.id for canary in each.canaries for expected in canary.expected)
+    return Suite(
+        place.suite,
+        each.canaries,
+        tuple(sorted(set(place.k))),
+        probes.KINDS[each.kind].build(each.options, name=place.suite),
+        similarity(place.similarity) if by_text else None,
+        place.tau,
+        answers,
+    )
+
+
+def canaries(config: Config, readers: Iterable[Judge], shared: Shared) -> Canaries:
+    """The canaries that a configuration describes, with who reads their answers."""
+    by_name = {judge.name: judge for judge in readers}
+    return Canaries(
+        tuple(
+            suite_of(
+                each,
+                Answers(by_name[each.place.judge], oracle=each.place.oracle, clock=shared.clock)
+                if each.place.judge
+                else None,
+            )
+            for each in config.canaries
+        ),
+        store=shared.store,
+        telemetry=shared.telemetry,
+        holder=holder(),
+        clock=shared.clock,
+    )

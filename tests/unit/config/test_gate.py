@@ -1,0 +1,70 @@
+"""The part `gate` of a configuration, and the rules that follow from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ragwatch.config.gate import Gate, rules_of
+from ragwatch.core.scores import Quantity
+
+
+def limits(thresholds: dict[Quantity, float] | None = None, **metrics: Any) -> dict[str, tuple[float, str]]:
+    """Threshold and severity by metric."""
+    rules = rules_of(Gate(metrics=metrics), thresholds or {})
+    return {str(each.metric): (each.threshold, str(each.severity)) for each in rules.limits}
+
+
+def test_the_defaults_are_those_of_the_texts() -> None:
+    """Faithfulness and relevancy block; recall and precision say where to look."""
+    assert limits() == {
+        "faithfulness": (0.85, "block"),
+        "answer_relevancy": (0.75, "block"),
+        "context_recall": (0.80, "warn"),
+        "context_precision": (0.70, "warn"),
+    }
+    rules = rules_of(Gate(), {}, 0.9)
+    assert (rules.minimum_samples, rules.coverage, rules.strict, rules.confidence) == (30, 0.9, False, 0.9)
+
+
+def test_thresholds_of_live_traffic_are_taken_over() -> None:
+    """They replace the default's number; what only they name is looked at, and does not block."""
+    found = limits({Quantity.FAITHFULNESS: 0.9, Quantity.TOP_RANKED_IGNORED: 0.3})
+    assert found["faithfulness"] == (0.9, "block")
+    assert found["top_ranked_ignored"] == (0.3, "warn")
+
+
+def test_the_gate_has_the_last_word() -> None:
+    """A number, a mapping, or null; without a severity a metric keeps its own, and one without any blocks."""
+    found = limits(
+        {Quantity.FAITHFULNESS: 0.9},
+        faithfulness={"severity": "warn"},
+        context_recall={"threshold": 0.7, "severity": "block"},
+        context_precision=0.6,
+        answer_relevancy=None,
+        correctness=0.5,
+    )
+    assert found == {
+        "faithfulness": (0.9, "warn"),
+        "context_recall": (0.7, "block"),
+        "context_precision": (0.6, "warn"),
+        "correctness": (0.5, "block"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("metrics", "told"),
+    [
+        ({"fidelity": 0.5}, "'fidelity' is not a metric"),
+        ({"faithfulness": 1.5}, "less than or equal to 1"),
+        ({"faithfulness": True}, "valid dictionary"),
+        ({"correctness": {"severity": "block"}}, "metrics.correctness has no threshold"),
+        ({"faithfulness": {"treshold": 0.5}}, "Extra inputs"),
+    ],
+)
+def test_what_is_wrong_is_told(metrics: dict[str, Any], told: str) -> None:
+    """Unknown metrics, impossible thresholds, and a metric about which nothing is said."""
+    with pytest.raises(ValidationError, match=told):
+        Gate(metrics=metrics)

@@ -1,0 +1,126 @@
+"""Canary suites: read from YAML, JSONL and the configuration, and refused with a place."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragwatch.config.suites import canaries, read_suite
+from ragwatch.config.text import load_text
+from ragwatch.core.canary import Category, Expected, Grade
+from ragwatch.errors import ConfigError
+
+DATA = Path(__file__).parents[2] / "data" / "canaries"
+INVALID = sorted(DATA.glob("invalid-*.yaml"))
+
+
+def test_every_key_means_what_it_says() -> None:
+    """A suite with every key, read from YAML."""
+    refunds, office, parcel, spaceship = read_suite(DATA / "shop.yaml")
+    assert refunds.name == "how-long-do-refunds-take"
+    assert refunds.expected == (Expected("refunds-1"), Expected("refunds-2", None, Grade.HIGHLY_RELEVANT))
+    assert (refunds.min_relevance_score, refunds.min_recall, refunds.tags) == (0.8, 1.0, ("money",))
+    assert refunds.reference == "Refunds are paid within fourteen days."
+    assert (office.name, office.expected[0].id, office.expected[0].grade) == ("where-is-the-office", None, 2)
+    assert (parcel.min_recall, [each.id for each in parcel.expected]) == (0.6, ["returns-1", "returns-2", "17"])
+    assert (spaceship.category, spaceship.negative, spaceship.expected) == (Category.NEGATIVE, True, ())
+
+
+def test_three_ways_say_the_same() -> None:
+    """YAML, JSONL and a list in the configuration."""
+    from_yaml = read_suite(DATA / "shop.yaml")
+    assert read_suite(DATA / "shop.jsonl") == from_yaml
+    assert canaries(load_text(DATA / "shop.yaml")["items"], "canaries[0].items") == from_yaml
+
+
+def test_there_are_wrong_files() -> None:
+    """The folder is where we look for it."""
+    assert len(INVALID) >= 20
+
+
+@pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem.removeprefix("invalid-"))
+def test_wrong_files_say_what_is_wrong(path: Path) -> None:
+    """One line names the file, the place, what is wrong, and what to write instead."""
+    expected = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# expect: ")
+    with pytest.raises(ConfigError) as caught:
+        read_suite(path)
+    assert expected in str(caught.value)
+    assert str(caught.value).startswith(path.name)
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    """A line for each mistake, whichever canary it is in."""
+    items = [{"query": "a"}, {"qery": "b", "expected": ["x"]}, {"query": "c", "expected": ["x"]}, 3]
+    with pytest.raises(ConfigError) as caught:
+        canaries(items, "canaries[2].items")
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == [
+        "canaries[2].items[0]",
+        "canaries[2].items[1].query",
+        "canaries[2].items[1].qery",
+        "canaries[2].items[3]",
+    ]
+
+
+def write(tmp_path: Path, *lines: Any, name: str = "suite.jsonl") -> Path:
+    """A file of these lines."""
+    path = tmp_path / name
+    path.write_text("\n".join(each if isinstance(each, str) else json.dumps(each) for each in lines))
+    return path
+
+
+def test_lines_are_numbered_as_in_the_file(tmp_path: Path) -> None:
+    """Blank lines count, as an editor counts them."""
+    with pytest.raises(ConfigError, match=r"suite\.jsonl line 3\.query: is missing"):
+        read_suite(write(tmp_path, {"query": "a", "expected": ["x"]}, "", {"expected": ["x"]}))
+
+
+def test_torn_lines_are_all_told(tmp_path: Path) -> None:
+    """Each with its number."""
+    with pytest.raises(ConfigError) as caught:
+        read_suite(write(tmp_path, '{"query": ', {"query": "a", "expected": ["x"]}, "nothing"))
+    assert [line.split(": is not JSON")[0] for line in str(caught.value).splitlines()] == [
+        "suite.jsonl line 1",
+        "suite.jsonl line 3",
+    ]
+
+
+@pytest.mark.parametrize("name", ["suite.jsonl", "suite.yaml"])
+def test_a_missing_file(tmp_path: Path, name: str) -> None:
+    """The path and what the system says."""
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        read_suite(tmp_path / name)
+
+
+def test_an_empty_file_is_no_suite(tmp_path: Path) -> None:
+    """A suite that was emptied by mistake must not look healthy."""
+    with pytest.raises(ConfigError, match=r"suite\.jsonl: is empty; give at least one canary"):
+        read_suite(write(tmp_path, ""))
+
+
+def test_a_file_without_items_is_no_suite(tmp_path: Path) -> None:
+    """An empty mapping has no list."""
+    with pytest.raises(ConfigError, match=r"suite\.yaml: items: must be a list"):
+        read_suite(write(tmp_path, "{}", name="suite.yaml"))
+
+
+def test_questions_are_left_as_they_stand(tmp_path: Path) -> None:
+    """A suite file is data: what looks like a variable or a secret is a question about one."""
+    path = write(tmp_path, 'items: [{query: "What does ${HOME} mean?", expected: ["file:x"]}]', name="suite.yaml")
+    (found,) = read_suite(path)
+    assert (found.query, found.expected[0].id) == ("What does ${HOME} mean?", "file:x")
+
+
+def test_sizes_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a huge file nor a huge list is read to its end."""
+    lines = [{"query": f"q{number}", "expected": ["x"]} for number in range(4)]
+    suites = sys.modules["ragwatch.config.suites"]  # `ragwatch.config.suites` may be a function of that name
+    monkeypatch.setattr(suites, "MOST_CANARIES", 3)
+    with pytest.raises(ConfigError, match="4 canaries, more than 3"):
+        read_suite(write(tmp_path, *lines))
+    monkeypatch.setattr(suites, "MOST_JSONL_BYTES", 20)
+    with pytest.raises(ConfigError, match="larger than 20 bytes"):
+        read_suite(write(tmp_path, *lines))

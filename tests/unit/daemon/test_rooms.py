@@ -1,0 +1,123 @@
+"""Faults: what a configuration is joined to."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from kit import Clock
+
+from ragwatch.board import Board
+from ragwatch.config import parse
+from ragwatch.daemon.once import Once
+from ragwatch.daemon.rooms import _shares, build
+from ragwatch.daemon.shared import Shared
+from ragwatch.errors import ConfigError
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+ANSWERED, DRAWN = 3, 40
+
+
+def sources(tmp_path: Path) -> list[dict[str, str]]:
+    """One log."""
+    return [{"kind": "tail", "name": "app", "path": str(tmp_path / "app.jsonl"), "start": "beginning"}]
+
+
+def test_every_queue_is_bounded(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
+    """A follower that stands first in the list is given less when it is behind: no source waits for it."""
+    judges = [{"name": "second", "kind": "lexical", "follows": "first"}, {"name": "first", "kind": "lexical"}]
+    config = parse({"sources": sources(tmp_path), "judges": judges}, folder=tmp_path)
+    shares = _shares(config, Shared(store, Board(), telemetry, Clock()))
+    shares.update(Counter(), {"second": 1_000_000}, 0.0)
+    assert shares.factor("second") < 1.0
+
+
+class _Flaky(BaseHTTPRequestHandler):
+    """A chat server that answers three times, and then is overloaded."""
+
+    answered = 0
+
+    def do_POST(self) -> None:
+        """One call."""
+        self.rfile.read(int(self.headers["content-length"]))
+        type(self).answered += 1
+        good = type(self).answered <= ANSWERED
+        message = {"role": "assistant", "content": '{"address":"fully"}'}
+        usage = {"prompt_tokens": 100, "completion_tokens": 5}
+        found = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+        body = json.dumps(found if good else {"error": {"message": "overloaded"}}).encode()
+        self.send_response(200 if good else 503)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def flaky() -> Iterator[str]:
+    """Its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Fresh", (_Flaky,), {"answered": 0}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+async def test_once_counts_what_could_not_be_judged(tmp_path: Path, flaky: str) -> None:
+    """A judge that answers for 3 of 40 answers covers 0.075 of the log, not all of it."""
+    sample = {"question": "What do cats do?", "contexts": ["Cats purr."], "answer": "Cats purr.", "route": "search"}
+    lines = [json.dumps(sample | {"id": f"r{each}", "at": 1_700_000_000}) for each in range(DRAWN)]
+    (tmp_path / "app.jsonl").write_text("\n".join(lines) + "\n")
+    judge = {"name": "mine", "kind": "openai", "model": "m", "base_url": flaky, "allow_unknown_price": True}
+    judge |= {"quantities": ["answer_relevancy"], "concurrency": 1, "deadline_seconds": 1}
+    settings = {
+        "state": str(tmp_path / "state"),
+        "sources": sources(tmp_path),
+        "routes": ["search"],
+        "sampling": {"probability": 1.0},
+        "judges": [judge],
+    }
+    text = await Once(parse(settings, folder=tmp_path)).run()
+    shown = dict(line.rsplit(" ", 1) for line in text.splitlines() if line and line[0] != "#")
+    assert float(shown["ragwatch_samples_pending"]) == DRAWN - ANSWERED
+    place = '{judge="mine",route="search",window="1h"}'
+    assert float(shown[f"ragwatch_coverage_ratio{place}"]) == pytest.approx(ANSWERED / DRAWN)
+
+
+def test_a_wrong_url_is_a_wrong_configuration(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
+    """What a kind cannot be built with is told as such, and `ragwatch_config_last_reload_successful` falls."""
+    judge = {
+        "name": "mine",
+        "kind": "openai",
+        "model": "m",
+        "base_url": "http://gateway:8000:v1",
+        "allow_unknown_price": True,
+    }
+    with pytest.raises(ConfigError):
+        build(
+            parse({"sources": sources(tmp_path), "judges": [judge]}, folder=tmp_path),
+            Shared(store, Board(), telemetry, Clock()),
+            lambda: (),
+        )
+
+
+def test_a_judge_may_wait_no_longer_than_judging_does(tmp_path: Path) -> None:
+    """With judging.timeout 10s every wait of a judge (25 s + 30 s) ends as Unjudged(timeout), for good, and paid."""
+    judge = {
+        "name": "mine",
+        "kind": "openai",
+        "model": "m",
+        "base_url": "http://127.0.0.1:9/v1",
+        "allow_unknown_price": True,
+    }
+    settings = {"sources": sources(tmp_path), "judges": [judge], "judging": {"timeout": "10s"}}
+    with pytest.raises(ConfigError):
+        parse(settings, folder=tmp_path)
