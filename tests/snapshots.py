@@ -47,9 +47,9 @@ def small(at: float = AT) -> Snapshot:
             (Tally.REJECTED, ("app", "torn_json")): 2,
             (Tally.UNJUDGED, ("search", JUDGE, "timeout")): 1,
             (Tally.UNKNOWN, ("need_recall", "search", JUDGE, "not_read")): 3,
-            (Tally.STAGE, ("search", "none")): 2,
-            (Tally.STAGE, ("search", "generation")): 1,
-            (Tally.FAULT, ("search", "redundant")): 1,
+            (Tally.STAGE, ("search", "embedded", "none")): 2,
+            (Tally.STAGE, ("search", "embedded", "generation")): 1,
+            (Tally.FAULT, ("search", "embedded", "redundant")): 1,
             (Tally.REDACTED, ("email",)): 4,
         }
     )

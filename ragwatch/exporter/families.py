@@ -16,13 +16,14 @@ from prometheus_client import Metric
 from prometheus_client.samples import Exemplar, Sample
 
 from ragwatch.core import snapshot as seen
+from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tally, bound_label
 from ragwatch.exporter import figures
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.figures import Labels, Reading
 from ragwatch.exporter.known import Known
 from ragwatch.exporter.series import Figure, Kind, Origin, Series
-from ragwatch.telemetry import CALL_SECONDS, Count, Telemetry
+from ragwatch.telemetry import CALL_SECONDS, Count, Level, Telemetry
 
 Cells = Mapping[Labels, float]
 Exemplars = Mapping[tuple[str, str, str, str], seen.Exemplar]
@@ -39,7 +40,10 @@ _BOUNDS: Mapping[Origin, tuple[str, ...]] = MappingProxyType(
 )
 _TALLIED = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Tally))
 _COUNTED = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Count))
+_GAUGED = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Gauge))
+_LEVELS = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Level))
 _READ_OFF = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Figure))
+_OF_DEFAULT = frozenset({Tally.STAGE, Tally.FAULT})
 _BY_QUANTITY = frozenset(tally for row, tally in _TALLIED if row.quantity is not None)
 
 
@@ -55,6 +59,9 @@ def of_snapshot(snapshot: seen.Snapshot, known: Known) -> list[Metric]:
     for (tally, labels), value in snapshot.tallies.items():
         if tally in _BY_QUANTITY:
             cells.setdefault((tally, labels[0]), {})[labels[1:]] = value
+        elif tally in _OF_DEFAULT:  # a second judge reads the same answers: their counts do not add up
+            if labels[1] == known.default:
+                cells.setdefault((tally, ""), {})[labels[0], labels[2]] = value
         else:
             cells.setdefault((tally, ""), {})[labels] = value
     found = []
@@ -63,6 +70,10 @@ def of_snapshot(snapshot: seen.Snapshot, known: Known) -> list[Metric]:
             found.append(_plain(row, figures.of_quantity(figure, row.quantity, snapshot, estimates), known))
         elif figure in figures.OF_SNAPSHOT:
             found.append(_plain(row, figures.OF_SNAPSHOT[figure](snapshot), known))
+    gauges: dict[Gauge, dict[Labels, float]] = {}
+    for (gauge, labels), reading in snapshot.gauges.items():
+        gauges.setdefault(gauge, {})[labels] = reading
+    found += [_plain(row, gauges.get(gauge, {}).items(), known) for row, gauge in _GAUGED]
     for row, tally in _TALLIED:
         found.append(_summed(row, cells.get((tally, row.quantity or ""), {}), known, snapshot.exemplars))
     return [each for each in found if each.samples]
@@ -79,6 +90,10 @@ def of_telemetry(telemetry: Telemetry, known: Known) -> list[Metric]:
         for row, figure in _READ_OFF
         if figure in figures.OF_TELEMETRY
     ]
+    heights: dict[Level, dict[Labels, float]] = {}
+    for (level, labels), height in telemetry.levels().items():
+        heights.setdefault(level, {})[labels] = height
+    found += [_plain(row, heights.get(level, {}).items(), known) for row, level in _LEVELS]
     return [each for each in found if each.samples]
 
 

@@ -11,6 +11,7 @@ from ragwatch import __version__
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Snapshot
+from ragwatch.core.tally import Tally
 from ragwatch.exporter.series import Figure
 from ragwatch.telemetry import Telemetry
 
@@ -34,7 +35,7 @@ _OF_ESTIMATE: Mapping[Figure, Callable[[Estimate], float]] = MappingProxyType(
 def estimates_by_quantity(snapshot: Snapshot) -> Estimates:
     """Rows of estimates, grouped once because seven series read them."""
     found: dict[Quantity, list[EstimateRow]] = {quantity: [] for quantity in Quantity}
-    for row in snapshot.estimates:
+    for row in (*snapshot.estimates, *snapshot.corrected):
         found[row.quantity].append(row)
     return found
 
@@ -44,13 +45,26 @@ def of_quantity(figure: Figure, quantity: Quantity, snapshot: Snapshot, estimate
     if figure is Figure.LAST_SAMPLE:
         return [(tuple(labels), at) for (of, *labels), at in snapshot.last_sample.items() if of == quantity]
     read = _OF_ESTIMATE[figure]
-    return [((row.route, row.judge, row.window), read(row.estimate)) for row in estimates[quantity]]
+    return [(_place(row), read(row.estimate)) for row in estimates[quantity]]
+
+
+def _place(row: EstimateRow) -> Labels:
+    return row.route, row.judge, row.window, "yes" if row.corrected else "no"
 
 
 def _lag_seconds(snapshot: Snapshot) -> Iterator[Reading]:
     for source, lag in snapshot.lags.items():
         if lag.seconds is not None:
             yield (source,), lag.seconds
+
+
+def _per_judge(snapshot: Snapshot, part: Tally, whole: Tally) -> Iterator[Reading]:
+    """Share of `part` in `whole`, both by (judge, version, ...), for the versions in force."""
+    for (tally, labels), total in snapshot.tallies.items():
+        if tally is whole and total > 0:
+            judge, version, *rest = labels
+            if snapshot.judges.get(judge, ("", ""))[1] == version:
+                yield (judge, *rest), snapshot.tallies[part, labels] / total
 
 
 OF_SNAPSHOT: Mapping[Figure, Callable[[Snapshot], Iterable[Reading]]] = MappingProxyType(
@@ -60,6 +74,10 @@ OF_SNAPSHOT: Mapping[Figure, Callable[[Snapshot], Iterable[Reading]]] = MappingP
         Figure.PROBABILITY: lambda snapshot: [((route,), value) for route, value in snapshot.probabilities.items()],
         Figure.LAG_BYTES: lambda snapshot: [((source,), lag.size) for source, lag in snapshot.lags.items()],
         Figure.LAG_SECONDS: _lag_seconds,
+        Figure.SHARE: lambda snapshot: [((name,), value) for name, value in snapshot.shares.items()],
+        Figure.BUDGET_LEFT: lambda snapshot: [((name,), value) for name, value in snapshot.budgets.items()],
+        Figure.REPEAT_AGREEMENT: lambda snapshot: _per_judge(snapshot, Tally.REPEATED_ALIKE, Tally.REPEATED),
+        Figure.FOOLED: lambda snapshot: _per_judge(snapshot, Tally.FOOLED, Tally.KNOWN_BAD),
         Figure.JUDGES: lambda snapshot: [((name, *about), 1) for name, about in snapshot.judges.items()],
     }
 )

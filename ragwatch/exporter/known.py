@@ -24,23 +24,37 @@ _ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType({"stage": Stage, "fa
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Values of the labels `source`, `route` and `judge`. `other` is always a known route.
+    """Values of the labels `source`, `route`, `judge` and `suite`. `other` is always a known route.
 
     A value that is gone from the configuration is gone from the series as well, whatever the store remembers.
+
+    Attributes:
+        default: The first judge: whose word counts where a series has no label `judge`.
     """
 
     sources: frozenset[str]
     routes: frozenset[str]
     judges: frozenset[str]
+    default: str = ""
+    suites: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, *, sources: Iterable[str], routes: Iterable[str], judges: Iterable[str]) -> Known:
+    def of(
+        cls, *, sources: Iterable[str], routes: Iterable[str], judges: Iterable[str], suites: Iterable[str] = ()
+    ) -> Known:
         """What a configuration names.
 
         >>> sorted(Known.of(sources=["app"], routes=["search"], judges=["embedded"]).routes)
         ['other', 'search']
         """
-        return cls(frozenset(sources), frozenset(routes) | {OTHER}, frozenset(judges))
+        ordered = tuple(judges)
+        return cls(
+            frozenset(sources),
+            frozenset(routes) | {OTHER},
+            frozenset(ordered),
+            next(iter(ordered), ""),
+            frozenset(suites),
+        )
 
     def values(self, label: str) -> frozenset[str] | None:
         """Allowed values of a label; None for a label whose values are written in our code."""
@@ -51,6 +65,8 @@ class Known:
                 return self.routes
             case "judge":
                 return self.judges
+            case "suite":
+                return self.suites
             case _:
                 return None
 

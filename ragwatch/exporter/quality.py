@@ -23,7 +23,7 @@ MEANINGS: Mapping[Quantity, str] = MappingProxyType(
     }
 )
 
-_WINDOW = ("route", "judge", "window")
+_WINDOW = ("route", "judge", "window", "corrected")
 _PAIR = ("route", "judge")
 
 TEMPLATES: tuple[Series, ...] = (

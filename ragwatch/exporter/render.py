@@ -28,7 +28,8 @@ class Exporter:
         telemetry: Counts of our own life.
         sources: Names of the configured sources.
         routes: Configured routes; `other` is added.
-        judges: Names of the configured judges.
+        judges: Names of the configured judges, the default one first.
+        suites: Names of the configured suites of canaries.
     """
 
     def __init__(
@@ -39,10 +40,11 @@ class Exporter:
         sources: Iterable[str],
         routes: Iterable[str],
         judges: Iterable[str],
+        suites: Iterable[str] = (),
     ) -> None:
         self._board = board
         self._telemetry = telemetry
-        self._known = Known.of(sources=sources, routes=routes, judges=judges)
+        self._known = Known.of(sources=sources, routes=routes, judges=judges, suites=suites)
         self._drawn: tuple[Snapshot, Known, list[Metric]] | None = None
         self._registry = CollectorRegistry(auto_describe=True)  # so that `name[]` finds the process's own series too
         self._registry.register(self)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ragwatch.core.scores import Quantity
+from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.telemetry import Count
+from ragwatch.telemetry import Count, Level
 
 
 class Kind(StrEnum):
@@ -36,12 +37,16 @@ class Figure(StrEnum):
     LAG_BYTES = "lag_bytes"
     LAG_SECONDS = "lag_seconds"
     JUDGES = "judges"
+    SHARE = "share"
+    BUDGET_LEFT = "budget_left"
+    REPEAT_AGREEMENT = "repeat_agreement"
+    FOOLED = "fooled"
     BUILD = "build"
     RELOAD_OK = "reload_ok"
     RELOAD_AT = "reload_at"
 
 
-Origin = Tally | Count | Figure
+Origin = Tally | Count | Level | Gauge | Figure
 
 
 @dataclass(frozen=True, slots=True)

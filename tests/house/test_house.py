@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from ragwatch import judges, sources, stores
+from ragwatch import judges, probes, sources, stores
 from ragwatch.config import load
+from ragwatch.config.canaries import SuitePlace
+from ragwatch.config.drift import AnchorsOptions
 from ragwatch.config.model import JudgePlace, Settings
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +89,15 @@ def models() -> Iterator[tuple[str, str, type[BaseModel]]]:
     for key, field in Settings.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield key, key, field.annotation
-    for place, kinds in (("sources", sources.KINDS), ("judges", judges.KINDS), ("store", stores.KINDS)):
+    yield "canaries", "canaries", SuitePlace
+    yield "anchors", "", AnchorsOptions
+    kinds_by_place = {
+        "sources": sources.KINDS,
+        "judges": judges.KINDS,
+        "store": stores.KINDS,
+        "canaries": probes.KINDS,
+    }
+    for place, kinds in kinds_by_place.items():
         for kind, module in kinds.items():
             yield f"{place}.{kind}", place, module.Options
 
@@ -116,10 +126,10 @@ def test_example_shows_defaults() -> None:
         for key, field in Settings.model_fields.items()
         if not field.is_required() and getattr(settings, key) != field.get_default(call_default_factory=True)
     }
-    assert different <= {"routes", "sampling", "thresholds"}  # examples of what has no default
+    assert different <= {"routes", "sampling", "thresholds", "alerts"}  # examples of what has no default
 
 
-@pytest.mark.parametrize("room", [sources, judges, stores], ids=["sources", "judges", "stores"])
+@pytest.mark.parametrize("room", [sources, judges, probes, stores], ids=["sources", "judges", "probes", "stores"])
 def test_kinds_refuse_unknown_keys_and_are_frozen(room: object) -> None:
     """A kind is a module with `Options` and `build`; its options are values."""
     for module in room.KINDS.values():  # type: ignore[attr-defined]

@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from ragwatch.core.scores import Quantity
+from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.catalogue import CATALOGUE, Kind, Series, markdown
 from ragwatch.exporter.series import Figure
-from ragwatch.telemetry import Count
+from ragwatch.telemetry import Count, Level
 
 # What a number is measured in: a base unit, or the plural of what is counted.
 UNITS = frozenset(
@@ -30,6 +31,13 @@ UNITS = frozenset(
         "probability",
         "successful",
         "pending",
+        "success",
+        "degraded",
+        "evidence",
+        "threshold",
+        "alarm",
+        "open",
+        "labels",
     }
 )
 BAD_WORDS = frozenset({"percent", "percentage", "milliseconds", "ms", "minutes", "hours", "kilobytes", "kb", "count"})
@@ -50,7 +58,11 @@ def faults(series: Series) -> list[str]:
         found.append("total")
     if (series.kind is Kind.INFO) != (words[-1] == "info"):
         found.append("info")
-    named = {label for label in series.labels if label in words and label not in ("judge", "stage", "fault", "source")}
+    named = {
+        label
+        for label in series.labels
+        if label in words and label not in ("judge", "stage", "fault", "source", "canary", "limit")
+    }
     if named or any(f"_{label}_{label}" in series.name for label in series.labels):
         found.append("label in name")
     if TARGET_LABELS & set(series.labels):
@@ -122,7 +134,7 @@ def test_every_quantity_has_the_same_series() -> None:
 def test_everything_that_is_counted_has_a_series() -> None:
     """No tally, count or figure is kept in vain. The number of scores is the count of their histogram."""
     origins = {series.origin for series in CATALOGUE}
-    assert {*Tally, *Count, *Figure} - origins == {Tally.N}
+    assert {*Tally, *Count, *Level, *Gauge, *Figure} - origins == {Tally.N}
 
 
 def test_the_table_names_every_series_once() -> None:

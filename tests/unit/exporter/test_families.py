@@ -13,7 +13,7 @@ from snapshots import AT, KEY, ROUTES, estimate, large, small
 
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.scores import Quantity
-from ragwatch.core.snapshot import EstimateRow, Lag, Snapshot
+from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges, Lag, Snapshot
 from ragwatch.core.snapshot import Exemplar as Shown
 from ragwatch.core.tally import Tally, observe
 from ragwatch.exporter.catalogue import CATALOGUE
@@ -50,9 +50,28 @@ def value(families: list[Metric], name: str, **labels: str) -> float | None:
     ],
 )
 def test_an_estimate_is_seven_gauges(name: str, expected: float) -> None:
-    """Each part of an estimate is one gauge with its route, judge and window."""
-    found = value(of_snapshot(small(), KNOWN), f"ragwatch_faithfulness_{name}", **SCORED, window="1h")
+    """Each part of an estimate is one gauge with its route, judge and window; people have not corrected it."""
+    found = value(of_snapshot(small(), KNOWN), f"ragwatch_faithfulness_{name}", **SCORED, window="1h", corrected="no")
     assert found == pytest.approx(expected)
+
+
+def test_what_people_have_corrected_stands_beside() -> None:
+    """The corrected estimate is the same gauge with `corrected="yes"`; what it gains is another."""
+    snapshot = small()
+    row = EstimateRow(Quantity.FAITHFULNESS, "search", "embedded", "1d", estimate(0.8), corrected=True)
+    gauges: Gauges = {
+        (Gauge.LABEL_GAIN, ("faithfulness", "search", "1d")): 1.5,
+        (Gauge.AGREEMENT, ("embedded", "faithfulness")): 0.75,
+        (Gauge.LABELS, ("faithfulness",)): 40.0,
+        (Gauge.LAST_LABEL, ()): AT,
+    }
+    found = of_snapshot(replace(snapshot, corrected=(row,), gauges=gauges), KNOWN)
+    assert len(samples(found, "ragwatch_faithfulness_ratio")) == 2
+    assert value(found, "ragwatch_faithfulness_ratio", **SCORED, window="1d", corrected="yes") == 0.8
+    assert value(found, "ragwatch_judge_label_gain_ratio", quantity="faithfulness", route="search", window="1d") == 1.5
+    assert value(found, "ragwatch_judge_agreement_ratio", judge="embedded", quantity="faithfulness") == 0.75
+    assert value(found, "ragwatch_judge_labels", quantity="faithfulness") == 40.0
+    assert value(found, "ragwatch_judge_last_label_timestamp_seconds") == AT
 
 
 def test_the_silent_route_is_absent() -> None:
@@ -206,7 +225,7 @@ def test_our_own_life() -> None:
     telemetry = Telemetry()
     telemetry.judge_called("embedded", "lexical", 0.002)
     telemetry.judge_called("embedded", "lexical", 100.0)
-    telemetry.judge_failed("embedded", "lexical", "timeout", "too slow")
+    telemetry.call_failed("embedded", "lexical", "timeout", "too slow")
     telemetry.judge_spent("embedded", "lexical", [("input", 10), ("output", 2)], 0.25)
     telemetry.judge_called("retired", "lexical", 0.002)
     telemetry.step_failed("judging", RuntimeError("no"))

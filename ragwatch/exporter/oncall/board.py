@@ -1,0 +1,114 @@
+"""Board: what every dashboard has: variables, annotations, links to the others and to ragwatch's own pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragwatch.exporter.oncall.panel import SOURCE, Json, Panel, placed
+from ragwatch.exporter.oncall.plain import Plain
+
+_FIRING = 'ALERTS{alertname=~"Ragwatch.+",alertstate="firing",job=~"$job"}'
+_STARTED = 'changes(ragwatch_config_last_reload_success_timestamp_seconds{job=~"$job"}[$__rate_interval]) > 0'
+
+
+def board(uid: str, title: str, description: str, rows: Sequence[tuple[str, Sequence[Panel]]], pages: str) -> Json:
+    """A dashboard.
+
+    Args:
+        uid: Its address within Grafana, after `ragwatch-`.
+        title: Its name, after `ragwatch / `.
+        description: What question it answers.
+        rows: Its panels, by row.
+        pages: Address of ragwatch's own pages.
+    """
+    return {
+        "uid": f"ragwatch-{uid}",
+        "title": f"ragwatch / {title}",
+        "description": description,
+        "tags": ["ragwatch"],
+        "schemaVersion": 41,
+        "editable": False,
+        "graphTooltip": 1,
+        "refresh": "1m",
+        "time": {"from": "now-6h", "to": "now"},
+        "timezone": "browser",
+        "annotations": {"list": _annotations()},
+        "templating": {"list": _variables()},
+        "links": _links(pages),
+        "panels": placed(rows),
+    }
+
+
+def _annotations() -> list[Plain]:
+    tagged: Json = {"type": "tags", "tags": ["deploy"], "limit": 100, "matchAny": True}
+    return [
+        _annotation("Alerts", _FIRING, "red", "{{alertname}} {{route}}{{suite}}"),
+        _annotation("Configuration loaded", _STARTED, "blue", "{{instance}}"),
+        {
+            "name": "Deploys",
+            "enable": True,
+            "iconColor": "green",
+            "datasource": {"type": "grafana", "uid": "-- Grafana --"},
+            "target": tagged,
+        },
+    ]
+
+
+def _annotation(name: str, expr: str, colour: str, title: str) -> Json:
+    return {
+        "name": name,
+        "enable": True,
+        "iconColor": colour,
+        "datasource": SOURCE,
+        "expr": expr,
+        "titleFormat": title,
+    }
+
+
+def _variables() -> list[Plain]:
+    source: Json = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
+    return [
+        source,
+        _variable("job", "Job", "label_values(ragwatch_build_info, job)", many=True),
+        _variable("route", "Route", 'label_values(ragwatch_samples_drawn_total{job=~"$job"}, route)', many=True),
+        _variable("judge", "Judge", 'label_values(ragwatch_judge_info{job=~"$job"}, judge)'),
+        _variable("window", "Window", 'label_values(all:ragwatch_quality:mean{job=~"$job"}, window)'),
+    ]
+
+
+def _variable(name: str, label: str, query: str, *, many: bool = False) -> Json:
+    every: Json = {"multi": True, "includeAll": True, "allValue": ".+"} if many else {}
+    return {
+        "name": name,
+        "label": label,
+        "type": "query",
+        "datasource": SOURCE,
+        "query": {"query": query, "refId": name},
+        "refresh": 2,
+        "sort": 1,
+        **every,
+    }
+
+
+def _links(pages: str) -> list[Plain]:
+    others = _link("ragwatch", "")
+    return [
+        {**others, "type": "dashboards", "tags": ["ragwatch"], "asDropdown": True, "includeVars": True},
+        _link("Overview page", f"{pages}/"),
+        _link("Failing samples", f"{pages}/samples?outcome=judged"),
+    ]
+
+
+def _link(title: str, url: str) -> Json:
+    return {
+        "type": "link",
+        "title": title,
+        "url": url,
+        "tags": [],
+        "icon": "external link",
+        "tooltip": "",
+        "asDropdown": False,
+        "includeVars": False,
+        "keepTime": True,
+        "targetBlank": bool(url),
+    }

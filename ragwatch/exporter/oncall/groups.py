@@ -1,0 +1,33 @@
+"""Groups: all rules of a plan, as Prometheus reads them and as its operator does."""
+
+from __future__ import annotations
+
+from ragwatch.exporter.oncall import cause_alerts, own_alerts, quality_alerts, recording
+from ragwatch.exporter.oncall.alert import Alert
+from ragwatch.exporter.oncall.plain import Plain
+from ragwatch.exporter.oncall.plan import Plan
+
+
+def alerts(plan: Plan) -> tuple[Alert, ...]:
+    """Every alert of a plan."""
+    return (*quality_alerts.alerts(plan), *cause_alerts.alerts(plan), *own_alerts.alerts(plan))
+
+
+def prometheus(plan: Plan) -> dict[str, dict[str, list[Plain]]]:
+    """Rule files by name: recording rules, and alerts that build upon them."""
+    rules: list[Plain] = [each.rule(plan) for each in alerts(plan)]
+    return {
+        "ragwatch-recording.yaml": {"groups": list(recording.groups(plan))},
+        "ragwatch-alerts.yaml": {"groups": [{"name": "ragwatch-alerts", "rules": rules}]},
+    }
+
+
+def operator(plan: Plan) -> dict[str, Plain]:
+    """The same as one resource of the Prometheus operator."""
+    groups = [group for file in prometheus(plan).values() for group in file["groups"]]
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "PrometheusRule",
+        "metadata": {"name": "ragwatch", "labels": {"app.kubernetes.io/name": "ragwatch"}},
+        "spec": {"groups": groups},
+    }

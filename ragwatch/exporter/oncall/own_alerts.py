@@ -1,0 +1,64 @@
+"""Alerts about ragwatch itself: gone, not configured, failing, or wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ragwatch.exporter.oncall.alert import Alert, Area, Severity
+from ragwatch.exporter.oncall.plan import Plan
+from ragwatch.exporter.oncall.promql import pick, span
+
+_COUNT = '{{ $value | printf "%.0f" }}'
+_FAILED_STEPS = 3
+
+
+def alerts(plan: Plan) -> Iterator[Alert]:
+    """Alerts about ragwatch itself."""
+    window, short = span(plan.window), span(plan.windows[0])
+    up = pick("up", job=plan.job)
+    yield _own(
+        "RagwatchAbsent",
+        f"absent({pick('ragwatch_build_info', job=plan.job)})",
+        "No ragwatch is there: nobody watches the answers.",
+        "No instance of job {{ $labels.job }} shows any series.",
+        severity=Severity.CRITICAL,
+    )
+    yield _own(
+        "RagwatchDown",
+        f"count by (job) ({up} == 0)",
+        "An instance of ragwatch cannot be scraped.",
+        f"{_COUNT} instances of job {{{{ $labels.job }}}} cannot be scraped.",
+    )
+    yield _own(
+        "RagwatchReloadFailed",
+        "count by (job) (ragwatch_config_last_reload_successful == 0)",
+        "ragwatch runs with an old configuration.",
+        f"{_COUNT} instances could not load their configuration and keep the one before.",
+    )
+    yield _own(
+        "RagwatchStepsFailing",
+        f"sum by (job, loop) (increase(ragwatch_step_failures_total[{short}])) > {_FAILED_STEPS}",
+        "A loop of ragwatch fails again and again.",
+        f"The loop {{{{ $labels.loop }}}} failed about {_COUNT} times within {short}: often a disk, or the database.",
+    )
+    yield _own(
+        "RagwatchBooksDoNotBalance",
+        f"sum by (job, law) (increase(ragwatch_invariant_violations_total[{window}])) > 0",
+        "Counts of ragwatch contradict one another: a bug.",
+        f"The law {{{{ $labels.law }}}} was broken about {_COUNT} times within {window}.",
+        held=0.0,
+    )
+
+
+def _own(
+    name: str,
+    expr: str,
+    summary: str,
+    description: str,
+    *,
+    severity: Severity = Severity.WARNING,
+    held: float | None = None,
+) -> Alert:
+    return Alert(
+        name, severity, Area.OPERATION, expr, summary, description, board="operation", labels=("job",), held=held
+    )

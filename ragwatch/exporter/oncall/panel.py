@@ -1,0 +1,153 @@
+"""Panel: one picture of a Grafana dashboard as data. Schema 41 (Grafana 11.6); newer ones migrate it forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ragwatch.exporter.oncall.plain import Plain
+
+Json: TypeAlias = dict[str, Plain]
+
+SOURCE: Mapping[str, Plain] = {"type": "prometheus", "uid": "$datasource"}
+COLUMNS = 24
+JOB = 'job=~"$job"'
+ROUTE = f'{JOB},route=~"$route"'
+JUDGED = f'{ROUTE},judge="$judge"'
+RATE = "$__rate_interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An expression and the name of its lines."""
+
+    expr: str
+    legend: str
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One picture.
+
+    Attributes:
+        title: What is shown, in a few words.
+        description: How to read it.
+        unit: Grafana's name of the unit.
+        queries: What is drawn.
+        kind: timeseries, stat, table or heatmap.
+        width: Of 24 columns.
+        bands: Pairs of legends (upper, lower) between which is shaded.
+        options: Of that kind of panel.
+        custom: Of the lines.
+    """
+
+    title: str
+    description: str
+    unit: str
+    queries: Sequence[Query]
+    kind: str = "timeseries"
+    width: int = 8
+    height: int = 8
+    bands: Sequence[tuple[str, str]] = ()
+    options: Mapping[str, Plain] = field(default_factory=dict)
+    custom: Mapping[str, Plain] = field(default_factory=dict)
+
+    def json(self, number: int, left: int, top: int) -> Json:
+        """The same, as Grafana reads it, at a place of the grid."""
+        return {
+            "id": number,
+            "type": self.kind,
+            "title": self.title,
+            "description": self.description,
+            "datasource": SOURCE,
+            "gridPos": {"h": self.height, "w": self.width, "x": left, "y": top},
+            "fieldConfig": {"defaults": self._defaults(), "overrides": [*self._overrides()]},
+            "options": self.options,
+            "targets": [self._target(index, query) for index, query in enumerate(self.queries)],
+        }
+
+    def _defaults(self) -> Json:
+        found: Json = {"unit": self.unit, "custom": dict(self.custom)}
+        return {**found, "min": 0, "max": 1} if self.unit == "percentunit" else found
+
+    def _overrides(self) -> Iterable[Json]:
+        for upper, lower in self.bands:
+            shade: list[Plain] = [
+                {"id": "custom.fillBelowTo", "value": lower},
+                {"id": "custom.fillOpacity", "value": 15},
+            ]
+            for name, properties in ((upper, shade), (lower, [])):
+                edge: list[Plain] = [{"id": "custom.lineWidth", "value": 0}]
+                yield {"matcher": {"id": "byName", "options": name}, "properties": [*edge, *properties]}
+
+    def _target(self, index: int, query: Query) -> Json:
+        shape: Json = {"format": "heatmap"} if self.kind == "heatmap" else {}
+        once: Json = {"instant": True, "format": "table"} if self.kind == "table" else {}
+        return {
+            "refId": chr(ord("A") + index),
+            "datasource": SOURCE,
+            "expr": query.expr,
+            "legendFormat": query.legend,
+            **shape,
+            **once,
+        }
+
+
+def stacked() -> Mapping[str, Plain]:
+    """Lines as areas on top of one another."""
+    return {"fillOpacity": 40, "stacking": {"mode": "normal", "group": "A"}}
+
+
+def placed(rows: Iterable[tuple[str, Sequence[Panel]]]) -> list[Plain]:
+    """Rows of panels, one below the other, without gaps."""
+    found: list[Plain] = []
+    top = 0
+    for title, panels in rows:
+        found.append(_row(title, len(found) + 1, top))
+        top, left, height = top + 1, 0, 0
+        for panel in panels:
+            if left + panel.width > COLUMNS:
+                top, left, height = top + height, 0, 0
+            found.append(panel.json(len(found) + 1, left, top))
+            left, height = left + panel.width, max(height, panel.height)
+        top += height
+    return found
+
+
+def _row(title: str, number: int, top: int) -> Json:
+    place: Json = {"h": 1, "w": COLUMNS, "x": 0, "y": top}
+    return {"id": number, "type": "row", "title": title, "collapsed": False, "gridPos": place, "panels": []}
+
+
+def line(title: str, description: str, unit: str, expr: str, legend: str, *, width: int = 8) -> Panel:
+    """A panel of one expression."""
+    return Panel(title, description, unit, (Query(expr, legend),), width=width)
+
+
+def quality(title: str, quantity: str, description: str, *, width: int = 12) -> Panel:
+    """A quantity with its interval as a band, each route's mean, and the threshold."""
+    chosen = f'{JOB},judge="$judge",quantity="{quantity}",window="$window"'
+    return Panel(
+        title,
+        f"{description} The band is the confidence interval over all routes.",
+        "percentunit",
+        (
+            Query(f"all:ragwatch_quality:mean{{{chosen}}}", "all routes"),
+            Query(f"all:ragwatch_quality:high{{{chosen}}}", "upper end"),
+            Query(f"all:ragwatch_quality:low{{{chosen}}}", "lower end"),
+            Query(f'route:ragwatch_quality:mean{{{chosen},route=~"$route"}}', "{{route}}"),
+        ),
+        width=width,
+        bands=(("upper end", "lower end"),),
+    )
+
+
+def rate(counter: str, by: str, chosen: str = JOB) -> str:
+    """Happenings a second, summed up by labels."""
+    return f"sum by ({by}) (rate({counter}{{{chosen}}}[{RATE}]))"
+
+
+def spread(histogram: str, chosen: str, share: float) -> str:
+    """A quantile of a histogram."""
+    return f"histogram_quantile({share}, {rate(f'{histogram}_bucket', 'le', chosen)})"

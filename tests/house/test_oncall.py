@@ -1,0 +1,51 @@
+"""The on-call kit as promtool and people read it. That every alert fires is played in tests/functional."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oncall_cases import CASES, PLAN
+
+from ragwatch.exporter.oncall import alerts, prometheus, yaml_text
+
+
+def promtool(*arguments: str | Path) -> str:
+    """What promtool says; a fault fails the test."""
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("promtool is missing: Debian package `prometheus`")
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_promtool_finds_no_fault(tmp_path: Path) -> None:
+    """Every lint is fatal."""
+    for name, file in prometheus(PLAN).items():
+        (tmp_path / name).write_text(yaml_text(file))
+    promtool("check", "rules", "--lint=all", "--lint-fatal", *sorted(tmp_path.glob("*.yaml")))
+
+
+def test_every_alert_has_cases() -> None:
+    """No alert is shipped that was never seen to fire."""
+    assert {case.alert for case in CASES} == {alert.name for alert in alerts(PLAN)}
+
+
+def test_every_alert_says_what_is_needed_at_night() -> None:
+    """Severity, area, summary, description with a figure or a name, runbook and dashboard."""
+    for alert in alerts(PLAN):
+        rule: Any = alert.rule(PLAN)
+        told = rule["annotations"]
+        assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+        assert re.fullmatch(r"[A-Za-z].*\.", told["summary"])
+        assert "{{" not in told["summary"]
+        assert "{{" in told["description"]
+        assert told["runbook_url"] == f"{PLAN.links.runbooks}/{alert.name}.md"
+        assert told["dashboard_url"].startswith(f"{PLAN.links.dashboards}/d/ragwatch-")
+        if rule["labels"]["area"] == "quality":
+            assert told["samples_url"].startswith(f"{PLAN.links.pages}/samples?")

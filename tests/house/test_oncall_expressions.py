@@ -1,0 +1,196 @@
+"""Every expression of rules, panels and variables speaks of series that exist, with labels that they have."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oncall_cases import PLAN
+
+from ragwatch.exporter.catalogue import CATALOGUE, Kind
+from ragwatch.exporter.oncall import alerts, boards, prometheus
+
+promql = pytest.importorskip("promql_parser")
+
+ROOT = Path(__file__).parents[2]
+TARGET = {"job", "instance"}
+OF_PROMETHEUS = {"up": TARGET, "ALERTS": {"alertname", "alertstate", "severity", *TARGET}}
+NEWER_THAN_2_42 = {"info", "mad_over_time", "double_exponential_smoothing", "sort_by_label", "sort_by_label_desc"}
+UNITS = {"percentunit", "none", "reqps", "s", "currencyUSD"}
+
+
+def known() -> dict[str, set[str]]:
+    """Labels by name, as Prometheus stores them."""
+    found = dict(OF_PROMETHEUS)
+    for row in CATALOGUE:
+        labels = {*row.labels, *TARGET}
+        if row.kind is Kind.HISTOGRAM:
+            found |= {f"{row.name}_bucket": {*labels, "le"}, f"{row.name}_count": labels, f"{row.name}_sum": labels}
+        else:
+            found[row.name] = labels
+    for rule in records():
+        labels = {*rule.get("labels", {}), "job", "window"}
+        level = {
+            "route": {"route", "judge"},
+            "all": {"judge"},
+            "suite": {"suite"},
+            "judge": {"judge"},
+            "ragwatch": set(),
+        }
+        labels |= level[rule["record"].partition(":")[0]]
+        labels |= {"quantity"} if "quality" in rule["record"] else set()
+        labels |= {"stage"} if "stage" in rule["record"] else set()
+        found[rule["record"]] = labels
+    return found
+
+
+def records() -> list[dict[str, Any]]:
+    """All recording rules."""
+    groups: Any = [group for file in prometheus(PLAN).values() for group in file["groups"]]
+    return [rule for group in groups for rule in group["rules"] if "record" in rule]
+
+
+def parsed(expression: str) -> Any:
+    """The tree of an expression; Grafana's variables are filled in."""
+    return promql.parse(expression.replace("$__rate_interval", "5m"))
+
+
+def nodes(tree: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Every node with those above it."""
+    yield tree, above
+    for name in ("lhs", "rhs", "expr", "vector_selector", "param"):
+        inner = getattr(tree, name, None)
+        if inner is not None:
+            yield from nodes(inner, (*above, tree))
+    for inner in getattr(tree, "args", None) or ():
+        yield from nodes(inner, (*above, tree))
+
+
+def selectors(tree: Any) -> Iterator[tuple[list[str], set[str], Any, tuple[Any, ...]]]:
+    """Names that each selector may find, and the labels it asks for."""
+    for node, above in nodes(tree):
+        if isinstance(node, promql.VectorSelector):
+            matchers = {each.name: each.value for each in node.matchers.matchers}
+            pattern = matchers.pop("__name__", None)
+            names = [node.name] if node.name else [name for name in known() if re.fullmatch(str(pattern), name)]
+            yield names, set(matchers), node, above
+
+
+def check(expression: str) -> None:
+    """Series and labels of an expression exist, and it uses nothing that Prometheus 2.42 lacks."""
+    tree, series = parsed(expression), known()
+    used = set()
+    for names, labels, _, _ in selectors(tree):
+        assert names, expression
+        for name in names:
+            assert name in series, f"{name} is no series: {expression}"
+            assert labels <= series[name], f"{name} lacks {labels - series[name]}: {expression}"
+            used |= series[name]
+    for node, _ in nodes(tree):
+        if isinstance(node, promql.AggregateExpr) and node.modifier is not None:
+            assert set(node.modifier.labels) <= used, f"{node.modifier.labels}: {expression}"
+        if isinstance(node, promql.Call):
+            assert node.func.name not in NEWER_THAN_2_42
+
+
+def test_rules_speak_of_series_that_exist() -> None:
+    """Recording rules and alerts."""
+    for rule in records():
+        check(rule["expr"])
+    for alert in alerts(PLAN):
+        check(alert.expr)
+
+
+def test_templates_ask_for_series_that_exist() -> None:
+    """Queries inside annotations parse as well, once their labels are filled in."""
+    asked = 0
+    for alert in alerts(PLAN):
+        texts: Any = alert.rule(PLAN)["annotations"]
+        for text in texts.values():
+            for query in re.findall(r'printf "([^"]+)" [^|]*\| query', text):
+                check(query.replace("%s", "x"))
+                asked += 1
+    assert asked > 5
+
+
+def test_links_of_an_alert_use_its_own_labels() -> None:
+    """A template asks only for labels that are left in the expression."""
+    for alert in alerts(PLAN):
+        texts: Any = alert.rule(PLAN)["annotations"]
+        asked = {label for text in texts.values() for label in re.findall(r"\$labels\.(\w+)", text)}
+        assert asked <= {*alert.labels, *_left(alert.expr)}, alert.name
+
+
+def _left(expression: str) -> set[str]:
+    tree = parsed(expression)
+    while isinstance(tree, promql.BinaryExpr | promql.ParenExpr):
+        tree = tree.lhs if isinstance(tree, promql.BinaryExpr) and hasattr(tree, "lhs") else tree.expr
+    return set(tree.modifier.labels) if isinstance(tree, promql.AggregateExpr) else set()
+
+
+BOARDS: dict[str, Any] = dict(boards("https://ragwatch.example.com"))
+PANELS = [(name, panel) for name, each in BOARDS.items() for panel in each["panels"] if panel["type"] != "row"]
+
+
+@pytest.mark.parametrize(("name", "panel"), PANELS, ids=lambda each: each if isinstance(each, str) else each["title"])
+def test_a_panel_is_fit_to_read(name: str, panel: dict[str, Any]) -> None:
+    """Title, description, unit, data source, job matcher, counters inside a rate, series of the catalogue."""
+    assert panel["title"]
+    assert re.fullmatch(r"[^a-z].*\.|[a-z]+:.*\.", panel["description"]), panel["description"]
+    assert panel["fieldConfig"]["defaults"]["unit"] in UNITS
+    assert panel["datasource"]["uid"] == "$datasource"
+    assert panel["targets"]
+    assert len({each["refId"] for each in panel["targets"]}) == len(panel["targets"])
+    for target in panel["targets"]:
+        check(target["expr"])
+        for names, labels, node, above in selectors(parsed(target["expr"])):
+            assert "job" in labels, target["expr"]
+            if any(each.endswith(("_total", "_bucket")) for each in names):
+                ranged = [each for each in above if isinstance(each, promql.MatrixSelector)]
+                assert ranged, f"{node} of {name} is not inside a rate"
+                assert "$__rate_interval" in target["expr"]
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_dashboard_is_well_made(name: str) -> None:
+    """Variables, annotations, unique panels that do not overlap, not editable."""
+    found = BOARDS[name]
+    variables = {each["name"]: each for each in found["templating"]["list"]}
+    assert list(variables) == ["datasource", "job", "route", "judge", "window"]
+    assert variables["job"]["multi"]
+    assert variables["job"]["includeAll"]
+    assert variables["job"]["allValue"] == ".+"
+    for each in variables.values():
+        if each["type"] == "query":
+            assert each["refresh"] == 2
+            assert each["datasource"]["uid"] == "$datasource"
+            check(each["query"]["query"].removeprefix("label_values(").rpartition(",")[0])
+    for each in found["annotations"]["list"]:
+        if "expr" in each:
+            check(each["expr"])
+    assert not found["editable"]
+    numbers = [panel["id"] for panel in found["panels"]]
+    assert len(set(numbers)) == len(numbers)
+    cells = [
+        (x, y)
+        for panel in found["panels"]
+        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
+        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+    ]
+    assert len(set(cells)) == len(cells)
+    assert max(x for x, _ in cells) < 24
+
+
+def test_what_is_committed_is_what_is_generated() -> None:
+    """tools/kit.py would write nothing new."""
+    place = ROOT / "tools" / "kit.py"
+    space: dict[str, Any] = {"__file__": str(place), "__name__": "kit"}
+    exec(compile(place.read_text(), place, "exec"), space)  # noqa: S102 - our own script, which is no module
+    for file, text in space["files"]().items():
+        assert (ROOT / file).read_text() == text, f"{file}: run tools/kit.py"
+    shown = json.loads((ROOT / "grafana/dashboards/overview.json").read_text())
+    assert shown["uid"] == "ragwatch-overview"

@@ -1,0 +1,135 @@
+"""What lies in deploy/ is read by the tools that will read it, and belongs to the alerts that exist."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from oncall_cases import PLAN
+
+from ragwatch.config import parse
+from ragwatch.exporter.oncall import alerts
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+ALERTMANAGER = DEPLOY / "alertmanager" / "alertmanager.yaml"
+NAMES = sorted({alert.name for alert in alerts(PLAN)})
+
+
+def tool(name: str, *arguments: str | Path, package: str) -> str:
+    """Output of a tool that must end well; skips where it is missing."""
+    program = shutil.which(name)
+    if program is None:
+        pytest.skip(f"{name} is missing: Debian package `{package}`")
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
+    """One page an alert, named like it, with the five things that are asked at night."""
+    assert sorted(page.stem for page in (DEPLOY / "runbooks").glob("*.md")) == NAMES
+    for page in (DEPLOY / "runbooks").glob("*.md"):
+        text = page.read_text()
+        assert text.startswith(f"# {page.stem}\n")
+        for part in ("**How bad:**", "## First look", "## Likely causes", "## Silence", "## Confirm the fix"):
+            assert part in text, f"{page.name} lacks {part}"
+        assert f"alertname={page.stem}" in text
+
+
+def test_rules_and_their_configuration_are_valid() -> None:
+    """Promtool reads the scrape configuration and the rules beside it."""
+    tool("promtool", "check", "config", DEPLOY / "prometheus" / "prometheus.yaml", package="prometheus")
+    rules = sorted((DEPLOY / "prometheus").glob("ragwatch-*.yaml"))
+    assert len(rules) == 2
+    tool("promtool", "check", "rules", "--lint=all", "--lint-fatal", *rules, package="prometheus")
+
+
+def test_alertmanager_reads_its_example() -> None:
+    """Amtool finds no fault."""
+    tool("amtool", "check-config", ALERTMANAGER, package="prometheus-alertmanager")
+
+
+@pytest.mark.parametrize(
+    ("receiver", "labels"),
+    [
+        ("oncall", ["alertname=RagwatchQualityBad", "severity=critical", "route=search"]),
+        ("oncall", ["alertname=RagwatchAbsent", "severity=critical"]),
+        ("morning", ["alertname=RagwatchJudgeFailing", "severity=warning"]),
+        ("nobody", ["alertname=RagwatchTrafficDrift", "severity=info"]),
+    ],
+)
+def test_alerts_find_their_receiver(receiver: str, labels: list[str]) -> None:
+    """Critical wakes somebody, a warning waits for the morning, info calls nobody."""
+    tool(
+        "amtool",
+        "config",
+        "routes",
+        "test",
+        f"--config.file={ALERTMANAGER}",
+        f"--verify.receivers={receiver}",
+        *labels,
+        package="prometheus-alertmanager",
+    )
+
+
+def test_what_is_inhibited_exists() -> None:
+    """Names in inhibition rules are names of alerts: a renamed alert would silently inhibit nothing."""
+    rules = yaml.safe_load(ALERTMANAGER.read_text())["inhibit_rules"]
+    text = " ".join(
+        matcher for rule in rules for side in ("source_matchers", "target_matchers") for matcher in rule[side]
+    )
+    said = {word for part in text.replace('"', " ").replace("|", " ").split() for word in [part.partition("=")[0]]}
+    named = {word for word in said if word.startswith("Ragwatch") and word.isalpha()}
+    assert named
+    assert named <= set(NAMES)
+
+
+def test_the_mixin_holds_rules_and_dashboards() -> None:
+    """Jsonnet renders it, with labels of one's own."""
+    mixin = DEPLOY / "jsonnet" / "mixin.libsonnet"
+    asked = (
+        f"local kit = (import '{mixin}') + {{_config+:: {{labels: {{team: 'x'}}}}}};"
+        "std.length(kit.prometheusRules.groups) > 5"
+        " && std.length(std.objectFields(kit.grafanaDashboards)) == 5"
+        " && kit.prometheusAlerts.groups[0].rules[0].labels.team == 'x'"
+    )
+    assert tool("jsonnet", "-e", asked, package="jsonnet") == "true\n"
+
+
+def test_the_sidecar_s_configuration_is_valid() -> None:
+    """What stands in the ConfigMap is a configuration of this version."""
+    documents = list(yaml.safe_load_all((DEPLOY / "kubernetes" / "config.yaml").read_text()))
+    config = parse(yaml.safe_load(documents[0]["data"]["ragwatch.yaml"]), folder=ROOT)
+    assert config.settings.routes == ("search", "support")
+
+
+def test_the_sidecar_holds_nothing_up_and_may_nothing() -> None:
+    """A native sidecar without readiness or startup probe, not root, on a read-only root."""
+    spec = yaml.safe_load((DEPLOY / "kubernetes" / "sidecar.yaml").read_text())["spec"]["template"]["spec"]
+    (sidecar,) = spec["initContainers"]
+    assert sidecar["restartPolicy"] == "Always"
+    assert not {"readinessProbe", "startupProbe"} & set(sidecar)
+    allowed = sidecar["securityContext"]
+    assert allowed["runAsNonRoot"]
+    assert allowed["readOnlyRootFilesystem"]
+    assert not allowed["allowPrivilegeEscalation"]
+    assert allowed["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_the_unit_is_hardened() -> None:
+    """Exposure as systemd measures it stays below 2 of 10."""
+    unit = DEPLOY / "systemd" / "ragwatch.service"
+    tool("systemd-analyze", "security", "--offline=true", "--threshold=20", unit, package="systemd")
+
+
+def test_dashboards_are_where_grafana_looks() -> None:
+    """Dashboards are where the provisioning file looks, in the composed container."""
+    provided = yaml.safe_load((ROOT / "grafana/provisioning/dashboards/ragwatch.yaml").read_text())
+    mounts = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["grafana"]["volumes"]
+    path = provided["providers"][0]["options"]["path"]
+    assert f"../grafana/dashboards:{path}:ro" in mounts
+    assert len(list((ROOT / "grafana/dashboards").glob("*.json"))) == 5

@@ -1,0 +1,256 @@
+"""Cases for promtool: for every alert, series that set it off, series just short of that, and series that end it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ragwatch.core.scores import Quantity
+from ragwatch.exporter.oncall import Limits, Links, Plan
+from ragwatch.exporter.oncall.burn import BURNS
+
+STEP = 300
+STEPS = 24  # two hours of each phase
+
+PLAN = Plan(
+    judge="embedded",
+    job="ragwatch",
+    links=Links("https://runbooks.example.com", "https://grafana.example.com", "https://ragwatch.example.com"),
+    thresholds={Quantity.FAITHFULNESS: 0.85, Quantity.CONTRADICTION: 0.2},
+    objectives={Quantity.FAITHFULNESS: 0.95, Quantity.CONTRADICTION: 0.95},
+    burns=BURNS[:2],
+    windows=(900.0, 3600.0, 21600.0),
+    limits=Limits(stale=3600.0),
+)
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A gauge that stands still."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Climb:
+    """A counter that grows by so much a step."""
+
+    by: float
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A time so many seconds ago."""
+
+    seconds: float
+
+
+Shape = Flat | Climb | Behind | None
+Phase = Mapping[str, Shape]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One alert's cases. A shape of None is a series that is not there."""
+
+    alert: str
+    labels: Mapping[str, str]
+    bad: Phase
+    short: Phase
+    good: Phase
+    before: Phase = field(default_factory=dict)
+    after: int = STEPS - 1  # steps of the bad phase after which it must fire
+
+
+def _next(shape: Flat | Climb | Behind, last: float, at: int) -> float:
+    match shape:
+        case Flat(value):
+            return value
+        case Climb(by):
+            return last + by
+        case Behind(seconds):
+            return max(at - seconds, 0.0)
+
+
+def series(phases: Iterable[Phase], instances: Iterable[str] = ("a",)) -> list[dict[str, str]]:
+    """Input series of promtool, phases one after the other, for every instance alike."""
+    told = [dict(each) for each in phases if each]
+    names = sorted({name for each in told for name in each})
+    found = []
+    for name in names:
+        values, last, at = [], 0.0, 0
+        for phase in told:
+            for _ in range(STEPS):
+                shape = phase.get(name)
+                last = last if shape is None else _next(shape, last, at)
+                values.append("_" if shape is None else f"{last:g}")
+                at += STEP
+        for instance in instances:
+            metric, _, labels = name.partition("{")
+            own = f'job="ragwatch",instance="{instance}"'
+            inner = f"{own},{labels}" if labels else f"{own}}}"
+            found.append({"series": f"{metric}{{{inner}", "values": " ".join(values)})
+    return found
+
+
+def scores(quantity: str, mean: float, count: int = 5) -> dict[str, Shape]:
+    """Counters of a quantity whose answers score 1 or 0, `count` answers a step, all of weight 1."""
+    place = '{route="search",judge="embedded"}'
+    sums = {
+        "weight": count,
+        "squared_weight": count,
+        **dict.fromkeys(("weighted_score", "squared_weight_score", "squared_weight_squared_score"), mean * count),
+    }
+    return {f"ragwatch_{quantity}_{each}_total{place}": Climb(by) for each, by in sums.items()}
+
+
+def _level(alert: str, name: str, own: str, *values: float) -> Case:
+    """An alert on a gauge: values that are bad, just short of it, and good."""
+    bad, short, good = values
+    labels = dict(each.split("=") for each in own.split(",") if each)
+    inner = ",".join(f'{label}="{value}"' for label, value in labels.items())
+    metric = f"{name}{{{inner}}}" if inner else name
+    return Case(alert, labels, {metric: Flat(bad)}, {metric: Flat(short)}, {metric: Flat(good)})
+
+
+_SEARCH = {"route": "search", "judge": "embedded"}
+_SEEN = 'ragwatch_requests_seen_total{source="app"}'
+_REJECTED = 'ragwatch_requests_rejected_total{source="app",reason="torn_json"}'
+_CALLS = 'ragwatch_judge_calls_total{judge="claude",model="m"}'
+_FAILED = 'ragwatch_judge_call_failures_total{judge="claude",model="m",reason="timeout"}'
+_JUDGED = 'ragwatch_samples_judged_total{route="search",judge="embedded"}'
+_UNJUDGED = 'ragwatch_samples_unjudged_total{route="search",judge="embedded",reason="timeout"}'
+_UNQUOTED = 'ragwatch_judge_unquoted_cells_total{judge="embedded"}'
+_SPOKEN = 'ragwatch_judge_instructions_total{judge="claude",place="context"}'
+_FRESH = 'ragwatch_context_use_last_sample_timestamp_seconds{route="search",judge="embedded"}'
+_DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
+_RUN = 'ragwatch_canary_last_run_timestamp_seconds{suite="docs"}'
+_ASKED = 'ragwatch_canary_failures_total{suite="docs",reason="timeout"}'
+_STEPS = 'ragwatch_step_failures_total{loop="judging"}'
+_LAW = 'ragwatch_invariant_violations_total{law="seen"}'
+_BUILD = 'ragwatch_build_info{version="1",python_version="3"}'
+_LEAST = PLAN.limits
+
+# 60 answers an hour: an interval's upper end reaches 0.85 from a mean of 0.7335 on, and a lower end 0.2 from 0.3210
+CASES: tuple[Case, ...] = (
+    Case(
+        "RagwatchQualityBad",
+        _SEARCH,
+        scores("faithfulness", 0.70),
+        scores("faithfulness", 0.76),
+        scores("faithfulness", 0.99),
+    ),
+    Case(
+        "RagwatchQualityBad",
+        _SEARCH,
+        scores("contradiction", 0.36),
+        scores("contradiction", 0.26),
+        scores("contradiction", 0.0),
+    ),
+    Case(  # nothing is good, but only 24 scores an hour say so
+        "RagwatchQualityBad",
+        _SEARCH,
+        scores("faithfulness", 0.0, 3),
+        scores("faithfulness", 0.0, 2),
+        scores("faithfulness", 0.99, 3),
+    ),
+    Case(
+        "RagwatchErrorBudgetBurn",
+        {**_SEARCH, "quantity": "faithfulness", "window": "1h"},
+        scores("faithfulness", 0.1, 20),
+        scores("faithfulness", 0.24, 20),
+        scores("faithfulness", 0.99, 20),
+    ),
+    Case(
+        "RagwatchErrorBudgetBurn",
+        {**_SEARCH, "quantity": "contradiction", "window": "6h"},
+        scores("contradiction", 0.5, 20),
+        scores("contradiction", 0.32, 20),
+        scores("contradiction", 0.0, 20),
+    ),
+    Case(
+        "RagwatchTopContextIgnored",
+        {**_SEARCH, "quantity": "top_ranked_ignored"},
+        scores("top_ranked_ignored", 0.9),
+        scores("top_ranked_ignored", 0.25),
+        scores("top_ranked_ignored", 0.1),
+        before=scores("top_ranked_ignored", 0.1),
+        after=10,
+    ),
+    _level("RagwatchQualityDrift", "ragwatch_drift_alarm", "quantity=faithfulness,route=search", 1, 0, 0),
+    _level("RagwatchTrafficDrift", "ragwatch_traffic_drift_alarm", "signal=contexts,route=search", 1, 0, 0),
+    _level("RagwatchCanariesDegraded", "ragwatch_canary_degraded", "suite=docs", 1, 0, 0),
+    Case(
+        "RagwatchCanariesStale",
+        {"suite": "docs"},
+        {_RUN: Behind(_LEAST.canaries + 1)},
+        {_RUN: Behind(_LEAST.canaries)},
+        {_RUN: Behind(0)},
+    ),
+    Case(
+        "RagwatchCanariesFailing",
+        {"suite": "docs", "reason": "timeout"},
+        {_ASKED: Climb(1)},
+        {_ASKED: Climb(0)},
+        {_ASKED: Climb(0)},
+    ),
+    Case(
+        "RagwatchJudgeFailing",
+        {"judge": "claude"},
+        {_CALLS: Climb(50), _FAILED: Climb(26)},
+        {_CALLS: Climb(50), _FAILED: Climb(25)},
+        {_CALLS: Climb(50), _FAILED: Climb(0)},
+    ),
+    _level("RagwatchJudgeLeftAlone", "ragwatch_judge_breaker_open", "judge=claude", 1, 0, 0),
+    _level("RagwatchJudgeBudgetLow", "ragwatch_judge_budget_remaining_ratio", "judge=claude", 0.09, 0.1, 0.5),
+    _level("RagwatchJudgeDrift", "ragwatch_judge_drift_alarm", "judge=claude", 1, 0, 0),
+    Case(
+        "RagwatchJudgeUnquoted",
+        {"judge": "embedded"},
+        {_UNQUOTED: Climb(3), _JUDGED: Climb(10)},
+        {_UNQUOTED: Climb(2), _JUDGED: Climb(10)},
+        {_UNQUOTED: Climb(0), _JUDGED: Climb(10)},
+    ),
+    Case(
+        "RagwatchJudgeInstructions",
+        {"judge": "claude", "place": "context"},
+        {_SPOKEN: Climb(1)},
+        {_SPOKEN: Climb(0)},
+        {_SPOKEN: Climb(0)},
+    ),
+    Case(
+        "RagwatchSourceSilent",
+        {"source": "app"},
+        {_SEEN: Climb(0)},
+        {_SEEN: Climb(1)},
+        {_SEEN: Climb(1)},
+        before={_SEEN: Climb(1)},
+    ),
+    _level("RagwatchSourceLag", "ragwatch_source_lag_seconds", "source=app", 901, 900, 0),
+    Case(
+        "RagwatchSourceRejects",
+        {"source": "app"},
+        {_SEEN: Climb(100), _REJECTED: Climb(6)},
+        {_SEEN: Climb(100), _REJECTED: Climb(5)},
+        {_SEEN: Climb(100), _REJECTED: Climb(0)},
+    ),
+    Case(
+        "RagwatchCoverageLow",
+        {**_SEARCH, "window": "1h"},
+        {_JUDGED: Climb(79), _UNJUDGED: Climb(21)},
+        {_JUDGED: Climb(80), _UNJUDGED: Climb(20)},
+        {_JUDGED: Climb(100), _UNJUDGED: Climb(0)},
+    ),
+    Case(
+        "RagwatchNoFreshSamples",
+        _SEARCH,
+        {_FRESH: Behind(_LEAST.stale + 1), _DRAWN: Climb(1)},
+        {_FRESH: Behind(_LEAST.stale), _DRAWN: Climb(1)},
+        {_FRESH: Behind(0), _DRAWN: Climb(1)},
+    ),
+    Case("RagwatchAbsent", {}, {_BUILD: None}, {_BUILD: Flat(1)}, {_BUILD: Flat(1)}, before={_BUILD: Flat(1)}),
+    _level("RagwatchDown", "up", "", 0, 1, 1),
+    _level("RagwatchReloadFailed", "ragwatch_config_last_reload_successful", "", 0, 1, 1),
+    Case("RagwatchStepsFailing", {"loop": "judging"}, {_STEPS: Climb(2)}, {_STEPS: Climb(1)}, {_STEPS: Climb(0)}),
+    Case("RagwatchBooksDoNotBalance", {"law": "seen"}, {_LAW: Climb(1)}, {_LAW: Climb(0)}, {_LAW: Climb(0)}),
+)

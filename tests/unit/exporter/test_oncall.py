@@ -1,0 +1,174 @@
+"""Rules as data: exact sums over replicas, impossible objectives refused, YAML that reads back as what was written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from itertools import accumulate
+from math import sqrt
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from ragwatch.commands.rules import plan_of, rules
+from ragwatch.config import parse
+from ragwatch.config.alerts import Alerts
+from ragwatch.core.estimate import Addends
+from ragwatch.core.estimators import hajek
+from ragwatch.core.scores import Quantity
+from ragwatch.exporter.oncall import Burn, Links, Plan, alerts, impossible, operator, prometheus, yaml_text
+
+SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
+PLAN = Plan("embedded", "ragwatch", Links("https://r", "https://d", "https://p"))
+MINIMAL = {"sources": [{"kind": "tail", "name": "app", "path": "/var/log/x"}]}
+EXAMPLE = Path(__file__).parents[3] / "config.example.yaml"
+
+_text = st.text(
+    st.characters(max_codepoint=0xFFFF, exclude_categories=("Cs", "Cc")) | st.sampled_from("\n :#-"), max_size=20
+)
+_tree = st.recursive(
+    st.none() | st.booleans() | st.integers() | _text,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(_text.filter(lambda t: "\n" not in t), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), _tree, max_size=3))
+def test_yaml_reads_back_as_it_was(data: dict[str, Any]) -> None:
+    """Whatever is written means the same to a YAML reader."""
+    assert yaml.safe_load(yaml_text(data)) == data
+
+
+def test_both_formats_hold_the_same_groups() -> None:
+    """The operator's resource is the rule files in another wrapping."""
+    groups = [group for file in prometheus(PLAN).values() for group in file["groups"]]
+    resource: Any = operator(PLAN)
+    assert resource["kind"] == "PrometheusRule"
+    assert resource["spec"]["groups"] == groups
+
+
+def test_no_threshold_no_alert() -> None:
+    """Without thresholds and objectives nothing is said to be bad; causes are still told."""
+    names = {alert.name for alert in alerts(PLAN)}
+    assert "RagwatchQualityBad" not in names
+    assert "RagwatchErrorBudgetBurn" not in names
+    assert "RagwatchAbsent" in names
+
+
+@pytest.mark.parametrize("objective", [0.5, 0.9, 0.93])
+def test_objectives_that_could_never_call_anybody_are_refused(objective: float) -> None:
+    """The error names the objective, the pair, and what to write instead."""
+    with pytest.raises(ValidationError, match=r"slos\.faithfulness: burns\[0\] can never fire.*raise the objective"):
+        Alerts.model_validate({"slos": {"faithfulness": {"objective": objective}}})
+
+
+def test_what_to_write_instead_is_right() -> None:
+    """The share that the error proposes is accepted, and the objective as well."""
+    assert impossible(0.9, Burn(3600.0, 900.0, 0.02, "critical")) is not None
+    assert impossible(0.9, Burn(3600.0, 900.0, 0.0138, "critical")) is None
+    assert impossible(0.9307, Burn(3600.0, 900.0, 0.02, "critical")) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"windows": ["1h", "15m"]}, "rise"),
+        ({"windows": ["15m", "1d"]}, "one of windows"),
+        ({"window": "3d"}, "not the longest"),
+        ({"slos": {"faithfulness": {"objective": 0.95}}, "windows": ["15m", "1h", "1d"]}, "must be of windows"),
+        ({"runbooks": "wiki"}, "pattern"),
+        ({"hld": "5m"}, "Extra inputs"),
+    ],
+)
+def test_alerts_that_make_no_sense_are_refused(wrong: dict[str, Any], told: str) -> None:
+    """Each with its reason."""
+    with pytest.raises(ValidationError, match=told):
+        Alerts.model_validate(wrong)
+
+
+def test_links_lead_to_the_address_people_use() -> None:
+    """The external URL if there is one, else the address it listens on, never a wildcard."""
+    assert plan_of(parse(MINIMAL, folder=Path())).links.pages == "http://127.0.0.1:10477"
+    everywhere = parse({**MINIMAL, "web": {"listen": "0.0.0.0:80"}}, folder=Path())
+    assert plan_of(everywhere).links.pages == "http://localhost:80"
+    outside = parse({**MINIMAL, "web": {"external_url": "https://rag.example.com"}}, folder=Path())
+    assert plan_of(outside).links.pages == "https://rag.example.com"
+
+
+def test_the_command_prints_or_writes(tmp_path: Path) -> None:
+    """To stdout as one document, to a directory as files; both formats."""
+    shown = CliRunner().invoke(rules, ["--config", str(EXAMPLE)], catch_exceptions=False)
+    written = CliRunner().invoke(rules, ["--config", str(EXAMPLE), "--out", str(tmp_path)], catch_exceptions=False)
+    resource = CliRunner().invoke(rules, ["--config", str(EXAMPLE), "--format", "operator"], catch_exceptions=False)
+    assert (shown.exit_code, written.exit_code) == (0, 0)
+    files = sorted(each.name for each in tmp_path.iterdir())
+    assert files == ["ragwatch-alerts.yaml", "ragwatch-recording.yaml"]
+    groups = [group for name in reversed(files) for group in yaml.safe_load((tmp_path / name).read_text())["groups"]]
+    assert yaml.safe_load(shown.stdout)["groups"] == groups
+    assert yaml.safe_load(resource.stdout)["spec"]["groups"] == groups
+
+
+def test_two_replicas_are_one(tmp_path: Path) -> None:
+    """Halves of a log, read by two replicas that are scraped at other times, give the whole's figures.
+
+    Mean to 1e-12 and standard error to 1e-9 of what the counters' totals say, interval within 0.01 of the estimator's.
+    """
+    promtool = shutil.which("promtool") or pytest.skip("promtool is missing: Debian package `prometheus`")
+    rng = Random(7)
+    log = [(rng.choice((0.0, 0.25, 1.0, 1.0)), rng.choice((0.1, 0.5, 1.0))) for _ in range(400)]
+    halves = log[:150], log[150:]
+    series = [each for name, half in zip("ab", halves, strict=True) for each in _scraped(name, half)]
+    whole = Addends.of(log)
+    mean = whole.wx / whole.w
+    error = sqrt(whole.w2x2 - 2 * mean * whole.w2x + mean**2 * whole.w2) / whole.w
+    low, high = hajek.interval(whole)[1:3]
+    chosen = '{quantity="faithfulness",window="1h"}'
+    cases = [(f"all:ragwatch_quality:mean{chosen}", mean, 1e-12), (f"all:ragwatch_quality:stderr{chosen}", error, 1e-9)]
+    cases += [(f"all:ragwatch_quality:low{chosen}", low, 0.01), (f"all:ragwatch_quality:high{chosen}", high, 0.01)]
+    asked = [
+        {
+            "expr": f"count(abs({expr} - {value!r}) < {within})",
+            "eval_time": "50m",
+            "exp_samples": [{"labels": "{}", "value": 1}],
+        }
+        for expr, value, within in cases
+    ]
+    (tmp_path / "rules.yaml").write_text(yaml_text(prometheus(PLAN)["ragwatch-recording.yaml"]))
+    test = {"interval": "1m", "input_series": series, "promql_expr_test": asked}
+    (tmp_path / "test.json").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [test]}))
+    command = [promtool, "test", "rules", str(tmp_path / "test.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _scraped(instance: str, log: list[tuple[float, float]]) -> list[dict[str, str]]:
+    """Five counters of a replica, scraped every minute, begun at zero; one of the replicas is scraped now and then."""
+    every = 10
+    rows = [(1 / p, x / p, 1 / p**2, x / p**2, x**2 / p**2) for x, p in log]
+    found = []
+    for index, name in enumerate(SUMS):
+        totals = [0.0, *accumulate(row[index] for row in rows)]
+        values = [f"{totals[min(n, len(totals) - 1)]!r}" for n in range(0, 41 * every, every)]
+        if instance == "b":
+            values = [value if n % 3 == 0 or n == 40 else "_" for n, value in enumerate(values)]
+        place = f'job="ragwatch",instance="{instance}",route="search",judge="embedded"'
+        found.append({"series": f"ragwatch_faithfulness_{name}_total{{{place}}}", "values": " ".join(values)})
+    return found
+
+
+def test_every_objective_is_of_a_quantity() -> None:
+    """A misspelt quantity is refused, a known one is taken."""
+    taken = Alerts.model_validate({"slos": {"faithfulness": {"objective": 0.96}}})
+    assert list(taken.slos) == [Quantity.FAITHFULNESS]
+    with pytest.raises(ValidationError):
+        Alerts.model_validate({"slos": {"faith": {"objective": 0.96}}})

@@ -1,0 +1,31 @@
+"""Writes rules (deploy/prometheus, kubernetes, jsonnet) and grafana/dashboards from config.example.yaml."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ragwatch.commands.rules import plan_of
+from ragwatch.config import load
+from ragwatch.exporter.oncall import boards, operator, prometheus, yaml_text
+
+ROOT = Path(__file__).parent.parent
+
+
+def files() -> dict[str, str]:
+    """Text of every generated file, by its place in the repository."""
+    plan = plan_of(load(ROOT / "config.example.yaml"))
+    found = {f"deploy/prometheus/{name}": yaml_text(file) for name, file in prometheus(plan).items()}
+    found["deploy/kubernetes/prometheusrule.yaml"] = yaml_text(operator(plan))
+    found["deploy/jsonnet/rules.json"] = json.dumps(prometheus(plan), indent=1, ensure_ascii=False) + "\n"
+    for name, board in boards(plan.links.pages).items():
+        found[f"grafana/dashboards/{name}"] = json.dumps(board, indent=1, ensure_ascii=False) + "\n"
+    return found
+
+
+if __name__ == "__main__":
+    for place, text in files().items():
+        file = ROOT / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        print(place)
