@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ragwatch.web.app import build_app
+from ragwatch.web.app import Action, build_app
 from ragwatch.web.guard import allowed_hosts
+from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import Scope
 from ragwatch.web.serve import Server
 
-__all__ = ["Scope", "Server", "allowed_hosts", "build_app"]
+__all__ = ["Action", "ParameterError", "Scope", "Server", "allowed_hosts", "build_app"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -23,11 +24,19 @@ from ragwatch.board import Board
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Query, Store
 from ragwatch.web import samples
+from ragwatch.web.canaries import canaries, suites_of
+from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.guard import HEADERS, Guard
+from ragwatch.web.labels import Annotation, label_routes
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import overview_page
+from ragwatch.web.pages import canaries_page, overview_page
+from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import Scope
 
+Action = Callable[[Mapping[str, str]], Awaitable[str]]
+"""What a POST does: its query parameters to what it says. Raises `ParameterError` (400) for those it cannot take, and
+a `RagwatchError` (500) where it failed."""
+NO_ACTIONS: Mapping[str, Action] = MappingProxyType({})
 Render = Callable[[str, Sequence[str]], tuple[bytes, str]]
 GZIP_ABOVE = 1024
 GZIP_LEVEL = 5
@@ -42,7 +51,8 @@ def build_app(
     store: Store | None = None,
     scope: Callable[[], Scope] = Scope,
     ready: Callable[[], tuple[str, ...]] = tuple,
-    reload: Callable[[], Awaitable[None]] | None = None,
+    actions: Mapping[str, Action] = NO_ACTIONS,
+    labels: Callable[[], Annotation] | None = None,
     hosts: frozenset[str] | None = None,
     clock: Callable[[], float] = time,
 ) -> Starlette:
@@ -54,20 +64,26 @@ def build_app(
         store: For samples; None shows none.
         scope: What configuration names at present.
         ready: What keeps us from being ready at present, one sentence each.
-        reload: Loads the configuration again; raises `RagwatchError` when it is refused. None: there is no file.
+        actions: What a POST to a path does.
+        labels: Who takes people's words at present; None takes none.
         hosts: Allowed names in the Host header (see `allowed_hosts`), None for any.
         clock: Seconds since the epoch.
     """
-    doors = _Doors(board, render, store, scope, ready, reload, clock)
+    doors = _Doors(board, render, store, scope, ready, clock)
     return Starlette(
         routes=[
             Route("/", doors.page),
+            Route("/canaries", doors.canaries_page),
             Route("/metrics", doors.metrics),
             Route("/-/healthy", doors.healthy),
             Route("/-/ready", doors.ready),
-            Route("/-/reload", doors.reload, methods=["POST"]),
-            Route("/-/reload", _post_only, methods=_NOT_GET),
+            *(Route(path, _posted(action), methods=["POST"]) for path, action in actions.items()),
+            *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
+            *label_routes(labels),
+            *sample_routes(store, scope, clock),
+            *drift_routes(board, store, clock),
             Route("/api/v1/snapshot", doors.snapshot),
+            Route("/api/v1/canaries", doors.canaries),
             Route("/api/v1/samples", doors.samples),
             Route("/api/v1/samples/{key}", doors.sample),
             Mount("/static", StaticFiles(directory=_STATIC)),
@@ -86,7 +102,6 @@ class _Doors:
     store: Store | None
     scope: Callable[[], Scope]
     problems: Callable[[], tuple[str, ...]]
-    reloading: Callable[[], Awaitable[None]] | None
     clock: Callable[[], float]
 
     async def metrics(self, request: Request) -> Response:
@@ -112,15 +127,6 @@ class _Doors:
             return PlainTextResponse("".join(f"{problem}\n" for problem in problems), status_code=503)
         return PlainTextResponse("ragwatch is ready\n")
 
-    async def reload(self, _: Request) -> Response:
-        if self.reloading is None:
-            return PlainTextResponse("There is no configuration file to load again.\n", status_code=501)
-        try:
-            await self.reloading()
-        except RagwatchError as error:
-            return PlainTextResponse(f"{error}\n", status_code=500)
-        return PlainTextResponse("configuration loaded\n")
-
     async def page(self, request: Request) -> Response:
         return HTMLResponse(await run_in_threadpool(self._page, request.query_params.get("window")))
 
@@ -144,8 +150,18 @@ class _Doors:
         )
         return {"version": __version__, **view}
 
+    async def canaries_page(self, _: Request) -> Response:
+        return HTMLResponse(await run_in_threadpool(lambda: canaries_page(self._canaries())))
+
+    async def canaries(self, _: Request) -> Response:
+        return _json(await run_in_threadpool(self._canaries))
+
+    def _canaries(self) -> dict[str, Any]:
+        suites = suites_of(self.scope(), self.board.look())
+        return {"version": __version__, **canaries(self.store, suites, now=self.clock())}
+
     async def samples(self, request: Request) -> Response:
-        query = samples.query_of(request.query_params.multi_items())
+        query = samples.query_of(request.query_params.multi_items(), now=self.clock())
         return _json({"samples": [samples.line(found) for found in await self._find(query)]})
 
     async def sample(self, request: Request) -> Response:
@@ -157,6 +173,16 @@ class _Doors:
 
     async def _find(self, query: Query) -> list[Any]:
         return [] if self.store is None else await run_in_threadpool(self.store.find, query)
+
+
+def _posted(action: Action) -> Callable[[Request], Awaitable[Response]]:
+    async def door(request: Request) -> Response:
+        try:
+            return PlainTextResponse(f"{await action(dict(request.query_params))}\n")
+        except RagwatchError as error:
+            return PlainTextResponse(f"{error}\n", status_code=500)
+
+    return door
 
 
 async def _post_only(_: Request) -> Response:

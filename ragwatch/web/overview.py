@@ -38,6 +38,11 @@ class _Reader:
     now: float
     window: str
 
+    @property
+    def default(self) -> str:
+        """The judge whose word counts where only one can."""
+        return next(iter(_names(self.scope.judges, self.snapshot.judges)), "")
+
     def count(self, tally: Tally, *labels: str) -> float:
         return self.snapshot.tallies.get((tally, labels), 0)
 
@@ -135,7 +140,7 @@ def _route(read: _Reader, route: str) -> dict[str, Any]:
 
 def _stages(read: _Reader, route: str) -> list[dict[str, Any]]:
     """Shares of judged answers by the stage at fault, since the start, each with where its part of a bar begins."""
-    counts = [(stage, read.count(Tally.STAGE, route, stage)) for stage in Stage]
+    counts = [(stage, read.count(Tally.STAGE, route, read.default, stage)) for stage in Stage]
     total = sum(count for _, count in counts)
     found, start = [], 0.0
     for stage, count in counts:

@@ -12,6 +12,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from ragwatch.web.canaries import points
+from ragwatch.web.samples import span_of
+
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _KIBI = 1024
 _PAGES = Environment(
@@ -23,9 +26,19 @@ _PAGES = Environment(
 )
 
 
+def page(template: str, view: Mapping[str, Any]) -> str:
+    """A page as HTML. What cannot be sent (half of a surrogate pair, which a torn escape leaves) becomes `?`."""
+    return _PAGES.get_template(template).render(view).encode("utf-8", "replace").decode("utf-8")
+
+
 def overview_page(view: Mapping[str, Any]) -> str:
     """The overview as HTML."""
-    return _PAGES.get_template("overview.html").render(view)
+    return page("overview.html", view)
+
+
+def canaries_page(view: Mapping[str, Any]) -> str:
+    """The page of canaries as HTML."""
+    return page("canaries.html", view)
 
 
 def ago(seconds: float | None) -> str:
@@ -81,6 +94,16 @@ def clock(at: float) -> str:
         return "unknown"
 
 
+def stale(figure: Mapping[str, Any], window: str) -> bool:
+    """Whether the newest answer behind a figure is older than the window that the figure is about.
+
+    >>> stale({"age_seconds": 1000.0}, "15m"), stale({"age_seconds": 800.0}, "15m"), stale({"age_seconds": None}, "15m")
+    (True, False, False)
+    """
+    age, span = figure["age_seconds"], span_of(window)
+    return age is not None and span is not None and age > span
+
+
 def words(name: str) -> str:
     """A name as words.
 
@@ -99,4 +122,4 @@ def many(count: float) -> str:
     return f"{count:,.0f}"
 
 
-_PAGES.filters.update({each.__name__: each for each in (ago, duration, size, clock, words, many)})
+_PAGES.filters.update({each.__name__: each for each in (ago, duration, size, clock, stale, words, many, points)})

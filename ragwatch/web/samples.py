@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from math import isfinite
 from typing import Any
@@ -16,7 +17,9 @@ KEY = re.compile(r"[0-9a-f]{32}")
 MOST = 500
 FAILING = 10
 QUESTION_CHARS = 140
-_PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "limit")
+_PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "limit")
+_SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _FAULTY = (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
 
 
@@ -31,11 +34,16 @@ class ParameterError(ValueError):
     """A request asks for something that cannot be; the text names the parameter and what to write instead."""
 
 
-def query_of(parameters: Iterable[tuple[str, str]]) -> Query:
-    """The search that a request asks for.
+def query_of(parameters: Iterable[tuple[str, str]], *, now: float) -> Query:
+    """The search that a request asks for. Scores lie strictly below and above; answers from `since` on, before `until`.
 
-    >>> query_of([("quantity", "faithfulness"), ("below", "0.5")]).below
-    0.5
+    Args:
+        parameters: Names and values, as they stand in the address.
+        now: Seconds since the epoch; `since` and `until` such as `2h` are that long ago.
+
+    >>> found = query_of([("quantity", "faithfulness"), ("below", "0.5"), ("since", "1h")], now=10_000.0)
+    >>> found.below, found.since
+    (0.5, 6400.0)
 
     Raises:
         ParameterError: A parameter is unknown, repeated, or has no meaning.
@@ -47,8 +55,9 @@ def query_of(parameters: Iterable[tuple[str, str]]) -> Query:
         if name in given:
             raise ParameterError(f"{name}: given twice")
         given[name] = value
-    if "below" in given and "quantity" not in given:
-        raise ParameterError("below: needs a quantity")
+    for name in ("below", "above"):
+        if name in given and "quantity" not in given:
+            raise ParameterError(f"{name}: needs a quantity")
     quantity = _one_of(given, "quantity", Quantity)
     return Query(
         route=given.get("route"),
@@ -56,7 +65,10 @@ def query_of(parameters: Iterable[tuple[str, str]]) -> Query:
         stage=_one_of(given, "stage", Stage),
         outcome=_one_of(given, "outcome", Outcome),
         quantity=None if quantity is None else Quantity(quantity),
-        below=_number(given.get("below")),
+        below=_number(given, "below"),
+        above=_number(given, "above"),
+        since=_moment(given, "since", now),
+        until=_moment(given, "until", now),
         limit=_limit(given.get("limit", "50")),
     )
 
@@ -68,16 +80,46 @@ def _one_of(given: Mapping[str, str], name: str, allowed: type[StrEnum]) -> str 
     return value
 
 
-def _number(text: str | None) -> float | None:
-    if text is None:
+def _number(given: Mapping[str, str], name: str) -> float | None:
+    if name not in given:
         return None
+    value = _finite(given[name])
+    if value is None:
+        raise ParameterError(f"{name}: not a number")
+    return value
+
+
+def _finite(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
-        value = float("nan")
-    if not isfinite(value):
-        raise ParameterError("below: not a number")
-    return value
+        return None
+    return value if isfinite(value) else None
+
+
+def _moment(given: Mapping[str, str], name: str, now: float) -> float | None:
+    """An instant: how long ago, in seconds since the epoch, or as ISO 8601 (UTC where it does not say)."""
+    if name not in given:
+        return None
+    text = given[name].strip()
+    past, value = span_of(text), _finite(text)
+    if past is not None or value is not None:
+        return value if past is None else now - past
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise ParameterError(f"{name}: not a time; write 2h or 3d (ago), or 2026-01-31T12:00") from error
+
+
+def span_of(text: str) -> float | None:
+    """A length of time in seconds; None when the text is none.
+
+    >>> span_of("15m"), span_of("1.5h"), span_of("soon")
+    (900.0, 5400.0, None)
+    """
+    match = _SPAN.fullmatch(text)
+    return None if match is None else float(match[1]) * _SECONDS[match[2]]
 
 
 def _limit(text: str) -> int:

@@ -17,6 +17,7 @@ class Scope:
         judges: Configured judges, the default one first.
         windows: Configured windows, the shortest first.
         thresholds: By quantity: the worst mean that is still good.
+        suites: Configured suites of canaries.
     """
 
     sources: tuple[str, ...] = ()
@@ -24,3 +25,4 @@ class Scope:
     judges: tuple[str, ...] = ()
     windows: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    suites: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from ragwatch.errors import ConfigError, StoreError
 from ragwatch.exporter import Exporter
 from ragwatch.ports import Found, Query
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import Scope, allowed_hosts, build_app
+from ragwatch.web import ParameterError, Scope, allowed_hosts, build_app
 
 SCOPE = Scope(("app",), ROUTES, (JUDGE,), ("1h",), {"faithfulness": 0.7})
 
@@ -139,42 +139,52 @@ async def test_reload_is_a_post() -> None:
     """POST loads the configuration, GET changes nothing."""
     times = 0
 
-    async def reload() -> None:
+    async def reload(parameters: Mapping[str, str]) -> str:
         nonlocal times
         times += 1
+        return f"done {parameters}"
 
-    async with asking(app(reload=reload)) as client:
+    async with asking(app(actions={"/-/reload": reload})) as client:
         refused = await client.get("/-/reload")
         assert times == 0
         done = await client.post("/-/reload")
     assert (refused.status_code, refused.text) == (405, "This endpoint requires a POST request.\n")
     assert refused.headers["allow"] == "POST"
-    assert (done.status_code, times) == (200, 1)
+    assert (done.status_code, done.text, times) == (200, "done {}\n", 1)
 
 
 async def test_a_refused_configuration_is_told() -> None:
     """The error's text reaches whoever asked for the reload."""
 
-    async def reload() -> None:
+    async def reload(_: Mapping[str, str]) -> str:
         raise ConfigError("web.listen: not an address")
 
-    async with asking(app(reload=reload)) as client:
+    async with asking(app(actions={"/-/reload": reload})) as client:
         told = await client.post("/-/reload")
     assert (told.status_code, told.text) == (500, "web.listen: not an address\n")
 
 
-async def test_without_a_file_there_is_nothing_to_reload() -> None:
-    """The demo has no configuration file."""
-    async with asking(app()) as client:
-        assert (await client.post("/-/reload")).status_code == 501
+async def test_parameters_that_an_action_cannot_take_are_the_callers_fault() -> None:
+    """They are answered with 400 and the reason."""
+
+    async def act(parameters: Mapping[str, str]) -> str:
+        raise ParameterError(f"suite: {parameters['suite']!r} is not known")
+
+    async with asking(app(actions={"/-/act": act})) as client:
+        told = await client.post("/-/act?suite=x")
+    assert (told.status_code, "'x' is not known" in told.text) == (400, True)
 
 
 @pytest.mark.parametrize(
-    ("origin", "status"), [("http://localhost", 501), ("http://attacker.example", 403), ("null", 403)]
+    ("origin", "status"), [("http://localhost", 200), ("http://attacker.example", 403), ("null", 403)]
 )
 async def test_other_sites_change_nothing(origin: str, status: int) -> None:
     """A request that a page of another site makes a browser send is refused."""
-    async with asking(app()) as client:
+
+    async def reload(_: Mapping[str, str]) -> str:
+        return "done"
+
+    async with asking(app(actions={"/-/reload": reload})) as client:
         assert (await client.post("/-/reload", headers={"Origin": origin})).status_code == status
 
 

@@ -43,8 +43,25 @@ def test_what_an_engineer_looks_for_is_there() -> None:
     for text in ("0.600", "0.550–0.650", "≥ 0.70", "coverage 75 %", "1 min ago", "generation 33 %", "torn json"):
         assert text in page
     assert "no data: this judge does not read it" in page
-    assert f'href="api/v1/samples/{KEY}"' in page
+    assert f'href="samples/{KEY}?judge={JUDGE}"' in page
     assert "How long may I send it back?" in page
+
+
+def test_a_figure_that_is_past_is_marked() -> None:
+    """Where the newest answer is older than the window, the figure is stale, and says so; else it does not."""
+    stuck = small(AT - 4000)
+    page = overview_page({"version": "1", **overview(stuck, SCOPE, now=AT, window="1h")})
+    assert page.count("⚠ stale") == 1
+    assert "stale" not in html()
+
+
+def test_the_way_leads_to_every_page() -> None:
+    """All pages, and the answers behind a figure: below its threshold, or above it where low is good."""
+    page = html()
+    for link in ("samples", "canaries", "drift", "samples?stage=generation", "samples?outcome=unjudged"):
+        assert f'href="{link}"' in page
+    chosen = f"samples?route=search&amp;judge={JUDGE}&amp;quantity=faithfulness&amp;below=0.7"
+    assert f'href="{chosen}"' in page
 
 
 def test_a_forgotten_question_is_not_invented() -> None:

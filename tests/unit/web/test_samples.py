@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from snapshots import AT
 
 from ragwatch.core.scores import Quantity
 from ragwatch.ports import Query
@@ -18,22 +19,28 @@ def test_every_parameter_narrows_the_search() -> None:
         "outcome": "judged",
         "quantity": "faithfulness",
         "below": "0.5",
+        "above": "0.25",
+        "since": "2h",
+        "until": "30m",
         "limit": "7",
     }
-    assert query_of(given.items()) == Query(
+    assert query_of(given.items(), now=AT) == Query(
         route="search",
         judge="embedded",
         stage="retrieval",
         outcome="judged",
         quantity=Quantity.FAITHFULNESS,
         below=0.5,
+        above=0.25,
+        since=AT - 7200,
+        until=AT - 1800,
         limit=7,
     )
 
 
 def test_no_parameter_is_everything() -> None:
     """Without parameters the newest fifty are found."""
-    assert query_of([]) == Query(limit=50)
+    assert query_of([], now=AT) == Query(limit=50)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +49,14 @@ def test_no_parameter_is_everything() -> None:
         ([("colour", "red")], "colour"),
         ([("route", "a"), ("route", "b")], "route"),
         ([("below", "0.5")], "below"),
+        ([("above", "0.5")], "above"),
         ([("quantity", "faithfulness"), ("below", "nan")], "below"),
+        ([("quantity", "faithfulness"), ("above", "")], "above"),
+        ([("since", "yesterday")], "since"),
+        ([("since", "-1h")], "since"),
+        ([("since", "9999999999h")], "since"),
+        ([("until", "nan")], "until"),
+        ([("until", "")], "until"),
         ([("quantity", "faithfulness"), ("below", "low")], "below"),
         ([("quantity", "beauty")], "quantity"),
         ([("stage", "elsewhere")], "stage"),
@@ -57,4 +71,21 @@ def test_no_parameter_is_everything() -> None:
 def test_nonsense_is_refused_by_name(pairs: list[tuple[str, str]], named: str) -> None:
     """A parameter without meaning is an error that names it, not an empty answer."""
     with pytest.raises(ParameterError, match=f"^{named}: "):
-        query_of(pairs)
+        query_of(pairs, now=AT)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("90s", AT - 90),
+        ("1.5h", AT - 5400),
+        ("2w", AT - 1_209_600),
+        ("1699999999.25", 1_699_999_999.25),
+        ("2023-11-14T22:13:20", AT),
+        ("2023-11-14T23:13:20+01:00", AT),
+        ("2023-11-14", AT - 80_000),
+    ],
+)
+def test_times_are_ago_or_on_a_clock(text: str, at: float) -> None:
+    """A time is so long ago, seconds since the epoch, or ISO 8601 in UTC."""
+    assert query_of([("since", text), ("until", text)], now=AT) == Query(since=at, until=at)

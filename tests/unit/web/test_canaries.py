@@ -1,0 +1,192 @@
+"""The page of canaries: what is degraded, what came instead, and what became of it; hostile texts stay texts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from canaries import a_canary, a_failure, a_reply, a_report
+from snapshots import AT, small
+from starlette.applications import Starlette
+
+from ragwatch.board import Board
+from ragwatch.core.canary import Category, Hit, Retrieved
+from ragwatch.core.canary_figures import tallies_of
+from ragwatch.core.canary_record import to_record
+from ragwatch.core.canary_report import CanaryReport
+from ragwatch.core.canary_suite import SuiteReport, suite_line
+from ragwatch.core.snapshot import Snapshot
+from ragwatch.errors import StoreError
+from ragwatch.ports import Notes, Run
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.web import Scope, build_app
+from ragwatch.web.canaries import LISTED, canaries, suites_of
+from ragwatch.web.pages import canaries_page
+
+HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &"
+REFUNDS, SHIPPING = a_canary("refunds#1", "refunds#2"), a_canary("shipping#1", name="shipping")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """A real store."""
+    found = SqliteStore(tmp_path / "state")
+    yield found
+    found.close()
+
+
+def keep(store: Notes, *reports: CanaryReport, at: float = AT, suite: str = "docs") -> None:
+    """Keep a run as the loop of canaries does."""
+    found = SuiteReport(suite, (1, 5), reports)
+    body = {"answered": not found.failures, "line": suite_line(found), "ks": [1, 5]}
+    body["reports"] = [to_record(each) for each in reports]
+    store.record_run(Run("canary", suite, at, not found.success, body), tallies_of(found))
+
+
+def page(store: Notes | None, *suites: str) -> str:
+    """The page an hour and two minutes after the first run."""
+    return canaries_page({"version": "1", **canaries(store, suites or ("docs",), now=AT + 3720)})
+
+
+def test_what_vanished_and_what_came_instead(store: SqliteStore) -> None:
+    """A degraded canary is held against its last good run; figures stand beside each other, recall beside MRR."""
+    keep(store, a_report(REFUNDS, a_reply("refunds#1", "faq", "refunds#2")), a_report(SHIPPING, a_reply("shipping#1")))
+    keep(store, a_report(REFUNDS, a_failure()), a_report(SHIPPING, a_reply("shipping#1")), at=AT + 60)
+    lost = a_report(REFUNDS, a_reply("sale", "refunds#2", "faq"))
+    keep(store, lost, a_report(SHIPPING, a_reply("shipping#1")), at=AT + 120)
+    (suite,) = canaries(store, ("docs",), now=AT + 3720)["suites"]
+    assert (suite["state"], suite["recall"], suite["mrr"], suite["age_seconds"]) == ("bad", 0.75, 0.75, 3600.0)
+    assert [each["k"] for each in suite["by_k"]] == [1, 5]
+    (bad,) = suite["degraded"]
+    assert bad["change"]["vanished"] == [{"context": "refunds#1", "before": 1, "after": None, "instead": "sale"}]
+    assert bad["change"]["moved"] == [{"context": "refunds#2", "before": 3, "after": 2, "instead": "faq"}]
+    assert [each["context"] for each in bad["change"]["newcomers"]] == ["sale"]
+    assert [each["state"] for each in suite["history"]] == ["good", "unsure", "bad"]
+    shown = page(store)
+    for text in ("Retrieval has degraded", "refunds#1</b>, was at rank 1; there is now sale", "rank 3 → 2", "recall@5"):
+        assert text in shown
+    assert len(re.findall(r'<rect class="(?:good|bad|unsure)"', shown)) == 3
+
+
+def test_every_canary_well(store: SqliteStore) -> None:
+    """Nothing is listed, and a suite that never ran says so."""
+    keep(store, a_report(SHIPPING, a_reply("shipping#1")))
+    shown = page(store, "docs", "new")
+    assert "Every canary is well" in shown
+    assert "no run yet" in shown
+    assert "Degraded" not in shown
+
+
+def test_a_failure_is_no_degradation(store: SqliteStore) -> None:
+    """The endpoint's faults stand apart, with their reason; figures without any answer are unknown, not zero."""
+    keep(store, a_report(REFUNDS, a_failure("redirect")))
+    shown = page(store)
+    assert "Some canaries could not be asked" in shown
+    assert "redirect" in shown
+    assert "no reply" in shown
+    assert shown.count("unknown") > 4
+    assert "0.000" not in shown
+
+
+def test_other_reasons_are_told(store: SqliteStore) -> None:
+    """Below the wanted score, found though nothing should be, never found in the runs shown, nothing came."""
+    weak = a_canary("weak", name="weak", min_relevance_score=0.95)
+    nothing = a_canary(category=Category.NEGATIVE, name="nothing")
+    keep(
+        store,
+        a_report(weak, a_reply("weak")),
+        a_report(nothing, a_reply("something")),
+        a_report(REFUNDS, a_reply("x", scores=[None])),
+        a_report(SHIPPING, a_reply()),
+        a_report(a_canary("t", name="text"), Retrieved((Hit("y" * 99),))),
+    )
+    shown = page(store)
+    for text in ("below min score", "(wanted 0.95)", "found for negative", "never found in the runs shown", "y" * 59):
+        assert text in shown
+    assert "y" * 60 not in shown
+
+
+def test_hostile_text_is_escaped_and_nothing_is_inline(store: SqliteStore) -> None:
+    """Questions, ids, details and names of suites stay text; the page keeps to its Content-Security-Policy."""
+    canary = a_canary(HOSTILE, name=HOSTILE, query=HOSTILE)
+    keep(store, a_report(canary, a_reply(HOSTILE)), suite=HOSTILE)
+    failed = a_report(canary, Retrieved(failure=a_failure().failure, detail=HOSTILE))
+    keep(store, a_report(canary, a_reply("x" + HOSTILE)), failed, at=AT + 60, suite=HOSTILE)
+    shown = page(store, HOSTILE)
+    assert "<script" not in shown
+    assert "<img" not in shown
+    assert re.findall(r"<script|\sstyle=|\son\w+=|javascript:", re.sub(r"&#34;|&#39;|onerror=alert", "", shown)) == []
+    links = re.findall(r'(?:href|src)="([^"]*)"', shown)
+    assert [link for link in links if re.match(r"(?!data:)[a-z]+:|/", link)] == []
+
+
+def test_a_large_suite_is_cut_and_says_so(store: SqliteStore) -> None:
+    """The page lists the first, and links to the rest; the JSON has them all. Few of its runs are read."""
+    many = [a_report(a_canary("a", name=f"c{number}"), a_reply("x")) for number in range(1000)]
+    for run in range(7):
+        keep(store, *many, *[a_report(a_canary("a", name="down"), a_failure())] * (LISTED + 3), at=AT + run)
+    shown = page(store)
+    assert "and 950 more" in shown
+    assert "and 3 more" in shown
+    (suite,) = canaries(store, ("docs",), now=AT)["suites"]
+    assert (len(suite["degraded"]), len(suite["history"])) == (1000, 5)
+
+
+def test_runs_of_other_versions_are_passed_over(store: SqliteStore) -> None:
+    """A run that cannot be read is no run."""
+    store.record_run(Run("canary", "docs", AT, failing=True, body={"reports": 3}), Counter())
+    assert "no run yet" in page(store)
+    store.record_run(Run("canary", "docs", AT, failing=True, body={"ks": [5], "reports": []}), Counter())
+    assert "no run yet" in page(store)
+
+
+def test_which_suites_are_shown() -> None:
+    """The configured ones; without a configuration, those that ever ran."""
+    ran = Snapshot(at=AT, tallies=Counter(tallies_of(SuiteReport("old", (5,), ()))))
+    assert suites_of(Scope(suites=("docs",)), ran) == ("docs",)
+    assert suites_of(Scope(), ran) == ("old",)
+    assert suites_of(Scope(), None) == ()
+    assert "No suite is configured" in canaries_page({"version": "1", **canaries(None, (), now=AT)})
+    assert "no run yet" in page(None)
+
+
+class Broken(SqliteStore):
+    """A store whose disk has gone."""
+
+    def __init__(self) -> None:
+        """It has nothing to open."""
+
+    def runs(self, *_: object, **__: object) -> list[Run]:
+        """It cannot be read."""
+        raise StoreError("state: cannot read: disk I/O error")
+
+
+def app(store: SqliteStore | None) -> Starlette:
+    """The application with one suite."""
+    board = Board()
+    board.hang(small())
+    scope = Scope(suites=("docs",))
+    return build_app(board=board, store=store, render=lambda _, __: (b"", ""), scope=lambda: scope, clock=lambda: AT)
+
+
+async def get(asked: Starlette, path: str) -> httpx.Response:
+    """One answer."""
+    transport = httpx.ASGITransport(app=asked, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        return await client.get(path)
+
+
+async def test_the_endpoints(store: SqliteStore) -> None:
+    """Page and JSON say the same, under the same headers; a store that cannot be read is 503, not an empty page."""
+    keep(store, a_report(SHIPPING, a_reply("x")))
+    html, data = await get(app(store), "/canaries"), await get(app(store), "/api/v1/canaries")
+    assert (html.status_code, data.status_code) == (200, 200)
+    assert "default-src 'none'" in html.headers["content-security-policy"]
+    assert "1 of 1 canaries are degraded" in html.text
+    assert data.json()["suites"][0]["degraded"][0]["canary"] == "shipping"
+    assert (await get(app(None), "/canaries")).status_code == 200
+    assert (await get(app(Broken()), "/canaries")).status_code == 503

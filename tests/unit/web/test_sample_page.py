@@ -1,0 +1,184 @@
+"""The page of one answer: what was read of it is marked and told, and no text becomes anything but text."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asked import SCOPE, XSS, Reading, get, settle
+from hostile import HOSTILE
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+
+from ragwatch.core.label import Label
+from ragwatch.core.sample import Context
+from ragwatch.core.scores import Quantity
+from ragwatch.core.verdict import Usage
+from ragwatch.ports import Found
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.web import Scope
+from ragwatch.web.sample_page import ANSWER_CHARS, MOST_CLAIMS, MOST_CONTEXTS, segments, view
+
+
+@pytest.mark.parametrize("path", ["xyz", "0" * 31, "A" * 32, "0" * 32, "..%2f..%2fetc"])
+async def test_unknown_answers_are_not_found(store: SqliteStore, path: str) -> None:
+    """A key that nothing has, or that is none, is a 404."""
+    assert (await get(store, f"/samples/{path}")).status_code == 404
+
+
+async def everywhere(text: str, folder: Path) -> list[Reading]:
+    """Both pages of an answer that has this text wherever a text can stand."""
+    store, seen = SqliteStore(folder), text.encode("utf-8", "replace").decode()
+    contexts = (Context(text, text, 1.0), "Dogs bark.")
+    metadata = {text: text, "trace_id": seen}
+    draw = a_draw("a", question=text, answer=text, contexts=contexts, reference=text, route=seen, metadata=metadata)
+    store.admit(an_admission(draw))
+    claim = a_claim((0, 0), text=text, evidence=text, start=0, end=1)
+    store.settle([a_verdict(draw, an_evidence(claim))])
+    store.add_labels([Label(draw.key, seen, AT, {}, note=text)])
+    scope = Scope(routes=(seen,), judges=(text,))
+    answers = [await get(store, path, scope=scope) for path in ("/samples", f"/samples/{draw.key}")]
+    store.close()
+    assert [each.status_code for each in answers] == [200, 200]
+    return [Reading(each.text) for each in answers]
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, XSS, "torn \ud83d escape", "nul \x00 and \u2028 lines"])
+async def test_hostile_text_stays_text(tmp_path: Path, text: str) -> None:
+    """Wherever it stands, pages have the elements of a harmless one, no script, only our links; and it can be read."""
+    harmless = await everywhere("harmless", tmp_path / "harmless")
+    hostile = await everywhere(text, tmp_path / "hostile")
+    for read, model in zip(hostile, harmless, strict=True):
+        assert read.tags == model.tags
+        assert [name for name, _ in read.attributes] == [name for name, _ in model.attributes]
+        assert [name for name, _ in read.attributes if name == "style" or name.startswith("on")] == []
+        links = [value for name, value in read.attributes if name in ("href", "src", "action")]
+        assert [each for each in links if re.match(r"(?!data:,$)([a-z]+:|/)", each, re.IGNORECASE)] == []
+        seen = text.encode("utf-8", "replace").decode()
+        assert " ".join(seen[:60].split()) in " ".join(read.text.split())
+
+
+async def test_claims_are_marked_by_more_than_colour(store: SqliteStore) -> None:
+    """Each claim's verdict stands in words beside it, with its quote and the contexts that support it."""
+    answer = "Cats purr. They bark. They are blue."
+    claims = [
+        a_claim((1, 0), text="Cats purr.", start=0, end=10, support=0.93, evidence="Cats purr all day."),
+        a_claim((0, 0), "contradicted", text="They bark.", start=11, end=21, evidence="No cat barks."),
+        a_claim((0, 0), text="They are blue.", start=22, end=36),
+    ]
+    draw = a_draw("a", answer=answer, probability=0.25, metadata={"trace_id": "4bf92f35", "release": "v2"})
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, an_evidence(*claims, needs=(True, False)), a_reading(usage=Usage(1200, 30, 0.0042)))])
+    body = (await get(store, f"/samples/{draw.key}")).text
+    text = " ".join(Reading(body).text.replace("\xa0", " ").split())
+    for told in (
+        "Stage at fault: generation", "Look at the generator", "Cats purr.1 ✔", "They bark.2 ✖ contradicted",
+        "They are blue.3 ? not in context", "for it: Cats purr all day.", "against it: No cat barks.", "by context 1",
+        "support 0.93", "why?", "0.25", "4bf92f35", "v2", "scripted-1", "1,200, 30", "$0.0042", "✔ relevant ✔ used",
+        "✖ not relevant ✖ unused", "Nobody has given their word",
+    ):  # fmt: skip
+        assert told in text, told
+    for mark in ("supported", "contradicted", "not_in_context"):
+        assert f'<mark class="{mark}">' in body
+
+
+async def test_every_judge_stands_side_by_side(store: SqliteStore) -> None:
+    """All verdicts on the answer are in one table, the default judge first; a link chooses whose claims are marked."""
+    draw = a_draw("a")
+    store.admit(an_admission(draw, judges=("claude", JUDGE)))
+    store.settle([a_verdict(draw, an_evidence((0, 0)), a_reading("claude", "claude-x"))])
+    store.settle([a_verdict(draw)])
+    for query, stage in (("", "No stage is at fault"), ("?judge=claude", "Stage at fault: generation")):
+        body = (await get(store, f"/samples/{draw.key}{query}")).text
+        assert stage in body
+        cells = re.search(r"faithfulness</th>(.*?)</tr>", body)
+        assert cells is not None
+        assert re.findall(r">([0-9.]+)<", cells[1]) == ["1.000", "0.000"]
+    unknown = (await get(store, f"/samples/{draw.key}?judge=nobody")).text
+    assert "No stage is at fault" in unknown
+
+
+async def test_an_unjudged_answer_says_why(store: SqliteStore) -> None:
+    """The reason, and no claims, scores or zeros."""
+    draw = a_draw("a")
+    store.admit(an_admission(draw))
+    store.settle([an_unjudged(draw, "over_budget")])
+    text = Reading((await get(store, f"/samples/{draw.key}")).text).text
+    assert "Unjudged: over budget" in text
+    assert "Nothing was read." in text
+    assert "Cats purr." in text
+
+
+async def test_peoples_words_on_this_answer_are_shown(store: SqliteStore) -> None:
+    """Labels of this answer, and of no other."""
+    settle(store, ["a", "b"])
+    store.add_labels(
+        [
+            Label(a_draw("a").key, "ana", AT, {Quantity.FAITHFULNESS: 0.5}, note="half invented"),
+            Label(a_draw("b").key, "bob", AT, {}, note="another answer"),
+        ]
+    )
+    text = Reading((await get(store, f"/samples/{a_draw('a').key}")).text).text
+    assert "half invented" in text
+    assert "0.50" in text
+    assert "another answer" not in text
+
+
+async def test_huge_answers_are_cut_and_said_to_be(store: SqliteStore) -> None:
+    """A page stays a page, and says what it leaves out and where all of it is."""
+    contexts = tuple("y" * 100_000 for _ in range(MOST_CONTEXTS + 3))
+    claims = [a_claim((0,) * len(contexts), text="z" * 5000, start=i, end=i + 1) for i in range(MOST_CLAIMS + 7)]
+    draw = a_draw("a", answer="x" * 1_000_000, question="q" * 100_000, contexts=contexts)
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, an_evidence(*claims, relevant=(True,) * len(contexts)))])
+    answer = await get(store, f"/samples/{draw.key}")
+    assert len(answer.text) < 1_500_000
+    for told in ("of 1,000,000 characters", "of 100,000 characters", "3 further contexts", "7 further claims"):
+        assert told in answer.text
+    assert f'href="../api/v1/samples/{draw.key}"' in answer.text
+    assert answer.text.count("x" * ANSWER_CHARS) == 0
+    assert Reading(answer.text).text.count("x") >= ANSWER_CHARS
+
+
+def test_without_its_text_the_verdict_still_stands() -> None:
+    """Once retention has taken the sample, scores and what the judge wrote are left."""
+    line = {
+        "key": "0" * 32, "id": "r", "judge_name": JUDGE, "route": "search", "at": AT, "probability": 1.0,
+        "trace_id": None, "outcome": "judged", "reason": None, "scores": dict.fromkeys(map(str, Quantity)),
+        "stage": None, "fault": None, "claims": [], "missing": [], "address": None,
+        "contexts": [{"id": "d1", "relevant": True, "used": False, "relevance": None}],
+        "judge": {"kind": "x", "version": "x-1", "seconds": 0.1, "input_tokens": 0, "output_tokens": 0,
+                  "cost_usd": 0.0},
+    }  # fmt: skip
+    found = view([Found(line, None)], [], SCOPE, None)
+    assert found["text"] is None
+    assert [(each["id"], each["relevant"], each["body"]) for each in found["contexts"]] == [("d1", True, None)]
+    assert found["verdict"]["meaning"] == "Too little was read to tell which stage is at fault."
+
+
+_SPANS = st.tuples(
+    st.integers(0, 30), st.integers(1, 20), st.sampled_from(["supported", "contradicted", "not_in_context"])
+)
+_ORDER = ["supported", "not_in_context", "contradicted"]
+
+
+@given(st.text(max_size=40), st.lists(_SPANS, max_size=6))
+def test_marks_cover_what_claims_cover(answer: str, spans: list[tuple[int, int, str]]) -> None:
+    """The parts are the answer; each character bears the worst verdict on it; each claim ends once, if it ends here."""
+    claims: list[dict[str, Any]] = [
+        {"number": number, "start": start, "end": start + size, "verdict": verdict}
+        for number, (start, size, verdict) in enumerate(spans)
+    ]
+    parts = list(segments(answer, claims))
+    assert "".join(part["text"] for part in parts) == answer
+    marks = [part["verdict"] for part in parts for _ in part["text"]]
+    for place, mark in enumerate(marks):
+        over = [each["verdict"] for each in claims if each["start"] <= place < each["end"]]
+        assert mark == max(over, key=_ORDER.index, default=None)
+    ended = [each["number"] for part in parts for each in part["ends"]]
+    assert sorted(ended) == [each["number"] for each in claims if each["end"] <= len(answer)]
+    assert all(one["text"] and other["text"] for one, other in pairwise(parts))

@@ -1,0 +1,169 @@
+"""The page of answers: every alert's link opens, no answer is skipped, and what cannot be shown is told."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from asked import XSS, Reading, get, settle
+from kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+from oncall_cases import PLAN
+
+from ragwatch.exporter.oncall import alerts
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.web.samples_page import columns
+
+
+def keys_on(body: str) -> list[str]:
+    """Keys of the answers on a page, in its order."""
+    return re.findall(r'href="samples/([0-9a-f]{32})\?judge=', body)
+
+
+def link(body: str, rel: str = ' rel="next"') -> str | None:
+    """The query of the link to older answers."""
+    found = re.search(rf'<a href="(\?[^"]*)"{rel}>', body)
+    return None if found is None else unescape(found[1])
+
+
+@pytest.mark.parametrize(
+    "alert", [each for each in alerts(PLAN) if each.samples is not None], ids=lambda each: each.name
+)
+async def test_every_alerts_link_opens(alert: Any, store: SqliteStore) -> None:
+    """With Prometheus's templates filled in, an alert leads to a page that shows what it is about."""
+    bad = a_draw("bad", route="search")
+    store.admit(an_admission(bad))
+    settle(store, ["good"], route="support")
+    store.settle([a_verdict(bad, an_evidence(a_claim((0, 0), "contradicted")))])
+    address = alert.rule(PLAN)["annotations"]["samples_url"]
+    address = re.sub(
+        r"\{\{ with .*? \}\}(.*?)\{\{ \. \| first \| label \"stage\" \}\}\{\{ end \}\}", r"\1generation", address
+    )
+    for label, value in {"route": "search", "judge": JUDGE, "quantity": "faithfulness"}.items():
+        address = address.replace(f"{{{{ $labels.{label} }}}}", value)
+    assert "{" not in address
+    where = urlsplit(address)
+    answer = await get(store, f"{where.path}?{where.query}")
+    assert answer.status_code == 200
+    assert keys_on(answer.text) == ([] if "outcome=unjudged" in address else [bad.key])
+
+
+async def test_rows_are_newest_first_and_say_what_matters(store: SqliteStore) -> None:
+    """Time, route, judge, stage or reason, scores and question of each; unknown is a dash, not a zero."""
+    draws = [a_draw(name, at=AT - age) for name, age in (("new", 0), ("missed", 60), ("old", 90))]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draws[0]), an_unjudged(draws[1]), a_verdict(draws[2], an_evidence((0, 0)))])
+    body = (await get(store, "/samples")).text
+    assert keys_on(body) == [each.key for each in draws]
+    text = Reading(body).text
+    for told in ("2023-11-14 22:13:20", "unjudged: timeout", "generation", "What do cats do?", "3 verdicts shown"):
+        assert told in text
+    missed = body.split("unjudged: timeout")[1].split("</tr>")[0]
+    assert (missed.count("–"), "0.00" in missed) == (3, False)
+    assert "that is all there are" in text
+
+
+async def test_a_filter_is_shown_and_can_be_taken_back(store: SqliteStore) -> None:
+    """What narrows the search stands above the rows, each with a link that leaves it out; the form holds it too."""
+    settle(store, ["a"], route="gone")
+    body = (await get(store, "/samples?route=gone&since=1h&judge=&stage=")).text
+    assert keys_on(body) == [a_draw("a").key]
+    assert 'href="?since=1h"' in body
+    assert 'href="?route=gone"' in body
+    assert "1h ago" in Reading(body).text
+    assert '<option value="gone" selected>' in body
+
+
+def test_the_quantity_that_is_asked_for_comes_first() -> None:
+    """It is a column even when it is none of the usual ones."""
+    shown = columns([("quantity", "contradiction")])
+    assert (shown[0]["quantity"], shown[0]["low_is_good"], len(shown)) == ("contradiction", True, 4)
+    assert [each["quantity"] for each in columns([("quantity", "beauty")])] == [
+        each["quantity"] for each in columns([])
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 50])
+async def test_pages_neither_skip_nor_repeat(store: SqliteStore, limit: int) -> None:
+    """Following the links to older answers shows each verdict once, also where many are of one instant."""
+    ages = [0, 0, 0, 0.25, 1, 1, 2, 3, 3, 3, 3, 4.5]
+    settle(store, [f"r{number}" for number in range(len(ages))], ages)
+    seen: list[str] = []
+    query: str | None = f"?limit={limit}&since=1h&route=search"
+    for _ in ages:
+        if query is None:
+            break
+        body = (await get(store, f"/samples{query}")).text
+        seen += keys_on(body)
+        query = link(body)
+    assert query is None
+    assert sorted(seen) == sorted(a_draw(f"r{number}").key for number in range(len(ages)))
+
+
+async def test_older_pages_keep_the_search_and_lead_back(store: SqliteStore) -> None:
+    """`since` stays the same instant however late the next page is asked for, and there is a way to the newest."""
+    settle(store, ["a", "b", "c"])
+    first = (await get(store, "/samples?limit=2&since=1h")).text
+    older = link(first)
+    assert older is not None
+    assert {"limit=2", f"since={AT - 3600}", f"until={AT - 1}"} == set(older[1:].split("&"))
+    second = (await get(store, f"/samples{older}")).text
+    assert keys_on(second) == [a_draw("c").key]
+    assert link(second, ' rel="first"') == f"?limit=2&since={AT - 3600}"
+    assert "these are the oldest" in second
+
+
+async def test_an_instant_with_more_than_a_page_can_hold_says_so(store: SqliteStore) -> None:
+    """What cannot be shown is told, and what is older can be reached."""
+    settle(store, [f"r{number}" for number in range(501)], [5.0] * 501)
+    settle(store, ["older"], [60.0])
+    body = (await get(store, "/samples?limit=25")).text
+    assert len(keys_on(body)) == 500
+    assert "more are of this one instant than a page can hold" in body
+    assert keys_on((await get(store, f"/samples{link(body)}")).text) == [a_draw("older").key]
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("colour=red", "colour"),
+        ("below=0.5", "below"),
+        ("quantity=beauty", "quantity"),
+        ("quantity=faithfulness&above=much", "above"),
+        ("since=yesterday", "since"),
+        ("route=a&route=b", "route"),
+        ("limit=1000", "limit"),
+        (f"stage={XSS}", "stage"),
+    ],
+)
+async def test_bad_parameters_are_named_on_the_page(store: SqliteStore, query: str, named: str) -> None:
+    """Status 400, the parameter's name, no rows that were not asked for, and the form to mend it."""
+    settle(store, ["a"])
+    answer = await get(store, f"/samples?{query}")
+    read = Reading(answer.text)
+    assert (answer.status_code, keys_on(answer.text)) == (400, [])
+    assert f"This search cannot be made\n{named}: " in read.text
+    assert "script" not in read.tags
+    assert '<form method="get"' in answer.text
+
+
+async def test_empty_is_honest(store: SqliteStore) -> None:
+    """Nothing kept, and nothing that fits, are told apart."""
+    assert "Nothing was judged yet" in (await get(store, "/samples")).text
+    assert "Nothing was judged yet" in (await get(None, "/samples")).text
+    settle(store, ["a"])
+    assert "No verdict is kept that fits this search" in (await get(store, "/samples?route=support")).text
+
+
+async def test_a_store_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """Both pages answer 503 with the reason."""
+    store = SqliteStore(tmp_path / "state")
+    settle(store, ["a"])
+    store.close()
+    for path in ("/samples", f"/samples/{a_draw('a').key}"):
+        answer = await get(store, path)
+        assert answer.status_code == 503
+        assert "tore cannot be read" in answer.text
