@@ -5,11 +5,21 @@ from __future__ import annotations
 import click
 
 from ragwatch import __version__
+from ragwatch.commands.acknowledge import acknowledge
+from ragwatch.commands.backtest import backtest
+from ragwatch.commands.calibrate import calibrate
+from ragwatch.commands.canary import canary
 from ragwatch.commands.check import check
+from ragwatch.commands.compare import compare
 from ragwatch.commands.demo import demo
+from ragwatch.commands.gate import gate_command
 from ragwatch.commands.judge import judge
+from ragwatch.commands.label import label
 from ragwatch.commands.map import map_log
+from ragwatch.commands.plan import plan
+from ragwatch.commands.rules import rules
 from ragwatch.commands.run import run
+from ragwatch.commands.suggest import suggest_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -21,5 +31,21 @@ def cli() -> None:
     """
 
 
-for command in (run, demo, judge, check, map_log):
+for command in (
+    run,
+    demo,
+    judge,
+    canary,
+    gate_command,
+    compare,
+    suggest_command,
+    backtest,
+    plan,
+    acknowledge,
+    label,
+    calibrate,
+    check,
+    map_log,
+    rules,
+):
     cli.add_command(command)

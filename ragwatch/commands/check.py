@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -15,12 +16,15 @@ from rich.table import Table
 
 from ragwatch import formats, judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig, load
+from ragwatch.config.canaries import SuiteConfig
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import faithfulness
+from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.record import parse
-from ragwatch.ports import Batch, Source
-from ragwatch.telemetry import configure_logging
+from ragwatch.pipeline.purse import FreePurse
+from ragwatch.ports import Batch, Desk, Source
+from ragwatch.telemetry import Telemetry, configure_logging
 
 RECORDS = 100
 FINE, DOUBTFUL, BAD = "ok", "warning", "failed"
@@ -45,7 +49,7 @@ class Finding:
 @click.command()
 @click.option("--config", "path", type=click.Path(path_type=Path), required=True, help="Configuration file (YAML).")
 def check(path: Path) -> int:
-    """Validate a configuration and try it: files readable, content captured, judges answer, address free.
+    """Validate a configuration and try it: files, content, judges, endpoints of canaries, address.
 
     Nothing is stored and no cursor moves. Exit code 1 when something failed, 2 when the configuration is wrong.
     """
@@ -69,6 +73,9 @@ def try_all(config: Config) -> Iterator[Finding]:
     for index, judge in enumerate(config.judges):
         subject = f"judges[{index}]"
         yield _tried(subject, lambda judge=judge, subject=subject: asyncio.run(_judge(judge, subject)))  # type: ignore[misc]  # the same
+    for index, suite in enumerate(config.canaries):
+        subject = f"canaries[{index}]"
+        yield _tried(subject, lambda suite=suite, subject=subject: asyncio.run(_suite(suite, subject)))  # type: ignore[misc]  # the same
 
 
 def _tried(subject: str, attempt: Callable[[], Finding]) -> Finding:
@@ -128,12 +135,28 @@ def _content(options: object, batch: Batch, subject: str) -> Finding:
     return Finding(subject, FINE, told)
 
 
-async def _judge(each: JudgeConfig, subject: str) -> Finding:
-    made = judges.KINDS[each.kind].build(each.options, name=each.place.name)
+async def _suite(each: SuiteConfig, subject: str) -> Finding:
+    """Ask the first question of a suite. What comes back is not judged here: that is `ragwatch canary`'s."""
+    suite = suite_of(each)
     try:
+        found = await replace(suite, canaries=suite.canaries[:1]).ask(time.time)
+    finally:
+        await suite.probe.close()
+    (first,) = found.reports
+    if first.failure is not None:
+        return Finding(subject, BAD, f"{each.place.suite}: {first.failure}: {first.retrieved.detail}")
+    return Finding(subject, FINE, f"{each.place.suite}: {len(first.retrieved.hits)} passages came back")
+
+
+async def _judge(each: JudgeConfig, subject: str) -> Finding:
+    desk = Desk(Telemetry(), FreePurse(), time.time)
+    made = judges.KINDS[each.kind].build(each.options, name=each.place.name, desk=desk)
+    probe: Callable[[], Awaitable[str]] | None = getattr(made, "probe", None)
+    try:
+        told = "" if probe is None else f"; {await probe()}"
         evidence, _ = await made.read(_TRIAL)
     finally:
         await made.close()
     if faithfulness(evidence) != 1.0:
-        return Finding(subject, BAD, f"{made.version} does not support a claim that its context states")
-    return Finding(subject, FINE, f"{made.version} answers")
+        return Finding(subject, BAD, f"{made.version} does not support a claim that its context states{told}")
+    return Finding(subject, FINE, f"{made.version} reads{told}")

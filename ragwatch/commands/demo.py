@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console, Group
@@ -16,11 +19,14 @@ from ragwatch.commands.live import table
 from ragwatch.config import parse
 from ragwatch.daemon import Daemon
 from ragwatch.demo import Demo
+from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
 
 REFRESH_SECONDS = 1.0
 EVENTS_SHOWN = 4
 DEFAULT_PORT = 10477
+KEYS = {"claude": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+DOLLARS_PER_HOUR = 1.0
 
 
 @click.command()
@@ -35,23 +41,76 @@ DEFAULT_PORT = 10477
 @click.option(
     "--rate", default=8.0, show_default=True, type=click.FloatRange(min=0.1, max=200), help="Questions a second."
 )
-def demo(port: int, seconds: float | None, degrade_after: float | None, breakage_seconds: float, rate: float) -> None:
+@click.option("--judge", "kind", type=click.Choice(sorted(KEYS)), help="An LLM judge beside the embedded one.")
+@click.option("--base-url", help="Where that judge's model answers; default: its provider.")
+@click.option("--model", help="Which model; openai has no default.")
+def demo(
+    *,
+    port: int,
+    seconds: float | None,
+    degrade_after: float | None,
+    breakage_seconds: float,
+    rate: float,
+    kind: str | None,
+    base_url: str | None,
+    model: str | None,
+) -> None:
     """Watch a small RAG service over Python's own documentation strings; every answer is judged, without a key.
 
     With --degrade-after the service breaks in three ways, one after another: documents vanish from its index, it
     invents facts, it ignores the top-ranked passage. Each is announced, and named by stage in the figures.
+
+    With --judge claude or openai a model reads a part of the answers too, most of those that the embedded judge is
+    unsure of, for a dollar an hour at most. Its key is taken from ANTHROPIC_API_KEY or OPENAI_API_KEY.
     """
     configure_logging("warning")
+    asked = [] if kind is None else [llm_judge(kind, base_url, model)]
     with tempfile.TemporaryDirectory(prefix="ragwatch-demo-") as folder:
-        play = Play(Path(folder), port=port, degrade_after=degrade_after, breakage_seconds=breakage_seconds, rate=rate)
+        play = Play(
+            Path(folder),
+            port=port,
+            degrade_after=degrade_after,
+            breakage_seconds=breakage_seconds,
+            rate=rate,
+            judges=asked,
+        )
         asyncio.run(play.run(seconds))
+
+
+def llm_judge(kind: str, base_url: str | None, model: str | None) -> dict[str, Any]:
+    """A judge that reads behind the embedded one, as it would stand in a configuration.
+
+    Raises:
+        ConfigError: The key is missing.
+    """
+    key = os.environ.get(KEYS[kind])
+    if key is None and (kind == "claude" or base_url is None):
+        raise ConfigError(f"--judge {kind}: needs a key; put it into the environment as {KEYS[kind]}")
+    given = {"base_url": base_url, "model": model, "api_key": key}
+    return {
+        "name": kind,
+        "kind": kind,
+        "follows": "embedded",
+        "probability": 0.25,
+        "unsure_probability": 1.0,
+        "budget": {"usd_per_hour": DOLLARS_PER_HOUR},
+        "allow_unknown_price": base_url is not None,
+        **{name: value for name, value in given.items() if value is not None},
+    }
 
 
 class Play:
     """The service, ragwatch, and a table on the terminal, until told to stop."""
 
     def __init__(
-        self, folder: Path, *, port: int, degrade_after: float | None, breakage_seconds: float, rate: float
+        self,
+        folder: Path,
+        *,
+        port: int,
+        degrade_after: float | None,
+        breakage_seconds: float,
+        rate: float,
+        judges: Sequence[dict[str, Any]] = (),
     ) -> None:
         self._console = Console()
         self._events: deque[str] = deque(maxlen=EVENTS_SHOWN)
@@ -61,6 +120,7 @@ class Play:
             "routes": list(Demo.routes),
             "sources": [{"kind": "tail", "name": "demo", "path": f"{folder}/rag.jsonl", "start": "beginning"}],
             "sampling": {"probability": 1.0},
+            "judges": [{"name": "embedded", "kind": "lexical"}, *judges],
             "store": {"kind": "sqlite", "min_free": 0},
             "estimates": {"windows": ["1m", "15m", "1h"], "every": "1s"},
             "thresholds": {

@@ -62,8 +62,8 @@ def _band(found: Estimate) -> str:
 def _stages(snapshot: Snapshot) -> str:
     counts: Counter[str] = Counter()
     for (tally, labels), amount in snapshot.tallies.items():
-        if tally is Tally.STAGE:
-            counts[labels[1]] += int(amount)
+        if tally is Tally.STAGE and labels[1] == next(iter(snapshot.judges), labels[1]):
+            counts[labels[2]] += int(amount)
     total = sum(counts.values())
     parts = [f"[{_SHADES[stage]}]{stage} {counts[stage] / total:.0%}[/]" for stage in Stage if counts[stage]]
     return "stage at fault, since the start: " + "  ".join(parts) if parts else ""

@@ -40,7 +40,9 @@ def test_figures_stand_in_their_row_and_column() -> None:
         _row(Quantity.CONTEXT_USE, "search", 0.5, 0.25),
         _row(Quantity.TOP_RANKED_IGNORED, "support", 1.0, 1.0),
     )
-    stages = Counter({(Tally.STAGE, ("search", "none")): 3, (Tally.STAGE, ("search", "retrieval")): 1})
+    stages = Counter(
+        {(Tally.STAGE, ("search", "embedded", "none")): 3, (Tally.STAGE, ("search", "embedded", "retrieval")): 1}
+    )
     shown = _shown(Snapshot(at=0.0, estimates=rows, tallies=stages))
     faithful = next(line for line in shown.splitlines() if line.startswith("faithfulness"))
     assert "0.75" in faithful

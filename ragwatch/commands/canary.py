@@ -1,0 +1,104 @@
+"""`ragwatch canary`: every canary once, now; a table that says which failed and why."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from ragwatch.config import load
+from ragwatch.core.canary_report import CanaryReport
+from ragwatch.core.canary_suite import SuiteReport, suite_line
+from ragwatch.daemon.suites import suite_of
+from ragwatch.errors import ConfigError
+from ragwatch.pipeline.canaries import Suite
+from ragwatch.telemetry import configure_logging
+
+DEGRADED, UNASKED = 1, 3
+
+
+@click.command()
+@click.option("--config", "path", type=click.Path(path_type=Path), required=True, help="Configuration file (YAML).")
+@click.option("--suite", "wanted", multiple=True, help="Only this suite; may be given several times.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of tables.")
+def canary(path: Path, wanted: Sequence[str], *, as_json: bool) -> int:
+    """Run every canary once, now. Nothing is stored.
+
+    Exit code 1 when a canary is degraded, 3 when none is but some could not be asked.
+    """
+    configure_logging("error")
+    config = load(path)
+    known = [each.place.suite for each in config.canaries]
+    for name in wanted:
+        if name not in known:
+            raise ConfigError(f"--suite {name}: is not configured; use one of: {', '.join(known) or 'none is'}")
+    suites = [suite_of(each) for each in config.canaries if not wanted or each.place.suite in wanted]
+    if not suites:
+        raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
+    found = asyncio.run(_run(suites))
+    if as_json:
+        click.echo(json.dumps({"suites": [suite_line(each) for each in found]}))
+    else:
+        for each in found:
+            _show(each)
+    if any(each.degraded for each in found):
+        return DEGRADED
+    return UNASKED if any(each.failures for each in found) else 0
+
+
+async def _run(suites: Sequence[Suite]) -> list[SuiteReport]:
+    console = Console(stderr=True)
+    found = []
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        for suite in progress.track(suites, description="asking"):
+            try:
+                found.append(await suite.ask(time.time))
+            finally:
+                await suite.probe.close()
+    return found
+
+
+def _show(found: SuiteReport) -> None:
+    console = Console(soft_wrap=True)
+    summary = Table("k", "recall", "precision", "NDCG", title=f"suite {found.suite}: {len(found.reports)} canaries")
+    for k in found.ks:
+        summary.add_row(str(k), *(_figure(each(k)) for each in (found.recall, found.precision, found.ndcg)))
+    console.print(summary)
+    console.print(
+        f"MRR {_figure(found.mrr)}   recall@{found.cutoff} {_figure(found.recall(found.cutoff))}"
+        f"   coverage {_figure(found.coverage)}   health {_figure(found.health)}"
+    )
+    bad = [each for each in found.reports if not each.success]
+    if not bad:
+        console.print("[green]every canary succeeded[/]")
+        return
+    table = Table("canary", "outcome", "why")
+    for each in bad:
+        colour = "red" if each.degraded else "yellow"
+        table.add_row(escape(each.canary.name), f"[{colour}]{each.outcome}[/]", escape(_why(each)))
+    console.print(table)
+
+
+def _why(found: CanaryReport) -> str:
+    if found.failure is not None:
+        return f"{found.failure}: {found.retrieved.detail}" if found.retrieved.detail else str(found.failure)
+    if found.canary.negative:
+        return f"{len(found.retrieved.hits)} came back, nothing should"
+    gone = [expected.label for expected, rank in zip(found.canary.expected, found.ranks, strict=True) if rank is None]
+    came = [hit.id or (hit.text or "?")[:40] for hit in found.retrieved.hits[:3]]
+    if gone:
+        return f"not in the first {found.cutoff}: {', '.join(gone)}; first came {', '.join(came) or 'nothing'}"
+    scores = [score for score in found.scores if score is not None]
+    return f"best score {scores[0] if scores else 'unknown'}, min_relevance_score {found.canary.min_relevance_score}"
+
+
+def _figure(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3f}"

@@ -1,0 +1,224 @@
+"""`ragwatch compare`: two variants over the same questions, with an interval around their difference."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from ragwatch import formats
+from ragwatch.commands.samples import Rows, judge_named, read_all
+from ragwatch.config import Config, load
+from ragwatch.config.canaries import SuiteConfig
+from ragwatch.core.canary_report import CanaryReport
+from ragwatch.core.compare_line import Comparison, compare_line, of_reports, of_verdicts
+from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.daemon.suites import suite_of
+from ragwatch.errors import ConfigError
+from ragwatch.telemetry import configure_logging
+
+WORSE, NOTHING = 1, 3
+_YAML = (".yaml", ".yml")
+_COLOURS = {"better": "green", "worse": "red", "noise": "dim"}
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+class Asked(NamedTuple):
+    """What the options say.
+
+    Attributes:
+        config: The configuration, if one is named.
+        judge: Name of the judge, or its kind.
+        format_name: Shape of the rows.
+        log: Logs of both variants, if they are in one.
+        label: Where in the metadata a variant is named.
+    """
+
+    config: Config | None
+    judge: str | None
+    format_name: str
+    log: Sequence[Path]
+    label: str
+
+
+@click.command()
+@click.argument("a")
+@click.argument("b")
+@click.option("--config", "path", type=click.Path(path_type=Path), help="Configuration file (YAML): suites, judge.")
+@click.option("--judge", "judge", help="A configured judge, or a kind; the first configured one, else lexical.")
+@click.option(
+    "--format",
+    "format_name",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", *formats.FORMATS]),
+    help="Shape of the rows.",
+)
+@click.option("--log", type=_FILE, multiple=True, help="Log of both variants: A and B are then values of --label.")
+@click.option("--label", default="variant", show_default=True, help="Metadata that names a sample's variant.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of a table.")
+def compare(
+    *,
+    a: str,
+    b: str,
+    path: Path | None,
+    judge: str | None,
+    format_name: str,
+    log: Sequence[Path],
+    label: str,
+    as_json: bool,
+) -> int:
+    """Compare B with A over the same questions.
+
+    A and B are two logs of samples (JSONL), two variants in one log (--log), two suites of --config that ask two
+    retrievers the same canaries, or two configuration files (YAML), all of whose canaries are asked.
+
+    Questions that both sides share are paired; where they share too few, the means are compared, and that is said.
+    Each metric has an interval of its own, so of twenty metrics one may look different by chance.
+
+    Exit code 1 when B is worse in a metric beyond noise, 3 when nothing can be compared.
+    """
+    configure_logging("error")
+    asked = Asked(None if path is None else load(path), judge, format_name, log, label)
+    found, warnings = _compare(a, b, asked)
+    line = compare_line(found, a, b) | {"warnings": warnings}
+    if as_json:
+        click.echo(json.dumps(line))
+    else:
+        _show(line)
+    if not found.rows:
+        return NOTHING
+    return WORSE if found.worse else 0
+
+
+def _compare(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
+    suites = {} if asked.config is None else {each.place.suite: each for each in asked.config.canaries}
+    if asked.log:
+        return _variants(a, b, asked)
+    if a in suites and b in suites:
+        return _suites([suites[a]], [suites[b]])
+    if all(each.endswith(_YAML) for each in (a, b)):
+        return _suites(*(load(Path(each)).canaries for each in (a, b)))
+    for each in (a, b):
+        if not Path(each).is_file():
+            known = f" or one of the suites {', '.join(suites)}" if suites else ""
+            raise ConfigError(f"{each}: is no file; give two logs (JSONL), two configurations (YAML){known}")
+    return _logs(a, b, asked)
+
+
+def _logs(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
+    first, warned = _read([Path(a)], asked)
+    second, also = _read([Path(b)], asked)
+    return of_verdicts(first, second, _confidence(asked)), [*warned, *also]
+
+
+def _variants(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
+    verdicts, warned = _read(asked.log, asked)
+    named = [each.draw.sample.metadata.get(asked.label) for each in verdicts]
+    seen = Counter(each for each in named if isinstance(each, str))
+    for each in (a, b):
+        if each not in seen:
+            known = ", ".join(sorted(seen)) or "none is named"
+            raise ConfigError(f"{each}: no sample has it as {asked.label!r} in its metadata; there are: {known}")
+    first, second = (
+        [verdict for verdict, name in zip(verdicts, named, strict=True) if name == side] for side in (a, b)
+    )
+    return of_verdicts(first, second, _confidence(asked)), warned
+
+
+def _read(paths: Sequence[Path], asked: Asked) -> tuple[list[Verdict], list[str]]:
+    """Verdicts on the samples of logs, and what is to be known of those that could not be read."""
+    rows = Rows(asked.format_name)
+    streams = [path.open("rb") for path in paths]
+    try:
+        verdicts = asyncio.run(read_all(rows, streams, judge_named(asked.config, asked.judge)))
+    finally:
+        for stream in streams:
+            stream.close()
+    unjudged = sum(not isinstance(each, Judged) for each in verdicts)
+    names = ", ".join(path.name for path in paths)
+    told = ((rows.rejected.total(), "rows are no samples"), (unjudged, "samples could not be judged"))
+    return verdicts, [f"{names}: {count} {what} and are left out" for count, what in told if count]
+
+
+def _confidence(asked: Asked) -> float:
+    return 0.95 if asked.config is None else asked.config.settings.estimates.confidence
+
+
+def _suites(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig]) -> tuple[Comparison, list[str]]:
+    ks = sorted(set.intersection(*(set(each.place.k) for each in (*a, *b)))) if a and b else []
+    if not ks:
+        raise ConfigError("canaries: nothing to compare: a side has no suite, or no `k` is common to all of them")
+    first, second = asyncio.run(_asked(a, b))
+    warned = [
+        f"{name}: {failed} canaries failed and are left out"
+        for name, side in (("A", first), ("B", second))
+        if (failed := sum(each.failure is not None for each in side))
+    ]
+    return of_reports(first, second, ks), warned
+
+
+async def _asked(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig]) -> list[list[CanaryReport]]:
+    """The canaries of both sides, asked one suite after the other so that neither slows the other down."""
+    console = Console(stderr=True)
+    sides: list[list[CanaryReport]] = []
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        for side in (a, b):
+            reports: list[CanaryReport] = []
+            for suite in progress.track([suite_of(each) for each in side], description="asking"):
+                try:
+                    reports += (await suite.ask(time.time)).reports
+                finally:
+                    await suite.probe.close()
+            sides.append(reports)
+    return sides
+
+
+def _show(line: dict[str, Any]) -> None:
+    console = Console(soft_wrap=True)
+    how = "paired" if line["paired"] else "NOT paired, so the interval is wider"
+    console.print(
+        f"{line['shared']} {line['unit']} are on both sides ({how}); only in A {line['only_a']}, in B {line['only_b']}"
+    )
+    for each in line["warnings"]:
+        console.print(f"[yellow]{escape(each)}[/]")
+    if not line["metrics"]:
+        console.print("nothing can be compared: no metric is known on both sides")
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns on a terminal of eighty
+    table.add_column("metric", min_width=16)
+    for name in ("A", "B", "B - A", "interval", "n", "w/t/l", ""):
+        table.add_column(name, no_wrap=True)
+    for each in line["metrics"]:
+        _row(table, each["metric"].replace("_", " "), each)
+        for category, part in each["categories"].items():
+            _row(table, f"  {category or 'none'}", part)
+    console.print(table)
+    for each in line["metrics"]:
+        if each["warning"]:
+            console.print(f"{each['metric']}: may be noise: {each['warning']}")
+
+
+def _row(table: Table, name: str, found: dict[str, Any]) -> None:
+    games = "" if found["wins"] is None else f"{found['wins']}/{found['ties']}/{found['losses']}"
+    table.add_row(
+        escape(name),
+        f"{found['a']:.3f}",
+        f"{found['b']:.3f}",
+        f"{found['difference']:+.3f}",
+        f"{found['low']:+.3f}..{found['high']:+.3f}",
+        str(found["n"]),
+        games,
+        f"[{_COLOURS[found['conclusion']]}]{found['conclusion']}[/]",
+    )

@@ -1,0 +1,141 @@
+"""`ragwatch gate`: judged samples against thresholds, for a pipeline that must say yes or no."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ragwatch import formats
+from ragwatch.commands.reports import OUTCOMES, junit, markdown
+from ragwatch.commands.samples import Rows, judge_named, read_all
+from ragwatch.config import Config, load
+from ragwatch.config.gate import Gate, rules_of
+from ragwatch.core.compare import Interval
+from ragwatch.core.diagnosis import attribute
+from ragwatch.core.gate import Decision, Metric, Rules, gate
+from ragwatch.core.gate_line import baseline_of, figures_of, gate_line
+from ragwatch.errors import ConfigError
+from ragwatch.ports import Judge
+from ragwatch.telemetry import configure_logging
+
+CODES = {Decision.PASS: 0, Decision.FAIL: 1, Decision.NOT_ENOUGH_DATA: 3}
+_COLOURS = {True: "green", False: "red", None: "yellow"}
+_OUT = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("gate")
+@click.argument("files", nargs=-1, type=click.File("rb"))
+@click.option("--config", "path", type=click.Path(path_type=Path), help="Configuration file (YAML): judge, thresholds.")
+@click.option("--judge", "name", help="A configured judge, or a kind; the first configured one, else lexical.")
+@click.option(
+    "--format",
+    "format_name",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", *formats.FORMATS]),
+    help="Shape of the rows.",
+)
+@click.option("--baseline", type=_OUT, help="An earlier --json output: says which stage became worse since.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of a table.")
+@click.option("--junit", "junit_path", type=_OUT, help="Write JUnit XML there.")
+@click.option("--markdown", "markdown_path", type=_OUT, help="Write a summary in Markdown there.")
+def gate_command(
+    *,
+    files: Sequence[BinaryIO],
+    path: Path | None,
+    name: str | None,
+    format_name: str,
+    baseline: Path | None,
+    junit_path: Path | None,
+    markdown_path: Path | None,
+    as_json: bool,
+) -> int:
+    """Judge the samples in FILES (JSONL; `-` or none is standard input) and hold them against thresholds.
+
+    A metric fails when its whole interval, or, with enough samples, its mean is on the wrong side. It is unknown with
+    too few samples, or when too many could not be read; then it does not pass.
+
+    Exit codes: 0 PASS, 1 FAIL, 2 usage or configuration, 3 not enough data.
+    """
+    configure_logging("error")
+    config = None if path is None else load(path)
+    judge, rules, rows = judge_named(config, name), _rules(config), Rows(format_name)
+    before = None if baseline is None else _figures(baseline, judge)
+    verdicts = asyncio.run(read_all(rows, files or (sys.stdin.buffer,), judge))
+    report = gate(verdicts, rules, rejected=rows.rejected)
+    attribution = None if before is None else attribute(before, figures_of(report))
+    line = gate_line(report, judge=judge.version, attribution=attribution)
+    for out, text in ((junit_path, junit), (markdown_path, markdown)):
+        if out is not None:
+            _write(out, text(line))
+    if as_json:
+        click.echo(json.dumps(line))
+    else:
+        _show(line)
+    return CODES[report.verdict]
+
+
+def _rules(config: Config | None) -> Rules:
+    if config is None:
+        return rules_of(Gate(), {})
+    settings = config.settings
+    return rules_of(settings.gate, settings.thresholds, settings.estimates.confidence)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--baseline {path}: cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"--baseline {path}: is not the JSON that `ragwatch gate --json` prints")
+    return found
+
+
+def _figures(path: Path, judge: Judge) -> dict[Metric, Interval]:
+    try:
+        return baseline_of(_read(path), judge.version)
+    except ValueError as error:
+        raise ConfigError(f"--baseline {path}: {error}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _show(line: dict[str, Any]) -> None:
+    console = Console(soft_wrap=True)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("metric", "mean", "interval", "n", "wanted", "severity", "outcome"):
+        table.add_column(name, no_wrap=True)
+    for each in line["metrics"]:
+        known = each["value"] is not None
+        table.add_row(
+            each["metric"],
+            f"{each['value']:.3f}" if known else "unknown",
+            f"{each['low']:.3f}..{each['high']:.3f}" if known else "",
+            str(each["n"]),
+            f"{'<=' if each['lower_is_better'] else '>='} {each['threshold']:g}",
+            each["severity"],
+            f"[{_COLOURS[each['pass']]}]{OUTCOMES[each['pass']]}[/]",
+        )
+    console.print(table)
+    for each in line["metrics"]:
+        if each["reason"]:
+            console.print(f"{each['metric']}: {escape(each['reason'])}")
+    unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items())
+    console.print(f"{line['judged']} samples judged by {escape(line['judge'])}; unread: {unread or 'none'}")
+    console.print(f"[bold]{line['verdict']}[/]: {escape(line['recommendation'])}")

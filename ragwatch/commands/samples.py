@@ -1,0 +1,166 @@
+"""Samples: rows of JSONL files, and the judge that reads them, for commands that work without a daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from ragwatch import formats
+from ragwatch.config import Config, JudgeConfig, judge_of
+from ragwatch.config.text import resolve_secrets, value_of
+from ragwatch.core.sample import Draw, Sample
+from ragwatch.core.sampling import key_of
+from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.formats.record import parse
+from ragwatch.judges import KINDS
+from ragwatch.pipeline.purse import FreePurse
+from ragwatch.pipeline.reading import PutBack, Reader
+from ragwatch.ports import Desk, Judge
+from ragwatch.telemetry import Telemetry
+
+TIMEOUT_SECONDS = 120.0
+AT_ONCE = 16
+PATIENCE = 3  # times that a reading is tried again while a judge is out of order
+LONGEST_WAIT = 30.0
+
+
+class Rows:
+    """Samples of JSONL files; rows that cannot be read are told on stderr and counted.
+
+    Args:
+        format_name: A preset of `formats`, or `auto`.
+    """
+
+    def __init__(self, format_name: str) -> None:
+        self._read = formats.build(format_name).read
+        self._texts: dict[Path, dict[str, str]] = {}
+        self.rejected: Counter[str] = Counter()
+
+    def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
+        """The samples of one stream, in its order."""
+        folder = Path(name).parent
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            try:
+                record, _ = parse(line.rstrip(b"\r\n"))
+                yield self._read(self._filled(record, folder), f"{name}:{number}")
+            except FormatError as error:
+                self.rejected[error.reason] += 1
+                click.echo(f"{name}:{number}: {error.reason}: {error}", err=True)
+
+    def _filled(self, record: dict[str, Any], folder: Path) -> dict[str, Any]:
+        """A row of a labelled set that keeps its contexts in a file beside it, with the contexts filled in."""
+        references = record.get("context_refs")
+        if not isinstance(references, list) or not isinstance(record.get("docs"), str):
+            return record
+        path = folder / record["docs"]
+        if path not in self._texts:
+            try:
+                self._texts[path] = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                raise FormatError("missing_field", "docs", f"{path.name} cannot be read: {error}") from error
+        texts = self._texts[path]
+        absent = [each for each in references if each not in texts]
+        if absent:
+            raise FormatError("missing_field", "context_refs", f"{absent[0]!r} is not in {path.name}")
+        return {**record, "contexts": [texts[each] for each in references]}
+
+
+def judge_of_kind(kind: str, settings: Sequence[str] = ()) -> Judge:
+    """A judge of a kind, with options as they would stand in a configuration file.
+
+    Args:
+        kind: One of `judges.KINDS`.
+        settings: `KEY=VALUE` each.
+
+    Raises:
+        ConfigError: A setting is wrong, or the judge cannot be built with them.
+    """
+    item: dict[str, Any] = {"name": kind, "kind": kind}
+    for each in settings:
+        key, equals, value = each.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {each}: is not KEY=VALUE, such as support=0.5")
+        item[key] = value_of(value)
+    return built(judge_of(resolve_secrets(item, Path.cwd())))
+
+
+def judge_named(config: Config | None, name: str | None) -> Judge:
+    """The judge that a command is to use.
+
+    Args:
+        config: Its judges go first.
+        name: One of them, or a kind; None for the first of them, or `lexical`.
+
+    Raises:
+        ConfigError: There is none of this name.
+    """
+    configured = {} if config is None else {each.place.name: each for each in config.judges}
+    if name is None:
+        return built(next(iter(configured.values()))) if configured else judge_of_kind("lexical")
+    if name in configured:
+        return built(configured[name])
+    if name not in KINDS:
+        known = ", ".join(dict.fromkeys([*configured, *sorted(KINDS)]))
+        raise ConfigError(f"--judge {name}: is neither a configured judge nor a kind; use one of: {known}")
+    return judge_of_kind(name)
+
+
+def built(each: JudgeConfig) -> Judge:
+    """A configured judge, outside of the daemon: nobody keeps its accounts.
+
+    Raises:
+        ConfigError: It cannot be built as configured.
+    """
+    return KINDS[each.kind].build(each.options, name=each.place.name, desk=Desk(Telemetry(), FreePurse(), time.time))
+
+
+async def read_all(
+    rows: Rows, streams: Sequence[BinaryIO], made: Judge, tell: Callable[[Verdict], None] = lambda _: None
+) -> list[Verdict]:
+    """Judge every sample of the streams, and release the judge. `tell` hears of each verdict, in order."""
+    reader = Reader(made, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry())
+    verdicts: list[Verdict] = []
+    console = Console(stderr=True)
+    try:
+        with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+            for stream in streams:
+                samples = list(rows.samples(getattr(stream, "name", "stdin"), stream))
+                for first in progress.track(range(0, len(samples), AT_ONCE), description="judging"):
+                    few = await asyncio.gather(*(_settled(reader, each) for each in samples[first : first + AT_ONCE]))
+                    for verdict in few:
+                        tell(verdict)
+                    verdicts += few
+    finally:
+        await made.close()
+    return verdicts
+
+
+async def _settled(reader: Reader, sample: Sample) -> Verdict:
+    """The verdict on a sample. There is no queue to go back to, so an outage is waited out for a little."""
+    draw = _draw(sample)
+    outcome = await reader.read(draw)
+    for _ in range(PATIENCE):
+        if not isinstance(outcome, PutBack):
+            return outcome
+        await asyncio.sleep(min(LONGEST_WAIT, max(1.0, reader.judge.ready_in())))
+        outcome = await reader.read(draw)
+    if not isinstance(outcome, PutBack):
+        return outcome
+    known = outcome.reason in set(UnjudgedReason)
+    return Unjudged(draw, reader.nothing, UnjudgedReason(outcome.reason) if known else UnjudgedReason.UNAVAILABLE)
+
+
+def _draw(sample: Sample) -> Draw:
+    return Draw(key_of("judge", sample.id), sample, "judge", "", 1.0, time.time() if sample.at is None else sample.at)

@@ -1,0 +1,111 @@
+"""`ragwatch acknowledge`: asks a running ragwatch, tells what it said, and says so when nobody answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ragwatch.commands import cli
+from ragwatch.errors import ConfigError, ForeignError
+
+
+class Listener(ThreadingHTTPServer):
+    """A loopback server that notes what it is asked; it refuses one route."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Door)
+        self.asked: list[tuple[str, Mapping[str, str]]] = []
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Door(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: Listener
+
+    def do_POST(self) -> None:
+        """Note it, and answer."""
+        parts = urlsplit(self.path)
+        wanted = dict(parse_qsl(parts.query))
+        self.server.asked.append((parts.path, wanted))
+        refused = wanted.get("route") == "gone"
+        body = b"route: 'gone' is not known\n" if refused else b"faithfulness/search: acknowledged\n"
+        self.send_response(400 if refused else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    """A server that listens."""
+    with Listener() as found:
+        thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+def run(*arguments: str) -> Result:
+    """The command, as the door runs it."""
+    return CliRunner().invoke(cli, ["acknowledge", *arguments], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ([], {}),
+        (["--quantity", "faithfulness", "--route", "a b&c"], {"quantity": "faithfulness", "route": "a b&c"}),
+        (["--renew"], {"renew": "true"}),
+        (["--judge", "claude"], {"judge": "claude"}),
+    ],
+)
+def test_asks_for_what_was_said(listener: Listener, arguments: list[str], asked: dict[str, str]) -> None:
+    """Whatever stands in a name arrives as that name."""
+    result = run("--url", f"{listener.url}/", *arguments)
+    assert result.exception is None
+    assert result.stdout == "faithfulness/search: acknowledged\n"
+    assert listener.asked == [("/-/drift/acknowledge", asked)]
+
+
+def test_a_refusal_is_told(listener: Listener) -> None:
+    """In the words of the one who refused."""
+    result = run("--url", listener.url, "--route", "gone")
+    assert isinstance(result.exception, ForeignError)
+    assert str(result.exception) == f"{listener.url} refused: 400 route: 'gone' is not known"
+
+
+def test_nobody_there_is_told() -> None:
+    """A closed port is no success."""
+    with Listener() as closed:
+        url = closed.url
+    result = run("--url", url)
+    assert isinstance(result.exception, ForeignError)
+    assert "cannot be reached" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--url", "file:///etc/passwd"], "is no address"),
+        (["--judge", "claude", "--route", "search"], "anchors have no quantity and no route"),
+    ],
+)
+def test_what_makes_no_sense_is_not_sent(arguments: list[str], told: str) -> None:
+    """As a usage error."""
+    result = run(*arguments)
+    assert isinstance(result.exception, ConfigError)
+    assert told in str(result.exception)

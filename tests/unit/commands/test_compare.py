@@ -1,0 +1,146 @@
+"""`ragwatch compare`: two logs, two variants in one log, two retrievers; what is paired and what is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bm25 import Bm25
+from click.testing import CliRunner, Result
+from retrievers import free_port, serving
+
+from ragwatch.commands import cli
+from ragwatch.errors import ConfigError
+
+TRUE, FALSE = "The old mill stands by the river.", "Zebras invented the telegraph."
+TEXTS = {f"d{number}": f"Room {number} is painted in the colour number {number}." for number in range(35)}
+
+
+def compare(*arguments: str) -> Result:
+    """The command."""
+    return CliRunner().invoke(cli, ["compare", *arguments], standalone_mode=False)
+
+
+def row(number: int, answer: str, **parts: Any) -> dict[str, Any]:
+    """A sample that its context supports, or not."""
+    return {"question": f"Where is mill {number}?", "contexts": [TRUE], "answer": answer, **parts}
+
+
+def write(path: Path, rows: list[dict[str, Any]], more: str = "") -> str:
+    """A log."""
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows) + more)
+    return str(path)
+
+
+def test_two_logs(tmp_path: Path) -> None:
+    """Paired by question whatever the order; rows that are no samples are told; worse is exit code 1."""
+    good = write(tmp_path / "good.jsonl", [row(number, TRUE) for number in range(40)])
+    bad = write(tmp_path / "bad.jsonl", [row(number, FALSE) for number in reversed(range(41))], '{"torn\n')
+    result = compare(good, bad)
+    assert result.return_value == 1
+    assert "40 questions are on both sides (paired); only in A 0, in B 1" in result.stdout
+    assert "bad.jsonl: 1 rows are no samples and are left out" in result.stdout
+    line = json.loads(compare(bad, good, "--json").stdout)
+    faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
+    assert (faithful["conclusion"], faithful["n"], faithful["wins"]) == ("better", 40, 40)
+    assert compare(bad, good).return_value == 0
+
+
+def test_logs_over_other_questions_are_not_paired(tmp_path: Path) -> None:
+    """It is said plainly; two logs of the same quality are noise."""
+    a = write(tmp_path / "a.jsonl", [row(number, TRUE) for number in range(40)])
+    b = write(tmp_path / "b.jsonl", [row(100 + number, TRUE) for number in range(40)])
+    result = compare(a, b)
+    assert result.return_value == 0
+    assert "0 questions are on both sides (NOT paired, so the interval is wider)" in result.stdout
+    assert "faithfulness: may be noise: the interval contains 0" in result.stdout
+
+
+def test_nothing_to_compare(tmp_path: Path) -> None:
+    """Samples without answers are not judged: no metric, exit code 3."""
+    empty = write(tmp_path / "empty.jsonl", [row(1, " ")])
+    result = compare(empty, empty)
+    assert result.return_value == 3
+    assert "nothing can be compared" in result.stdout
+    assert "empty.jsonl: 1 samples could not be judged" in result.stdout
+
+
+def test_two_variants_of_one_log(tmp_path: Path) -> None:
+    """Live variants are told apart by a label of the metadata, with the same arithmetic."""
+    rows = [row(number, TRUE, metadata={"variant": "blue"}) for number in range(30)]
+    rows += [row(number, FALSE, metadata={"variant": "green"}) for number in range(30)]
+    rows += [row(50, TRUE)]
+    log = write(tmp_path / "log.jsonl", rows)
+    line = json.loads(compare("green", "blue", "--log", log, "--json").stdout)
+    assert (line["shared"], line["only_a"], line["only_b"]) == (30, 0, 0)
+    assert line["metrics"][0]["conclusion"] == "better"
+    refused = compare("green", "red", "--log", log)
+    assert isinstance(refused.exception, ConfigError)
+    assert "red: no sample has it as 'variant' in its metadata; there are: blue, green" in str(refused.exception)
+
+
+def suites(path: Path, **targets: str) -> str:
+    """A configuration with one suite for each retriever, of the same canaries."""
+    items = [{"query": f"colour of room {number}", "expected": [name]} for number, name in enumerate(TEXTS)]
+    probe = {
+        "kind": "http",
+        "body": {"query": "{{ query }}", "k": "{{ k }}"},
+        "contexts": "hits",
+        "score": "similarity",
+    }
+    found = [
+        {"suite": name, "k": [1, 5], "items": items, "probe": probe | {"url": f"{address}/search"}}
+        for name, address in targets.items()
+    ]
+    sources = f"state: {path.parent}/state\nsources: [{{kind: tail, name: app, path: /nowhere/*.log}}]\n"
+    path.write_text(f"{sources}canaries: {json.dumps(found)}\n")
+    return str(path)
+
+
+def test_two_retrievers(tmp_path: Path) -> None:
+    """Two suites of one configuration, or two configurations: the one without half of its documents is worse."""
+    whole, half = Bm25(TEXTS), Bm25(TEXTS)
+    half.delete([f"d{number}" for number in range(0, 35, 2)])
+    with serving(whole.route()) as first, serving(half.route()) as second:
+        both = suites(tmp_path / "both.yaml", whole=first, half=second)
+        result = compare("whole", "half", "--config", both, "--json")
+        old, new = suites(tmp_path / "old.yaml", docs=second), suites(tmp_path / "new.yaml", docs=first)
+        healed = compare(old, new)
+    line = json.loads(result.stdout)
+    metrics = {each["metric"]: each for each in line["metrics"]}
+    assert (result.return_value, line["unit"], line["shared"], line["paired"]) == (1, "canaries", 35, True)
+    assert metrics["recall@5"]["losses"] == 18
+    assert metrics["recall@5"]["difference"] == pytest.approx(-18 / 35)
+    assert {"mrr@5", "precision@1", "ndcg@5", "success"} <= set(metrics)
+    assert healed.return_value == 0
+    assert "recall@5" in healed.stdout
+    assert "better" in healed.stdout
+
+
+def test_a_retriever_that_is_down_has_no_figures(tmp_path: Path) -> None:
+    """Failures are told and left out; they are no zeros."""
+    with serving(Bm25(TEXTS).route()) as address:
+        path = suites(tmp_path / "both.yaml", up=address, down=f"http://127.0.0.1:{free_port()}")
+        result = compare("up", "down", "--config", path)
+    assert result.return_value == 3
+    assert "B: 35 canaries failed and are left out" in result.stdout
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    """What is no file, and configurations without canaries."""
+    path = tmp_path / "plain.yaml"
+    path.write_text(f"state: {tmp_path}/state\nsources: [{{kind: tail, name: app, path: /nowhere/*.log}}]\n")
+    both = suites(tmp_path / "both.yaml", old="http://127.0.0.1:1", new="http://127.0.0.1:1")
+    for arguments, told in (
+        (("a.jsonl", "b.jsonl"), "a.jsonl: is no file; give two logs"),
+        (
+            ("old", "nwe", "--config", both),
+            "old: is no file; give two logs (JSONL), two configurations (YAML) or one of",
+        ),
+        ((str(path), str(path)), "canaries: nothing to compare"),
+    ):
+        result = compare(*arguments)
+        assert isinstance(result.exception, ConfigError)
+        assert told in str(result.exception)

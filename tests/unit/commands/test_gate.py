@@ -1,0 +1,137 @@
+"""`ragwatch gate`: exit codes, reports for builds, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ragwatch.commands import cli
+from ragwatch.errors import ConfigError
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples" / "gate"
+ROW = {"question": "Where is the mill?", "contexts": ["The old mill stands by the river."]}
+GOOD, BAD = ROW | {"answer": "The old mill stands by the river."}, ROW | {"answer": "Zebras invented the telegraph."}
+
+
+def gate(*arguments: str, rows: list[Any] | None = None) -> Result:
+    """The command, with these rows on its standard input."""
+    text = "".join(each if isinstance(each, str) else json.dumps(each) + "\n" for each in rows or [])
+    return CliRunner().invoke(cli, ["gate", *arguments], input=text, standalone_mode=False)
+
+
+def a_config(folder: Path, **sections: str) -> str:
+    """A configuration that watches nothing in particular."""
+    path = folder / "ragwatch.yaml"
+    parts = {"state": f"{folder}/state", "sources": "[{kind: tail, name: app, path: /nowhere/*.log}]"} | sections
+    path.write_text("".join(f"{key}: {value}\n" for key, value in parts.items()))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "verdict"), [("pass", 0, "PASS"), ("fail", 1, "FAIL"), ("not_enough", 3, "NOT_ENOUGH_DATA")]
+)
+def test_the_shipped_examples(name: str, code: int, verdict: str) -> None:
+    """One for each exit code, and the table says why."""
+    result = gate(str(EXAMPLES / f"{name}.jsonl"))
+    assert result.return_value == code
+    assert f"{verdict}: " in result.stdout
+    assert re.search(r"context_recall +1\.000", result.stdout)  # the examples hold references, and the judge reads them
+
+
+def test_no_data_is_never_pass() -> None:
+    """Nothing at all, and nothing but rows that are no samples."""
+    assert gate(rows=[]).return_value == 3
+    torn = gate("--json", rows=['{"torn\n', '{"torn\n'])
+    line = json.loads(torn.stdout)
+    assert (torn.return_value, line["verdict"], line["unread"]) == (3, "NOT_ENOUGH_DATA", {"torn_json": 2})
+    assert gate(rows=[GOOD | {"id": str(number), "answer": " "} for number in range(50)]).return_value == 3
+
+
+def test_half_a_file_does_not_pass() -> None:
+    """Forty good answers and twenty torn rows: too little was read."""
+    assert gate(rows=[GOOD] * 40).return_value == 0
+    assert gate(rows=[*[GOOD] * 40, *['{"torn\n'] * 20]).return_value == 3
+
+
+def test_thresholds_come_from_the_configuration(tmp_path: Path) -> None:
+    """What is good enough is the configuration's word, and so is the judge."""
+    rows = [*[GOOD] * 30, *[BAD] * 10]
+    assert gate(rows=rows).return_value == 1
+    lower = a_config(tmp_path, thresholds="{faithfulness: 0.5, answer_relevancy: 0.5}")
+    assert gate("--config", lower, rows=rows).return_value == 0
+    named = a_config(tmp_path, judges="[{name: ours, kind: lexical, support: 0.999999}]")
+    strict = json.loads(gate("--config", named, "--json", rows=[GOOD] * 30).stdout)
+    assert strict["metrics"][0]["value"] == 0.0
+    assert (
+        json.loads(gate("--config", named, "--judge", "lexical", "--json", rows=[GOOD] * 30).stdout)["verdict"]
+        == "PASS"
+    )
+    assert gate("--config", named, "--judge", "ours", rows=[GOOD] * 30).return_value == 1
+
+
+def test_a_baseline_names_what_became_worse(tmp_path: Path) -> None:
+    """Faithfulness fell while precision held: the generator; the other way round nothing is blamed."""
+    (tmp_path / "good.json").write_text(gate("--json", rows=[GOOD] * 40).stdout)
+    (tmp_path / "bad.json").write_text(
+        gate("--json", rows=[GOOD | {"answer": GOOD["answer"] + " " + BAD["answer"]}] * 40).stdout
+    )
+    worse = gate(
+        "--json",
+        "--baseline",
+        str(tmp_path / "good.json"),
+        rows=[GOOD | {"answer": GOOD["answer"] + " " + BAD["answer"]}] * 40,
+    )
+    line = json.loads(worse.stdout)
+    assert (line["baseline"]["regression"], line["baseline"]["recall_by"]) == ("generation", "context_precision")
+    assert "generation regression: faithfulness fell while context precision" in line["recommendation"]
+    better = gate("--baseline", str(tmp_path / "bad.json"), rows=[GOOD] * 40)
+    assert "no regression shown" in better.stdout
+
+
+def test_reports_for_builds(tmp_path: Path) -> None:
+    """JUnit: failures block, errors are unknown, warnings are skipped. Markdown: a table."""
+    junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
+    gate("--junit", str(junit), "--markdown", str(markdown), rows=[BAD] * 40)
+    suite = ET.fromstring(junit.read_text())[0]  # noqa: S314 - our own
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "4",
+        "failures": "1",
+        "errors": "0",
+        "skipped": "1",
+    }
+    cases = {case.get("name"): case for case in suite.findall("testcase")}
+    message = cases["faithfulness"].find("failure").get("message")  # type: ignore[union-attr]
+    assert "wanted at least 0.85" in message  # type: ignore[operator]
+    assert cases["context_recall"].find("skipped").get("message").startswith("warning only: unknown")  # type: ignore[union-attr]
+    text = markdown.read_text()
+    assert text.startswith("## ragwatch gate: FAIL\n")
+    assert "| faithfulness | 0.000 | 0.000 – " in text
+    assert "| context recall | unknown |  | 0 | ≥ 0.8 | warn | unknown: no sample has a reference |" in text
+    gate("--junit", str(junit), rows=[GOOD] * 2)
+    assert ET.fromstring(junit.read_text())[0].get("errors") == "2"  # noqa: S314 - the same
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--judge", "oracle"), "--judge oracle: is neither a configured judge nor a kind; use one of: "),
+        (("--baseline", "{folder}/absent.json"), "cannot be read"),
+        (("--baseline", "{folder}/list.json"), "is not the JSON"),
+        (("--baseline", "{folder}/other.json"), "was made by the judge other-1"),
+        (("--junit", "{folder}/no/such/folder.xml"), "cannot be written"),
+        (("--config", "{folder}/absent.yaml"), "cannot be read"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    """A wrong command line is told in one line, and is no verdict."""
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "other.json").write_text('{"judge": "other-1", "metrics": []}')
+    result = gate(*(each.format(folder=tmp_path) for each in arguments), rows=[GOOD])
+    assert isinstance(result.exception, ConfigError)
+    assert told in str(result.exception)

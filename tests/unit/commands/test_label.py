@@ -1,0 +1,235 @@
+"""`ragwatch label`: what a person says at a terminal, or in a file, is kept."""
+
+from __future__ import annotations
+
+import json
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from random import Random
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner, Result
+from kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
+from labelled import World
+
+from ragwatch.commands import cli
+from ragwatch.commands.label import imported, marked, plain
+from ragwatch.core.label import Label
+from ragwatch.core.scores import Quantity
+from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.stores.sqlite import SqliteStore
+
+F = Quantity.FAITHFULNESS
+ESCAPE = chr(27)
+BEGIN = time.time() - 1800.0
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A configuration whose state holds some judged answers."""
+    store = SqliteStore(tmp_path / "state")
+    World(store, Random(1), requests=60, begin=BEGIN)
+    store.close()
+    return written(tmp_path)
+
+
+def written(folder: Path) -> Path:
+    """A configuration whose state is in this folder."""
+    path = folder / "ragwatch.yaml"
+    path.write_text(f"state: {folder}/state\nsources: [{{kind: tail, name: app, path: '{folder}/log/*'}}]\n")
+    return path
+
+
+def run(config: Path, *arguments: str, said: str = "", command: str = "label") -> Result:
+    """The command, with what is typed."""
+    whole = [command, "--config", str(config), *(("--annotator", "ann") if command == "label" else ()), *arguments]
+    return CliRunner().invoke(cli, whole, input=said, standalone_mode=False)
+
+
+def labels(config: Path) -> list[Label]:
+    """What the state holds."""
+    store = SqliteStore(config.parent / "state")
+    found = store.labels(0.0)
+    store.close()
+    return found
+
+
+def test_a_word_on_every_claim(config: Path) -> None:
+    """Question, contexts, answer and claims are shown; scores follow from the words, with a known probability."""
+    found = run(config, "--count", "1", said="s\nS\nc\nn\np\ny\nodd one\n")
+    assert found.exit_code == 0, found.output
+    for text in ("What do cats do?", "context 1  Cats purr.", "answer  Cats purr.", "claim 4", "1 kept"):
+        assert text in found.output
+    assert "supported  " not in found.output  # what the judge thinks is not shown
+    (word,) = labels(config)
+    assert word.scores == {
+        F: 0.5,
+        Quantity.CONTRADICTION: 0.25,
+        Quantity.ANSWER_RELEVANCY: 0.5,
+        Quantity.TOP_RANKED_IGNORED: 0.0,
+    }
+    assert (word.annotator, word.note, len(word.claims)) == ("ann", "odd one", 4)
+    assert word.probability is not None
+
+
+def test_a_word_on_the_whole(config: Path) -> None:
+    """With --whole, or where there are no claims, people judge the answer; what is no word is asked again."""
+    found = run(config, "--count", "2", "--whole", said="x\nf\n-\n-\n\nn\nn\nn\n\n")
+    assert "'x' is none of f, p, n, -, q" in found.output
+    assert [dict(word.scores) for word in labels(config)] in (
+        [{F: 1.0}, {F: 0.0, Quantity.ANSWER_RELEVANCY: 0.0, Quantity.TOP_RANKED_IGNORED: 1.0}],
+        [{F: 0.0, Quantity.ANSWER_RELEVANCY: 0.0, Quantity.TOP_RANKED_IGNORED: 1.0}, {F: 1.0}],
+    )
+
+
+@pytest.mark.parametrize(("said", "kept"), [("q\n", []), ("", []), ("s\nq\n", [1]), ("s\ns\n", [2])])
+def test_an_end_at_any_time(config: Path, said: str, kept: list[int]) -> None:
+    """q, or the end of the input: what was said is kept, what was not begun is not."""
+    assert run(config, said=said).return_value == 0
+    assert [len(word.claims) for word in labels(config)] == kept
+
+
+def test_out_and_in(config: Path, tmp_path: Path) -> None:
+    """What is exported comes in elsewhere as it was; a bad line is named, and the others come in."""
+    run(config, "--count", "3", "--whole", said="f\n-\n-\n\n" * 3)
+    out = tmp_path / "labels.jsonl"
+    assert run(config, "--export", str(out)).return_value == 0
+    other = tmp_path / "other"
+    store = SqliteStore(other / "state")
+    World(store, Random(1), requests=60, begin=BEGIN)
+    store.close()
+    there = written(other)
+    found = run(there, "--import", str(out))
+    assert (found.return_value, found.stderr) == (0, "3 new, 0 replaced, 0 unmatched, 0 unreadable\n")
+    assert labels(there) == labels(config)
+    with out.open("a") as file:
+        file.write('\n{"key": "k"\n[]\n{"source": "app", "id": "r9", "claims": ["supported", null]}\n')
+    found = run(there, "--import", str(out))
+    assert found.return_value == 1
+    assert ":5: JSONDecodeError" in found.stderr
+    assert ":6: TypeError" in found.stderr
+    assert found.stderr.endswith("1 new, 3 replaced, 1 unmatched, 2 unreadable\n")
+    assert isinstance(run(config, "--export", "-", "--import", str(out)).exception, ConfigError)
+
+
+def test_a_row_of_a_file() -> None:
+    """A row may name its sample as the log does, and say what it knows."""
+    row = {"source": "app", "id": "r1", "claims": ["supported", "contradicted"], "scores": {"answer_relevancy": 1}}
+    found = imported(row | {"probability": 0.5, "note": "n"}, "ann", 7.0)
+    assert found["key"] == a_draw("r1").key
+    assert found["scores"] == {"faithfulness": 0.5, "contradiction": 0.5, "answer_relevancy": 1.0}
+    assert (found["annotator"], found["at"], found["probability"], found["note"]) == ("ann", 7.0, 0.5, "n")
+
+
+def test_nothing_to_label(config: Path, tmp_path: Path) -> None:
+    """Once everything was labelled, that is said; where nothing was judged yet, that is."""
+    run(config, "--count", "200", "--whole", said="f\n-\n-\n\n" * 60)
+    assert "nothing to label" in run(config).output
+    lonely = written(tmp_path / "lonely") if (tmp_path / "lonely").mkdir() is None else config
+    assert "is not there" in str(run(lonely).exception)
+    SqliteStore(lonely.parent / "state").close()
+    assert "has read nothing yet" in str(run(lonely).exception)
+
+
+def test_a_log_does_not_command_the_terminal(tmp_path: Path) -> None:
+    """Control characters in logged texts are shown as what they are; markup is text."""
+    store = SqliteStore(tmp_path / "state")
+    draw = a_draw("evil", answer=f"{ESCAPE}]0;owned [bold]Cats purr.", contexts=(f"a{ESCAPE}[2J",), at=BEGIN)
+    store.admit(an_admission(draw))
+    claim = a_claim((1,), text="Cats purr.", start=16, end=26)
+    store.settle([a_verdict(draw, an_evidence(claim, relevant=(True,)))])
+    store.close()
+    found = run(written(tmp_path), said="s\n-\n-\n\n")
+    assert ESCAPE not in found.output
+    assert "[bold]Cats purr." in found.output
+    assert plain("a\tb\n") == "a\tb\n"
+    (text,) = marked("Some cats purr.", [{"text": "cats purr", "start": 5, "end": 14}])
+    assert text.plain == "Some cats purr."
+
+
+def test_a_daemon_that_is_not_there(config: Path) -> None:
+    """Where the state is taken and nobody answers, the way out is named; what is no address is refused."""
+    holder = SqliteStore(config.parent / "state")
+    found = run(config, "--url", "http://127.0.0.1:9")
+    assert isinstance(found.exception, RagwatchError)
+    assert "give the address of the running ragwatch with --url" in str(found.exception)
+    assert "http://127.0.0.1:10477" in str(run(config).exception) or "no answer" in str(run(config).exception)
+    assert isinstance(run(config, "--url", "file:///etc/passwd").exception, ConfigError)
+    holder.close()
+
+
+class _Full(BaseHTTPRequestHandler):
+    """A ragwatch that gives out a task and can keep nothing."""
+
+    def do_POST(self) -> None:
+        """Answer, as the path wants."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        sample = {"question": None, "contexts": [], "answer": "Yes."}
+        body = json.dumps(
+            {"tasks": [{"key": "k", "sample": sample, "claims": []}], "error": "the disk is full"}
+        ).encode()
+        self.send_response(200 if self.path.endswith("/tasks") else 503)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is logged."""
+
+
+def test_a_word_that_cannot_be_kept_is_not_lost(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the daemon cannot keep a word, it goes to a file that can be brought in later."""
+    monkeypatch.chdir(config.parent)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Full) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        found = run(config, "--url", f"http://127.0.0.1:{server.server_port}", said="f\nf\nwell\n")
+        server.shutdown()
+    assert "503: the disk is full\nthe last word is in ragwatch-labels.jsonl" in str(found.exception)
+    assert "(not logged)" in found.output
+    back = run(config, "--import", "ragwatch-labels.jsonl")
+    assert back.stderr == "1 new, 0 replaced, 1 unmatched, 0 unreadable\n"
+    assert [(word.scores[F], word.note) for word in labels(config)] == [(1.0, "well")]
+
+
+def test_calibrate_wants_enough_labels(config: Path, tmp_path: Path) -> None:
+    """Exit 3 and how many more are needed; the file holds the same report."""
+    run(config, "--count", "5", "--whole", said="f\n-\n-\n\n" * 5)
+    out = tmp_path / "report.json"
+    found = run(config, "--out", str(out), command="calibrate")
+    assert found.return_value == 3
+    assert "more needed" in found.output
+    assert "Too few labels to conclude anything" in found.output
+    assert json.loads(out.read_text())["quantities"]["faithfulness"]["labels"] == 5
+    assert isinstance(run(config, "--judge", "x", command="calibrate").exception, ConfigError)
+
+
+def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
+    """With enough labels: agreement, kappa, rates by class, reliability, and the worst misses with their links."""
+    store = SqliteStore(tmp_path / "state")
+    world = World(store, Random(2), requests=500, begin=BEGIN)
+    world.label(150)
+    records = [
+        label.to_record() | {"claims": ["supported" if each else "not_in_context" for each in world.said[label.key]]}
+        for label in store.labels(0.0)
+    ]
+    world.labelling().put([*records, *(record | {"annotator": "other"} for record in records[:60])])
+    store.close()
+    config = written(tmp_path)
+    found = run(config, "--json", command="calibrate")
+    assert found.return_value == 0, found.output
+    report = json.loads(found.stdout)
+    faithful = report["quantities"]["faithfulness"]
+    assert faithful["labels"] == 150
+    assert 0.1 < faithful["labelled"]["agreement"]["value"] < 0.9
+    assert faithful["labelled"]["kappa"]["low"] < faithful["labelled"]["kappa"]["high"]
+    assert faithful["worst"][0]["link"].endswith(f"/samples/{faithful['worst'][0]['key']}")
+    claims = report["claims"]["labelled"]
+    assert claims["sensitivity"]["supported"]["value"] == pytest.approx(0.7, abs=0.1)
+    assert claims["specificity"]["supported"]["value"] == pytest.approx(0.95, abs=0.06)
+    assert 0.0 < report["claims"]["calibration_error"] < 0.5
+    assert report["people"]["agreement"]["value"] == 1.0
+    shown = run(config, command="calibrate").output
+    for text in ("two people agree", "probability of support", "sensitivity", "/samples/"):
+        assert text in shown

@@ -1,0 +1,118 @@
+"""`ragwatch plan`: more readings notice sooner and cost more; what is asked for is found, or is out of reach."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ragwatch.commands import cli
+from ragwatch.commands.plan import plan, typical
+from ragwatch.errors import ConfigError
+
+
+def run(*arguments: object) -> Result:
+    """The command, as the door runs it."""
+    return CliRunner().invoke(cli, ["plan", *map(str, arguments)], standalone_mode=False)
+
+
+def rates(*arguments: object) -> list[dict[str, Any]]:
+    """What is said of each rate."""
+    found: list[dict[str, Any]] = json.loads(run("--json", *arguments).stdout)["rates"]
+    return found
+
+
+def test_more_readings_notice_sooner_and_cost_more() -> None:
+    """By rate: readings and cost rise in proportion, time to the page and the interval's width fall."""
+    found = rates("--per-day", 10_000, "--price", 0.01)
+    assert [each["scores_per_day"] for each in found] == [10_000 * each["probability"] for each in found]
+    assert [each["usd_per_day"] for each in found] == pytest.approx([0.01 * each["scores_per_day"] for each in found])
+    hours = [each["delay_hours"] for each in found]
+    assert hours == sorted(hours, reverse=True)
+    assert found[0]["half_width_day"] > 3 * found[-1]["half_width_day"]
+
+
+def test_smaller_drops_take_longer_and_tiny_ones_are_never_noticed() -> None:
+    """What lies within tolerance and bound is no drop."""
+    few = ("--per-day", 20_000, "--probability", 0.5)
+    large, small, tiny = (rates(*few, "--drop", drop)[0]["delay_scores"] for drop in (0.2, 0.08, 0.02))
+    assert large < small
+    assert tiny is None
+
+
+def test_the_lowest_rate_that_is_soon_enough_is_named() -> None:
+    """No lower one is; and where none is, the exit code says so."""
+    asked = ("--per-day", 20_000, "--within", "6h")
+    found = json.loads(run("--json", *asked).stdout)
+    best = found["lowest_probability"]
+    assert all((each["delay_hours"] <= 6.0) == (each["probability"] >= best) for each in found["rates"])
+    result = run("--per-day", 100, "--within", "10m")
+    assert result.return_value == 1
+    assert "no rate notices a drop of 0.1 within 10m" in result.stderr
+    assert json.loads(run("--per-day", 100, "--within", "10m", "--json").stdout)["lowest_probability"] is None
+
+
+def test_past_scores_tell_how_much_they_scatter(tmp_path: Path) -> None:
+    """All-or-nothing scores of the same mean take longer than even ones; low is good where it is."""
+    delays = []
+    for name, values in (("even", [0.88, 0.92]), ("rough", [1.0] * 9 + [0.0])):
+        file = tmp_path / f"{name}.csv"
+        scores = "".join(f"{index},{value},{1 - value}\n" for index, value in enumerate(values * 50))
+        file.write_text(f"at,faithfulness,contradiction\n{scores}")
+        few = ("--per-day", 20_000, "--probability", 0.5, "--scores", file)
+        delays.append(rates(*few)[0]["delay_scores"])
+        assert rates(*few, "--quantity", "contradiction")[0]["delay_scores"] == pytest.approx(delays[-1], rel=0.05)
+    assert 2 * delays[0] < delays[1]
+
+
+def test_the_configuration_tells_how_many_share_the_budget(tmp_path: Path) -> None:
+    """More routes, more detectors, a higher threshold, a longer delay."""
+    path = tmp_path / "ragwatch.yaml"
+    delays = []
+    for routes in ("[]", f"[{', '.join(f'r{index}' for index in range(60))}]"):
+        path.write_text(f"routes: {routes}\nsources: [{{kind: tail, name: app, path: x}}]\n")
+        delays.append(rates("--per-day", 20_000, "--probability", 0.5, "--config", path)[0]["delay_scores"])
+    assert delays[0] < delays[1]
+
+
+def test_a_table_for_people() -> None:
+    """Never is a word; times have units."""
+    text = run("--per-day", 500, "--probability", 0.1, "--probability", 1, "--drop", 0.01).stdout
+    assert text.count("never") == 2
+    text = run("--per-day", 200, "--probability", 0.02, "--probability", 1, "--drop", 0.3, "--within", "30d").stdout
+    assert "days (" in text
+    assert " h (" in text
+    assert "min (" in run("--per-day", 1_000_000, "--probability", 1).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "told"),
+    [
+        ("at,faithfulness\n1,0\n2,0\n", (), "2000 such scores give no baseline"),
+        ("at,faithfulness\n1,0.01\n2,0\n", (), "2000 such scores give no baseline"),
+        ("at,faithfulness\n1,1\n", ("--quantity", "need_recall"), "holds no score of need_recall"),
+        ("at,faithfulness\n1,1\n", ("--within", "soon"), "--within: 'soon' is not a duration"),
+    ],
+)
+def test_what_cannot_be_planned_is_named(tmp_path: Path, text: str, arguments: tuple[str, ...], told: str) -> None:
+    """As a usage error."""
+    file = tmp_path / "scores.csv"
+    file.write_text(text)
+    result = run("--per-day", 100, "--scores", file, *arguments)
+    assert isinstance(result.exception, ConfigError)
+    assert told in str(result.exception)
+
+
+def test_typical_scores_have_the_mean_that_was_asked_for() -> None:
+    """Within chance, and they are claim ratios."""
+    assert fmean(typical(0.8)) == pytest.approx(0.8, abs=0.01)
+    assert {0.0, 0.5, 1.0} < set(typical(0.5))
+
+
+def test_its_help_is_complete() -> None:
+    """Every option says what it does."""
+    assert all(getattr(each, "help", "") for each in plan.params)

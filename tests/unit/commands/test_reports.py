@@ -1,0 +1,53 @@
+"""Reports hold whatever a reason may hold, and stay XML and Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from ragwatch.commands.reports import junit, markdown
+
+HOSTILE = "a]]></failure><b onclick='x'> | `code` \x00\x1b[31m # *bold* &"
+
+
+def a_line(**parts: Any) -> dict[str, Any]:
+    """A gate line with one metric that ought to be small, failed for a hostile reason."""
+    metric = {
+        "metric": "contradiction",
+        "value": 0.5,
+        "low": 0.4,
+        "high": 0.6,
+        "n": 40,
+        "threshold": 0.1,
+        "lower_is_better": True,
+        "severity": "block",
+        "pass": False,
+        "reason": HOSTILE,
+    } | parts
+    return {
+        "verdict": "FAIL",
+        "metrics": [metric],
+        "recommendation": HOSTILE,
+        "judged": 40,
+        "unread": {},
+        "judge": "v`1",
+    }
+
+
+def test_xml_stays_well_formed() -> None:
+    """Text cannot end an element, and characters that XML forbids are gone."""
+    root = ET.fromstring(junit(a_line()))  # noqa: S314 - our own
+    (failure,) = root.iter("failure")
+    assert "0.500 [0.400, 0.600] of 40, wanted at most 0.1" in failure.attrib["message"]
+    assert "</failure><b onclick" in failure.attrib["message"]
+    assert [each.tag for each in root.iter()] == ["testsuites", "testsuite", "testcase", "failure", "system-out"]
+
+
+def test_markdown_stays_a_table() -> None:
+    """No cell ends early, and nothing becomes code, a heading or HTML."""
+    text = markdown(a_line(severity="warn"))
+    (row,) = [line for line in text.splitlines() if line.startswith("| contradiction")]
+    assert row.replace("\\|", "").count("|") == 8
+    assert "\\<b onclick" in text
+    assert "by `v1`; unread: none." in text
+    assert "≤ 0.1" in row

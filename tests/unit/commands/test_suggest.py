@@ -1,0 +1,84 @@
+"""`ragwatch suggest`: from the state directory of a running daemon to a suite file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from kit import a_draw, a_verdict, an_admission, an_evidence
+
+from ragwatch.commands import cli
+from ragwatch.config.suites import read_suite
+from ragwatch.core.sample import Context
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.stores.sqlite import SqliteStore
+
+CONTEXTS = (Context("Cats purr.", "d1"), Context("Dogs bark.", "d2"))
+
+
+def a_config(folder: Path, canaries: str = "[]") -> str:
+    """A configuration over a state directory."""
+    path = folder / "ragwatch.yaml"
+    sources = "[{kind: tail, name: app, path: /nowhere/*.log}]"
+    path.write_text(f"state: {folder}/state\nsources: {sources}\ncanaries: {canaries}\n")
+    return str(path)
+
+
+def suggest(*arguments: str) -> Result:
+    """The command."""
+    return CliRunner().invoke(cli, ["suggest", *arguments], standalone_mode=False)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    """The store of a daemon that runs, with two good answers, and a bad one."""
+    store = SqliteStore(tmp_path / "state")
+    draws = [
+        a_draw("r1", question="What do cats do?", contexts=CONTEXTS),
+        a_draw("r2", question="what do cats  do?", contexts=CONTEXTS),
+        a_draw("r3", question="What do dogs do?", contexts=CONTEXTS),
+    ]
+    store.admit(an_admission(*draws))
+    evidence = [an_evidence((1, 0)), an_evidence((1, 0)), an_evidence((0, 0))]
+    store.settle([a_verdict(draw, read) for draw, read in zip(draws, evidence, strict=True)])
+    return store
+
+
+def test_a_suite_from_judged_traffic(tmp_path: Path, store: SqliteStore) -> None:
+    """While the daemon holds its state, a suite is written that can be read; a second one never takes its place."""
+    out = tmp_path / "suggested.yaml"
+    result = suggest("--config", a_config(tmp_path), "--out", str(out))
+    assert result.return_value == 0
+    assert "wrote 1 suggestions" in result.stderr
+    (canary,) = read_suite(out)
+    assert canary.query in {"What do cats do?", "what do cats do?"}
+    assert [each.id for each in canary.expected] == ["d1"]
+    assert "# asked about 2 times; 2 judged answers" in out.read_text()
+    assert suggest("--config", a_config(tmp_path)).stdout == out.read_text()
+    again = suggest("--config", a_config(tmp_path), "--out", str(out))
+    assert isinstance(again.exception, ConfigError)
+    assert "is there already" in str(again.exception)
+    nowhere = suggest("--config", a_config(tmp_path), "--out", str(tmp_path / "no" / "where.yaml"))
+    assert isinstance(nowhere.exception, ConfigError)
+    store.close()
+
+
+def test_nothing_to_propose(tmp_path: Path, store: SqliteStore) -> None:
+    """What is a canary already is not proposed again: exit code 3."""
+    items = [{"query": "what do cats do?", "expected": ["d1"]}]
+    probe = {"kind": "http", "url": "http://127.0.0.1:1/", "body": {"q": "{{ query }}"}, "contexts": "hits"}
+    suite = json.dumps([{"suite": "docs", "items": items, "probe": probe}])
+    result = suggest("--config", a_config(tmp_path, suite))
+    assert result.return_value == 3
+    assert "nothing to propose yet" in result.stderr
+    store.close()
+
+
+def test_no_state_is_told(tmp_path: Path) -> None:
+    """Before ragwatch ever ran there is nothing to read, and none is made."""
+    result = suggest("--config", a_config(tmp_path))
+    assert isinstance(result.exception, StoreError)
+    assert "is not there" in str(result.exception)
+    assert not (tmp_path / "state").exists()
