@@ -5,7 +5,7 @@ BIN := .venv/bin
 MINUTES ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint fix slow soak rules bench lock
+.PHONY: help setup run test check check-deploy lint fix slow soak rules bench lock
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -14,7 +14,8 @@ help:
 	@echo "make fix     format and repair what can be repaired"
 	@echo "make slow    statistics and kill loops at high counts"
 	@echo "make soak    the daemon under load for MINUTES=5 minutes: memory, files, lag, books; writes a plot"
-	@echo "make rules   promtool on what we export"
+	@echo "make rules   promtool and amtool on what we export, record and alert on"
+	@echo "make check-deploy  what lies in deploy/ and grafana/, by other people's checkers"
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make lock    pin dependencies anew"
 
@@ -45,14 +46,30 @@ test: lint
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/coverage report --include='ragwatch/core/*' --fail-under=100
 
-slow: .venv/dev.stamp
+.venv/oracles.stamp: .venv/dev.stamp requirements-oracles.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-oracles.lock
+	@touch $@
+
+slow: .venv/oracles.stamp
 	$(BIN)/python -m pytest -m slow
 
 soak: .venv/dev.stamp
 	$(BIN)/python tools/soak.py $(MINUTES)
 
 rules: .venv/dev.stamp
-	$(BIN)/python -m pytest tests/functional/test_prometheus.py tests/house
+	$(BIN)/python -m pytest tests/functional/test_prometheus.py tests/functional/test_oncall.py \
+	  tests/functional/test_oncall_rules.py tests/house
+
+.venv/deploy.stamp: .venv/dev.stamp requirements-deploy.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-deploy.lock
+	@touch $@
+
+check-deploy: .venv/deploy.stamp
+	$(BIN)/hadolint deploy/Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
+	$(BIN)/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml
+	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
+	$(BIN)/python tools/grafana_types.py
 
 bench: .venv/dev.stamp
 	@for each in bench/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
@@ -67,3 +84,7 @@ lock:
 	  pyproject.toml tools/build.in -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --constraint requirements-dev.lock --group oracles -o requirements-oracles.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --constraint requirements-dev.lock --group deploy -o requirements-deploy.lock

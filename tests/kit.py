@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,9 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import FREE, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
-from ragwatch.ports import Admission, Assignment, Batch, Rejection
+from ragwatch.pipeline.purse import FreePurse
+from ragwatch.ports import Admission, Assignment, Batch, Desk, Rejection
+from ragwatch.telemetry import Telemetry
 
 AT = 1_700_000_000.0
 JUDGE = "embedded"
@@ -100,15 +102,25 @@ class Clock:
         return self.now
 
 
+def a_desk(telemetry: Telemetry | None = None, clock: Callable[[], float] | None = None, **parts: Any) -> Desk:
+    """A desk whose purse has no bottom."""
+    return Desk(telemetry or Telemetry(), FreePurse(), clock or Clock(), **parts)
+
+
 class ScriptedJudge:
     """A judge that does, by sample id, what a script holds: returns evidence, raises an error, awaits a call."""
 
     kind = "scripted"
 
     def __init__(self, script: Mapping[str, Any] | None = None, *, name: str = JUDGE, concurrency: int = 4) -> None:
-        self.name, self.version, self.concurrency = name, "scripted-1", concurrency
+        self.name, self.model, self.version, self.concurrency = name, "script", "scripted-1", concurrency
         self.script = dict(script or {})
         self.asked: list[str] = []
+        self.tired = 0.0
+
+    def ready_in(self) -> float:
+        """What the test has set."""
+        return self.tired
 
     async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
         """What the script holds for this sample; else that its first context supports the answer."""

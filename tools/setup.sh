@@ -42,6 +42,9 @@ fi
 if [ "$what" = dev ] && on_debian_as_root; then
     missing=""
     command -v prometheus >/dev/null 2>&1 && command -v promtool >/dev/null 2>&1 || missing="$missing prometheus"
+    command -v prometheus-alertmanager >/dev/null 2>&1 && command -v amtool >/dev/null 2>&1 ||
+        missing="$missing prometheus-alertmanager"
+    command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
     command -v logrotate >/dev/null 2>&1 || missing="$missing logrotate"
     if [ -n "$missing" ]; then
         # shellcheck disable=SC2086

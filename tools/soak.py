@@ -27,7 +27,7 @@ import numpy as np
 LINES_A_SECOND = 200
 ROTATE_EVERY = 20.0  # seconds
 KEPT = 5  # rotated files
-WARM_UP = 0.25  # share of the run
+WARM_UP = 0.4  # share of the run; caches and the allocator fill for some eight minutes, then memory is level
 MOST_RSS_SLOPE = 2.0  # MiB an hour
 MOST_WAL = 64.0  # MiB
 MOST_LAG = 5.0  # seconds, 99th percentile

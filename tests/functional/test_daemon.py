@@ -25,7 +25,7 @@ def test_answers_written_while_it_runs_become_gauges(tmp_path: Path) -> None:
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         _log(tmp_path, range(20))
         ragwatch.wait_for(JUDGED, 20)
-        labels = '{judge="embedded",route="search",window="15m"}'
+        labels = '{corrected="no",judge="embedded",route="search",window="15m"}'
         series = ragwatch.wait_for(f"ragwatch_faithfulness_samples{labels}", 20)
         assert series[f"ragwatch_faithfulness_ratio{labels}"] == 1.0
         assert 0.7 < series[f"ragwatch_faithfulness_ratio_low{labels}"] < 1.0

@@ -121,6 +121,7 @@ def test_t21_a_full_disk(tmp_path: Path, disk: Disk) -> None:
         _all_counted(ragwatch, 3000)
 
 
+@pytest.mark.slow
 def test_t21_a_disk_that_fills_again_and_again(tmp_path: Path, disk: Disk) -> None:
     """Full at any moment - reading, admitting, judging, settling - and freed again: every line counts once."""
     state = disk("size=48m")

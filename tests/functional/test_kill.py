@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import random
 import shutil
 import signal
@@ -11,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import DEADLINE, RagwatchProcess, record, write_config
 
 LINES_A_SECOND = 400
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
@@ -81,9 +82,28 @@ class LogrotateWriter(Writer):
         """That is logrotate's affair."""
 
 
+def _until_judged(ragwatch: RagwatchProcess, lines: int) -> dict[str, float]:
+    """The series once so many samples are judged, or none for a while: after a long loop the judge has a backlog."""
+    series: dict[str, float] = {}
+    judged, since = -1.0, 0.0
+    while judged < lines:
+        series = ragwatch.series()
+        if (done := series.get(JUDGED, 0.0)) > judged:
+            judged, since = done, time.monotonic()
+        elif time.monotonic() - since > DEADLINE:
+            break
+        time.sleep(0.2)
+    return series
+
+
+def _patiently(minutes: float) -> None:
+    """This test takes longer than pytest's own alarm for tests that hang."""
+    faulthandler.dump_traceback_later(60 * minutes, exit=True)
+
+
 def _check(ragwatch: RagwatchProcess, writer: Writer, kills: int) -> None:
     """All books equal what was written; the figures are printed."""
-    series = ragwatch.wait_for(JUDGED, writer.written)
+    series = _until_judged(ragwatch, writer.written)
     rejected = sum(value for name, value in series.items() if name.startswith("ragwatch_requests_rejected"))
     seen, drawn = int(series[SEEN]), int(series[DRAWN])
     print(
@@ -121,7 +141,7 @@ def _kill_at_random(tmp_path: Path, kills: int, kind: type[Writer]) -> None:
         _check(ragwatch, writer, kills)
 
 
-@pytest.mark.parametrize(("kind", "kills"), [(Writer, 20), (LogrotateWriter, 50)])
+@pytest.mark.parametrize(("kind", "kills"), [(Writer, 8), (LogrotateWriter, 50)])
 def test_t01_kill_9_at_random(tmp_path: Path, kind: type[Writer], kills: int) -> None:
     """T1, the short loops: the service rotates by itself, or logrotate does."""
     _kill_at_random(tmp_path, kills, kind)
@@ -130,6 +150,7 @@ def test_t01_kill_9_at_random(tmp_path: Path, kind: type[Writer], kills: int) ->
 @pytest.mark.slow
 def test_t01_kill_9_five_hundred_times(tmp_path: Path) -> None:
     """T1, the long loop, with logrotate running."""
+    _patiently(30)
     _kill_at_random(tmp_path, 500, LogrotateWriter)
 
 
@@ -159,4 +180,5 @@ def test_a_daemon_that_was_stopped_for_a_while_catches_up(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_a_daemon_that_was_stopped_for_two_minutes_catches_up(tmp_path: Path) -> None:
     """The same for 120 s: longer than every timeout of its own."""
+    _patiently(15)
     _stopped_for(tmp_path, 120.0)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit import a_desk
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
@@ -21,7 +22,7 @@ from ragwatch.core.stage import Stage, stage
 from ragwatch.judges.lexical import Options, build
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-JUDGE = build(Options(), name="embedded")
+JUDGE = build(Options(), name="embedded", desk=a_desk())
 
 
 @cache

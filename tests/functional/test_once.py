@@ -116,7 +116,7 @@ def test_t18_everything_adds_up_and_a_second_run_adds_nothing(config: Path, tmp_
     assert drawn == _sum(first, "ragwatch_samples_judged_total")
     assert first["ragwatch_samples_pending"] == 0
     assert _sum(first, "ragwatch_samples_unjudged_total") == 0
-    assert first['ragwatch_faithfulness_samples{judge="embedded",route="support",window="1d"}'] > 0
+    assert first['ragwatch_faithfulness_samples{corrected="no",judge="embedded",route="support",window="1d"}'] > 0
 
     second = _run(config)
     counted = {key for key in first if key.startswith("ragwatch_") and "_total" in key}

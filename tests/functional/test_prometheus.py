@@ -54,7 +54,7 @@ def lived() -> Telemetry:
     telemetry = Telemetry()
     telemetry.configured(time())
     telemetry.judge_called(JUDGE, "lexical", 0.004)
-    telemetry.judge_failed(JUDGE, "lexical", "timeout", "too slow")
+    telemetry.call_failed(JUDGE, "lexical", "timeout", "too slow")
     telemetry.judge_spent(JUDGE, "lexical", [("input", 3), ("output", 1)], 0.01)
     telemetry.step_failed("judging", RuntimeError("once"))
     return telemetry
@@ -156,7 +156,7 @@ async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
         port = free_port()
         with prometheus(tmp_path, port, scraped):
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-                place = {"route": "search", "judge": JUDGE}
+                place = {"route": "search", "judge": JUDGE, "corrected": "no"}
                 assert await value(client, "up") == ({}, 1.0)
                 assert await value(client, "ragwatch_faithfulness_ratio") == ({**place, "window": "1h"}, 0.6)
                 assert (await value(client, 'ragwatch_faithfulness_weight_total{route="search"}'))[1] == 6.0

@@ -1,0 +1,193 @@
+"""The real daemon with Claude at the loopback server: one call a sample, every failure by its reason, two judges."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from functional.asking import (
+    PATIENCE,
+    PENDING,
+    AskingProcess,
+    an_llm,
+    by_label,
+    configure,
+    records,
+    verdicts,
+    wait_for,
+    write_log,
+)
+from functional.daemon import record
+from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+
+DATA = Path(__file__).parents[3] / "shared" / "data" / "judge" / "train"
+JUDGED = 'ragwatch_samples_judged_total{judge="claude",route="search"}'
+REAL = 500
+
+
+def real_lines(name: str) -> list[str]:
+    """The samples of a set, as log lines; skipped with its name where it is absent."""
+    path = DATA / name
+    if not path.is_file():
+        pytest.skip(f"needs ../shared/data/judge/train/{name}")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    keys = ("id", "question", "contexts", "answer")
+    return [json.dumps({key: row[key] for key in keys} | {"route": "search"}) for row in rows]
+
+
+@pytest.mark.slow
+def test_five_hundred_real_samples_take_one_call_each(
+    tmp_path: Path,
+    loopback: LoopbackProcess,  # noqa: F811
+) -> None:
+    """Exactly one request a sample, no sampling parameter in any, the rubric cached, every verdict complete."""
+    lines = [*real_lines("attributionbench/dev.jsonl"), *real_lines("expertqa/all.jsonl")][:REAL]
+    write_log(tmp_path, lines)
+    with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: float(len(lines))})
+    bodies = [each["body"] for each in loopback.requests()]
+    assert len(bodies) == len(lines) == REAL
+    assert {key for body in bodies for key in body} & {"temperature", "top_p", "top_k"} == set()
+    rubrics = Counter(json.dumps(body["system"]) for body in bodies)
+    assert len(rubrics) <= 3  # an answer without claims is asked less
+    assert max(rubrics.values()) > 0.9 * REAL
+    usage = loopback.record(bodies=False)["usage"]
+    rubric = usage["cache_read"] + usage["cache_write"]
+    # Each rubric is written once, and by those that were under way when the first was answered.
+    assert usage["cache_write"] <= (16 + len(rubrics)) * rubric / REAL
+    tokens = by_label(series, "ragwatch_judge_tokens_total", "direction")
+    assert tokens == {direction: float(count) for direction, count in usage.items()}
+    for verdict in verdicts(tmp_path):
+        assert verdict["reason"] is None
+        assert verdict["address"] is not None
+        assert all(context["relevant"] is not None for context in verdict["contexts"])
+        assert verdict["scores"]["context_precision"] is not None
+        assert (verdict["scores"]["faithfulness"] is None) == (verdict["claims"] == [])
+        assert (verdict["scores"]["answer_relevancy"] is None) == (verdict["address"] == "abstained")
+
+
+def test_every_failure_has_its_reason_and_no_score(
+    tmp_path: Path,
+    loopback: LoopbackProcess,  # noqa: F811
+) -> None:
+    """J6, through the daemon: what lies in the sample is unjudged by its reason, counted as a call and as a sample."""
+    rows = {
+        "refusal": ("refused", "refusal"),
+        "max_tokens": ("truncated", "truncated"),
+        "context_window": ("truncated", "truncated"),
+        "not_json": ("unreadable", "invalid_output"),
+        "wrong_schema": ("unreadable", "invalid_output"),
+        "unknown_stop": ("unreadable", "invalid_output"),
+        "bad_request": ("rejected", "rejected"),
+        "too_large": ("rejected", "rejected"),
+    }
+    loopback.control(*({"kind": kind, "match": f"about {kind}."} for kind in rows))
+    spoilt = (record(number, id=kind, question=f"All about {kind}.") for number, kind in enumerate(rows))
+    write_log(tmp_path, [record(0), *spoilt])
+    with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 1.0})
+    unjudged = by_label(series, "ragwatch_samples_unjudged_total", "reason")
+    assert {reason: count for reason, count in unjudged.items() if count} == {
+        "refused": 1,
+        "truncated": 2,
+        "unreadable": 3,
+        "rejected": 2,
+    }
+    failures = by_label(series, "ragwatch_judge_call_failures_total", "reason")
+    # What was cut, or said nothing, is asked once more with more room or a word on what was wrong.
+    assert failures == {"refusal": 1, "truncated": 3, "invalid_output": 6, "rejected": 2}
+    assert sum(by_label(series, "ragwatch_faithfulness_weight_total", "judge").values()) == 1
+    found = {each["id"]: each for each in verdicts(tmp_path)}
+    assert {kind: found[kind]["reason"] for kind in rows} == {kind: reason for kind, (reason, _) in rows.items()}
+    assert all(not any((found[kind]["scores"] or {}).values()) for kind in rows)
+
+
+def test_two_judges_are_two_series(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """A judge that follows reads a part of what the first has read, with its own label and its own probability."""
+    embedded = {"name": "embedded", "kind": "lexical"}
+    follower = an_llm(loopback, follows="embedded", probability=0.25, unsure_probability=0.25)
+    write_log(tmp_path, records(80))
+    with AskingProcess(configure(tmp_path, embedded, follower)) as ragwatch:
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED.replace("claude", "embedded"): 80.0})
+    read = series[JUDGED]
+    assert 5 < read == len(loopback.requests()) < 40
+    assert series[JUDGED.replace("claude", "embedded")] == 80
+    means = by_label(series, "ragwatch_faithfulness_ratio", "judge")
+    assert set(means) == {"embedded", "claude"}
+    found = verdicts(tmp_path)
+    probabilities = {(each["judge_name"], each["probability"]) for each in found}
+    assert probabilities == {("embedded", 1.0), ("claude", 0.25)}
+    assert len(found) == 80 + read
+
+
+def test_a_judge_that_is_fooled_or_wavers_is_told(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """Known-bad probes that are accepted and second readings that differ have their series."""
+    loopback.control("fooled")
+    write_log(tmp_path, records(20))
+    judge = an_llm(loopback, known_bad=1.0, repeat=1.0)
+    fooled, agreed = 'ragwatch_judge_probe_fooled_ratio{judge="claude"}', "ragwatch_judge_repeat_agreement_ratio"
+    config = configure(tmp_path, judge)
+    with AskingProcess(config) as ragwatch:
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 20.0, fooled: 1.0})
+    assert len(loopback.requests()) == 60
+    assert by_label(series, agreed, "quantity")["faithfulness"] == 1.0  # the answers are good: nothing can differ
+    loopback.control({"kind": "waver", "share": 0.5})
+    write_log(tmp_path, records(40)[20:], "more.jsonl")
+    with AskingProcess(config) as ragwatch:
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 40.0, fooled: 0.5})
+    assert 0.5 < by_label(series, agreed, "quantity")["faithfulness"] < 1.0
+
+
+def test_relaxed_samples_go_out_in_batches(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """With `urgency: relaxed` no single call is made; the samples are judged all the same, at half the price."""
+    write_log(tmp_path, records(20))
+    judge = an_llm(loopback, urgency="relaxed")
+    with AskingProcess(configure(tmp_path, judge, judging="{batch: 5}")) as ragwatch:
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 20.0})
+    found = loopback.record()
+    assert "POST /v1/messages" not in found["counts"]
+    assert (
+        sum(len(each["body"]["requests"]) for each in loopback.requests("/v1/messages/batches") if each["body"]) == 20
+    )
+    prices = {"input": 0.10, "output": 0.50, "cache_read": 0.01, "cache_write": 0.125}
+    half = sum(count * prices[direction] for direction, count in found["batch_usage"].items()) / 2e6
+    assert sum(by_label(series, "ragwatch_judge_cost_dollars_total", "judge").values()) == pytest.approx(half)
+
+
+def test_a_relaxed_daemon_that_is_killed_pays_nothing_twice(
+    tmp_path: Path,
+    loopback: LoopbackProcess,  # noqa: F811
+) -> None:
+    """Killed as soon as the provider has a batch, whether it knows or not: every sample is sent once."""
+    loopback.control(batch={"polls": 2})
+    write_log(tmp_path, records(12))
+    config = configure(tmp_path, an_llm(loopback, urgency="relaxed"), judging="{batch: 12}")
+    with AskingProcess(config) as ragwatch:
+        while not loopback.requests("/v1/messages/batches"):
+            pass
+        ragwatch.kill()
+    with AskingProcess(config) as ragwatch:
+        wait_for(ragwatch, {PENDING: 0.0, JUDGED: 12.0})
+    sent = [each["body"]["requests"] for each in loopback.requests("/v1/messages/batches") if each["body"]]
+    assert list(map(len, sent)) == [12]
+
+
+def test_the_demo_takes_an_llm_judge(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """`ragwatch demo --judge claude --base-url` asks the model there about a part of the answers."""
+    command = [sys.executable, "-W", "error", "-m", "ragwatch", "demo", "--port", "0", "--seconds", "6"]
+    command += ["--judge", "claude", "--base-url", loopback.address]
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    env.pop("ANTHROPIC_API_KEY", None)
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=env, check=False)
+    assert (refused.returncode, "ANTHROPIC_API_KEY" in refused.stderr) == (2, True)
+    env["ANTHROPIC_API_KEY"] = str(loopback.key)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=env, check=True)
+    requests = loopback.requests()
+    assert {(each["status"], each["note"]) for each in requests if each["status"]} == {(200, None)}
+    assert "quantity" in done.stdout
+    assert str(loopback.key) not in done.stdout + done.stderr

@@ -1,0 +1,217 @@
+"""Outages and budgets: nothing hangs, nothing is lost, no money is forgotten, and figures stay what they were."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from callers import HandClock
+from functional.asking import (
+    PATIENCE,
+    PENDING,
+    PRICES,
+    AskingProcess,
+    an_llm,
+    by_label,
+    configure,
+    records,
+    wait_for,
+    write_log,
+)
+from kit import AT, a_draw, an_admission
+from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+
+from ragwatch.board import Board
+from ragwatch.core.snapshot import Snapshot
+from ragwatch.core.tally import Tally
+from ragwatch.judges import claude
+from ragwatch.pipeline.digest import Around, Digest
+from ragwatch.pipeline.judging import Judging, JudgingRules
+from ragwatch.pipeline.purse import StorePurse
+from ragwatch.pipeline.shares import Plan, Shares
+from ragwatch.pipeline.windows import Windows
+from ragwatch.ports import Desk
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+JUDGED = 'ragwatch_samples_judged_total{judge="claude",route="search"}'
+BUDGET_LEFT = 'ragwatch_judge_budget_remaining_ratio{judge="claude"}'
+SHARE = 'ragwatch_judge_sampling_probability{judge="claude"}'
+CALLS = "POST /v1/messages"
+OPEN = 'ragwatch_judge_breaker_open{judge="claude"}'
+
+
+@pytest.mark.parametrize("count", [30, pytest.param(150, marks=pytest.mark.slow)])
+def test_j2_a_third_of_calls_overloaded(tmp_path: Path, loopback: LoopbackProcess, count: int) -> None:  # noqa: F811
+    """30 % of calls answered 529: all are judged in the end, with at most 1.5 requests a sample."""
+    loopback.control({"kind": "overloaded", "share": 0.3})
+    write_log(tmp_path, records(count))
+    with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: float(count)})
+    assert len(loopback.requests()) <= 1.5 * count
+    failures = by_label(series, "ragwatch_judge_call_failures_total", "reason")
+    assert failures == {"overloaded": len(loopback.requests()) - count}
+
+
+def test_j1_a_pause_of_two_hours_holds_nobody(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """`retry-after: 7200` pauses the pool: draws wait, pages answer, a stop is a stop, and nobody sleeps through it."""
+    loopback.control({"kind": "rate_limited", "retry_after": 7200})
+    write_log(tmp_path, records(40))
+    config = configure(tmp_path, an_llm(loopback), drain="5s")
+    with AskingProcess(config) as ragwatch:
+        wait_for(ragwatch, {PENDING: 40.0}, named='ragwatch_judge_calls_total{judge="claude",model="claude-haiku-5-5"}')
+        assert ragwatch.get("/-/ready")[0] == 200
+        asked = time.monotonic()
+        ragwatch.signal(signal.SIGTERM)
+        assert ragwatch.end() == 0
+        assert time.monotonic() - asked < 30.0
+    assert any('"drained": true' in line for line in ragwatch.told)
+    assert len(loopback.requests()) <= 16  # those that were under way when the first was answered
+
+
+def test_a_bad_key_opens_the_breaker(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """J6: what every call would meet is met by those under way, and then the provider is left alone."""
+    loopback.control("bad_key")
+    write_log(tmp_path, records(60))
+    with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
+        series = wait_for(ragwatch, {PENDING: 60.0, OPEN: 1.0})
+    assert set(by_label(series, "ragwatch_judge_call_failures_total", "reason")) == {"misconfigured"}
+    assert len(loopback.requests()) <= 16
+    assert JUDGED not in series or series[JUDGED] == 0
+
+
+def billed(server: LoopbackProcess) -> float:
+    """Dollars that the server has charged, without a cache."""
+    usage = server.record(bodies=False)["usage"]
+    sent = sum(usage.values()) - usage["output"]
+    return float(sent * PRICES["input"] + usage["output"] * PRICES["output"]) / 1e6
+
+
+def spent(folder: Path) -> float:
+    """Dollars in our accounts, once the daemon has ended."""
+    store = SqliteStore(folder / "state")
+    try:
+        return store.spent("claude", 0.0).usd
+    finally:
+        store.close()
+
+
+def test_j4_a_kill_forgets_no_money(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """Killed while calls are under way, again and again: our accounts never hold less than was charged."""
+    loopback.control(latency={"mean": 0.05})
+    write_log(tmp_path, records(100))
+    config = configure(tmp_path, an_llm(loopback, prices=PRICES, budget={"usd_per_day": 1000.0}))
+    for number in (1, 2):
+        with AskingProcess(config) as ragwatch:
+            end = time.monotonic() + PATIENCE
+            while loopback.record(bodies=False)["counts"].get(CALLS, 0) < 20 * number and time.monotonic() < end:
+                time.sleep(0.01)
+            ragwatch.kill()
+        assert spent(tmp_path) >= billed(loopback) > 0.0
+    with AskingProcess(config) as ragwatch:
+        wait_for(ragwatch, {PENDING: 0.0, JUDGED: 100.0})
+    assert spent(tmp_path) >= billed(loopback)
+
+
+def test_j5_a_dollar_is_a_dollar(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """Sixteen workers and a cap of one dollar: what is charged stays below it, the rest waits, and series say so."""
+    write_log(tmp_path, records(150))
+    with AskingProcess(configure(tmp_path, an_llm(loopback, prices=PRICES, budget={"usd_per_day": 1.0}))) as ragwatch:
+        end = time.monotonic() + PATIENCE
+        while (series := ragwatch.series()).get(SHARE, 1.0) > 0.5 or series[BUDGET_LEFT] > 0.5:
+            assert time.monotonic() < end, series
+            time.sleep(0.1)
+        more = len(loopback.requests()) + 20
+        while len(loopback.requests()) < more and ragwatch.series()[BUDGET_LEFT] > 0.2:
+            assert time.monotonic() < end
+        assert ragwatch.series()[PENDING] > 0
+    assert 0.3 < billed(loopback) <= 1.0
+    assert billed(loopback) <= spent(tmp_path) <= 1.0
+
+
+class Simulated:
+    """Judging and digest of Claude at the loopback server, in time wound by hand."""
+
+    def __init__(self, store: SqliteStore, server: LoopbackProcess) -> None:
+        self.store, self.board, self.hand = store, Board(), HandClock()
+        self.telemetry = Telemetry()
+        purse = StorePurse("claude", (), store, self.now)
+        given = claude.Options(base_url=server.address, api_key=server.key)
+        desk = Desk(self.telemetry, purse, self.now)
+        self.judge = claude.build(given, name="claude", desk=desk, clock=self.hand, rng=random.Random(3))
+        rules = JudgingRules(max_age_seconds=3600.0)
+        self.loop = Judging(self.judge, rules, store=store, telemetry=self.telemetry, clock=self.now)
+        self.digest = Digest(
+            Windows({"1h": 3600.0}, {"claude": self.judge.version}, 0.95),
+            Around(lags=dict, probabilities=dict, problems=tuple),
+            shares=Shares({"claude": Plan(1.0)}, store, 10_000),
+            store=store,
+            board=self.board,
+            telemetry=self.telemetry,
+            judges=[self.judge],
+            clock=self.now,
+        )
+        self.admitted = 0
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return AT + self.hand.at - 1000.0
+
+    async def seconds(self, count: int, *, arriving: int = 0) -> Snapshot:
+        """Live on for so long, with so many answers every ten seconds. Returns the last figures."""
+        end = self.hand.at + count
+        while self.hand.at < end:
+            names = [f"r{number}" for number in range(self.admitted, self.admitted + arriving)]
+            self.admitted += arriving
+            self.store.admit(an_admission(*(a_draw(each, at=self.now()) for each in names), judges=("claude",)))
+            while await self.loop.step():
+                pass
+            await self.loop.expire()
+            self.hand.at += 10.0
+        await self.digest.step()
+        found = self.board.look()
+        assert found is not None
+        return found
+
+
+def of_faithfulness(found: Snapshot) -> tuple[float, float]:
+    """Its mean, and when the last sample was."""
+    (mean,) = (row.estimate.value for row in found.estimates if row.quantity == "faithfulness")
+    return mean, found.last_sample["faithfulness", "search", "claude"]
+
+
+async def test_j3_ten_minutes_of_nothing_but_529(store: SqliteStore, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """The mean stands still and is seen to be stale, coverage falls, no score is made up, and nothing is lost."""
+    life = Simulated(store, loopback)
+    before = await life.seconds(300, arriving=1)
+    loopback.change("overloaded")
+    seq = max(row.seq for row in store.window(0, 0.0, 1000))
+    during = await life.seconds(600, arriving=1)
+    assert of_faithfulness(during) == of_faithfulness(before)
+    assert during.at - of_faithfulness(during)[1] > 590
+    key = ("search", "claude", "1h")
+    assert (before.coverage[key], 0.3 < during.coverage[key] < 0.6) == (1.0, True)
+    # Drift detectors take settled scores and nothing else: there is none, so no alarm can come of an outage.
+    assert list(store.window(seq, 0.0, 1000)) == []
+    assert during.pending == {"claude": 60}
+    calls = len(loopback.requests()) - 30
+    assert calls < 60  # 10 minutes of 60 waiting draws, each tried again and again without a breaker, would be hundreds
+    loopback.change()
+    after = await life.seconds(1200)
+    assert after.coverage[key] == 1.0
+    assert after.tallies[Tally.JUDGED, ("search", "claude")] == life.admitted == 90
+    assert (after.pending, of_faithfulness(after)[0]) == ({}, of_faithfulness(before)[0])
+    await life.loop.close()
+
+
+def test_the_outage_of_a_daemon_is_shown_and_ends(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """A provider that hangs up for some calls: failures are counted by their reason, and every sample is read."""
+    loopback.control({"kind": "reset", "times": 2}, {"kind": "html", "times": 1}, {"kind": "server_error", "times": 1})
+    write_log(tmp_path, records(30))
+    with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 30.0})
+    failures = by_label(series, "ragwatch_judge_call_failures_total", "reason")
+    assert failures == {"unreachable": 2, "protocol": 1, "server": 1}

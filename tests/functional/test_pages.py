@@ -1,0 +1,112 @@
+"""The pages in a real browser, over a real daemon: they are painted, and keep to their Content-Security-Policy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from functional.daemon import RagwatchProcess, record, write_config
+
+from ragwatch.web.guard import HEADERS
+
+XSS = "<script>alert(1)</script><img src=x onerror=alert(1)><style>body{display:none}</style>"
+DESK, PHONE = "1200,1600", "412,900"
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    """A browser without a window."""
+    found = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if found is None:
+        pytest.skip("no browser: Debian package `chromium`")
+    return found
+
+
+def painted(browser: str, folder: Path, address: str, window: str = DESK) -> tuple[int, list[str]]:
+    """Number of different lines of pixels on a page, and what the browser has to complain of."""
+    picture = folder / "picture.png"
+    picture.unlink(missing_ok=True)
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]
+    place = [f"--user-data-dir={folder / 'profile'}", f"--screenshot={picture}", f"--window-size={window}"]
+    command = [browser, *flags, *place, "--no-proxy-server", address]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return lines_of(picture.read_bytes()), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def lines_of(png: bytes) -> int:
+    """Number of different lines of a picture, as PNG stores them; a blank one has three at most."""
+    data, at = b"", 8
+    while at < len(png):
+        size, kind = int.from_bytes(png[at : at + 4]), png[at + 4 : at + 8]
+        data += png[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
+        at += size + 12
+    raw, height = zlib.decompress(data), int.from_bytes(png[20:24])
+    width = len(raw) // height
+    return len({raw[row * width : (row + 1) * width] for row in range(height)})
+
+
+@contextmanager
+def serving(body: bytes) -> Iterator[str]:
+    """A page with the headers of ours, on a port of this machine."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            for name, value in {**HEADERS, "Content-Type": "text/html; charset=utf-8"}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: pytest's output is for tests."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_broken_page_is_noticed(browser: str, tmp_path: Path) -> None:
+    """What the next test looks at does tell: a blank page has few lines, a forbidden script is complained of."""
+    with serving(b"<!doctype html><link rel=icon href='data:,'><body>") as address:
+        lines, complaints = painted(browser, tmp_path, address)
+    assert lines <= 3
+    assert complaints == []
+    with serving(
+        b"<!doctype html><link rel=icon href='data:,'><p style='color:red'>x<script>alert(1)</script>"
+    ) as address:
+        _, complaints = painted(browser, tmp_path, address)
+    assert len(complaints) == 2
+
+
+def test_every_page_is_painted_and_keeps_its_policy(browser: str, tmp_path: Path) -> None:
+    """On a desk and on a phone, with hostile text in every field: a picture, and no complaint of the browser."""
+    config = write_config(tmp_path)
+    invented = record(1, question=XSS, answer=f"The old mill is {XSS} nine hundred metres high.", metadata={XSS: XSS})
+    contexts = [{"id": XSS, "text": f"The old mill stands by the river. {XSS}", "score": 0.5}]
+    (tmp_path / "log" / "app.jsonl").write_text(f"{record(0)}\n{invented}\n{record(2, contexts=contexts)}\n")
+    with RagwatchProcess(config) as daemon:
+        daemon.wait_until_serving()
+        daemon.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', 3.0)
+        found = json.loads(daemon.get("/api/v1/samples")[1])["samples"]
+        pages = [f"/samples/{each['verdict']['key']}" for each in found]
+        pages += ["/", "/samples", "/samples?stage=generation", "/samples?colour=red", "/canaries", "/drift"]
+        for page in pages:
+            for window in (DESK, PHONE):
+                lines, complaints = painted(browser, tmp_path, daemon.address + page, window)
+                assert complaints == [], page
+                assert lines > 50, page

@@ -1,0 +1,94 @@
+"""People beside the real daemon: labels come in while it runs, and become corrected gauges; nothing said is lost."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from functional.daemon import DEADLINE, RagwatchProcess, record, write_config
+
+SUPPORTED = "s\nf\ny\n\n"
+NOT = "n\np\nn\na note\n"
+LABELS = 'ragwatch_judge_labels{quantity="faithfulness"}'
+PLACE = '{corrected="yes",judge="embedded",route="search",window="1d"}'
+
+
+def _log(folder: Path, count: int) -> None:
+    with (folder / "log" / "app.jsonl").open("a") as file:
+        for number in range(count):
+            changes = {} if number % 3 else {"answer": "It was sold to a baker in Paris."}
+            file.write(record(number, **changes) + "\n")
+
+
+def _config(folder: Path) -> Path:
+    return write_config(folder, estimates="{windows: [15m, 1d], every: 200ms}")
+
+
+def _ragwatch(*arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "ragwatch", *arguments]
+    return subprocess.run(command, input=said, capture_output=True, text=True, timeout=DEADLINE, check=False)
+
+
+def test_labels_come_in_while_the_daemon_runs(tmp_path: Path) -> None:
+    """A person at a terminal labels 40 answers through the daemon: corrected gauges appear beside the judge's own."""
+    config = _config(tmp_path)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        _log(tmp_path, 90)
+        ragwatch.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', 90)
+        assert f"ragwatch_faithfulness_ratio{PLACE}" not in ragwatch.series()
+        way = ("--config", str(config), "--url", ragwatch.address)
+        done = _ragwatch("label", *way, "--annotator", "ann", "--count", "40", said=(SUPPORTED + NOT) * 20)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "40 kept" in done.stdout
+        series = ragwatch.wait_for(LABELS, 40)
+        assert (
+            0.0
+            <= series[f"ragwatch_faithfulness_ratio_low{PLACE}"]
+            < series[f"ragwatch_faithfulness_ratio{PLACE}"]
+            < 1.0
+        )
+        assert series['ragwatch_judge_agreement_ratio{judge="embedded",quantity="faithfulness"}'] <= 1.0
+        assert series["ragwatch_judge_last_label_timestamp_seconds"] > 1.7e9
+        report = _ragwatch("calibrate", *way, "--json")
+        assert report.returncode == 3, report.stderr
+        assert json.loads(report.stdout)["missing"] > 0
+    alone = _ragwatch("label", "--config", str(config), "--annotator", "ann", "--export", "-")
+    assert len(alone.stdout.splitlines()) == 40
+    assert {json.loads(line)["note"] for line in alone.stdout.splitlines()} == {"", "a note"}
+    report = _ragwatch("calibrate", "--config", str(config), "--json")
+    assert json.loads(report.stdout)["quantities"]["faithfulness"]["labels"] == 40
+
+
+def test_what_was_said_before_an_interrupt_is_kept(tmp_path: Path) -> None:
+    """Ctrl-C in the middle of the third answer: two are kept whole, the third as far as it went."""
+    config = _config(tmp_path)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        _log(tmp_path, 30)
+        ragwatch.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', 30)
+        command = [sys.executable, "-m", "ragwatch", "label", "--config", str(config), "--annotator", "ann"]
+        with subprocess.Popen(
+            [*command, "--url", ragwatch.address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(SUPPORTED * 2 + "s\n")
+            process.stdin.flush()
+            seen = ""
+            while seen.count("does it address the question?") < 3:
+                seen += process.stdout.read(1)
+            process.send_signal(signal.SIGINT)
+            assert "3 kept" in process.stdout.read()
+            assert process.wait(DEADLINE) == 0
+        labels = json.loads(ragwatch.get("/api/v1/labels")[1])["labels"]
+        assert sorted(len(each["scores"]) for each in labels) == [2, 4, 4]
+
+
+def test_words_of_other_sites_are_refused(tmp_path: Path) -> None:
+    """The door for words stands behind the same guard as every POST, and says what is wrong with what it is given."""
+    with RagwatchProcess(_config(tmp_path)).wait_until_serving() as ragwatch:
+        assert ragwatch.get("/v1/labels", method="POST")[0] == 400
+        assert ragwatch.get("/v1/labels")[0] == 405
+        assert json.loads(ragwatch.get("/api/v1/labels")[1]) == {"labels": []}
