@@ -64,7 +64,7 @@ def test_t21_files_that_become_read_only(tmp_path: Path, ext4: Callable[[], Path
         subprocess.run(["chattr", "+i", *frozen], check=True)
         try:
             _log(tmp_path, range(20, 500))
-            assert "source app: state: cannot write: disk I/O error" in _reason(ragwatch)
+            _reason(ragwatch, "source app: state: cannot write: disk I/O error")
             assert (_offsets(state), ragwatch.series()[SEEN]) == (offsets, 20)
         finally:
             subprocess.run(["chattr", "-i", *frozen], check=True)
@@ -87,7 +87,7 @@ def test_t21_a_disk_that_the_kernel_makes_read_only(tmp_path: Path, ext4: Callab
         offsets = _offsets(state)
         alarm.write_text("1")
         _log(tmp_path, range(20, 500))
-        assert "source app: state: cannot write: disk I/O error" in _reason(ragwatch)
+        _reason(ragwatch, "source app: state: cannot write: disk I/O error")
         assert (_offsets(state), ragwatch.series()[SEEN]) == (offsets, 20)
     subprocess.run(["umount", state], check=True)
     subprocess.run(["mount", "-o", "loop", tmp_path / "disk", state], check=True)
