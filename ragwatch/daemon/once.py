@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from ragwatch import stores
 from ragwatch.board import Board
-from ragwatch.config import Config
+from ragwatch.config import Config, JudgeConfig
 from ragwatch.daemon.process import one_arena
 from ragwatch.daemon.rooms import Rooms, build
 from ragwatch.daemon.shared import Shared
@@ -31,7 +32,7 @@ class Once:
         one_arena()
         self._store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
         self._reached = time.time()
-        self._config = config
+        self._config = replace(config, judges=tuple(self._at_once(each) for each in config.judges))
 
     async def run(self, tell: Callable[[str], None] = lambda _: None) -> str:
         """Do it all; returns the text of `/metrics`."""
@@ -48,6 +49,16 @@ class Once:
             return rooms.exporter.text()
         finally:
             self._store.close()
+
+    def _at_once(self, judge: JudgeConfig) -> JudgeConfig:
+        """A judge that does not send message batches, which take up to a day, longer than this lives.
+
+        What a daemon has sent already stays as it is: it is paid for, and the next daemon collects it.
+        """
+        relaxed = getattr(judge.options, "urgency", "normal") == "relaxed"
+        if not relaxed or self._store.batches(judge.place.name):
+            return judge
+        return replace(judge, options=judge.options.model_copy(update={"urgency": "normal"}))
 
     def _clock(self) -> float:
         return self._reached

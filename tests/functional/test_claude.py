@@ -177,6 +177,16 @@ def test_a_relaxed_daemon_that_is_killed_pays_nothing_twice(
     assert list(map(len, sent)) == [12]
 
 
+def test_a_relaxed_judge_is_asked_at_once_by_a_run_that_ends(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+    """`run --once` does not wait a day for a batch: it asks call by call, and nothing stays pending."""
+    write_log(tmp_path, records(5))
+    config = configure(tmp_path, an_llm(loopback, urgency="relaxed"))
+    command = [sys.executable, "-m", "ragwatch", "run", "--once", "--config", config]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert f"{JUDGED} 5.0" in done.stdout
+    assert (len(loopback.requests("/v1/messages/batches")), len(loopback.requests("/v1/messages"))) == (0, 5)
+
+
 def test_the_demo_takes_an_llm_judge(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
     """`ragwatch demo --judge claude --base-url` asks the model there about a part of the answers."""
     command = [sys.executable, "-W", "error", "-m", "ragwatch", "demo", "--port", "0", "--seconds", "6"]
