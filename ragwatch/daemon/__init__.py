@@ -152,6 +152,7 @@ class Daemon:
             await self._finish()
             if self._next is not None and not self._stopping.is_set():
                 await self._rooms.close()
+                self._next.inherit(self._rooms)
                 self._rooms, self._next = self._next, None
                 self._rooms.resume(self.store)
                 self._schedule.start(self._rooms)

@@ -61,6 +61,7 @@ class Halt:
 async def repeat(loop: Loop, halt: Halt, telemetry: Telemetry, problems: dict[str, str]) -> None:
     """Repeat a step until halted. `problems` holds, by loop, why its last step failed."""
     failures = 0
+    telemetry.repeating(loop.name)
     while not halt:
         try:
             busy = await loop.step()

@@ -5,6 +5,10 @@ from __future__ import annotations
 import ctypes
 import gc
 import resource
+from pathlib import Path
+
+from ragwatch.core.snapshot import Gauge, Gauges
+from ragwatch.stores.disk import free_bytes
 
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 
@@ -40,3 +44,11 @@ def many_files() -> None:
     """Raise the soft limit of open files to the hard one: every followed log holds a descriptor."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def room(state: Path) -> Gauges:
+    """Free bytes on the disk of the state directory; nothing where the kernel does not say."""
+    try:
+        return {(Gauge.STATE_FREE, ()): float(free_bytes(state))}
+    except OSError:
+        return {}

@@ -16,6 +16,7 @@ from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Lag
+from ragwatch.daemon.process import room
 from ragwatch.daemon.shared import Clock, Shared
 from ragwatch.daemon.suites import canaries
 from ragwatch.daemon.watchers import Watchers, watchers
@@ -32,6 +33,7 @@ from ragwatch.pipeline.purse import StorePurse
 from ragwatch.pipeline.shares import Plan, Shares
 from ragwatch.pipeline.sheets import LabelRules
 from ragwatch.pipeline.trials import Trials
+from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.pipeline.windows import Windows
 from ragwatch.ports import Desk, Judge, Retention, Source, Store
 
@@ -71,6 +73,13 @@ class Rooms:
         for judging in self.judgings:
             await judging.finish()
 
+    def inherit(self, old: Rooms) -> None:
+        """Take over the readings that the closed rooms before could not write: they may have cost money."""
+        before = {judging.judge.name: judging for judging in old.judgings}
+        for judging in self.judgings:
+            if judging.judge.name in before:
+                judging.inherit(before[judging.judge.name])
+
     async def close(self) -> None:
         """Release files and clients."""
         for intake in self.intakes:
@@ -93,12 +102,12 @@ def build(
     shares = _shares(config, shared)
     asked = canaries(config, readers, shared)
     watching = watchers(config, plan, readers, shared)
-    intakes = tuple(_intake(each, config, plan, shares, shared) for each in config.sources)
+    intakes = tuple(_intake(each, config, plan, shares, shared, watching.vocabularies) for each in config.sources)
     around = Around(
         lags=lambda: _lags(intakes),
         probabilities=lambda: _probabilities(plan, intakes),
         problems=problems,
-        gauges=lambda: {**asked.gauges(), **watching.gauges()},
+        gauges=lambda: {**asked.gauges(), **watching.gauges(), **room(config.settings.state)},
     )
     labels = _label_rules(config, readers)
     pairs = zip(readers, config.judges, strict=True)
@@ -181,7 +190,14 @@ def _shares(config: Config, shared: Shared) -> Shares:
     return Shares(plans, shared.store, config.settings.judging.max_pending)
 
 
-def _intake(each: KindConfig, config: Config, plan: SamplingPlan, shares: Shares, shared: Shared) -> Intake:
+def _intake(  # noqa: PLR0917 - as above
+    each: KindConfig,
+    config: Config,
+    plan: SamplingPlan,
+    shares: Shares,
+    shared: Shared,
+    vocabularies: Vocabularies | None,
+) -> Intake:
     settings = config.settings
     source: Source = sources.KINDS[each.kind].build(each.options)
     rules = IntakeRules(
@@ -191,6 +207,7 @@ def _intake(each: KindConfig, config: Config, plan: SamplingPlan, shares: Shares
         max_pending=settings.judging.max_pending,
         shed_above=settings.judging.shed_above,
         share=shares.factor,
+        vocabularies=vocabularies,
     )
     shape = formats.build(getattr(each.options, "format", "auto"), getattr(each.options, "mapping", None) or None)
     return Intake(source, shape.read, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock)

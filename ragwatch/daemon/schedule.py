@@ -60,6 +60,7 @@ class Schedule:
         self._scheduler.shutdown(wait=False)
 
     def _add(self, name: str, step: Callable[[], Awaitable[object]], trigger: BaseTrigger) -> None:
+        self._telemetry.repeating(name)
         self._scheduler.add_job(
             self._run,
             trigger,

@@ -17,6 +17,8 @@ from ragwatch.pipeline.anchors import Anchors
 from ragwatch.pipeline.bridge import Bridge
 from ragwatch.pipeline.drift import Drift
 from ragwatch.pipeline.traffic_drift import TrafficDrift
+from ragwatch.pipeline.traffic_signals import Signal
+from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Judge
 
 
@@ -28,11 +30,14 @@ class Watchers:
     traffic: TrafficDrift
     bridge: Bridge
     anchors: Anchors | None
+    vocabularies: Vocabularies | None
 
     def resume(self) -> None:
-        """Continue where an earlier process, or configuration, stopped. Anchors first: drift asks them."""
+        """Continue where an earlier process, or configuration, stopped. Those that are asked come first."""
         if self.anchors is not None:
             self.anchors.resume()
+        if self.vocabularies is not None:
+            self.vocabularies.resume()
         self.drift.resume()
         self.traffic.resume()
         self.bridge.resume()
@@ -59,6 +64,9 @@ def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], share
     judge = by_name[settings.drift.judge or next(iter(by_name))]
     routes = (*settings.routes, OTHER)
     lowest = {route: lowest_probability(plan, route, places[judge.name].probability) for route in routes}
+    traffic, vocabularies = settings.drift.traffic_rules(routes), None
+    if Signal.QUESTION_WORDS in traffic.signals:
+        vocabularies = Vocabularies(traffic.requests, routes, store=shared.store)
     anchors = None
     if settings.anchors is not None:
         anchors = Anchors(
@@ -79,11 +87,12 @@ def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], share
             clock=shared.clock,
         ),
         TrafficDrift(
-            settings.drift.traffic_rules(routes),
+            traffic,
             tallies=shared.store.tallies,
             store=shared.store,
             telemetry=shared.telemetry,
             clock=shared.clock,
+            vocabularies=vocabularies,
         ),
         Bridge(
             judge,
@@ -94,6 +103,7 @@ def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], share
             clock=shared.clock,
         ),
         anchors,
+        vocabularies,
     )
 
 

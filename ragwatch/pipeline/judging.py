@@ -126,6 +126,10 @@ class Judging:
             await self._settle()
         await self.judge.close()
 
+    def inherit(self, old: Judging) -> None:
+        """Take over what the same judge had read, and the store would not take, before the configuration changed."""
+        self._done = old._done
+
     async def expire(self) -> bool:
         """Settle as unjudged what has been pending for too long. True when there was some."""
         if not self.sends_batches:  # left over from when it was `relaxed`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission
 
 from ragwatch.core.sampling import key_of
@@ -103,3 +104,21 @@ async def test_a_trial_never_costs_the_verdict(store: SqliteStore, telemetry: Te
     await loop.close()
     assert len(asked) == 2
     assert [each.verdict["outcome"] for each in store.find(Query(limit=1))] == ["judged"]
+
+
+async def test_what_could_not_be_written_outlives_a_reload(store: SqliteStore, telemetry: Telemetry) -> None:
+    """A reading may have cost money: the loop that takes the place of a closed one writes it, and asks nobody again."""
+    first, second = ScriptedJudge({}), ScriptedJudge({})
+    store.admit(an_admission(a_draw("a")))
+    old, new = (
+        Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock()) for judge in (first, second)
+    )
+    store._writer.execute("PRAGMA query_only=ON")
+    with pytest.raises(StoreError):
+        await old.step()
+    await old.close()
+    new.inherit(old)
+    store._writer.execute("PRAGMA query_only=OFF")
+    await new.step()
+    assert (first.asked, second.asked) == (["a"], [])
+    assert (store.pending(), len(store.find(Query(limit=10)))) == ({}, 1)
