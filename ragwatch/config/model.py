@@ -24,7 +24,8 @@ def _no_word(value: object) -> object:
 
 
 _Number = BeforeValidator(_no_word)
-Probability = Annotated[float, Field(gt=0.0, le=1.0), _Number]
+# A weight is 1 / probability: below one in a million, one answer would outweigh all others for months.
+Probability = Annotated[float, Field(ge=1e-6, le=1.0), _Number]
 Ratio = Annotated[float, Field(ge=0.0, le=1.0), _Number]
 Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0), _Number]
 Bytes = Annotated[int, BeforeValidator(size_bytes), Field(gt=0), _Number]
