@@ -3,6 +3,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?= 5
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check check-deploy lint fix slow soak rules bench lock
@@ -41,7 +42,7 @@ check: lint
 
 test: lint
 	@rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -m "not slow"
+	$(BIN)/coverage run -m pytest -m "not slow" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/coverage report --include='ragwatch/core/*' --fail-under=100
