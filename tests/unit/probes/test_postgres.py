@@ -1,0 +1,180 @@
+"""A real PostgreSQL behind the probe: full text search, and the function that pgvector's guides define.
+
+PostgREST, which puts functions of PostgreSQL on HTTP, is to be had from neither PyPI nor Debian. A route of ours stands
+in for it: it calls a function with the members of the request's body, and replies with its rows as JSON, as PostgREST
+does. pgvector's `vector` is an array of numbers here, its distance written out in SQL. Skipped where no PostgreSQL is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from pwd import getpwnam
+from typing import Any
+
+import pytest
+from retrievers import asked, serving
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ragwatch.core.canary import Canary, Category, Direction, Expected, Failure
+from ragwatch.core.canary_report import Outcome, report
+from ragwatch.probes.http import Options, build
+
+SCHEMA = """
+CREATE TABLE documents (id text PRIMARY KEY, content text NOT NULL, embedding float8[] NOT NULL);
+INSERT INTO documents VALUES
+    ('refunds', 'Refunds are paid within five days to the card that was used.', '{1, 0, 0}'),
+    ('shipping', 'Shipping is free for orders above forty euros.', '{0, 1, 0}'),
+    ('returns', 'Returned goods are refunded when the parcel has been opened and checked.', '{0.6, 0, 0.8}');
+CREATE FUNCTION search_documents(query text, match_count int)
+    RETURNS TABLE (id text, content text, similarity float4) LANGUAGE sql STABLE AS $$
+    SELECT id, content, ts_rank(to_tsvector('english', content), wanted) AS similarity
+    FROM documents, websearch_to_tsquery('english', query) wanted
+    WHERE to_tsvector('english', content) @@ wanted ORDER BY similarity DESC, id LIMIT match_count $$;
+CREATE FUNCTION match_documents(query_embedding float8[], match_count int)
+    RETURNS TABLE (id text, content text, similarity float8) LANGUAGE sql STABLE AS $$
+    SELECT id, content, (
+        SELECT sum(x * y) / sqrt(sum(x * x) * sum(y * y)) FROM unnest(embedding, query_embedding) AS both_of(x, y)
+    ) AS similarity
+    FROM documents ORDER BY similarity DESC LIMIT match_count $$;
+"""
+CALLS = {
+    "search_documents": "query text, match_count int",
+    "match_documents": "query_embedding float8[], match_count int",
+}
+
+
+class Postgres:
+    """A server with a database of three documents, reached through a socket in its folder."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self._programs = programs
+        self._folder = folder
+        self._user = "postgres" if os.geteuid() == 0 else None  # it refuses to be root
+
+    def start(self) -> None:
+        """Make its files, start it, and fill it."""
+        if self._user is not None:
+            os.chown(self._folder, getpwnam(self._user).pw_uid, -1)
+        data = str(self._folder / "data")
+        self._run("initdb", "-D", data, "-U", "ragwatch", "-A", "trust", "-E", "UTF8", "--locale", "C", "--no-sync")
+        settings = f"-c listen_addresses='' -c unix_socket_directories='{self._folder}' -c fsync=off"
+        self._run("pg_ctl", "-D", data, "-w", "-o", settings, "-l", str(self._folder / "log"), "start")
+        self.sql(SCHEMA)
+
+    def stop(self) -> None:
+        """End it, if it runs."""
+        if not (self._folder / "data" / "postmaster.pid").exists():
+            return
+        self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", "immediate", "-w", "stop")
+
+    def sql(self, statements: str, **values: str) -> str:
+        """What psql prints; `:'name'` in the statements becomes a quoted value."""
+        named = [word for name, value in values.items() for word in ("-v", f"{name}={value}")]
+        place = ["-h", str(self._folder), "-U", "ragwatch", "postgres"]
+        return self._run("psql", "-XAtq", "-v", "ON_ERROR_STOP=1", *named, *place, text=statements)
+
+    def _run(self, program: str, *arguments: str, text: str = "") -> str:
+        command = [str(self._programs / program), *arguments]
+        done = subprocess.run(
+            command,
+            input=text,
+            capture_output=True,
+            text=True,
+            user=self._user,
+            cwd=self._folder,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    async def call(self, request: Request) -> Response:
+        """`POST /rpc/FUNCTION`, as PostgREST has it."""
+        name, body = request.path_params["name"], (await request.body()).decode()
+        names = ", ".join(each.split()[0] for each in CALLS[name].split(", "))
+        statement = (
+            "SELECT coalesce(json_agg(found), '[]')"  # noqa: S608 - words of ours
+            f" FROM json_to_record(:'body'::json) AS given({CALLS[name]}), LATERAL {name}({names}) AS found;"
+        )
+        try:
+            reply = await run_in_threadpool(self.sql, statement, body=body)
+        except AssertionError as error:
+            return JSONResponse({"message": str(error)}, status_code=400)
+        return Response(reply, media_type="application/json")
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    """A real server."""
+    found = shutil.which("postgres") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/postgres")), None)
+    if found is None:
+        pytest.skip("PostgreSQL is not installed: apt install postgresql")
+    folder = Path(tempfile.mkdtemp(prefix="ragwatch-postgres-"))
+    server = Postgres(Path(found).resolve().parent, folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def address(postgres: Postgres) -> Iterator[str]:
+    """Where its functions can be called."""
+    with serving(Route("/rpc/{name}", postgres.call, methods=["POST"])) as found:
+        yield found
+
+
+def full_text(address: str) -> Options:
+    """Full text search: the preset's reply, another request."""
+    body = {"query": "{{ query }}", "match_count": "{{ k }}"}
+    return Options.model_validate({"preset": "postgrest", "url": f"{address}/rpc/search_documents", "body": body})
+
+
+async def test_full_text_search(address: str) -> None:
+    """PostgreSQL ranks by its own stems; a canary finds its document, and a negative one finds nothing."""
+    probe = build(full_text(address), name="docs")
+    found = await probe.ask("refund paid", 5)
+    nothing = await probe.ask("xylophones", 5)
+    injected = await probe.ask("'; DROP TABLE documents; --", 5)
+    several = await probe.ask("refund", 5)
+    await probe.close()
+    assert [hit.id for hit in found.hits] == ["refunds"]
+    assert found.hits[0].text == "Refunds are paid within five days to the card that was used."
+    assert found.direction is Direction.SIMILARITY
+    assert {hit.id for hit in several.hits} == {"refunds", "returns"}
+    assert (injected.failure, injected.hits) == (None, ())
+    canary = Canary("refunds", "refund paid", (Expected("refunds"),), min_relevance_score=0.01)
+    negative = Canary("nothing", "xylophones", category=Category.NEGATIVE)
+    assert report(canary, found, 5, at=0.0).outcome is Outcome.FOUND
+    assert report(negative, nothing, 5, at=0.0).outcome is Outcome.FOUND
+
+
+async def test_the_preset_for_vectors(address: str) -> None:
+    """`match_documents` is asked as the preset says, with the vector that the embedder gave."""
+
+    async def embedded(request: Request) -> Response:
+        words = (await request.json())["input"].split()
+        return JSONResponse({"vector": [float(words.count(word)) for word in ("money", "parcel", "opened")]})
+
+    with serving(Route("/embed", embedded, methods=["POST"])) as embedder:
+        embed: dict[str, Any] = {"url": f"{embedder}/embed", "body": {"input": "{{ query }}"}, "vector": "vector"}
+        whole = {"preset": "postgrest", "url": f"{address}/rpc/match_documents", "embed": embed}
+        found = await asked(build(Options.model_validate(whole), name="docs"), "money money", 2)
+    assert [hit.id for hit in found.hits] == ["refunds", "returns"]
+    assert [hit.score for hit in found.hits] == pytest.approx([1.0, 0.6])
+
+
+async def test_what_the_database_refuses_is_a_counted_reason(address: str) -> None:
+    """A vector where a text is wanted: `status`, no score."""
+    made = full_text(address).model_copy(update={"body": {"query": "{{ query }}", "match_count": "many"}})
+    assert (await asked(build(made, name="docs"))).failure is Failure.STATUS
