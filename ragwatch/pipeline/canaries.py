@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +17,13 @@ from ragwatch.core.canary_report import CanaryReport, report
 from ragwatch.core.canary_suite import SuiteReport, suite_line
 from ragwatch.core.ranking import TAU, Similarity
 from ragwatch.core.snapshot import Gauges
+from ragwatch.errors import RagwatchError
 from ragwatch.pipeline.canary_answers import Answered, Answers, from_records, means, to_records
 from ragwatch.ports import Notes, Probe, Run
 from ragwatch.telemetry import Telemetry
 
 KIND = "canary"
-CLAIMED_SECONDS = 900.0  # the right to run a suite in a fleet: longer than a run takes, so that two never overlap
+CLAIMED_SECONDS = 300.0  # the right to run a suite in a fleet: how long a runner that died holds the others up
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Canaries:
         store: Keeps the runs.
         holder: Name of this process in a fleet.
         clock: Seconds since the epoch.
+        claimed_seconds: How long the right to run a suite holds; it is renewed while the run goes on.
     """
 
     def __init__(
@@ -76,7 +79,9 @@ class Canaries:
         telemetry: Telemetry,
         holder: str,
         clock: Callable[[], float],
+        claimed_seconds: float = CLAIMED_SECONDS,
     ) -> None:
+        self._claimed_seconds = claimed_seconds
         self.suites = {each.name: each for each in suites}
         self._store = store
         self._telemetry = telemetry
@@ -113,9 +118,10 @@ class Canaries:
             return None
         async with turn:
             started = self._clock()
-            if not await asyncio.to_thread(self._claim, name, CLAIMED_SECONDS):
+            if not await asyncio.to_thread(self._claim, name, self._claimed_seconds):
                 return None
             work = asyncio.create_task(self._ask(name, started))
+            renewal = asyncio.create_task(self._renew(name))
             self._running.add(work)
             try:
                 return await work
@@ -125,7 +131,16 @@ class Canaries:
                 return None
             finally:
                 self._running.discard(work)
+                renewal.cancel()
+                await asyncio.gather(renewal, return_exceptions=True)
                 await asyncio.to_thread(self._claim, name, 0.0)
+
+    async def _renew(self, name: str) -> None:
+        """Keep the right to run a suite, however long its run takes."""
+        while True:
+            await asyncio.sleep(self._claimed_seconds / 3)
+            with suppress(RagwatchError):  # there are two more turns before it ends
+                await asyncio.to_thread(self._claim, name, self._claimed_seconds)
 
     async def _ask(self, name: str, started: float) -> SuiteReport:
         suite = self.suites[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 
 from canaries import a_canary, a_failure, a_reply
@@ -133,6 +134,25 @@ async def test_runs_never_overlap(store: SqliteStore, telemetry: Telemetry) -> N
     assert await first is not None
     assert len(probe.asked) == len(CANARIES)
     clock.now += 3600
+    assert await other.run("docs") is not None
+
+
+async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteStore, telemetry: Telemetry) -> None:
+    """The right is renewed while the run goes on; a slow retriever is not asked by two processes at once."""
+    probe = ScriptedProbe(GOOD)
+    probe.gate = asyncio.Event()
+    suite = canaries(probe, store, telemetry, time.time).suites["docs"]
+    first, other = (
+        Canaries([suite], store=store, telemetry=telemetry, holder=name, clock=time.time, claimed_seconds=0.3)
+        for name in ("me", "other")
+    )
+    under_way = asyncio.create_task(first.run("docs"))
+    await probe.busy.wait()
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end:
+        assert await other.run("docs") is None
+    probe.gate.set()
+    assert await under_way is not None
     assert await other.run("docs") is not None
 
 
