@@ -20,9 +20,12 @@ from ragwatch.errors import ConfigError
 from ragwatch.probes.similarity import Measure
 
 
+SOONEST = 1.0  # seconds between two runs of a suite, at least
+
+
 def _schedule(value: str) -> str:
     try:
-        duration_seconds(value)
+        seconds = duration_seconds(value)
     except ValueError:
         try:
             CronTrigger.from_crontab(value, timezone="UTC")
@@ -30,6 +33,9 @@ def _schedule(value: str) -> str:
             raise ValueError(
                 f"{value!r} is neither a duration nor a crontab expression; write one such as 10m or '*/10 * * * *'"
             ) from error
+    else:
+        if isinstance(seconds, float) and seconds < SOONEST:
+            raise ValueError(f"{value!r} would ask without end; write 1s or more")
     return value
 
 
