@@ -19,7 +19,6 @@ from ragwatch.commands.map import map_log
 from ragwatch.commands.plan import plan
 from ragwatch.commands.rules import rules
 from ragwatch.commands.run import run
-from ragwatch.commands.suggest import suggest_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -38,7 +37,6 @@ for command in (
     canary,
     gate_command,
     compare,
-    suggest_command,
     backtest,
     plan,
     acknowledge,

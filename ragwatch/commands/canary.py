@@ -14,8 +14,9 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
+from ragwatch.commands.suggest import suggest_command
 from ragwatch.config import load
-from ragwatch.core.canary_report import CanaryReport
+from ragwatch.core.canary_report import CanaryReport, Outcome
 from ragwatch.core.canary_suite import SuiteReport, suite_line
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
@@ -25,15 +26,20 @@ from ragwatch.telemetry import configure_logging
 DEGRADED, UNASKED = 1, 3
 
 
-@click.command()
-@click.option("--config", "path", type=click.Path(path_type=Path), required=True, help="Configuration file (YAML).")
+@click.group(invoke_without_command=True)
+@click.option("--config", "path", type=click.Path(path_type=Path), help="Configuration file (YAML); required.")
 @click.option("--suite", "wanted", multiple=True, help="Only this suite; may be given several times.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of tables.")
-def canary(path: Path, wanted: Sequence[str], *, as_json: bool) -> int:
-    """Run every canary once, now. Nothing is stored.
+@click.pass_context
+def canary(context: click.Context, path: Path | None, wanted: Sequence[str], *, as_json: bool) -> int:
+    """Run every canary once, now. Nothing is stored. `ragwatch canary suggest` proposes new ones.
 
     Exit code 1 when a canary is degraded, 3 when none is but some could not be asked.
     """
+    if context.invoked_subcommand is not None:
+        return 0
+    if path is None:
+        raise click.UsageError("Missing option '--config'.", context)
     configure_logging("error")
     config = load(path)
     known = [each.place.suite for each in config.canaries]
@@ -52,6 +58,9 @@ def canary(path: Path, wanted: Sequence[str], *, as_json: bool) -> int:
     if any(each.degraded for each in found):
         return DEGRADED
     return UNASKED if any(each.failures for each in found) else 0
+
+
+canary.add_command(suggest_command)
 
 
 async def _run(suites: Sequence[Suite]) -> list[SuiteReport]:
@@ -92,12 +101,14 @@ def _why(found: CanaryReport) -> str:
         return f"{found.failure}: {found.retrieved.detail}" if found.retrieved.detail else str(found.failure)
     if found.canary.negative:
         return f"{len(found.retrieved.hits)} came back, nothing should"
-    gone = [expected.label for expected, rank in zip(found.canary.expected, found.ranks, strict=True) if rank is None]
-    came = [hit.id or (hit.text or "?")[:40] for hit in found.retrieved.hits[:3]]
-    if gone:
+    if found.outcome is Outcome.MISSING_FROM_TOP_K:
+        pairs = zip(found.canary.expected, found.ranks, strict=True)
+        gone = [expected.label for expected, rank in pairs if rank is None]
+        came = [hit.id or (hit.text or "?")[:40] for hit in found.retrieved.hits[:3]]
         return f"not in the first {found.cutoff}: {', '.join(gone)}; first came {', '.join(came) or 'nothing'}"
-    scores = [score for score in found.scores if score is not None]
-    return f"best score {scores[0] if scores else 'unknown'}, min_relevance_score {found.canary.min_relevance_score}"
+    first = min(rank for rank in found.ranks if rank is not None)
+    score = found.retrieved.hits[first - 1].score
+    return f"score {score} at rank {first}, min_relevance_score {found.canary.min_relevance_score}"
 
 
 def _figure(value: float | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,10 +18,12 @@ from rich.table import Table
 
 from ragwatch import formats
 from ragwatch.commands.samples import Rows, judge_named, read_all
+from ragwatch.commands.variants import live, told_apart
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
+from ragwatch.config.text import duration_seconds
 from ragwatch.core.canary_report import CanaryReport
-from ragwatch.core.compare_line import Comparison, compare_line, of_reports, of_verdicts
+from ragwatch.core.compare_line import Comparison, compare_line, of_answers, of_reports, of_verdicts
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
@@ -43,6 +44,7 @@ class Asked(NamedTuple):
         format_name: Shape of the rows.
         log: Logs of both variants, if they are in one.
         label: Where in the metadata a variant is named.
+        since: From when on live traffic counts, in seconds since the epoch; None where it is not asked for.
     """
 
     config: Config | None
@@ -50,6 +52,7 @@ class Asked(NamedTuple):
     format_name: str
     log: Sequence[Path]
     label: str
+    since: float | None
 
 
 @click.command()
@@ -66,6 +69,10 @@ class Asked(NamedTuple):
     help="Shape of the rows.",
 )
 @click.option("--log", type=_FILE, multiple=True, help="Log of both variants: A and B are then values of --label.")
+@click.option(
+    "--live", "on_live", is_flag=True, help="A and B are values of --label in what the daemon of --config has judged."
+)
+@click.option("--since", default="7d", show_default=True, help="How far back --live looks, such as 12h or 7d.")
 @click.option("--label", default="variant", show_default=True, help="Metadata that names a sample's variant.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of a table.")
 def compare(
@@ -76,21 +83,26 @@ def compare(
     judge: str | None,
     format_name: str,
     log: Sequence[Path],
+    on_live: bool,
+    since: str,
     label: str,
     as_json: bool,
 ) -> int:
     """Compare B with A over the same questions.
 
-    A and B are two logs of samples (JSONL), two variants in one log (--log), two suites of --config that ask two
-    retrievers the same canaries, or two configuration files (YAML), all of whose canaries are asked.
+    A and B are two logs of samples (JSONL), two variants in one log (--log) or in live traffic (--live), two suites of
+    --config that ask two retrievers the same canaries, or two configuration files (YAML), all of whose canaries are
+    asked.
 
     Questions that both sides share are paired; where they share too few, the means are compared, and that is said.
+    Live answers weigh 1 / sampling probability there, so that each mean is the one of all traffic of its variant.
     Each metric has an interval of its own, so of twenty metrics one may look different by chance.
 
     Exit code 1 when B is worse in a metric beyond noise, 3 when nothing can be compared.
     """
     configure_logging("error")
-    asked = Asked(None if path is None else load(path), judge, format_name, log, label)
+    config = None if path is None else load(path)
+    asked = Asked(config, judge, format_name, log, label, time.time() - _seconds(since) if on_live else None)
     found, warnings = _compare(a, b, asked)
     line = compare_line(found, a, b) | {"warnings": warnings}
     if as_json:
@@ -103,6 +115,8 @@ def compare(
 
 
 def _compare(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
+    if asked.since is not None:
+        return _live(a, b, asked, asked.since)
     suites = {} if asked.config is None else {each.place.suite: each for each in asked.config.canaries}
     if asked.log:
         return _variants(a, b, asked)
@@ -125,16 +139,22 @@ def _logs(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
 
 def _variants(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
     verdicts, warned = _read(asked.log, asked)
-    named = [each.draw.sample.metadata.get(asked.label) for each in verdicts]
-    seen = Counter(each for each in named if isinstance(each, str))
-    for each in (a, b):
-        if each not in seen:
-            known = ", ".join(sorted(seen)) or "none is named"
-            raise ConfigError(f"{each}: no sample has it as {asked.label!r} in its metadata; there are: {known}")
-    first, second = (
-        [verdict for verdict, name in zip(verdicts, named, strict=True) if name == side] for side in (a, b)
-    )
+    first, second = told_apart(a, b, ((each, each.draw.sample.metadata) for each in verdicts), asked.label)
     return of_verdicts(first, second, _confidence(asked)), warned
+
+
+def _live(a: str, b: str, asked: Asked, since: float) -> tuple[Comparison, list[str]]:
+    if asked.config is None or asked.log:
+        raise ConfigError("--live: reads the state of --config; give that, and no --log")
+    found = live(a, b, asked.config, label=asked.label, judge=asked.judge, since=since)
+    return of_answers(found.a, found.b, _confidence(asked)), found.warnings
+
+
+def _seconds(since: str) -> float:
+    try:
+        return float(str(duration_seconds(since)))
+    except ValueError as error:
+        raise ConfigError(f"--since {since}: {error}") from error
 
 
 def _read(paths: Sequence[Path], asked: Asked) -> tuple[list[Verdict], list[str]]:

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
-from ragwatch.core.gate import Limit, Rules, Severity, metric_of
+from ragwatch.core.gate import Limit, Metric, Rules, Severity, metric_of
+from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
 
 Ratio = Annotated[float, Field(ge=0.0, le=1.0, strict=True)]
-DEFAULTS = MappingProxyType(
+DEFAULTS: Mapping[Metric, tuple[float, Severity]] = MappingProxyType(
     {
-        "faithfulness": (0.85, Severity.BLOCK),
-        "answer_relevancy": (0.75, Severity.BLOCK),
-        "context_recall": (0.80, Severity.WARN),
-        "context_precision": (0.70, Severity.WARN),
+        Quantity.FAITHFULNESS: (0.85, Severity.BLOCK),
+        Quantity.ANSWER_RELEVANCY: (0.75, Severity.BLOCK),
+        ReferenceQuantity.CONTEXT_RECALL: (0.80, Severity.WARN),
+        Quantity.CONTEXT_PRECISION: (0.70, Severity.WARN),
     }
 )
 
@@ -33,20 +34,22 @@ class MetricLimit(_Model):
     severity: Severity | None = None
 
 
-def _known(name: str) -> str:
+def _metric(name: object) -> Metric:
     try:
-        return str(metric_of(name))
+        return metric_of(str(name))
     except ValueError as error:
-        raise ValueError(f"{name!r} is not a metric; one is faithfulness") from error
+        known = ", ".join((*Quantity, *ReferenceQuantity))
+        raise ValueError(f"{str(name)!r} is not a metric; use one of: {known}") from error
+
+
+MetricKey = Annotated[Metric, PlainValidator(_metric)]
 
 
 def _limit(value: object) -> object:
     return {"threshold": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-Metrics = dict[
-    Annotated[str, AfterValidator(_known)], Annotated[MetricLimit, BeforeValidator(_limit)] | None
-]  # null leaves a metric out
+Metrics = dict[MetricKey, Annotated[MetricLimit, BeforeValidator(_limit)] | None]  # null leaves a metric out
 
 
 class Gate(_Model):
@@ -65,22 +68,22 @@ class Gate(_Model):
         return self
 
 
-def rules_of(asked: Gate, thresholds: Mapping[Quantity, float], confidence: float = 0.95) -> Rules:
+def rules_of(asked: Gate, thresholds: Mapping[Metric, float], confidence: float = 0.95) -> Rules:
     """The rules that a configuration implies: defaults, its `thresholds` over them, and its `gate` over both.
 
     Args:
         asked: The part `gate`.
-        thresholds: Those of live traffic. A quantity that only they name is looked at and does not block.
+        thresholds: The part of that name. A metric that only they name is looked at and does not block.
         confidence: Level of the intervals.
     """
-    limits: dict[str, tuple[float, Severity]] = dict(DEFAULTS)
-    for quantity, threshold in thresholds.items():
-        limits[quantity] = (threshold, limits[quantity][1] if quantity in limits else Severity.WARN)
+    limits: dict[Metric, tuple[float, Severity]] = dict(DEFAULTS)
+    for metric, threshold in thresholds.items():
+        limits[metric] = (threshold, limits[metric][1] if metric in limits else Severity.WARN)
     for name, wanted in asked.metrics.items():
         before = limits.pop(name, None)
         if wanted is not None:
             limits[name] = _over(before, wanted)
-    found = tuple(Limit(metric_of(name), threshold, severity) for name, (threshold, severity) in limits.items())
+    found = tuple(Limit(metric, threshold, severity) for metric, (threshold, severity) in limits.items())
     return Rules(found, asked.minimum_samples, asked.coverage, asked.strict, confidence)
 
 

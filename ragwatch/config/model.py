@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ragwatch.config.alerts import Alerts
 from ragwatch.config.drift import AnchorsOptions, DriftOptions
-from ragwatch.config.gate import Gate
+from ragwatch.config.gate import Gate, MetricKey
 from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.text import duration_seconds, size_bytes
 from ragwatch.core.budget import Cap
@@ -129,7 +129,7 @@ class Settings(_Model):
     judging: Judging = Judging()
     estimates: Estimates = Estimates()
     labels: LabelsOptions = LabelsOptions()
-    thresholds: dict[Quantity, Ratio] = Field(default_factory=dict)
+    thresholds: dict[MetricKey, Ratio] = Field(default_factory=dict)
     alerts: Alerts = Alerts()
     gate: Gate = Gate()
     drift: DriftOptions = DriftOptions()
@@ -138,6 +138,11 @@ class Settings(_Model):
     redaction: Redaction = Redaction()
     drain: Seconds = 10.0
     log: Log = Log()
+
+    @property
+    def live_thresholds(self) -> dict[Quantity, float]:
+        """Those that live traffic can be held against: it has no reference."""
+        return {metric: worst for metric, worst in self.thresholds.items() if isinstance(metric, Quantity)}
 
 
 class Budget(_Model):

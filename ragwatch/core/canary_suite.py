@@ -72,6 +72,11 @@ class SuiteReport:
         return self._mean(ranking.average_precision)
 
     @property
+    def context_precision(self) -> float | None:
+        """Mean `ranking.context_precision` of what came back among the top k: whether the useful stands first."""
+        return self._mean(ranking.context_precision)
+
+    @property
     def coverage(self) -> float | None:
         """Share of canaries with any expected context among the top k."""
         return self.hit_rate(self.cutoff)
@@ -108,11 +113,13 @@ class SuiteReport:
 def suite_line(found: SuiteReport) -> dict[str, Any]:
     """The run as one item of `suites` in `ragwatch canary --json`; unknown figures are null."""
     by_k = {"recall": found.recall, "precision": found.precision, "f1": found.f1, "ndcg": found.ndcg}
+    by_k["hit_rate"] = found.hit_rate
     return {
         "suite": found.suite,
         **{name: {str(k): figure(k) for k in found.ks} for name, figure in by_k.items()},
         "mrr": found.mrr,
         "map": found.mean_average_precision,
+        "context_precision": found.context_precision,
         "coverage": found.coverage,
         "health": found.health,
         "degraded": [each.canary.query for each in found.degraded],

@@ -5,6 +5,9 @@ Agresti and Min (2005, 10.1002/sim.2136): half a question each is added where B 
 tie. Questions that did not differ so far may yet, and where nearly all tie, plain t would call a handful of
 differences certain. Unpaired, it is the square-and-add interval of Newcombe (1998,
 10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I) on the intervals of the two means.
+
+Answers to one question vary together, so a question is the unit of both: paired it counts once; unpaired it counts with
+the weight of all its answers, 1 / inclusion probability each, so that the mean is the one that live traffic has.
 """
 
 from __future__ import annotations
@@ -40,6 +43,13 @@ class Pair(NamedTuple):
     a: float
     b: float
     category: str = ""
+
+
+class Weighed(NamedTuple):
+    """A question's score in one variant: the mean of its answers, and their weight together."""
+
+    score: float
+    weight: float = 1.0
 
 
 class Conclusion(StrEnum):
@@ -130,15 +140,15 @@ def _adjusted(steps: Sequence[float], confidence: float) -> Interval:
 
 
 def unpaired(
-    a: Sequence[float], b: Sequence[float], *, low_is_good: bool = False, confidence: float = 0.95
+    a: Sequence[Weighed], b: Sequence[Weighed], *, low_is_good: bool = False, confidence: float = 0.95
 ) -> Difference | None:
-    """The difference of the means of two sets of scores; None when one is empty.
+    """The difference of the means of two sets of questions; None when one is empty.
 
-    >>> found = unpaired([1.0] * 50 + [0.0] * 50, [1.0] * 90 + [0.0] * 10)
+    >>> found = unpaired([Weighed(1.0)] * 50 + [Weighed(0.0)] * 50, [Weighed(1.0)] * 90 + [Weighed(0.0)] * 10)
     >>> round(found.change.value, 2), str(found.conclusion)
     (0.4, 'better')
     """
-    first, second = mean(a, confidence), mean(b, confidence)
+    first, second = (_mean(((each.score, each.weight) for each in side), confidence) for side in (a, b))
     if first is None or second is None:
         return None
     n = min(len(a), len(b))
@@ -147,7 +157,11 @@ def unpaired(
 
 def mean(scores: Iterable[float], confidence: float = 0.95) -> Interval | None:
     """Mean of scores in [0, 1] with the interval of `hajek`; None of none."""
-    found = hajek.estimate(Addends.of((score, 1.0) for score in scores), confidence=confidence)
+    return _mean(((score, 1.0) for score in scores), confidence)
+
+
+def _mean(weighed: Iterable[tuple[float, float]], confidence: float) -> Interval | None:
+    found = hajek.estimate(Addends.of((score, 1.0 / weight) for score, weight in weighed), confidence=confidence)
     return None if found is None else Interval(found.value, found.low, found.high)
 
 
@@ -211,14 +225,19 @@ def key_of(question: str | None, name: str) -> str:
     return " ".join(question.casefold().split()) if question else f"id:{name}"
 
 
-def per_question(scores: Iterable[tuple[str, float | None]]) -> dict[str, float]:
-    """Mean score by key: a question that was asked five times is one question still.
+def per_question(answers: Iterable[tuple[str, float | None, float]]) -> dict[str, Weighed]:
+    """By key, out of keys, scores and weights of answers: a question that was asked five times is one question still.
 
-    >>> per_question([("q", 1.0), ("q", 0.0), ("r", None)])
-    {'q': 0.5}
+    >>> per_question([("q", 1.0, 1.0), ("q", 0.0, 3.0), ("r", None, 1.0)])
+    {'q': Weighed(score=0.25, weight=4.0)}
     """
-    found: defaultdict[str, list[float]] = defaultdict(list)
-    for key, score in scores:
+    found: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for key, score, weight in answers:
         if score is not None:
-            found[key].append(score)
-    return {key: fmean(values) for key, values in found.items()}
+            found[key].append((score, weight))
+    return {key: _together(few) for key, few in found.items()}
+
+
+def _together(answers: Sequence[tuple[float, float]]) -> Weighed:
+    weight = math.fsum(each for _, each in answers)
+    return Weighed(math.fsum(score * each for score, each in answers) / weight, weight)

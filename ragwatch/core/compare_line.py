@@ -13,6 +13,7 @@ from ragwatch.core.compare import (
     Difference,
     Matched,
     Pair,
+    Weighed,
     by_category,
     key_of,
     matched,
@@ -26,16 +27,40 @@ from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.verdict import Judged, Verdict
 
+METRICS: tuple[Metric, ...] = (*Quantity, *ReferenceQuantity)
+Line = Mapping[str, Any]
 Figure = Callable[[Ranking, int], float | None]
 Score = Callable[[CanaryReport], float | None]
+_Compared = tuple[Difference | None, Mapping[str, Difference | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One judged answer, as far as comparing asks.
+
+    Attributes:
+        key: What pairs it, see `key_of`.
+        category: The category in its metadata, else its route; empty for none.
+        scores: By metric; None where it is undefined or unread.
+        weight: 1 / probability with which it was drawn.
+    """
+
+    key: str
+    category: str
+    scores: Mapping[str, float | None]
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
     """One variant in one metric: scores by key, and the category of each key."""
 
-    scores: Mapping[str, float]
+    scores: Mapping[str, Weighed]
     categories: Mapping[str, str]
+
+    def within(self, category: str) -> list[Weighed]:
+        """The scores of one category."""
+        return [score for key, score in self.scores.items() if self.categories[key] == category]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +93,21 @@ class Comparison:
 
 
 def of_verdicts(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float = 0.95) -> Comparison:
-    """Judged samples of two variants, by question; unpaired where too few questions are shared."""
+    """Judged samples of two logs, by question. A log holds every answer, so each weighs the same."""
+    first, second = ([_answer(each) for each in side if isinstance(each, Judged)] for side in (a, b))
     both = matched(map(_key, a), map(_key, b))
+    return _of_answers(first, second, both, confidence)
+
+
+def of_answers(a: Sequence[Answer], b: Sequence[Answer], confidence: float = 0.95) -> Comparison:
+    """Two variants of live traffic, by question."""
+    return _of_answers(a, b, matched((each.key for each in a), (each.key for each in b)), confidence)
+
+
+def _of_answers(a: Sequence[Answer], b: Sequence[Answer], both: Matched, confidence: float) -> Comparison:
+    """By question; unpaired where too few are shared."""
     low: frozenset[str] = frozenset(LOW_IS_GOOD)
-    metrics: tuple[Metric, ...] = (*Quantity, *ReferenceQuantity)
-    sides = [(str(each), _judged_side(a, each), _judged_side(b, each)) for each in metrics]
+    sides = [(str(each), _side(a, each), _side(b, each)) for each in METRICS]
     return Comparison(both, _rows(sides, both, low, confidence), "questions")
 
 
@@ -94,17 +129,34 @@ def _key(verdict: Verdict) -> str:
     return key_of(sample.question, sample.id)
 
 
-def _judged_side(verdicts: Iterable[Verdict], metric: Metric) -> Side:
-    read = [each for each in verdicts if isinstance(each, Judged)]
-    return Side(
-        per_question((_key(each), score_of(each, metric)) for each in read),
-        {_key(each): _category(each) for each in read},
+def _answer(verdict: Judged) -> Answer:
+    sample = verdict.draw.sample
+    scores = {str(metric): score_of(verdict, metric) for metric in METRICS}
+    return Answer(_key(verdict), _category(sample.metadata, sample.route), scores)
+
+
+def stored(line: Line, sample: Line) -> Answer:
+    """A judged verdict as a store keeps it: its line and its sample in canonical form."""
+    scores = {**line["scores"], **(line.get("reference") or {})}
+    return Answer(
+        key_of(sample.get("question"), str(sample["id"])),
+        _category(sample.get("metadata") or {}, line["route"]),
+        {str(metric): scores.get(metric) for metric in METRICS},
+        1.0 / line["probability"],
     )
 
 
-def _category(verdict: Judged) -> str:
-    named = verdict.draw.sample.metadata.get("category")
-    return named if isinstance(named, str) else verdict.draw.sample.route
+def _category(metadata: Line, route: str) -> str:
+    named = metadata.get("category")
+    return named if isinstance(named, str) else route
+
+
+def _side(answers: Iterable[Answer], metric: Metric) -> Side:
+    known = list(answers)
+    return Side(
+        per_question((each.key, each.scores[metric], each.weight) for each in known),
+        {each.key: each.category for each in known},
+    )
 
 
 def _ranked(ks: Sequence[int]) -> dict[str, Score]:
@@ -125,7 +177,7 @@ def _success(found: CanaryReport) -> float | None:
 
 
 def _report_side(reports: Mapping[str, CanaryReport], of: Score) -> Side:
-    known = {key: score for key, each in reports.items() if (score := of(each)) is not None}
+    known = {key: Weighed(score) for key, each in reports.items() if (score := of(each)) is not None}
     return Side(known, {key: str(each.canary.category) for key, each in reports.items()})
 
 
@@ -134,21 +186,30 @@ def _rows(
 ) -> tuple[Row, ...]:
     found = []
     for metric, a, b in sides:
-        pairs = [
-            Pair(a.scores[key], b.scores[key], a.categories[key])
-            for key in both.keys
-            if key in a.scores and key in b.scores
-        ]
-        bad = metric in low
         if both.enough:
-            overall = paired(pairs, low_is_good=bad, confidence=confidence)
+            overall, parts = _paired(a, b, both.keys, low_is_good=metric in low, confidence=confidence)
         else:
-            overall = unpaired(list(a.scores.values()), list(b.scores.values()), low_is_good=bad, confidence=confidence)
+            overall, parts = _apart(a, b, low_is_good=metric in low, confidence=confidence)
         if overall is not None:
-            groups = by_category(pairs) if both.enough else {}
-            parts = {name: paired(few, low_is_good=bad, confidence=confidence) for name, few in groups.items()}
             found.append(Row(metric, overall, {name: part for name, part in parts.items() if part is not None}))
     return tuple(found)
+
+
+def _paired(a: Side, b: Side, keys: Iterable[str], *, low_is_good: bool, confidence: float) -> _Compared:
+    pairs = [
+        Pair(a.scores[key].score, b.scores[key].score, a.categories[key])
+        for key in keys
+        if key in a.scores and key in b.scores
+    ]
+    compared = partial(paired, low_is_good=low_is_good, confidence=confidence)
+    return compared(pairs), {name: compared(few) for name, few in by_category(pairs).items()}
+
+
+def _apart(a: Side, b: Side, *, low_is_good: bool, confidence: float) -> _Compared:
+    compared = partial(unpaired, low_is_good=low_is_good, confidence=confidence)
+    categories = sorted({*a.categories.values(), *b.categories.values()})
+    parts = {name: compared(a.within(name), b.within(name)) for name in categories} if len(categories) > 1 else {}
+    return compared(list(a.scores.values()), list(b.scores.values())), parts
 
 
 def compare_line(found: Comparison, a: str, b: str) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import FREE, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.reading.claims import claims_of
-from ragwatch.judges.reading.reader import Thresholds, read
-from ragwatch.judges.reading.reference import with_reference
+from ragwatch.judges.reading.reader import Second, Thresholds, read
+from ragwatch.judges.reading.reference import READING, with_reference
 from ragwatch.judges.reading.tables import shipped
 from ragwatch.ports import Desk
 
@@ -55,11 +55,14 @@ class LexicalJudge:
         name: Configured name.
         kind: `lexical`.
         model: The fitted tables are its model.
-        version: Changes with every change of the fitted tables, and of the probabilities at which it decides.
+        version: Changes with every change of the fitted tables, of how references are read, and of the probabilities
+            at which it decides.
         concurrency: Samples read at a time.
+        second: Who rules on claims after words; None where words do.
     """
 
     kind = "lexical"
+    second: Second | None = None
 
     def __init__(self, options: Options, *, name: str, desk: Desk) -> None:
         self._options = options
@@ -68,7 +71,7 @@ class LexicalJudge:
         self._thresholds = Thresholds(options.support, options.relevance)
         self.name = name
         self.model = f"lexical-{self._tables.version}"
-        self.version = f"{self.model}{_changed(options)}"
+        self.version = f"{self.model}-r{READING}{_changed(options)}"
         self.concurrency = options.concurrency
 
     def ready_in(self) -> float:
@@ -104,7 +107,7 @@ class LexicalJudge:
         self._check(chars, options.max_chars, "characters")
         answer = claims_of(sample.answer, sample.question)
         self._check(len(answer.claims), options.max_claims, "claims")
-        found = read(sample, answer, self._tables, self._thresholds)
+        found = read(sample, answer, self._tables, self._thresholds, self.second)
         return with_reference(found, sample, answer, self._tables, self._thresholds)
 
     @staticmethod

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bm25 import Bm25
 from functional.daemon import RagwatchProcess, write_config
-from retrievers import free_port, serving
+from retrievers import FaultyRetriever, free_port, serving
 
 from ragwatch.commands.check import try_all
 from ragwatch.config import load
@@ -20,7 +22,7 @@ TEXTS = {
     "shipping": "Shipping is free for orders above forty euros.",
     "opening": "The shop opens at nine and closes at six, except on Sundays.",
 }
-ITEMS = [
+ITEMS: list[dict[str, Any]] = [
     {"query": "When are refunds paid?", "expected": ["refunds"], "name": "refunds"},
     {"query": "Is shipping free?", "expected": ["shipping"], "name": "shipping"},
     {"query": "xylophone zeppelin", "category": "negative", "name": "nothing", "min_relevance_score": 0.1},
@@ -39,16 +41,14 @@ def index() -> Bm25:
     return Bm25(TEXTS)
 
 
+def suite(name: str, items: list[dict[str, Any]], url: str, **probe: Any) -> dict[str, Any]:
+    """A suite that runs at the start, and hardly ever again."""
+    return {"suite": name, "schedule": "1d", "k": [1, 3], "items": items, "probe": PROBE | {"url": url} | probe}
+
+
 def config(folder: Path, address: str) -> Path:
-    """A configuration with one suite that runs at the start, and hardly ever again."""
-    suite = {
-        "suite": "docs",
-        "schedule": "1d",
-        "k": [1, 3],
-        "items": ITEMS,
-        "probe": PROBE | {"url": f"{address}/search"},
-    }
-    return write_config(folder, canaries=json.dumps([suite]))
+    """A configuration with one suite."""
+    return write_config(folder, canaries=json.dumps([suite("docs", ITEMS, f"{address}/search")]))
 
 
 def test_a_lost_document_shows_within_one_run(tmp_path: Path, index: Bm25) -> None:
@@ -73,6 +73,55 @@ def test_a_lost_document_shows_within_one_run(tmp_path: Path, index: Bm25) -> No
             again.get("/-/canaries/run", method="POST")
             again.wait_for('ragwatch_canary_degraded{suite="docs"}', 0)
             assert again.series()['ragwatch_canary_runs_total{suite="docs"}'] == 3
+
+
+FAULTS = {
+    "slow": "timeout",
+    "status": "status",
+    "not_json": "not_json",
+    "torn": "not_json",
+    "shape": "shape",
+    "metadata": "redirect",
+    "huge": "too_large",
+}
+
+
+def test_each_fault_is_a_counted_reason_and_no_score(tmp_path: Path, index: Bm25) -> None:
+    """Slow, 500, no JSON, a redirect to a metadata address, 50 MB, nobody there: counted by reason, and nothing else.
+
+    The other suite, and the canaries beside the failing ones, have their figures; what failed has none. A suite that
+    could not be asked whole keeps the time of its last success, so that a missed one is seen.
+    """
+    faulty = FaultyRetriever()
+    items = [{"query": fault, "expected": ["d1"], "name": fault} for fault in (*FAULTS, "cats")]
+    with serving(*faulty.routes()) as wrong, serving(index.route()) as right:
+        suites = [
+            suite("faulty", items, f"{wrong}/search", timeout=2.0),
+            suite("down", items[:2], f"http://127.0.0.1:{free_port()}/search"),
+            suite("docs", ITEMS, f"{right}/search"),
+        ]
+        with RagwatchProcess(write_config(tmp_path, canaries=json.dumps(suites))).wait_until_serving() as ragwatch:
+            for name in ("faulty", "down", "docs"):
+                series = ragwatch.wait_for(f'ragwatch_canary_runs_total{{suite="{name}"}}', 1)
+    failures = {
+        (suite, reason): series[f'ragwatch_canary_failures_total{{reason="{reason}",suite="{suite}"}}']
+        for suite, reason in {("faulty", reason) for reason in FAULTS.values()} | {("down", "connect")}
+    }
+    expected = Counter(("faulty", reason) for reason in FAULTS.values()) | Counter({("down", "connect"): 2})
+    assert failures == expected
+    asked = {key for key in series if key.startswith("ragwatch_canary_success{")}
+    assert asked == {
+        'ragwatch_canary_success{canary="cats",suite="faulty"}',
+        *(f'ragwatch_canary_success{{canary="{each["name"]}",suite="docs"}}' for each in ITEMS),
+    }
+    assert all(series[key] == 1 for key in asked)
+    assert series['ragwatch_canary_recall_ratio{k="3",suite="faulty"}'] == 1
+    assert series['ragwatch_canary_degraded{suite="faulty"}'] == 0
+    assert not [key for key in series if 'suite="down"' in key and ("_ratio" in key or "_degraded" in key)]
+    succeeded = {key for key in series if key.startswith("ragwatch_canary_last_success_timestamp_seconds")}
+    assert succeeded == {'ragwatch_canary_last_success_timestamp_seconds{suite="docs"}'}
+    assert series['ragwatch_canary_last_run_timestamp_seconds{suite="down"}'] > 0
+    assert faulty.followed == 0
 
 
 def canaries_off_at_start(path: Path) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from bm25 import Bm25
-from functional.daemon import parse_series
+from functional.daemon import RagwatchProcess, parse_series, write_config
 from retrievers import serving
 
 from ragwatch.board import Board
@@ -127,7 +127,6 @@ async def test_deleting_documents_degrades_exactly_their_canaries(suite: tuple[C
 
     Putting the documents back heals them all; the difference names what vanished.
     """
-    suite = suite[::3]
     with serving(index.route()) as address:
         before = await run(suite, address)
         texts = dict(index.texts)
@@ -139,7 +138,8 @@ async def test_deleting_documents_degrades_exactly_their_canaries(suite: tuple[C
         healed = await run(suite, address)
     well = [number for number, each in enumerate(before.reports) if each.success]
     hit = {number for number in well if any(each.id in gone for each in suite[number].expected)}
-    assert 20 < len(hit) < len(well)
+    print(f"{len(suite)} canaries, {len(well)} well, {len(gone)} documents deleted, {len(hit)} canaries degraded")
+    assert 100 < len(hit) < len(well)
     assert {number for number in well if after.reports[number].degraded} == hit
     assert [each.outcome for each in healed.reports] == [each.outcome for each in before.reports]
     for number in hit:
@@ -147,3 +147,57 @@ async def test_deleting_documents_degrades_exactly_their_canaries(suite: tuple[C
         assert change is not None
         vanished = {move.label for move in change.vanished}
         assert vanished == {each.id for each in suite[number].expected if each.id in gone}
+
+
+def test_the_daemon_over_a_whole_corpus(
+    tmp_path: Path, suite: tuple[Canary, ...], index: Bm25, qrels: dict[str, dict[str, int]]
+) -> None:
+    """The real daemon: /metrics as ir-measures have it; a fifth of the documents goes, and the gauges say so in a run.
+
+    Exactly the canaries of what went turn to 0; the documents' return heals them with the next run.
+    """
+    ir = pytest.importorskip("ir_measures", reason="ir-measures (test-only) is not installed")
+    (tmp_path / "suite.jsonl").write_text(
+        "".join(
+            json.dumps({"name": each.name, "query": each.query, "expected": [known.id for known in each.expected]})
+            + "\n"
+            for each in suite
+        )
+    )
+    with serving(index.route()) as address:
+        probe = {"kind": "http", "url": f"{address}/search", "body": {"query": "{{ query }}", "k": "{{ k }}"}}
+        probe |= {"contexts": "hits", "score": "similarity", "concurrency": 8}
+        place = {"suite": "docs", "schedule": "1d", "k": list(KS), "file": str(tmp_path / "suite.jsonl")}
+        config = write_config(tmp_path, canaries=json.dumps([place | {"probe": probe}]))
+        with RagwatchProcess(config).wait_until_serving() as ragwatch:
+            before = ragwatch.wait_for('ragwatch_canary_runs_total{suite="docs"}', 1)
+            texts = dict(index.texts)
+            by_rank = {
+                each.name: {name: -float(rank) for rank, (name, _) in enumerate(index.search(each.query, max(KS)))}
+                for each in suite
+            }
+            gone = set(random.Random(2).sample(sorted(texts), len(texts) // 5))
+            index.delete(gone)
+            assert ragwatch.get("/-/canaries/run", method="POST")[0] == 200
+            after = ragwatch.wait_for('ragwatch_canary_runs_total{suite="docs"}', 2)
+            index.restore(texts)
+            assert ragwatch.get("/-/canaries/run", method="POST")[0] == 200
+            healed = ragwatch.wait_for('ragwatch_canary_runs_total{suite="docs"}', 3)
+    names = {"R@5": 'recall_ratio{k="5",', "P@5": 'precision_ratio{k="5",', "RR@10": "reciprocal_rank_ratio{"}
+    names |= {"nDCG@10": 'ndcg_ratio{k="10",'}
+    shown = {name: before[f'ragwatch_canary_{series}suite="docs"}}'] for name, series in names.items()}
+    theirs = ir.calc_aggregate([ir.parse_measure(name) for name in names], qrels, by_rank)
+    assert shown == pytest.approx({str(name): value for name, value in theirs.items()}, abs=1e-9)
+    well = {each.name for each in suite if before[success(each.name)] == 1}
+    hit = {each.name for each in suite if each.name in well and gone & {known.id for known in each.expected}}
+    assert {name for name in well if after[success(name)] == 0} == hit
+    print(shown, f"{len(well)} of {len(suite)} well, {len(gone)} documents gone, {len(hit)} canaries with them")
+    degraded = 'ragwatch_canary_degraded{suite="docs"}'
+    assert before[degraded] == healed[degraded] == len(suite) - len(well)
+    assert after[degraded] == sum(after[success(each.name)] == 0 for each in suite)  # some rise where others went
+    assert {name for name in well if healed[success(name)] == 0} == set()
+
+
+def success(name: str) -> str:
+    """The series of one canary."""
+    return f'ragwatch_canary_success{{canary="{name}",suite="docs"}}'

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from bm25 import Bm25, stem
@@ -43,8 +44,27 @@ def rows(name: str) -> list[dict[str, str]]:
     return [json.loads(line) for line in (CORPUS / name).read_text(encoding="utf-8").splitlines()]
 
 
+def test_two_variants_of_live_traffic(tmp_path: Path) -> None:
+    """Two variants answer the same questions; the daemon judges both, and `--live` finds the one that invents."""
+    fact, invention = "The old mill stands by the river.", "Zebras invented the telegraph."
+    log = tmp_path / "log.jsonl"
+    with log.open("w", encoding="utf-8") as file:
+        for number in range(80):
+            variant, answer = ("green", invention) if number % 2 else ("blue", fact)
+            row = {"id": f"r{number}", "question": f"Where is mill {number // 2}?", "contexts": [fact]}
+            file.write(json.dumps(row | {"answer": answer, "metadata": {"variant": variant}}) + "\n")
+    config = tmp_path / "ragwatch.yaml"
+    source = {"kind": "tail", "name": "app", "path": str(log), "start": "beginning"}
+    config.write_text(f"state: {tmp_path}/state\nsampling: {{probability: 1.0}}\nsources: {json.dumps([source])}\n")
+    assert ragwatch("run", "--once", "--config", str(config)).returncode == 0
+    done = ragwatch("compare", "blue", "green", "--live", "--config", str(config), "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    line = json.loads(done.stdout)
+    faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
+    assert (line["paired"], faithful["n"], faithful["losses"], faithful["conclusion"]) == (True, 40, 40, "worse")
+
+
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus ../shared/data/canary/chunking_eval")
-@pytest.mark.slow
 def test_two_retrievers_over_a_whole_corpus(tmp_path: Path) -> None:
     """BM25 with and without stemming, 472 questions each: paired intervals, with categories."""
     expected: dict[str, list[str]] = defaultdict(list)
@@ -85,12 +105,15 @@ def test_two_retrievers_over_a_whole_corpus(tmp_path: Path) -> None:
             f"state: {tmp_path}/state\nsources: [{{kind: tail, name: app, path: {tmp_path}/none}}]\n"
             f"canaries: {json.dumps(suites)}\n"
         )
+        begun = monotonic()
         done = ragwatch("compare", "plain", "stemmed", "--config", str(config), "--json")
+        seconds = monotonic() - begun
     assert done.returncode in {0, 1}, done.stderr
     line = json.loads(done.stdout)
     assert (line["shared"], line["paired"], line["warnings"]) == (472, True, [])
     recall = next(each for each in line["metrics"] if each["metric"] == "recall@5")
-    print({key: value for key, value in recall.items() if key != "categories"})
+    print(f"{seconds:.1f} s", {key: value for key, value in recall.items() if key != "categories"})
+    assert seconds < 10
     assert recall["low"] < recall["difference"] < recall["high"]
     assert recall["wins"] + recall["ties"] + recall["losses"] == recall["n"] == 472
     assert recall["a"] > 0.8

@@ -8,7 +8,13 @@ from ragwatch.core.evidence import Evidence, ReferenceClaim
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.reading.claims import Answer, claims_of
 from ragwatch.judges.reading.reader import Thresholds, read
+from ragwatch.judges.reading.steps import actions, named
 from ragwatch.judges.reading.tables import Tables
+from ragwatch.judges.reading.words import terms
+
+READING = 2
+"""Part of the judge's version. Raise it with every change of what this module or `steps` reads: a gate must not
+compare figures of two readings."""
 
 
 def with_reference(
@@ -17,21 +23,38 @@ def with_reference(
     """The evidence with what the sample's reference adds to it; the same where there is none.
 
     Each claim of the reference is looked for in each context, and in the answer; each claim of the answer in the
-    reference. What no context says of the reference is what retrieval has missed.
+    reference. What no context says of the reference is what retrieval has missed. A step must be met in its action
+    too, not only in the things it handles (see `steps`).
     """
     if not sample.reference:
         return evidence
     said = claims_of(sample.reference, sample.question)
     columns = sample._replace(answer=sample.reference, contexts=(*sample.contexts, Context(sample.answer)))
-    rows = read(columns, said, tables, thresholds).claims
-    confirmed = read(sample._replace(contexts=(Context(sample.reference),)), answer, tables, thresholds).claims
+    rows = _cells(columns, said, tables, thresholds)
+    confirmed = _cells(sample._replace(contexts=(Context(sample.reference),)), answer, tables, thresholds)
     return replace(
         evidence,
         claims=tuple(
-            replace(claim, in_reference=other.cells[0]) for claim, other in zip(evidence.claims, confirmed, strict=True)
+            replace(claim, in_reference=cells[0]) for claim, cells in zip(evidence.claims, confirmed, strict=True)
         ),
         reference=tuple(
-            ReferenceClaim(sample.reference[start:end], start, end, row.cells[:-1], in_answer=row.cells[-1])
-            for (start, end, _), row in zip(said.claims, rows, strict=True)
+            ReferenceClaim(sample.reference[start:end], start, end, cells[:-1], in_answer=cells[-1])
+            for (start, end, _), cells in zip(said.claims, rows, strict=True)
         ),
     )
+
+
+def _cells(sample: Sample, answer: Answer, tables: Tables, thresholds: Thresholds) -> list[tuple[bool, ...]]:
+    """For each claim, whether each context supports it, and names its action where it is a step."""
+    found = read(sample, answer, tables, thresholds).claims
+    texts: dict[int, frozenset[str]] = {}
+    rows = []
+    for said, claim in zip(answer.claims, found, strict=True):
+        wanted, cells = actions(said.words), claim.cells
+        if wanted:
+            texts = texts or {rank: frozenset(terms(each.text)) for rank, each in enumerate(sample.contexts)}
+            cells = tuple(
+                cell and any(named(verbs, texts[rank]) for verbs in wanted) for rank, cell in enumerate(cells)
+            )
+        rows.append(cells)
+    return rows

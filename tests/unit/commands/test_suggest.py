@@ -1,8 +1,9 @@
-"""`ragwatch suggest`: from the state directory of a running daemon to a suite file."""
+"""`ragwatch canary suggest`: from the state directory of a running daemon to a suite file."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ from click.testing import CliRunner, Result
 from kit import a_draw, a_verdict, an_admission, an_evidence
 
 from ragwatch.commands import cli
+from ragwatch.commands.stored import verdicts
+from ragwatch.config import load
 from ragwatch.config.suites import read_suite
 from ragwatch.core.sample import Context
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.ports import Query
 from ragwatch.stores.sqlite import SqliteStore
 
 CONTEXTS = (Context("Cats purr.", "d1"), Context("Dogs bark.", "d2"))
@@ -28,7 +32,7 @@ def a_config(folder: Path, canaries: str = "[]") -> str:
 
 def suggest(*arguments: str) -> Result:
     """The command."""
-    return CliRunner().invoke(cli, ["suggest", *arguments], standalone_mode=False)
+    return CliRunner().invoke(cli, ["canary", "suggest", *arguments], standalone_mode=False)
 
 
 @pytest.fixture
@@ -82,3 +86,11 @@ def test_no_state_is_told(tmp_path: Path) -> None:
     assert isinstance(result.exception, StoreError)
     assert "is not there" in str(result.exception)
     assert not (tmp_path / "state").exists()
+
+
+def test_another_store_is_not_read(tmp_path: Path) -> None:
+    """Rather than an answer from an empty file."""
+    config = load(Path(a_config(tmp_path)))
+    other = replace(config, store=replace(config.store, kind="postgres"))
+    with pytest.raises(ConfigError, match="read from sqlite only, not from postgres"):
+        list(verdicts(other, Query()))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ragwatch.config import Config, load, parse
+from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
 
@@ -41,6 +42,13 @@ def test_units_become_numbers() -> None:
     assert (settings.judging.timeout, settings.estimates.every, settings.retention.bytes) == (60.0, 0.5, 1 << 20)
     assert dict(settings.estimates.windows) == {"2h": 7200.0, "90": 90.0}
     assert settings.thresholds == {Quantity.FAITHFULNESS: 0.9}
+
+
+def test_thresholds_name_what_only_a_gate_can_hold_against_them() -> None:
+    """Live traffic has no reference: its pages and alerts are given the others."""
+    settings = a_config(thresholds={"faithfulness": 0.9, "context_recall": 0.8, "correctness": 0.5}).settings
+    assert settings.thresholds[ReferenceQuantity.CONTEXT_RECALL] == 0.8
+    assert settings.live_thresholds == {Quantity.FAITHFULNESS: 0.9}
 
 
 def test_windows_may_have_names() -> None:

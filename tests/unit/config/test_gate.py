@@ -8,10 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from ragwatch.config.gate import Gate, rules_of
+from ragwatch.core.gate import Metric
+from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
 
 
-def limits(thresholds: dict[Quantity, float] | None = None, **metrics: Any) -> dict[str, tuple[float, str]]:
+def limits(thresholds: dict[Metric, float] | None = None, **metrics: Any) -> dict[str, tuple[float, str]]:
     """Threshold and severity by metric."""
     rules = rules_of(Gate(metrics=metrics), thresholds or {})
     return {str(each.metric): (each.threshold, str(each.severity)) for each in rules.limits}
@@ -31,8 +33,10 @@ def test_the_defaults_are_those_of_the_texts() -> None:
 
 def test_thresholds_of_live_traffic_are_taken_over() -> None:
     """They replace the default's number; what only they name is looked at, and does not block."""
-    found = limits({Quantity.FAITHFULNESS: 0.9, Quantity.TOP_RANKED_IGNORED: 0.3})
+    recall = ReferenceQuantity.CONTEXT_RECALL
+    found = limits({Quantity.FAITHFULNESS: 0.9, Quantity.TOP_RANKED_IGNORED: 0.3, recall: 0.6})
     assert found["faithfulness"] == (0.9, "block")
+    assert found["context_recall"] == (0.6, "warn")
     assert found["top_ranked_ignored"] == (0.3, "warn")
 
 

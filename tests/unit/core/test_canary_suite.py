@@ -21,6 +21,7 @@ def test_means_are_over_known_rankings() -> None:
     assert [MIXED.precision(k) for k in (1, 2, 5)] == [0.5, 0.5, 0.2]
     assert (MIXED.mrr, MIXED.coverage, MIXED.hit_rate(1), MIXED.health) == (0.75, 1.0, 0.5, 0.5)
     assert MIXED.mean_average_precision == (1.0 + 0.25) / 2
+    assert MIXED.context_precision == (1.0 + 0.5) / 2
     assert MIXED.f1(2) == pytest.approx((2 / 3 + 0.5) / 2)
     assert MIXED.ndcg(1) == 0.5
 
@@ -73,7 +74,9 @@ def test_line() -> None:
         "precision": {"1": 0.0, "5": 0.2},
         "f1": {"1": 0.0, "5": pytest.approx(2 / 7)},
         "mrr": 0.5,
+        "hit_rate": {"1": 0.0, "5": 1.0},
         "map": 0.25,
+        "context_precision": 0.5,
         "coverage": 1.0,
         "health": 0.0,
         "degraded": ["What about half?"],

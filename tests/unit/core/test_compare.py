@@ -14,6 +14,7 @@ from ragwatch.core.compare import (
     Conclusion,
     Interval,
     Pair,
+    Weighed,
     by_category,
     change,
     key_of,
@@ -70,7 +71,7 @@ def test_small_is_good_for_some() -> None:
     assert found is not None
     assert (found.wins, found.losses, found.conclusion) == (FEWEST, 0, Conclusion.BETTER)
     assert found.change.value == -1.0
-    rising = unpaired([0.0] * 50, [1.0] * 50, low_is_good=True)
+    rising = unpaired([Weighed(0.0)] * 50, [Weighed(1.0)] * 50, low_is_good=True)
     assert rising is not None
     assert rising.conclusion is Conclusion.WORSE
 
@@ -78,7 +79,7 @@ def test_small_is_good_for_some() -> None:
 def test_too_few_questions_are_noise_whatever_they_say() -> None:
     """One question fewer than enough, all won: still only a hint, and it says so."""
     found = paired([Pair(0.0, 1.0)] * (FEWEST - 1))
-    apart = unpaired([0.0] * 5, [1.0] * 500)
+    apart = unpaired([Weighed(0.0)] * 5, [Weighed(1.0)] * 500)
     assert found is not None
     assert apart is not None
     assert found.conclusion is apart.conclusion is Conclusion.NOISE
@@ -89,8 +90,8 @@ def test_too_few_questions_are_noise_whatever_they_say() -> None:
 def test_nothing_is_unknown() -> None:
     """No pair, no score: no figure."""
     assert paired([]) is None
-    assert unpaired([], [1.0]) is None
-    assert unpaired([1.0], []) is None
+    assert unpaired([], [Weighed(1.0)]) is None
+    assert unpaired([Weighed(1.0)], []) is None
     assert mean([]) is None
 
 
@@ -98,7 +99,7 @@ def test_pairing_is_sharper() -> None:
     """Where questions differ in how hard they are, the paired interval is narrower than the one of the means."""
     hard = [(0.0, 0.1), (0.3, 0.4), (0.6, 0.7), (0.9, 1.0)] * 20
     together = paired([Pair(a, b) for a, b in hard])
-    apart = unpaired([a for a, _ in hard], [b for _, b in hard])
+    apart = unpaired([Weighed(a) for a, _ in hard], [Weighed(b) for _, b in hard])
     assert together is not None
     assert apart is not None
     assert together.change.value == pytest.approx(apart.change.value)
@@ -139,4 +140,39 @@ def test_a_question_is_itself_however_it_is_written() -> None:
     """Case and white space do not matter; a log without questions is paired by id."""
     assert len({key_of(f"{a}how{b}so?", "x") for a, b in product(("", " ", "\n"), (" ", "\t ", "  "))}) == 1
     assert key_of("", "r1") == key_of(None, "r1") != key_of(None, "r2")
-    assert per_question([("a", None)]) == {}
+    assert per_question([("a", None, 1.0)]) == {}
+
+
+def test_unpaired_means_are_those_of_all_traffic() -> None:
+    """An answer drawn with probability 1/10 stands for ten; a question asked twice stands for two answers."""
+    a = per_question([("x", 1.0, 10.0), ("y", 0.0, 1.0), ("y", 1.0, 1.0)])
+    found = unpaired(list(a.values()), [Weighed(0.5)] * 40)
+    assert found is not None
+    assert found.a == pytest.approx(11 / 12)
+    assert found.n == 2
+
+
+@pytest.mark.parametrize(("good", "better"), [(0.8, 0.9), (0.95, 0.95)])
+def test_the_unpaired_interval_covers_as_it_says(good: float, better: float) -> None:
+    """Questions asked once to five times, two routes drawn at 1 and 1/5: the truth is inside in 93 % at least."""
+    rng = random.Random(11)
+
+    def side(rate: float) -> tuple[list[Weighed], float]:
+        """What is drawn of one variant's traffic, and its expected mean."""
+        answers = []
+        for number in range(300):
+            route = number % 2
+            right = float(rng.random() < rate - 0.1 * route)  # one question is answered alike each time
+            probability = 0.2 if route else 1.0
+            answers += [
+                (str(number), right, 1 / probability) for _ in range(1 + number % 5) if rng.random() < probability
+            ]
+        return list(per_question(answers).values()), rate - 0.05
+
+    inside = 0
+    for _ in range(600):
+        (a, before), (b, after) = side(good), side(better)
+        found = unpaired(a, b)
+        assert found is not None
+        inside += found.change.low <= after - before <= found.change.high
+    assert inside / 600 >= 0.93

@@ -11,8 +11,10 @@ from canaries import a_canary, a_failure, a_reply, a_report
 from kit import a_draw, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.canary import Category
-from ragwatch.core.compare_line import compare_line, of_reports, of_verdicts
+from ragwatch.core.compare_line import Answer, compare_line, of_answers, of_reports, of_verdicts, stored
+from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.verdict import Verdict
+from ragwatch.core.verdict_line import verdict_line
 
 
 def answered(question: str | None, *, good: bool, name: str = "r", route: str = "", **parts: Any) -> Verdict:
@@ -98,3 +100,42 @@ def test_two_retrievers_asked_the_same_canaries() -> None:
     assert (line["success"]["n"], line["success"]["losses"]) == (35, 1)
     assert line["recall@5"]["warning"] == "the interval contains 0"
     assert found.worse
+
+
+def kept(verdict: Verdict, *, reference: Any = None, metadata: Any = None, **place: Any) -> Answer:
+    """A verdict and its sample as a store keeps them, read back."""
+    draw = verdict.draw
+    line = verdict_line(verdict) | {"route": draw.route, "probability": draw.probability, "reference": reference}
+    return stored(line | place, draw.sample.to_record() | {"metadata": metadata})
+
+
+def test_live_variants_weigh_by_their_sampling() -> None:
+    """What was drawn at 1/10 stands for ten; routes are the categories, also where questions are not shared."""
+    a, b = [], []
+    for number in range(80):
+        rare = number < 40
+        place = {"route": "rare" if rare else "often", "probability": 1.0 if rare else 0.1}
+        a.append(kept(answered(f"a{number}", good=not rare), **place))
+        b.append(kept(answered(f"b{number}", good=True), **place))
+    line = compare_line(of_answers(a, b), "old", "new")
+    faithful = by_metric(line)["faithfulness"]
+    assert (line["paired"], faithful["n"], faithful["conclusion"]) == (False, 80, "better")
+    assert faithful["a"] == pytest.approx(400 / 440)
+    assert {name: part["difference"] for name, part in faithful["categories"].items()} == {"often": 0.0, "rare": 1.0}
+
+
+def test_live_variants_that_share_questions_are_paired() -> None:
+    """The same arithmetic as for logs: categories of the metadata, and what a reference tells."""
+    told = {"context_recall": 0.5, "missing": []}
+    kinds = ["simple" if number < 10 else "hard" for number in range(30)]
+    a = [
+        kept(answered(f"q{number}", good=False), metadata={"category": kind}, reference=told)
+        for number, kind in enumerate(kinds)
+    ]
+    b = [kept(answered(f"q{number}", good=True), reference=told) for number in range(30)]
+    both = of_answers(a, b)
+    found = by_metric(compare_line(both, "a", "b"))
+    assert both.matched.enough
+    assert (found["faithfulness"]["wins"], found["faithfulness"]["n"]) == (30, 30)
+    assert {name: part["n"] for name, part in found["faithfulness"]["categories"].items()} == {"hard": 20, "simple": 10}
+    assert found[str(ReferenceQuantity.CONTEXT_RECALL)]["ties"] == 30

@@ -15,6 +15,7 @@ from ragwatch.core.stage import Stage, stage
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical import Options, build
+from ragwatch.judges.reading.reference import READING
 from ragwatch.telemetry import Telemetry
 
 KETTLE = "The Vortex kettle boils one litre of water in 90 seconds. Its lid locks while the water is hot."
@@ -49,14 +50,16 @@ async def test_each_reading_is_counted_and_costs_nothing() -> None:
     assert counts["judge_failures", "embedded", judge.model, "too_large"] == 1
     assert counts["judge_cost", "embedded", judge.model] == 0.0
     assert counts["judge_tokens", "embedded", judge.model, "input"] == 0
-    assert (judge.model, judge.ready_in()) == (judge.version, 0.0)
+    assert judge.version.startswith(judge.model)
+    assert judge.ready_in() == 0.0
 
 
 def test_version_names_the_tables() -> None:
-    """The version is the kind and eight hexadecimal digits, the same for every judge of these tables."""
-    kind, _, digits = JUDGE.version.partition("-")
+    """Kind, eight hexadecimal digits, and the way references are read: the same for every judge of these tables."""
+    kind, digits, reading = JUDGE.version.split("-")
     assert JUDGE.kind == kind
     assert len(bytes.fromhex(digits)) == 4
+    assert reading == f"r{READING}"
     assert build(Options(max_claims=7), name="other", desk=a_desk()).version == JUDGE.version
 
 

@@ -8,6 +8,8 @@ from kit import a_desk
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical import Options, build
+from ragwatch.judges.reading.steps import LONG, actions, named
+from ragwatch.judges.reading.words import terms
 
 JUDGE = build(Options(), name="embedded", desk=a_desk())
 CONTEXTS = (
@@ -55,3 +57,85 @@ def test_a_reference_that_claims_nothing_leaves_recall_unknown() -> None:
     """No claim, no share."""
     scores = score_by_reference(JUDGE.evidence(a_sample(reference="I do not know.")))
     assert scores[ReferenceQuantity.CONTEXT_RECALL] is None
+
+
+AKS = """To deploy to AKS:
+1. Build your Docker image
+2. Push the image to Azure Container Registry
+3. Create an AKS cluster using az aks create
+4. Configure kubectl to connect to your cluster
+5. Create Kubernetes deployment YAML
+6. Apply the deployment using kubectl apply"""
+AKS_CONTEXTS = (
+    Context("Azure Container Registry (ACR) stores Docker images. Push with: docker push myacr.azurecr.io/myapp:v1"),
+    Context("Create AKS cluster: az aks create --resource-group myRG --name myAKS --node-count 3"),
+    Context("Kubectl connects to clusters. Get credentials: az aks get-credentials --name myAKS"),
+)
+
+
+def missing(contexts: tuple[Context, ...], reference: str = AKS) -> list[str]:
+    """Claims of the reference that no context supports."""
+    question = "What are the steps to deploy a containerized application to AKS?"
+    read = JUDGE.evidence(Sample("aks", question, contexts, "Push the image.", reference=reference)).reference or ()
+    return [claim.text for claim in read if not any(claim.cells)]
+
+
+def test_the_worked_example_names_exactly_the_three_missing_steps() -> None:
+    """Requirements item 16: docker build, the YAML, kubectl apply. That a registry stores images builds none."""
+    gone = ["Build your Docker image", "Create Kubernetes deployment YAML", "Apply the deployment using kubectl apply"]
+    assert missing(AKS_CONTEXTS) == gone
+
+
+@pytest.mark.parametrize(
+    "found", ["Build the Docker image with docker build.", "A Docker image is built with docker build -t myapp ."]
+)
+def test_a_step_is_found_where_its_action_stands(found: str) -> None:
+    """In any form of its verb."""
+    assert "Build your Docker image" not in missing((*AKS_CONTEXTS, Context(found)))
+
+
+def test_a_step_of_the_answer_is_confirmed_by_its_action_alone() -> None:
+    """The same holds for what the reference says of the answer: storing is not deleting."""
+    contexts = (Context("The registry keeps Docker images."),)
+    sample = Sample("s", None, contexts, "Delete the Docker image.", reference="The registry stores the Docker image.")
+    assert [claim.in_reference for claim in JUDGE.evidence(sample).claims] == [False]
+    same = sample._replace(reference="Remove the Docker image from the registry.")
+    assert [claim.in_reference for claim in JUDGE.evidence(same).claims] == [True]
+
+
+@pytest.mark.parametrize(
+    ("words", "verbs"),
+    [
+        ("Build your Docker image", ["build"]),
+        ("Then, please configure kubectl to connect to it", ["configure", "connect"]),
+        ("You must not wait", []),
+        ("You should delete the old index", ["delete"]),
+        ("Never share your password", ["share"]),
+        ("To delete an index, use the console", []),
+        ("Use the docker command", []),
+        ("Build servers are slow", []),
+        ("Order of the day", []),
+        ("Build", []),
+        ("", []),
+    ],
+)
+def test_steps_are_told_by_their_form(words: str, verbs: list[str]) -> None:
+    """An opening verb with something to act on; statements and verbs without an action of their own are none."""
+    assert [verb for group in actions(words) for verb in group if verb in verbs] == verbs
+    assert bool(actions(words)) is bool(verbs)
+
+
+def test_a_long_step_is_read_as_any_claim() -> None:
+    """Its action is one word of many."""
+    nouns = ["kettle", "lamp", "table", "chair", "window", "garden", "bridge", "castle", "forest"]
+    assert actions(f"Build {' '.join(nouns)}")
+    assert len(nouns) + 1 == LONG
+    assert not actions(f"Build {' '.join(nouns)} river")
+
+
+@pytest.mark.parametrize("text", ["It applies.", "They applied it.", "Applying", "apply"])
+def test_any_form_of_a_verb_is_a_trace(text: str) -> None:
+    """Endings do not matter."""
+    (verbs,) = actions("Apply the manifest")
+    assert named(verbs, frozenset(terms(text)))
+    assert not named(verbs, frozenset(terms("It has an appetite.")))

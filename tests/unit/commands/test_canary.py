@@ -1,0 +1,90 @@
+"""`ragwatch canary`: every canary once, a table that says which failed and why, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from retrievers import FaultyRetriever, free_port, serving
+
+from ragwatch.commands import cli
+from ragwatch.errors import ConfigError
+
+PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "score": "similarity"}
+FINE = [{"query": "cats", "expected": ["d1"], "name": "cats"}]
+
+
+def canary(*arguments: str) -> Result:
+    """The command."""
+    return CliRunner().invoke(cli, ["canary", *arguments], standalone_mode=False)
+
+
+def a_config(folder: Path, **suites: tuple[str, list[dict[str, Any]]]) -> str:
+    """A configuration with these suites, each by the address of its retriever and its canaries."""
+    path = folder / "ragwatch.yaml"
+    found = [
+        {"suite": name, "k": [1, 5], "items": items, "probe": PROBE | {"url": f"{address}/search"}}
+        for name, (address, items) in suites.items()
+    ]
+    sources = "[{kind: tail, name: app, path: /nowhere/*.log}]"
+    path.write_text(f"state: {folder}/state\nsources: {sources}\ncanaries: {json.dumps(found)}\n")
+    return str(path)
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """A retriever that replies d1 (.9) and d2 (.4) to whatever it does not take for a fault."""
+    with serving(*FaultyRetriever().routes()) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("item", "told", "code"),
+    [
+        ({"expected": ["d1"]}, "every canary succeeded", 0),
+        ({"expected": ["d9"]}, "not in the first 5: d9; first came d1, d2", 1),
+        ({"expected": ["d9"], "query": "none"}, "not in the first 5: d9; first came nothing", 1),
+        ({"category": "negative"}, "2 came back, nothing should", 1),
+        ({"expected": ["d2"], "min_relevance_score": 0.8}, "score 0.4 at rank 2, min_relevance_score 0.8", 1),
+        (
+            {"expected": ["d9", "d2", "d1"], "min_recall": 0.5, "min_relevance_score": 0.95},
+            "score 0.9 at rank 1, min_relevance_score 0.95",
+            1,
+        ),
+        ({"expected": ["d1"], "query": "status"}, "status: HTTP 500", 3),
+        ({"expected": [{"text": "Cats purr."}]}, "every canary succeeded", 0),
+    ],
+)
+def test_the_table_says_why(tmp_path: Path, address: str, item: dict[str, Any], told: str, code: int) -> None:
+    """Degraded is exit code 1; what could not be asked is 3, and no verdict on the retriever."""
+    result = canary("--config", a_config(tmp_path, docs=(address, [{"query": "cats", "name": "cats"} | item])))
+    assert (result.return_value, result.exception) == (code, None)
+    assert told in " ".join(result.stdout.split())
+
+
+def test_suites_can_be_picked(tmp_path: Path, address: str) -> None:
+    """One of two; figures that are unknown are said to be."""
+    path = a_config(tmp_path, docs=(address, FINE), down=(f"http://127.0.0.1:{free_port()}", FINE))
+    docs = canary("--config", path, "--suite", "docs", "--json")
+    assert [each["suite"] for each in json.loads(docs.stdout)["suites"]] == ["docs"]
+    down = canary("--config", path, "--suite", "down")
+    assert down.return_value == 3
+    assert "recall@5 unknown" in down.stdout
+    assert canary("--config", path).return_value == 3
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    """No configuration, an unknown suite, none at all."""
+    assert isinstance(canary().exception, click.UsageError)
+    for arguments, told in (
+        (("--suite", "nope"), "--suite nope: is not configured; use one of: none is"),
+        ((), "canaries: none is configured"),
+    ):
+        result = canary("--config", a_config(tmp_path), *arguments)
+        assert isinstance(result.exception, ConfigError)
+        assert told in str(result.exception)

@@ -1,0 +1,115 @@
+"""`ragwatch compare --live`: two variants of the traffic that a daemon has judged, out of its state directory."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+
+from ragwatch.commands import cli
+from ragwatch.commands.variants import live
+from ragwatch.config import load
+from ragwatch.core.verdict import Verdict
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.stores.sqlite import SqliteStore
+
+NOW = time.time()
+
+
+def a_config(folder: Path) -> str:
+    """A configuration over a state directory, with the judge that has read it."""
+    path = folder / "ragwatch.yaml"
+    path.write_text(
+        f"state: {folder}/state\nsources: [{{kind: tail, name: app, path: /nowhere/*.log}}]\n"
+        f"judges: [{{name: {JUDGE}, kind: lexical}}]\n"
+    )
+    return str(path)
+
+
+def compare(*arguments: str) -> Result:
+    """The command."""
+    return CliRunner().invoke(cli, ["compare", *arguments], standalone_mode=False)
+
+
+def read(variant: object, number: int, *, good: bool, age: float = 60.0, version: str = "scripted-2") -> Verdict:
+    """An answer of a variant; every other one was drawn at 1/4."""
+    draw = a_draw(
+        f"{variant}-{number}-{version}",
+        question=f"{variant} {number}?",
+        metadata={"variant": variant},
+        probability=0.25 if number % 2 else 1.0,
+        at=NOW - age,
+    )
+    return a_verdict(draw, an_evidence((1, 0) if good else (0, 0)), a_reading(version=version))
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Path]:
+    """A state directory that a daemon holds: blue is faithful where it was drawn at 1/4, green always."""
+    store = SqliteStore(tmp_path / "state")
+    verdicts = [read("blue", number, good=number % 2 == 1) for number in range(40)]
+    verdicts += [read("green", number, good=True) for number in range(40)]
+    verdicts += [read("blue", 99, good=False, version="scripted-1", age=7200.0), read(7, 1, good=True)]
+    verdicts += [read("blue", number, good=False, age=86400.0 * 3) for number in range(100, 120)]
+    verdicts.append(an_unjudged(a_draw("torn", metadata={"variant": "green"}, at=NOW - 30.0)))
+    verdicts.append(a_verdict(a_draw("plain", at=NOW - 30.0), reading=a_reading(version="scripted-2")))
+    store.admit(an_admission(*(each.draw for each in verdicts)))
+    store.settle(verdicts)
+    yield tmp_path
+    store.close()
+
+
+def test_two_variants_of_live_traffic(state: Path) -> None:
+    """Means are weighted by 1 / probability; another version, the unjudged and what is older than --since are out."""
+    result = compare("blue", "green", "--config", a_config(state), "--live", "--since", "1d", "--json")
+    line = json.loads(result.stdout)
+    faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
+    assert (result.return_value, line["paired"], faithful["n"], faithful["conclusion"]) == (0, False, 40, "better")
+    assert (faithful["a"], faithful["b"]) == (pytest.approx(80 / 100), 1.0)
+    assert line["warnings"] == [
+        "1 answers are of an earlier version of the judge and are left out",
+        "1 answers could not be judged and are left out",
+    ]
+    longer = json.loads(compare("blue", "green", "--config", a_config(state), "--live", "--json").stdout)
+    assert next(each for each in longer["metrics"] if each["metric"] == "faithfulness")["n"] == 40
+    assert longer["only_a"] == 60
+
+
+def test_a_variant_may_be_a_number(state: Path) -> None:
+    """YAML and JSON make numbers of some names."""
+    assert compare("7", "green", "--config", a_config(state), "--live").return_value == 0
+
+
+def test_many_verdicts_are_cut_and_it_is_said(state: Path) -> None:
+    """The newest are looked at."""
+    found = live("blue", "green", load(Path(a_config(state))), label="variant", judge=None, since=0.0, most=90)
+    assert found.warnings[-1] == "only the newest 90 verdicts were looked at; give a shorter --since"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("blue", "red", "--live"), "red: no sample has it as 'variant' in its metadata; there are: 7, blue, green"),
+        (("blue", "green", "--live", "--label", "arm"), "there are: none is named"),
+        (("blue", "green", "--live", "--judge", "nobody"), f"is not configured; use one of: {JUDGE}"),
+        (("blue", "green", "--live", "--since", "soon"), "--since soon: 'soon' is not a duration"),
+    ],
+)
+def test_what_is_refused(state: Path, arguments: tuple[str, ...], told: str) -> None:
+    """Each with what to write instead."""
+    result = compare(*arguments, "--config", a_config(state))
+    assert isinstance(result.exception, ConfigError)
+    assert told in str(result.exception)
+
+
+def test_it_needs_a_state(tmp_path: Path) -> None:
+    """A configuration, and a daemon that has run."""
+    without = compare("blue", "green", "--live")
+    assert isinstance(without.exception, ConfigError)
+    assert "--live: reads the state of --config" in str(without.exception)
+    assert isinstance(compare("blue", "green", "--live", "--config", a_config(tmp_path)).exception, StoreError)
