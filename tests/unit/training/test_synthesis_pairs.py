@@ -1,0 +1,118 @@
+"""Synthetic pairs: the same for the same seed, balanced by construction, and as true as they say."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections import Counter
+
+import pytest
+from synthesis import Pair, crossing, making, pairs, recipes
+from synthesis.corpus import Corpus
+from synthesis.lexicon import Lexicon
+from synthesis.scene import Change, Scene, World
+from synthesis.wordnet import WordNet
+
+
+@pytest.fixture(scope="module")
+def made(corpus: Corpus, lexicon: Lexicon) -> list[Pair]:
+    """Pairs of one seed."""
+    return list(pairs(5, 1_500, corpus=corpus, lexicon=lexicon))
+
+
+def test_the_same_seed_makes_the_same_pairs(made: list[Pair], corpus: Corpus, lexicon: Lexicon) -> None:
+    """Pairs depend on the seed and nothing else, and another seed makes others."""
+    assert list(pairs(5, 300, corpus=corpus, lexicon=lexicon)) == made[:300]
+    assert list(pairs(6, 300, corpus=corpus, lexicon=lexicon)) != made[:300]
+
+
+def test_spans_mark_words_of_unsupported_claims_only(made: list[Pair]) -> None:
+    """A supported claim has no span; another has some, inside the claim, in order, and none is bare white space."""
+    for item in made:
+        assert bool(item.spans) == (item.verdict != "supported")
+        assert all(item.claim[start:end] == item.claim[start:end].strip() != "" for start, end in item.spans)
+        assert all(first[1] <= second[0] for first, second in itertools.pairwise(item.spans))
+
+
+def test_all_verdicts_and_many_recipes_are_made(made: list[Pair]) -> None:
+    """Half of the pairs are supported, and each family of recipes occurs."""
+    verdicts = Counter(item.verdict for item in made)
+    assert 0.4 < verdicts["supported"] / len(made) < 0.65
+    assert verdicts["contradicted"] > verdicts["not_in_context"] > 50
+    families = {re.split(r"[-+~=]", item.recipe)[0] for item in made}
+    assert families >= {"kind", "opposite", "number", "name", "deny", "added", "true", "elsewhere", "bounded", "flip"}
+
+
+def test_groups_name_the_passage(made: list[Pair]) -> None:
+    """Pairs that share text share their group, so that a split keeps them together."""
+    assert {item.group for item in made} == {"own:0", "own:1", "own:2", "own:3", "own:answer"}
+
+
+def test_claims_are_one_sentence(made: list[Pair]) -> None:
+    """A claim opens with a capital or a digit and ends with a stop; no mark or double space is left in it."""
+    for item in made:
+        assert re.match(r"[A-Z0-9]", item.claim), item.claim
+        assert item.claim.endswith("."), item.claim
+        assert "  " not in item.claim
+
+
+def scene(world: World, title: str, start: str) -> Scene:
+    """The sentence of a passage that starts so."""
+    passage = next(item for item in world.corpus.passages if item.title == title)
+    first, last = next(span for span in passage.sentences if passage.text[span[0] :].startswith(start))
+    return Scene(world, passage, first, last, random.Random(3))
+
+
+def test_an_edit_is_read_all_ways_round(world: World) -> None:
+    """Claim and twin are each supported by their own passage and contradicted by the other's."""
+    at = scene(world, "Tarn Bridge", "Tarn Bridge is")
+    start = at.text.index("wooden")
+    change = Change(((start, start + 6, "metal"),), "kind-J", "contradicted", "contradicted", (("wooden", "metal"),))
+    found = {item.recipe: item for item in making.of_change(at, change, random.Random(1))}
+    assert {recipe: item.verdict for recipe, item in found.items()} == {
+        "kind-J": "contradicted",
+        "kind-J+": "supported",
+        "kind-J~": "contradicted",
+        "kind-J=": "supported",
+    }
+    for recipe, item in found.items():
+        edited_passage = any("Tarn Bridge is a metal bridge" in text for text in item.passages)
+        assert edited_passage == recipe.endswith(("+", "~"))
+    assert found["kind-J"].claim == found["kind-J+"].claim
+    assert found["kind-J~"].claim == found["kind-J="].claim
+    (span,) = found["kind-J"].spans
+    assert found["kind-J"].claim[slice(*span)].split()[-1] == "metal"
+
+
+def test_bounds_hold(world: World) -> None:
+    """A bounded count is supported exactly when the number in the passage lies on the right side."""
+    rng, seen = random.Random(2), 0
+    for _ in range(400):
+        for item in recipes.bounded(world, rng):
+            match = re.search(
+                r"(more than|over|at least|no fewer than|in excess of|fewer than|under) ([\d,]+) tick", item.claim
+            )
+            if match:
+                bound, above = int(match[2].replace(",", "")), match[1] not in ("fewer than", "under")
+                assert (item.verdict == "supported") == ((bound < 412_000) == above)
+                seen += 1
+    assert seen > 20
+
+
+def test_moved_attributes_are_wrong_until_the_passages_are_exchanged(world: World) -> None:
+    """What is said of one subject is contradicted of another, and supported once the passages say so."""
+    rng = random.Random(4)
+    found = next(made for _ in range(200) if (made := crossing.moved(world, rng)))
+    wrong, right = found[0], found[1]
+    assert (wrong.claim, wrong.verdict, right.verdict) == (right.claim, "contradicted", "supported")
+    said = wrong.claim.rstrip(".")
+    assert not any(said in text for text in wrong.passages)
+    attribute = said[wrong.spans[0][0] :]
+    assert any(attribute in text for text in wrong.passages)
+
+
+def test_a_missing_wordnet_says_what_to_install(tmp_path: pytest.TempPathFactory) -> None:
+    """Without WordNet's files the error names the package and the variable."""
+    with pytest.raises(FileNotFoundError, match=r"apt-get install wordnet-base.*WORDNET"):
+        WordNet(tmp_path)  # type: ignore[arg-type]
