@@ -21,9 +21,11 @@ from ragwatch import formats
 from ragwatch.core.redact import Redactor
 from ragwatch.core.sampling import SamplingPlan, key_of
 from ragwatch.core.signals import Signals
+from ragwatch.core.vocabulary import Meter, Vocabulary, learn
 from ragwatch.daemon.process import one_arena
 from ragwatch.formats.record import parse
 from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.sources.tail import Options, TailSource
 from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -87,8 +89,14 @@ def intake(path: Path, state: Path) -> int:
     store = SqliteStore(state)
     source = TailSource(Options(name="app", path=str(path), start="beginning"))
     source.resume({})
+    words = Vocabularies(1, ("search",), store=store)  # learnt after the first batch, as it is for months
+    words.resume()
     rules = IntakeRules(
-        SamplingPlan(0.01, known_routes=frozenset({"search"})), {"embedded": 1.0}, Redactor(), max_pending=10**9
+        SamplingPlan(0.01, known_routes=frozenset({"search"})),
+        {"embedded": 1.0},
+        Redactor(),
+        max_pending=10**9,
+        vocabularies=words,
     )
     loop = Intake(source, formats.build("auto").read, rules, store=store, telemetry=Telemetry(), clock=time.time)
 
@@ -117,7 +125,8 @@ def shares(path: Path) -> list[tuple[str, float]]:
     records = [parse(line)[0] for line in lines]
     read = formats.build("auto").read
     samples = [read(record, "x") for record in records]
-    signals = Signals()
+    questions = [sample.question for sample in samples if sample.question]
+    signals = Signals({"search": Meter(learn(Vocabulary(), questions[:5000]))})
     parts: list[tuple[str, Iterable[object]]] = [
         ("parse (orjson)", (parse(line) for line in lines)),
         ("format", (read(record, "x") for record in records)),

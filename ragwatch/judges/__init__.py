@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ragwatch.judges import claude, lexical, openai
+from ragwatch.judges import claude, lexical, local, openai
 from ragwatch.ports import Judge, Kind
 
-KINDS: Mapping[str, Kind[Judge]] = MappingProxyType({"lexical": lexical, "claude": claude, "openai": openai})
+KINDS: Mapping[str, Kind[Judge]] = MappingProxyType(
+    {"lexical": lexical, "local": local, "claude": claude, "openai": openai}
+)

@@ -1,5 +1,7 @@
 """The contract of `ports.Judge`, for every kind; those that ask a model ask the loopback server.
 
+`local` runs its contract twice: with the model that is shipped, and with the small one of the tests.
+
 There a rule answers, which reads as the embedded judge does. So for those kinds the contract is about what is ours:
 the page, the schema, the check of the reply. What a model can be talked into is another matter, and has its own tests.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hostile import HOSTILE
@@ -24,6 +27,9 @@ from ragwatch.errors import JudgeError
 from ragwatch.judges import KINDS
 from ragwatch.ports import Judge
 
+WEIGHTS = Path(__file__).parents[1] / "data" / "local"
+TINY = "local, the small model of the tests"
+CASES = (*sorted(KINDS), TINY)
 CONTEXTS = (
     Context("The harbour museum opens at nine and closes at five. Entry costs twelve euros for adults.", "museum"),
     Context("The ferry to the island leaves every forty minutes from the northern pier.", "ferry"),
@@ -42,9 +48,10 @@ def a_case(question: str | None = QUESTION, contexts: Sequence[Context] = CONTEX
 SAMPLE = a_case()
 
 
-def made(kind: str, server: LoopbackProcess) -> Judge:
-    """A judge of a kind, with its defaults but for where its model answers."""
-    options: dict[str, object] = {}
+def made(case: str, server: LoopbackProcess) -> Judge:
+    """A judge of a kind, with its defaults but for where its model answers, or lies."""
+    kind = "local" if case == TINY else case
+    options: dict[str, object] = {"weights": WEIGHTS} if case == TINY else {}
     if kind == "claude":
         options = {"base_url": server.address, "api_key": server.key}
     elif kind == "openai":
@@ -53,10 +60,17 @@ def made(kind: str, server: LoopbackProcess) -> Judge:
     return KINDS[kind].build(KINDS[kind].Options(**options), name="mine", desk=a_desk())
 
 
-@pytest.fixture(params=sorted(KINDS))
-async def judge(request: pytest.FixtureRequest, loopback_process: LoopbackProcess) -> AsyncIterator[Judge]:  # noqa: F811
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> str:
     """Each kind."""
-    found = made(request.param, loopback_process)
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+async def judge(case: str, loopback_process: LoopbackProcess) -> AsyncIterator[Judge]:  # noqa: F811
+    """Each kind's judge."""
+    found = made(case, loopback_process)
     yield found
     await found.close()
 
@@ -105,12 +119,16 @@ async def test_evidence_is_quoted_from_a_context(judge: Judge) -> None:
         assert claim.evidence is None or any(claim.evidence in context.text for context in CONTEXTS)
 
 
-async def test_reading_twice_reads_the_same(judge: Judge, loopback_process: LoopbackProcess) -> None:  # noqa: F811
+async def test_reading_twice_reads_the_same(
+    case: str,
+    judge: Judge,
+    loopback_process: LoopbackProcess,  # noqa: F811
+) -> None:
     """Same sample, same evidence, also from a second judge of the kind.
 
     Of a kind that asks a model this holds as far as the model repeats itself: the ids of a page are no part of it.
     """
-    other = made(judge.kind, loopback_process)
+    other = made(case, loopback_process)
     first = await evidence_of(judge, SAMPLE)
     assert [await evidence_of(each, SAMPLE) for each in (judge, other)] == [first, first]
     await other.close()
@@ -194,13 +212,13 @@ async def test_a_context_cannot_change_another_ones_row(judge: Judge) -> None:
         ]
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_any_text_is_read_or_refused_with_a_reason(kind: str, loopback_process: LoopbackProcess) -> None:  # noqa: F811
+@pytest.mark.parametrize("case", CASES)
+def test_any_text_is_read_or_refused_with_a_reason(case: str, loopback_process: LoopbackProcess) -> None:  # noqa: F811
     """No text makes a judge fail otherwise than by a counted reason."""
     texts = st.text(st.characters(exclude_categories=()), max_size=200)
 
     async def read(sample: Sample) -> None:
-        found = made(kind, loopback_process)
+        found = made(case, loopback_process)
         try:
             await evidence_of(found, sample)
         except JudgeError as error:

@@ -1,8 +1,12 @@
-"""Reader: a sample -> Evidence, from words alone. Pure: the same sample and tables give the same Evidence."""
+"""Reader: a sample -> Evidence. Pure: the same sample and tables give the same Evidence.
+
+What is said of a claim comes from its words, or from somebody who has looked at the words and reads on (`Second`).
+Everything else of the Evidence follows from that in one way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
@@ -49,12 +53,36 @@ class Row:
     """One claim, looked up in every context: probability of support by all together, and by each alone."""
 
     said: Said
+    words: ClaimWords
     matches: tuple[Match, ...]
     support: float
     alone: tuple[float, ...]
 
 
-def read(sample: Sample, answer: Answer, tables: Tables, thresholds: Thresholds) -> Evidence:
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What is said of one claim.
+
+    Attributes:
+        verdict: What all contexts together say of it.
+        support: Probability that they support it.
+        cells: For each context, whether it supports the claim alone; never without the verdict.
+        alone: For each context, the probability of that, as far as it was looked into.
+    """
+
+    verdict: ClaimVerdict
+    support: float
+    cells: tuple[bool, ...]
+    alone: tuple[float, ...]
+
+
+Second = Callable[[Sequence[Row], Sequence[Passage], Sequence[str]], Sequence[Ruling]]
+"""Reads on where words end: a ruling for each row, given the contexts as they were read, and their text."""
+
+
+def read(
+    sample: Sample, answer: Answer, tables: Tables, thresholds: Thresholds, second: Second | None = None
+) -> Evidence:
     """What the contexts of a sample say of its answer.
 
     Args:
@@ -62,11 +90,14 @@ def read(sample: Sample, answer: Answer, tables: Tables, thresholds: Thresholds)
         answer: What its answer says: `claims_of(sample.answer, sample.question)`.
         tables: Fitted numbers.
         thresholds: Where probabilities become verdicts.
+        second: Who rules on the claims; None where words do.
     """
     passages = [passage(context.text) for context in sample.contexts]
     asked = _asked(sample.question or "", passages, tables)
     rows = [_row(said, passages, asked, tables) for said in answer.claims]
-    claims = tuple(_claim(row, sample, passages, thresholds) for row in rows)
+    texts = [context.text for context in sample.contexts]
+    rulings = second(rows, passages, texts) if second else [by_words(row, thresholds) for row in rows]
+    claims = tuple(_claim(row, one, sample, passages) for row, one in zip(rows, rulings, strict=True))
     used = [any(claim.cells[rank] for claim in claims) for rank in range(len(passages))]
     drawn = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
     by_answer = _by_answer(asked, passages, rows, used, tables) if drawn else None
@@ -80,7 +111,7 @@ def read(sample: Sample, answer: Answer, tables: Tables, thresholds: Thresholds)
             for value, found, lines in zip(values, passages, carriers, strict=True)
         ),
         address=_address(answer, asked, used, passages, sample.question),
-        reads_contradiction=False,
+        reads_contradiction=second is not None,
     )
 
 
@@ -95,7 +126,7 @@ def _row(said: Said, passages: Sequence[Passage], asked: Asked, tables: Tables) 
     matches = tuple(match(words, found) for found in passages)
     alone = _alone(words, matches, asked, tables)
     together = tables.support.probability(features(words, matches, asked.weights.keys()))
-    return Row(said, matches, max(together, *alone) if alone else together, alone)
+    return Row(said, words, matches, max(together, *alone) if alone else together, alone)
 
 
 def _alone(words: ClaimWords, matches: Sequence[Match], asked: Asked, tables: Tables) -> tuple[float, ...]:
@@ -103,15 +134,25 @@ def _alone(words: ClaimWords, matches: Sequence[Match], asked: Asked, tables: Ta
     return tuple(tables.support.probability(features(words, (one,), question)) for one in matches)
 
 
-def _claim(row: Row, sample: Sample, passages: Sequence[Passage], thresholds: Thresholds) -> Claim:
+def by_words(row: Row, thresholds: Thresholds) -> Ruling:
+    """What words alone say of a claim. They cannot tell a contradiction from an invention."""
     supported = row.support >= thresholds.support
+    return Ruling(
+        verdict=ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT,
+        support=row.support,
+        cells=tuple(probability >= thresholds.support for probability in row.alone),
+        alone=row.alone,
+    )
+
+
+def _claim(row: Row, ruling: Ruling, sample: Sample, passages: Sequence[Passage]) -> Claim:
     return Claim(
         text=sample.answer[row.said.start : row.said.end],
         start=row.said.start,
         end=row.said.end,
-        verdict=ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT,
-        cells=tuple(probability >= thresholds.support for probability in row.alone),
-        support=row.support,
+        verdict=ruling.verdict,
+        cells=ruling.cells,
+        support=ruling.support,
         evidence=_best_sentence(row, sample, passages),
     )
 

@@ -1,0 +1,123 @@
+"""What the trivial score, the lexical judge and the local judge say of rows; in as many processes as are allowed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from accuracy.rows import Row
+
+from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.sample import Sample
+from ragwatch.judges import lexical, local
+from ragwatch.judges.lexical import LexicalJudge
+from ragwatch.judges.reading.claims import claims_of
+from ragwatch.judges.reading.passages import Passage
+from ragwatch.judges.reading.reader import Row as Claim
+from ragwatch.judges.reading.reader import Ruling, Thresholds, by_words, read
+from ragwatch.judges.reading.tables import shipped
+from ragwatch.judges.reading.words import terms
+from ragwatch.pipeline.purse import FreePurse
+from ragwatch.ports import Desk
+from ragwatch.telemetry import Telemetry
+
+OVERLAP, LEXICAL, LOCAL = "word overlap", "lexical", "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one judge says of one row.
+
+    Attributes:
+        doubt: Probability that it is unfaithful: one less the least support of its claims; 0 without claims.
+        flagged: Its own verdict: some claim is not supported.
+        contradicted: Some claim is contradicted.
+        relevance: Of each context; None where unknown.
+        lead: Support by the first context less the best other one's.
+    """
+
+    doubt: float
+    flagged: bool
+    contradicted: bool = False
+    relevance: tuple[float | None, ...] = ()
+    lead: float = 0.0
+
+
+def overlap(sample: Sample) -> Reading:
+    """The trivial score: share of the answer's content words that stand in no context."""
+    said = set(terms(sample.answer))
+    found = {word for context in sample.contexts for word in terms(context.text)}
+    doubt = len(said - found) / len(said) if said else 0.0
+    return Reading(doubt, flagged=doubt > 0.5)
+
+
+class Bench:
+    """The judges under test.
+
+    Args:
+        weights: Folder of another model; None for the one in the package.
+    """
+
+    def __init__(self, weights: Path | None = None) -> None:
+        desk = Desk(Telemetry(), FreePurse(), time.time)
+        self.lexical = lexical.build(lexical.Options(), name=LEXICAL, desk=desk)
+        self.local = local.build(local.Options(weights=weights), name=LOCAL, desk=desk)
+
+    def read(self, row: Row) -> dict[str, Reading]:
+        """What each says."""
+        found = {OVERLAP: overlap(row.sample), LEXICAL: reading(self.lexical, row.sample)}
+        return found if self.local.fallback else {**found, LOCAL: reading(self.local, row.sample)}
+
+
+def reading(judge: LexicalJudge, sample: Sample) -> Reading:
+    """What an embedded judge says of one row."""
+    rulings: list[Ruling] = []
+
+    def ruled(rows: Sequence[Claim], passages: Sequence[Passage], texts: Sequence[str]) -> list[Ruling]:
+        second = judge.second
+        rulings.extend(second(rows, passages, texts) if second else [by_words(row, Thresholds()) for row in rows])
+        return rulings
+
+    evidence = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
+    return Reading(
+        doubt=max((1.0 - ruling.support for ruling in rulings), default=0.0),
+        flagged=any(ruling.verdict is not ClaimVerdict.SUPPORTED for ruling in rulings),
+        contradicted=any(ruling.verdict is ClaimVerdict.CONTRADICTED for ruling in rulings),
+        relevance=tuple(column.relevance for column in evidence.contexts),
+        lead=_lead(rulings),
+    )
+
+
+def _lead(rulings: Sequence[Ruling]) -> float:
+    """Mean support of the claims by the first context alone, less the best other one's."""
+    means = [sum(column) / len(column) for column in zip(*(ruling.alone for ruling in rulings), strict=True)]
+    return means[0] - max(means[1:], default=0.0) if means else 0.0
+
+
+_bench: Bench | None = None
+
+
+def _begin(weights: Path | None) -> None:
+    global _bench  # noqa: PLW0603 - one for each process of the pool
+    _bench = Bench(weights)
+
+
+def _read(row: Row) -> dict[str, Reading]:
+    if _bench is None:
+        raise RuntimeError("the process has no judges")
+    return _bench.read(row)
+
+
+@contextmanager
+def readers(weights: Path | None, jobs: int) -> Iterator[Callable[[Iterable[Row]], Iterator[dict[str, Reading]]]]:
+    """A function that reads rows, in their order, with so many processes."""
+    if jobs == 1:
+        _begin(weights)
+        yield lambda rows: map(_read, rows)
+        return
+    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(weights,)) as pool:
+        yield lambda rows: pool.map(_read, rows, chunksize=4)

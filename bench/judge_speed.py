@@ -1,0 +1,160 @@
+"""The local judge on one core: answers a second, latency, time to load, and memory of the whole daemon that runs it.
+
+    python bench/judge_speed.py [--answers N] [--weights FOLDER]
+
+An answer has five sentences over five contexts of 150 words, cut from Python's own documentation: two sentences as they
+stand, two shortened, one of a document that was not retrieved. The lexical judge's rate stands beside as the floor.
+Seconds are of CPU time, which a busy machine stretches less than wall time. Without the model nothing runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from ragwatch.core.sample import Context, Sample
+from ragwatch.demo.corpus import read_corpus
+from ragwatch.judges import lexical, local
+from ragwatch.judges.lexical import LexicalJudge
+from ragwatch.judges.reading.sentences import spans
+from ragwatch.pipeline.purse import FreePurse
+from ragwatch.ports import Desk
+from ragwatch.telemetry import Telemetry
+
+LEAST_RATE, MOST_P95_MS, MOST_RSS_MB, MOST_LOAD_SECONDS = 8.0, 300.0, 230.0, 1.0
+CONTEXTS, WORDS, SENTENCES = 5, 150, 5
+LOAD = (
+    "import sys, time; from pathlib import Path; begin = time.perf_counter()\n"
+    "from ragwatch.judges.local import Options, build\n"
+    "from ragwatch.pipeline.purse import FreePurse; from ragwatch.ports import Desk\n"
+    "from ragwatch.telemetry import Telemetry\n"
+    "desk, half = Desk(Telemetry(), FreePurse(), time.time), time.perf_counter()\n"
+    "weights = Path(sys.argv[1]) if len(sys.argv) > 1 else None\n"
+    "judge = build(Options(weights=weights), name='x', desk=desk)\n"
+    "assert judge.fallback is None, judge.fallback\n"
+    "print(time.perf_counter() - half)"
+)
+
+
+def samples(count: int) -> list[Sample]:
+    """Answers over contexts, alike each time."""
+    rng = random.Random(11)
+    texts = [each.body for each in read_corpus() if len(each.body.split()) >= 40]
+    found = []
+    for number in range(count):
+        contexts = [_cut(rng.sample(texts, 12)) for _ in range(CONTEXTS)]
+        said = [rng.choice(_sentences(text)) for text in rng.sample(contexts, SENTENCES - 1)]
+        said[2:] = [" ".join(each.rstrip(".").split()[: rng.randint(6, 14)]) + "." for each in said[2:]]
+        said.append(rng.choice(_sentences(_cut(rng.sample(texts, 12)))))
+        answer = "\n".join(f"- {each}" for each in said)
+        question = f"What is to be known of {said[0].split()[0]}?"
+        found.append(Sample(f"r{number}", question, tuple(map(Context, contexts)), answer))
+    return found
+
+
+def _cut(texts: Sequence[str]) -> str:
+    return " ".join(" ".join(texts).split()[:WORDS])
+
+
+def _sentences(text: str) -> list[str]:
+    found = [text[span.start : span.end] for span in spans(text)]
+    return [each for each in found if 6 <= len(each.split()) <= 40] or found
+
+
+def rate(judge: LexicalJudge, found: Sequence[Sample]) -> tuple[float, list[float], float]:
+    """Answers a second of CPU; milliseconds of CPU of each; share of wall time that was CPU."""
+    judge.evidence(found[0])
+    took, begin = [], time.perf_counter()
+    for sample in found:
+        start = time.process_time()
+        judge.evidence(sample)
+        took.append((time.process_time() - start) * 1000.0)
+    wall = time.perf_counter() - begin
+    return len(found) / (sum(took) / 1000.0), took, sum(took) / 1000.0 / wall
+
+
+def load_seconds(weights: Path | None) -> float:
+    """Seconds to make the judge in a fresh process, its libraries included; the best of three."""
+    command = [sys.executable, "-c", LOAD, *([str(weights)] if weights else [])]
+    return min(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(3))
+
+
+def daemon_rss(weights: Path | None, found: Sequence[Sample]) -> tuple[float, float]:
+    """Resident memory of a daemon after it has read these answers, now and at its highest, in MB."""
+    with tempfile.TemporaryDirectory(prefix="ragwatch-bench-") as name:
+        folder = Path(name)
+        (folder / "rag.jsonl").write_text("".join(json.dumps(sample.to_record()) + "\n" for sample in found))
+        more = f", weights: '{weights.resolve()}'" if weights else ""
+        config = folder / "ragwatch.yaml"
+        config.write_text(
+            f"state: {folder}/state\nweb: {{listen: '127.0.0.1:0'}}\nsampling: {{probability: 1.0}}\n"
+            f"judges: [{{name: reader, kind: local{more}}}]\n"
+            f"sources: [{{kind: tail, name: app, path: '{folder}/rag.jsonl', start: beginning}}]\n"
+        )
+        command = [sys.executable, "-m", "ragwatch", "run", "--config", str(config)]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            address = next(line.split()[2] for line in process.stderr or () if line.startswith("ragwatch serves "))
+            _await_judged(address, len(found))
+            return _memory(process.pid, "VmRSS"), _memory(process.pid, "VmHWM")
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+def _await_judged(address: str, count: int) -> None:
+    deadline = time.monotonic() + 300.0
+    while time.monotonic() < deadline:
+        with urllib.request.urlopen(address, timeout=30) as reply:  # noqa: S310 - our own address
+            lines = reply.read().decode().splitlines()
+        judged = sum(
+            float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("ragwatch_samples_judged_total{")
+        )
+        if judged >= count:
+            return
+        time.sleep(0.25)
+    raise SystemExit("the daemon did not judge in time")
+
+
+def _memory(pid: int, field: str) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+
+
+def main() -> None:
+    """Measure and print; fail where a bar is missed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--answers", type=int, default=150)
+    parser.add_argument("--weights", type=Path, help="folder of another model")
+    options = parser.parse_args()
+    desk = Desk(Telemetry(), FreePurse(), time.time)
+    judge = local.build(local.Options(weights=options.weights), name="reader", desk=desk)
+    if judge.fallback is not None:
+        print(f"skipped: {judge.fallback}")
+        return
+    found = samples(options.answers)
+    floor, _, _ = rate(lexical.build(lexical.Options(), name="words", desk=desk), found)
+    speed, took, share = rate(judge, found)
+    p95 = statistics.quantiles(took, n=20)[-1]
+    load = load_seconds(options.weights)
+    now, peak = daemon_rss(options.weights, found)
+    print(f"{judge.version}; {share:.0%} of the wall time was ours")
+    print(f"answers a second  {speed:7.1f}     of a core (at least {LEAST_RATE:g}; lexical judge {floor:.0f})")
+    print(f"latency           {statistics.median(took):7.1f} ms  median, p95 {p95:.1f} ms (at most {MOST_P95_MS:g} ms)")
+    print(f"load              {load:7.2f} s   (at most {MOST_LOAD_SECONDS:g} s)")
+    print(f"daemon            {now:7.1f} MB  resident, {peak:.1f} MB at most (bar {MOST_RSS_MB:g} MB)")
+    if speed < LEAST_RATE or p95 > MOST_P95_MS or peak > MOST_RSS_MB or load > MOST_LOAD_SECONDS:
+        raise SystemExit("slower or heavier than allowed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""The local judge over what nobody tuned it to: orders, boilerplate, tables, code, huge and empty texts, other scripts.
+
+No crash, bounded time, and no certainty that the text does not give. The model is the small one of the tests, and the
+one that is shipped, where there is one.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hostile import HOSTILE
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit import a_desk
+
+from ragwatch.core.evidence import ClaimVerdict, Evidence
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.scores import score_all
+from ragwatch.core.stage import stage
+from ragwatch.judges.local import LocalJudge, Options, build
+from ragwatch.judges.modelling.artefact import SHIPPED, TABLE
+from ragwatch.telemetry import Telemetry
+
+DATA = Path(__file__).parents[2] / "data"
+INJECTIONS = [json.loads(line) for line in (DATA / "injections.jsonl").read_text(encoding="utf-8").splitlines()]
+FOLDERS = {"tiny": DATA / "local", "shipped": SHIPPED}
+MUSEUM = "The harbour museum opens at nine in summer. Tickets cost twelve euros for adults. The director is a lawyer."
+FERRY = "The ferry to the island leaves every forty minutes from the north pier."
+ANSWER = "The harbour museum opens at nine in summer. Tickets cost twelve euros for adults. The owl sleeps in the mill."
+CLEAN = [ClaimVerdict.SUPPORTED, ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT]
+
+
+@pytest.fixture(scope="module", params=sorted(FOLDERS))
+def judge(request: pytest.FixtureRequest) -> LocalJudge:
+    """A judge with each model."""
+    if not (FOLDERS[request.param] / TABLE).exists():
+        pytest.skip("needs ragwatch/judges/weights, which training/ makes")
+    return build(Options(weights=FOLDERS[request.param]), name="reader", desk=a_desk())
+
+
+def read(judge: LocalJudge, answer: str, contexts: Sequence[str], question: str | None = None) -> Evidence:
+    """Evidence of one sample that keeps the laws: offsets, probabilities inside (0, 1), scores and a stage."""
+    evidence = judge.evidence(Sample("s", question, tuple(map(Context, contexts)), answer))
+    for claim in evidence.claims:
+        assert answer[claim.start : claim.end] == claim.text
+        assert claim.support is not None
+        assert 0.0 < claim.support < 1.0
+        assert claim.evidence is None or any(claim.evidence in text for text in contexts)
+    assert len(evidence.contexts) == len(contexts)
+    assert all(value is None or 0.0 <= value <= 1.0 for value in score_all(evidence).values())
+    stage(evidence)
+    return evidence
+
+
+def verdicts(evidence: Evidence) -> list[ClaimVerdict]:
+    """Verdicts in the order of the claims."""
+    return [claim.verdict for claim in evidence.claims]
+
+
+def test_a_clear_case(judge: LocalJudge) -> None:
+    """What the tests below start from."""
+    assert verdicts(read(judge, ANSWER, [MUSEUM, FERRY])) == CLEAN
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_orders_change_no_verdict(judge: LocalJudge, text: str) -> None:
+    """In a context of their own, and behind the text of one: the verdicts are those of the clean run."""
+    assert verdicts(read(judge, ANSWER, [MUSEUM, FERRY, text])) == CLEAN
+    assert verdicts(read(judge, ANSWER, [MUSEUM, f"{FERRY}\n\n{text}"])) == CLEAN
+
+
+def test_an_order_as_a_context_supports_nothing(judge: LocalJudge) -> None:
+    """The injections of the LLM judges' tests: alone they support no claim, behind a text they change none."""
+    for each in INJECTIONS:
+        found = verdicts(read(judge, ANSWER, [each["text"]], "When does the museum open?"))
+        assert ClaimVerdict.SUPPORTED not in found, each
+        assert verdicts(read(judge, ANSWER, [MUSEUM, FERRY, each["text"]])) == CLEAN, each
+
+
+TABLE_TEXT = "| ship | price | crew |\n|---|---|---|\n| Ferry | 12 euros | 7 |\n| Old ship | 40 euros | 12 |"
+CODE = "def read(path):\n    with open(path) as file:\n        return file.read()\n"
+BOILERPLATE = (
+    "Home | About us | Cookies | Privacy\nWe use cookies. Accept all. Subscribe to our letter! (c) 2024\n" * 20
+)
+QUOTES = "“The museum,” she said, “opens at ‘nine’ — in summer.”"
+
+
+@pytest.mark.parametrize(
+    ("answer", "contexts"),
+    [
+        (ANSWER, []),
+        (ANSWER, [""]),
+        (ANSWER, ["", " \n\t", "\u200b"]),
+        (ANSWER, [MUSEUM] * 40),
+        (ANSWER, [BOILERPLATE, MUSEUM]),
+        (BOILERPLATE, [BOILERPLATE]),
+        ("The ferry costs 12 euros and has a crew of 7.", [TABLE_TEXT]),
+        (TABLE_TEXT, [TABLE_TEXT, MUSEUM]),
+        (f"```python\n{CODE}```\nIt reads a file.", [CODE]),
+        (CODE, [CODE]),
+        ("Yes.", [MUSEUM]),
+        ("Twelve", [MUSEUM]),
+        ("12", [TABLE_TEXT]),
+        ("nine", [MUSEUM]),
+        ("- The museum opens at nine.\n- Tickets cost twelve euros.\n  * for adults\n1. no\n2) yes", [MUSEUM]),
+        (QUOTES, [MUSEUM, QUOTES]),
+        ("Ｔｈｅ ｍｕｓｅｕｍ ｏｐｅｎｓ ａｔ ｎｉｎｅ.", [MUSEUM]),
+        ("The muse\u200bum op\u00adens at ni\u200dne.", [MUSEUM]),
+        ("Тhе musеum ореns аt ninе in summеr.", [MUSEUM]),  # Cyrillic letters that look Latin
+        ("\u202eemmus ni enin ta snepo muesum ehT\u202c", [MUSEUM]),
+        ("T̷h̷e̷ ̷m̷u̷s̷e̷u̷m̷ ̷o̷p̷e̷n̷s̷ ̷a̷t̷ ̷n̷i̷n̷e̷.", [MUSEUM]),
+        ("The museum 🏛️ opens at 9️⃣ 👨‍👩‍👧‍👦!", [MUSEUM]),
+        ("\ud800 broken", [MUSEUM, "\udfff"]),
+        ("The museum \ud800 opens at nine.", [MUSEUM, "The museum opens \udfff at nine in summer."]),
+        ("a" * 5_000, ["a" * 5_000]),
+        ("? ! . , ; :", [MUSEUM]),
+        ("\x00\x01\x1b[31m", ["\x00"]),
+        ("Das Museum öffnet im Sommer um neun Uhr und schließt im Winter wegen Umbau.", [MUSEUM]),
+        ("Музей открывается летом в девять часов.", ["Музей открывается летом в девять часов утра."]),
+        ("博物馆夏天九点开门。", ["博物馆夏天九点开门，冬天关闭。"]),
+        ("博物館は夏は九時に開きます。", [MUSEUM]),
+        ("המוזיאון נפתח בתשע", ["המוזיאון נפתח בתשע בבוקר"]),
+        ("พิพิธภัณฑ์เปิดเก้าโมง", ["พิพิธภัณฑ์เปิดเก้าโมงเช้า"]),
+    ],
+)
+def test_anything_is_read(judge: LocalJudge, answer: str, contexts: list[str]) -> None:
+    """No crash, and the laws of `read` hold."""
+    read(judge, answer, contexts, "When does the museum open?")
+    read(judge, answer, contexts)
+
+
+@pytest.mark.parametrize("contexts", [[], [""], ["   ", "\n"]])
+def test_nothing_retrieved_supports_and_contradicts_nothing(judge: LocalJudge, contexts: list[str]) -> None:
+    """No invented certainty: without text there is nothing to say."""
+    assert set(verdicts(read(judge, ANSWER, contexts))) == {ClaimVerdict.NOT_IN_CONTEXT}
+
+
+def test_duplicates_change_nothing(judge: LocalJudge) -> None:
+    """Forty copies of a context: the same verdicts, the same probabilities, every copy used."""
+    once, often = read(judge, ANSWER, [MUSEUM]), read(judge, ANSWER, [MUSEUM] * 40)
+    assert [(claim.verdict, claim.support) for claim in often.claims] == [
+        (claim.verdict, claim.support) for claim in once.claims
+    ]
+    assert often.claims[0].cells == (True,) * 40
+
+
+@pytest.mark.parametrize(
+    ("answer", "context"),
+    [
+        ("Москва - столица России.", "Москва - столица России и самый большой город страны."),
+        ("北京是中国的首都。", "北京是中国的首都，人口超过两千万。"),
+        (
+            "Die Fähre zur Insel legt alle vierzig Minuten vom nördlichen Anleger ab.",
+            "Die Fähre zur Insel legt alle vierzig Minuten vom nördlichen Anleger ab, auch am Abend.",
+        ),
+        (
+            "Le musée ouvre à neuf heures en été et ferme à cinq heures.",
+            "Le musée ouvre à neuf heures en été et ferme à cinq heures, sauf le lundi.",
+        ),
+    ],
+    ids=["ru", "zh", "de", "fr"],
+)
+@pytest.mark.parametrize("name", sorted(FOLDERS))
+def test_other_languages_are_left_to_words_and_counted(name: str, answer: str, context: str) -> None:
+    """They are read by words, never called contradicted, and the count says so."""
+    if not (FOLDERS[name] / TABLE).exists():
+        pytest.skip("needs ragwatch/judges/weights, which training/ makes")
+    telemetry = Telemetry()
+    judge = build(Options(weights=FOLDERS[name]), name="reader", desk=a_desk(telemetry))
+    assert ClaimVerdict.CONTRADICTED not in verdicts(read(judge, answer, [context]))
+    counts = {labels: value for (count, labels), value in telemetry.counts().items() if count == "judge_left_to_words"}
+    assert counts["reader", "language"] >= 1
+
+
+HUGE = 100_000
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        (f"{MUSEUM} {FERRY} " * 700)[:HUGE],
+        ("museum " * 20_000)[:HUGE],
+        ("museum. " * 20_000)[:HUGE],
+        "x" * HUGE,
+        ("| museum | opens | nine " * 6_000)[:HUGE],
+        (f"{BOILERPLATE}{MUSEUM}\n" * 60)[:HUGE],
+    ],
+    ids=["prose", "one line", "stops", "no space", "table", "boilerplate"],
+)
+def test_a_hundred_thousand_characters_take_bounded_time(judge: LocalJudge, context: str) -> None:
+    """A huge context costs the time of its length, and the model reads no more of it than of a short one."""
+    start = time.process_time()
+    read(judge, ANSWER, [context, MUSEUM])
+    assert time.process_time() - start < 10.0
+
+
+def test_a_sample_at_its_limits_takes_bounded_time(judge: LocalJudge) -> None:
+    """Sixty claims over sixty contexts are 3,600 cells: the model reads its share, words the rest."""
+    contexts = [f"{MUSEUM} House {number} of {number + 7} is on the hill." for number in range(60)]
+    answer = " ".join(f"The museum has {number} tickets for adults in summer." for number in range(60))
+    start = time.process_time()
+    assert len(read(judge, answer, contexts).claims) == 60
+    assert time.process_time() - start < 30.0
+
+
+MENU = (
+    "the museum opens at nine in summer not never 12 euros . ! ? - * | ``` \n “ ” [1] ( ) 中 é \u200b 1,000 is was of"
+)
+PROSE = st.lists(st.sampled_from(MENU.split(" ")), max_size=30).map(" ".join)
+TEXT = st.one_of(PROSE, st.text(max_size=60))
+
+
+@given(st.none() | TEXT, TEXT, st.lists(TEXT, max_size=3))
+@settings(max_examples=100, deadline=None)
+def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]) -> None:
+    """Whatever the text, the laws of `read` hold."""
+    read(TINY, answer, contexts, question)
+
+
+TINY = build(Options(weights=FOLDERS["tiny"]), name="reader", desk=a_desk())

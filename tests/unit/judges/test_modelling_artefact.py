@@ -1,0 +1,187 @@
+"""The artefact: what is missing, damaged or of another shape is found out before it is believed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragwatch.judges.modelling.artefact import ArtefactError, load
+from ragwatch.judges.modelling.session import PairModel
+from ragwatch.judges.reading.evidence import BUDGET
+
+TINY = Path(__file__).parents[2] / "data" / "local"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the small model of the tests, to be damaged."""
+    return Path(shutil.copytree(TINY, tmp_path / "weights"))
+
+
+def change(folder: Path, path: str, value: Any) -> None:
+    """Set one key of `local.json`; a path of its keys."""
+    table = json.loads((folder / "local.json").read_text())
+    *parents, last = path.split(".")
+    inner = table
+    for each in parents:
+        inner = inner[each]
+    inner[last] = value
+    (folder / "local.json").write_text(json.dumps(table))
+
+
+def replace_file(folder: Path, name: str, content: bytes) -> None:
+    """Another file, with its digest corrected: a model that was shipped by mistake."""
+    (folder / name).write_bytes(content)
+    table = json.loads((folder / "local.json").read_text())
+    change(folder, "files", {**table["files"], name: hashlib.sha256(content).hexdigest()})
+
+
+def test_a_sound_artefact_is_loaded(folder: Path) -> None:
+    """Its version is that of its bytes: the same for a copy, another when a threshold moves."""
+    found = load(folder)
+    assert (found.supported_from, found.contradicted_from, found.max_pieces) == (0.5, 0.6, 96)
+    assert (found.skip_below, found.skip_above) == (0.05, 0.95)
+    assert found.version == load(TINY).version
+    assert found.budget == 60
+    change(folder, "thresholds.support", 0.51)
+    assert load(folder).version != found.version
+
+
+@pytest.mark.parametrize("name", ["local.json", "reader.onnx", "tokenizer.json"])
+def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+    """No path of the machine is told, only the file."""
+    (folder / name).unlink()
+    with pytest.raises(ArtefactError, match=f"^{name} of its model cannot be read$"):
+        load(folder)
+
+
+def test_without_a_budget_of_its_own_it_is_that_of_the_window(folder: Path) -> None:
+    """Words of evidence; how many the model was taught with belongs to the model."""
+    table = json.loads((folder / "local.json").read_text())
+    del table["budget"]
+    (folder / "local.json").write_text(json.dumps(table))
+    assert load(folder).budget == BUDGET
+
+
+def test_a_missing_folder_is_told(tmp_path: Path) -> None:
+    """The usual case: a checkout without weights."""
+    with pytest.raises(ArtefactError, match=r"local\.json"):
+        load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("name", ["reader.onnx", "tokenizer.json"])
+def test_a_file_of_other_bytes_is_refused(folder: Path, name: str) -> None:
+    """One bit is enough; the digest found is told, so that it can be compared."""
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(ArtefactError, match=rf"{name} of its model is not the file .* [0-9a-f]{{64}}"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("version", 2),
+        ("version", None),
+        ("support", {}),
+        ("support.knots", [[0.0, 0.5], [1.0, 1.5]]),
+        ("support.weights", {"lexical": 1.0}),
+        ("support.weights.cosine", 1.0),
+        ("support.bias", "NaN"),
+        ("contradiction.knots", "none"),
+        ("thresholds.support", 1.5),
+        ("thresholds.contradicted", None),
+        ("skip", [0.1, 0.9]),
+        ("max_pieces", "many"),
+        ("max_pieces", 64),
+        ("max_pieces", 513),
+        ("budget", 0),
+        ("budget", 97),
+        ("budget", None),
+        ("files", None),
+        ("files", {"reader.onnx": "0"}),
+    ],
+)
+def test_a_table_that_says_what_cannot_be_is_refused(folder: Path, path: str, value: object) -> None:
+    """Tables are read as data from outside, though they are ours."""
+    change(folder, path, value)
+    with pytest.raises(ArtefactError, match=r"local.json|shipped"):
+        load(folder)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '"text"', "\x00"])
+def test_a_table_that_is_none_is_refused(folder: Path, content: str) -> None:
+    """Cut off, empty, of another kind."""
+    (folder / "local.json").write_text(content)
+    with pytest.raises(ArtefactError, match=r"local\.json"):
+        load(folder)
+
+
+@pytest.mark.parametrize(("name", "content"), [("reader.onnx", b"no model"), ("tokenizer.json", b"{}")])
+def test_a_model_that_cannot_be_opened_is_refused(folder: Path, name: str, content: bytes) -> None:
+    """Right digest, wrong content."""
+    replace_file(folder, name, content)
+    with pytest.raises(ArtefactError, match="its model cannot be opened"):
+        PairModel(load(folder))
+
+
+def test_pieces_without_our_marks_are_refused(folder: Path) -> None:
+    """Without a separator there is no pair."""
+    found = json.loads((folder / "tokenizer.json").read_text())
+    found["model"]["vocab"]["[END]"] = found["model"]["vocab"].pop("[SEP]")
+    found["added_tokens"] = [each for each in found["added_tokens"] if each["content"] != "[SEP]"]
+    replace_file(folder, "tokenizer.json", json.dumps(found).encode())
+    with pytest.raises(ArtefactError, match=r"lacks one of .*\[SEP\]"):
+        PairModel(load(folder))
+
+
+def test_a_model_of_another_shape_is_refused(folder: Path) -> None:
+    """A graph that opens, but has no such outputs, is found out at once."""
+    content = (folder / "reader.onnx").read_bytes().replace(b"verdict", b"opinion")
+    replace_file(folder, "reader.onnx", content)
+    with pytest.raises(ArtefactError, match="does not answer as it should"):
+        PairModel(load(folder))
+
+
+def test_a_model_that_says_what_is_no_number_is_refused(folder: Path) -> None:
+    """The graph's own slope made NaN: every logit of a piece is no number."""
+    slope, broken = struct.pack("<f", 12.0), struct.pack("<f", float("nan"))
+    content = (folder / "reader.onnx").read_bytes()
+    assert content.count(slope) == 1
+    replace_file(folder, "reader.onnx", content.replace(slope, broken))
+    with pytest.raises(ArtefactError, match="no number"):
+        PairModel(load(folder))
+
+
+def test_pairs_are_cut_to_what_the_model_reads() -> None:
+    """64 pieces of a claim at most, the rest of the room for the evidence; and the share of unknown pieces."""
+    model = PairModel(load(TINY))
+    long, short = model.pairs([("tea " * 1000, "green " * 1000), ("Tea is xylograph.", "Green tea.")])
+    assert (len(long.claim), len(long.evidence), long.length) == (64, 96 - 64 - 3, 96)
+    assert (len(short.claim), len(short.evidence)) == (4, 3)
+    assert short.unknown == pytest.approx(1 / 7)
+    assert model.pairs([("", "")])[0].length == 3
+
+
+def test_a_batch_reads_as_each_pair_alone() -> None:
+    """Padding and order change nothing; results come in the order of the questions."""
+    model = PairModel(load(TINY))
+    texts = [(f"Tea is {'not ' * (index % 2)}green.", "Tea is green. " * (index % 7)) for index in range(40)]
+    pairs = model.pairs(texts)
+    together = model.read(pairs)
+    for pair, said in zip(pairs, together, strict=True):
+        assert said == pytest.approx(model.read([pair])[0], abs=1e-3)
+    assert model.read([]) == []
+
+
+def test_an_empty_pair_is_read() -> None:
+    """Nothing to say of nothing, and no fault."""
+    model = PairModel(load(TINY))
+    assert len(model.read(model.pairs([("", "Tea."), ("", "")]))) == 2
