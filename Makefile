@@ -6,7 +6,7 @@ MINUTES ?= 5
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check check-deploy lint fix slow soak rules bench lock
+.PHONY: help setup run test check check-deploy lint fix slow soak rules bench bench-judge lock
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -18,6 +18,7 @@ help:
 	@echo "make rules   promtool and amtool on what we export, record and alert on"
 	@echo "make check-deploy  what lies in deploy/ and grafana/, by other people's checkers"
 	@echo "make bench   speed, beside the floor in the same run"
+	@echo "make bench-judge  how far the embedded judges agree with people, set by set; ARGS=\"--limit 200\" for a first look"
 	@echo "make lock    pin dependencies anew"
 
 setup: .venv/dev.stamp
@@ -58,8 +59,12 @@ soak: .venv/dev.stamp
 	$(BIN)/python tools/soak.py $(MINUTES)
 
 rules: .venv/dev.stamp
+	promtool check rules --lint=all --lint-fatal deploy/prometheus/ragwatch-*.yaml
+	promtool check config deploy/prometheus/prometheus.yaml
+	amtool check-config deploy/alertmanager/alertmanager.yaml
 	$(BIN)/python -m pytest tests/functional/test_prometheus.py tests/functional/test_oncall.py \
-	  tests/functional/test_oncall_rules.py tests/house
+	  tests/functional/test_oncall_inhibition.py tests/functional/test_oncall_rules.py tests/unit/exporter \
+	  tests/house/test_catalogue.py tests/house/test_oncall.py tests/house/test_oncall_expressions.py tests/house/test_oncall_files.py
 
 .venv/deploy.stamp: .venv/dev.stamp requirements-deploy.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-deploy.lock
@@ -68,12 +73,16 @@ rules: .venv/dev.stamp
 check-deploy: .venv/deploy.stamp
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
+	$(BIN)/yamllint -s -d '{extends: relaxed, rules: {line-length: disable}}' deploy grafana config.example.yaml
 	$(BIN)/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
 
 bench: .venv/dev.stamp
-	@for each in bench/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+	@for each in $(filter-out bench/judge_accuracy.py,$(wildcard bench/*.py)); do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+
+bench-judge: .venv/dev.stamp
+	@$(BIN)/python bench/judge_accuracy.py --svg docs/judge_accuracy.svg $(ARGS)
 
 fix: .venv/dev.stamp
 	$(BIN)/ruff format .
@@ -82,7 +91,7 @@ fix: .venv/dev.stamp
 # Needs uv, which the lock itself does not: pip installs what is locked.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  pyproject.toml tools/build.in -o requirements.lock
+	  --extra claude --extra openai --extra probes pyproject.toml tools/build.in -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \

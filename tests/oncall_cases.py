@@ -83,7 +83,7 @@ def series(phases: Iterable[Phase], instances: Iterable[str] = ("a",)) -> list[d
             for _ in range(STEPS):
                 shape = phase.get(name)
                 last = last if shape is None else _next(shape, last, at)
-                values.append("_" if shape is None else f"{last:g}")
+                values.append("_" if shape is None else f"{last:.15g}")
                 at += STEP
         for instance in instances:
             metric, _, labels = name.partition("{")
@@ -202,6 +202,7 @@ CASES: tuple[Case, ...] = (
         {_CALLS: Climb(50), _FAILED: Climb(0)},
     ),
     _level("RagwatchJudgeLeftAlone", "ragwatch_judge_breaker_open", "judge=claude", 1, 0, 0),
+    _level("RagwatchJudgeFallback", "ragwatch_judge_fallback", "judge=embedded", 1, 0, 0),
     _level("RagwatchJudgeBudgetLow", "ragwatch_judge_budget_remaining_ratio", "judge=claude", 0.09, 0.1, 0.5),
     _level("RagwatchJudgeDrift", "ragwatch_judge_drift_alarm", "judge=claude", 1, 0, 0),
     Case(
@@ -251,6 +252,7 @@ CASES: tuple[Case, ...] = (
     Case("RagwatchAbsent", {}, {_BUILD: None}, {_BUILD: Flat(1)}, {_BUILD: Flat(1)}, before={_BUILD: Flat(1)}),
     _level("RagwatchDown", "up", "", 0, 1, 1),
     _level("RagwatchReloadFailed", "ragwatch_config_last_reload_successful", "", 0, 1, 1),
+    _level("RagwatchDiskLow", "ragwatch_state_free_bytes", "", _LEAST.free - 1, _LEAST.free, 2 * _LEAST.free),
     Case("RagwatchStepsFailing", {"loop": "judging"}, {_STEPS: Climb(2)}, {_STEPS: Climb(1)}, {_STEPS: Climb(0)}),
     Case("RagwatchBooksDoNotBalance", {"law": "seen"}, {_LAW: Climb(1)}, {_LAW: Climb(0)}, {_LAW: Climb(0)}),
 )

@@ -8,14 +8,34 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 PACKAGES = ("@grafana/schema@13.2.3", "typescript@5")
 BOARDS = Path(__file__).parent.parent / "grafana" / "dashboards"
+RAW = "@grafana/schema/dist/esm/raw/composable"
+KINDS = {"timeseries": "TimeSeries", "stat": "Stat", "table": "Table", "heatmap": "Heatmap"}
 TYPED = """import {Dashboard} from '@grafana/schema';
 type J<T> = T extends string ? T | `${T}` : T extends number ? T : T extends object ? {[K in keyof T]: J<T[K]>} : T;
-const board: J<Dashboard> = """
+type Some<T> = T extends object ? {[K in keyof T]?: Some<T[K]>} : T;
+"""
 CHECK = ("--noEmit", "--skipLibCheck", "--strict", "--moduleResolution", "bundler", "--module", "esnext", "--target")
 OF_SOURCES = ("expr", "titleFormat", "target")  # of an annotation: data sources add these, the common type lacks them
+
+
+def typescript(board: dict[str, Any]) -> str:
+    """A dashboard, and of each panel what its kind alone knows: its options, and the custom part of its fields."""
+    imports = (
+        f"import * as {kind} from '{RAW}/{kind}/panelcfg/x/{name}PanelCfg_types.gen';" for kind, name in KINDS.items()
+    )
+    lines = [*imports, TYPED, f"export const board: J<Dashboard> = {json.dumps(board)};"]
+    for panel in board["panels"]:
+        if (kind := panel["type"]) == "row":
+            continue
+        number, custom = panel["id"], panel["fieldConfig"]["defaults"]["custom"]
+        lines.append(f"export const options{number}: J<Some<{kind}.Options>> = {json.dumps(panel['options'])};")
+        if custom:
+            lines.append(f"export const custom{number}: J<Some<{kind}.FieldConfig>> = {json.dumps(custom)};")
+    return "\n".join(lines)
 
 
 def main() -> int:
@@ -31,7 +51,7 @@ def main() -> int:
             for each in board["annotations"]["list"]:
                 for key in OF_SOURCES:
                     each.pop(key, None)
-            Path(folder, f"{file.stem}.ts").write_text(f"{TYPED}{json.dumps(board)};\nexport default board;\n")
+            Path(folder, f"{file.stem}.ts").write_text(typescript(board))
         files = sorted(str(each) for each in Path(folder).glob("*.ts"))
         compiler = Path(folder) / "node_modules" / ".bin" / "tsc"
         return subprocess.run([str(compiler), *CHECK, "es2022", *files], check=False, cwd=folder).returncode

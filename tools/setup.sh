@@ -46,6 +46,7 @@ if [ "$what" = dev ] && on_debian_as_root; then
         missing="$missing prometheus-alertmanager"
     command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
     command -v logrotate >/dev/null 2>&1 || missing="$missing logrotate"
+    command -v jsonnet >/dev/null 2>&1 || missing="$missing jsonnet"
     if [ -n "$missing" ]; then
         # shellcheck disable=SC2086
         install_packages $missing || echo "could not install:$missing; tests that need it will skip" >&2

@@ -137,7 +137,7 @@ class Daemon:
             judges=tuple(each.place.name for each in config.judges),
             suites=tuple(each.place.suite for each in config.canaries),
             windows=tuple(config.settings.estimates.windows),
-            thresholds={str(quantity): worst for quantity, worst in config.settings.thresholds.items()},
+            thresholds={str(quantity): worst for quantity, worst in config.settings.live_thresholds.items()},
         )
 
     def _render(self, accept: str, names: Sequence[str]) -> tuple[bytes, str]:

@@ -80,7 +80,7 @@ def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], share
         )
     return Watchers(
         Drift(
-            settings.drift.rules(judge.name, judge.version, routes, lowest),
+            settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
             store=shared.store,
             telemetry=shared.telemetry,
             judge_moved=(lambda: False) if anchors is None else anchors.moved,

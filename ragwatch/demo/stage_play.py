@@ -7,10 +7,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ragwatch.demo import canaries
 from ragwatch.demo.breakage import MENDED, Breakage, Schedule
 from ragwatch.demo.driver import Driver
 from ragwatch.demo.endpoint import Endpoint
-from ragwatch.demo.questions import ROUTES, questions
+from ragwatch.demo.questions import ROUTES, handwritten, questions
 from ragwatch.demo.service import RagService
 from ragwatch.errors import RagwatchError
 
@@ -94,6 +95,13 @@ class Demo:
         self._driver.stop()
         self._endpoint.stop()
         self.service.close()
+
+    def suite(self) -> dict[str, Any]:
+        """Canaries for its retriever, as they stand in a configuration; to be had while it is healthy."""
+        titles = {passage.title for passage in self.service.passages}
+        known = (question for question in handwritten() if question.about in titles)
+        found = canaries.canaries(known, lambda text, k: [hit.id for hit in self.service.search(text, k)])
+        return canaries.suite(self.address, found)
 
     def ask(self, question: str) -> dict[str, Any]:
         """Answer and log one question without HTTP: `id`, `answer`, `contexts`, `trace_id`."""

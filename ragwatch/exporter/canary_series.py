@@ -79,6 +79,7 @@ CANARIES: tuple[Series, ...] = (
         "Canaries that could not be asked, by reason; no score comes of them.",
         ("suite", "reason"),
         Tally.CANARY_FAILURES,
+        from_zero=True,
     ),
     Series(
         "ragwatch_canary_last_run_timestamp_seconds",

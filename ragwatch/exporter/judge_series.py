@@ -58,6 +58,20 @@ JUDGES: tuple[Series, ...] = (
         from_zero=True,
     ),
     Series(
+        "ragwatch_judge_fallback",
+        _G,
+        "Whether a judge whose model is missing or damaged lets words alone read, 1 or 0.",
+        ("judge",),
+        Level.JUDGE_FALLBACK,
+    ),
+    Series(
+        "ragwatch_judge_left_to_words_total",
+        _C,
+        "Claims, alone or beside one context, that words decided instead of a judge's model, since the start.",
+        ("judge", "reason"),
+        Count.JUDGE_LEFT_TO_WORDS,
+    ),
+    Series(
         "ragwatch_judge_instructions_total",
         _C,
         "Texts handed to a judge that speak to the judge, by where they stood, since the start.",

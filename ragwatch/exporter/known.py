@@ -9,6 +9,7 @@ from itertools import product
 from types import MappingProxyType
 
 from ragwatch.core.books import Law
+from ragwatch.core.canary import Failure
 from ragwatch.core.sample import OTHER, RejectReason
 from ragwatch.core.scores import Fault
 from ragwatch.core.stage import Stage
@@ -17,7 +18,7 @@ from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.exporter.series import Series
 
 _REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
-    {Tally.REJECTED: RejectReason, Tally.UNJUDGED: UnjudgedReason}
+    {Tally.REJECTED: RejectReason, Tally.UNJUDGED: UnjudgedReason, Tally.CANARY_FAILURES: Failure}
 )
 _ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType({"stage": Stage, "fault": Fault, "law": Law})
 

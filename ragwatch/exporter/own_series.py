@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragwatch.core.snapshot import Gauge
 from ragwatch.exporter.series import Figure, Kind, Series
 from ragwatch.telemetry import Count
 
@@ -22,6 +23,13 @@ OWN: tuple[Series, ...] = (
         ("law",),
         Count.VIOLATIONS,
         from_zero=True,
+    ),
+    Series(
+        "ragwatch_state_free_bytes",
+        _G,
+        "Bytes that may still be written on the disk of the state directory, as of the last digest.",
+        (),
+        Gauge.STATE_FREE,
     ),
     Series(
         "ragwatch_build_info",

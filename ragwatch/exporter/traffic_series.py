@@ -153,6 +153,13 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.ANSWER_CHARS,
     ),
     Series(
+        "ragwatch_traffic_question_strangeness_ratio",
+        _H,
+        "How strange the words of questions are beside those learnt first, 0 to 1 for never seen, over all traffic.",
+        ("route",),
+        Tally.QUESTION_STRANGENESS,
+    ),
+    Series(
         "ragwatch_traffic_empty_retrievals_total",
         _C,
         "Answers for which nothing was retrieved, over all traffic.",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from functional.daemon import parse_series
 
-HEALTHY, LASTING, RATE = 5, 7, 40
+HEALTHY, LASTING, RATE = 4, 6, 40
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from oncall_cases import CASES, PLAN, STEP, STEPS, Case, Phase, series
 
+from ragwatch.core.scores import Quantity
 from ragwatch.exporter.oncall import prometheus, yaml_text
 
 PHASE = STEP * STEPS
@@ -26,13 +27,18 @@ def promtool(*arguments: str | Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module")
-def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the rule files of the test plan."""
-    folder = tmp_path_factory.mktemp("rules")
-    for name, file in prometheus(PLAN).items():
-        (folder / name).write_text(yaml_text(file))
-    return folder
+def rules_of(case: Case) -> list[dict[str, Any]]:
+    """The groups of the plan, less what the case's alert does not build upon: promtool is slow, and nothing is lost."""
+    groups: Any = [group for file in prometheus(PLAN).values() for group in file["groups"]]
+    quantities = {each for each in map(str, Quantity) for name in {**case.before, **case.bad} if f"_{each}_" in name}
+    about = [rule for group in groups for rule in group["rules"]]
+    about = [rule for rule in about if rule.get("labels", {}).get("quantity") in {None, *quantities}]
+    used = [rule for rule in about if rule.get("alert") == case.alert]
+    for rule in used:  # grows while it is walked
+        text = json.dumps(rule)
+        used += [each for each in about if "record" in each and each["record"] in text and each not in used]
+    kept = ({**group, "rules": [rule for rule in group["rules"] if rule in used]} for group in groups)
+    return [group for group in kept if group["rules"]]
 
 
 def firing(case: Case, phases: Iterable[Phase], at: int, instances: Iterable[str], *, fires: bool) -> dict[str, Any]:
@@ -52,13 +58,12 @@ def firing(case: Case, phases: Iterable[Phase], at: int, instances: Iterable[str
     }
 
 
-def run(rules: Path, tests: list[dict[str, Any]]) -> tuple[int, str]:
-    """Run tests against the rules."""
-    file = rules / "case.json"
-    names = sorted(each.name for each in rules.glob("ragwatch-*.yaml"))
-    content = {"rule_files": names, "evaluation_interval": f"{STEP}s", "tests": tests}
-    file.write_text(json.dumps(content))
-    return promtool("test", "rules", file)
+def run(case: Case, folder: Path, tests: list[dict[str, Any]]) -> tuple[int, str]:
+    """Run tests against the rules of a case."""
+    (folder / "rules.yaml").write_text(yaml_text({"groups": rules_of(case)}))
+    content = {"rule_files": ["rules.yaml"], "evaluation_interval": f"{STEP}s", "tests": tests}
+    (folder / "case.json").write_text(json.dumps(content))
+    return promtool("test", "rules", folder / "case.json")
 
 
 def ids(case: Case) -> str:
@@ -67,13 +72,14 @@ def ids(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
-def test_an_alert_fires_once_holds_its_peace_and_resolves(case: Case, rules: Path) -> None:
+def test_an_alert_fires_once_holds_its_peace_and_resolves(case: Case, tmp_path: Path) -> None:
     """It fires, once for two replicas; not just below, not without data; and it resolves."""
     begun = PHASE if case.before else 0
     silent = [] if case.alert == "RagwatchAbsent" else [firing(case, [], PHASE, ["a"], fires=False)]
     end = begun + case.after * STEP
     code, told = run(
-        rules,
+        case,
+        tmp_path,
         [
             firing(case, [case.before, case.bad], end, ["a", "b"], fires=True),
             firing(case, [case.before, case.short], end, ["a"], fires=False),
@@ -84,25 +90,24 @@ def test_an_alert_fires_once_holds_its_peace_and_resolves(case: Case, rules: Pat
     assert code == 0, told
 
 
-def test_texts_can_be_rendered(rules: Path) -> None:
-    """No template of any alert fails or misprints; promtool shows what it got where nothing was expected."""
-    tests = [
-        {
-            "interval": f"{STEP}s",
-            "input_series": series([case.before, case.bad]),
-            "alert_rule_test": [
-                {
-                    "alertname": case.alert,
-                    "eval_time": f"{(PHASE if case.before else 0) + case.after * STEP}s",
-                    "exp_alerts": [],
-                }
-            ],
-        }
-        for case in CASES
-    ]
-    code, told = run(rules, tests)
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_its_texts_can_be_rendered(case: Case, tmp_path: Path) -> None:
+    """No template fails or misprints; promtool shows what it got where nothing was expected."""
+    test = {
+        "interval": f"{STEP}s",
+        "input_series": series([case.before, case.bad]),
+        "alert_rule_test": [
+            {
+                "alertname": case.alert,
+                "eval_time": f"{(PHASE if case.before else 0) + case.after * STEP}s",
+                "exp_alerts": [],
+            }
+        ],
+    }
+    code, told = run(case, tmp_path, [test])
     assert code == 1
-    assert told.count("description=") >= len(CASES)
+    assert "description=" in told
     assert "error expanding" not in told
     assert "%!" not in told
-    assert "faithfulness 70%, threshold 85%, beyond it by at least" in told
+    if case is CASES[0]:
+        assert "faithfulness 70%, threshold 85%, beyond it by at least" in told

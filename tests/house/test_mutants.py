@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
-from planted import CheckpointFirst, CheckpointLast, fits_any_content, mark_of_first_line
+from planted import CheckpointFirst, CheckpointLast, fits_any_content, mark_of_first_line, opening_by_name
 from tail_machine import Machine, only
 
 from ragwatch.sources.identity import Edges, Position
+from ragwatch.sources.packed import Packs
 
 Plant = Callable[[pytest.MonkeyPatch, type[Machine]], None]
 
@@ -32,8 +33,27 @@ class OneLog(Machine):
         self.disk.write("a.jsonl", count, header=True)
 
 
+class OneTurn(Machine):
+    """A service whose log is rotated so often that the tail sees no file under its first name."""
+
+    @rule(count=st.integers(1, 4))
+    def rotate_unseen(self, count: int) -> None:
+        """It writes, and logrotate turns."""
+        self.disk.write("a.jsonl", count, header=False)
+        self._do(self.disk.rotate("a.jsonl", create=True))
+
+    @rule(after=st.integers(4, 12), pace=st.integers(3, 5))
+    def turn(self, after: int, pace: int) -> None:
+        """It writes, and logrotate turns while the tail looks."""
+        self.disk.write("a.jsonl", 1, header=False)
+        self._rotate_under_eyes(self.disk.rotate("a.jsonl", create=True), after, pace, 3)
+
+
 CRASHES = only(Machine, write=2, kill=2)
 CONTENTS = only(OneLog, log=1, poll=1, start_over=1)
+
+
+TURNS = only(OneTurn, rotate_unseen=2, turn=1)
 
 
 def run(machine: type[Machine], examples: int) -> None:
@@ -73,6 +93,12 @@ def first_line_fingerprint(monkeypatch: pytest.MonkeyPatch, machine: type[Machin
     monkeypatch.setattr(Edges, "mark", mark_of_first_line)
 
 
+def by_name(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
+    """A file is opened under the name that it had a moment ago."""
+    del machine
+    monkeypatch.setattr(Packs, "open", opening_by_name(Packs.open))
+
+
 def nothing(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
     """The real tail and store."""
     del monkeypatch, machine
@@ -83,6 +109,7 @@ MUTANTS = [
     (checkpoint_after_commit, CRASHES),
     (inode_only, CONTENTS),
     (first_line_fingerprint, CONTENTS),
+    (by_name, TURNS),
 ]
 EXAMPLES = 80
 
@@ -95,7 +122,7 @@ def test_a_planted_bug_is_caught(monkeypatch: pytest.MonkeyPatch, plant: Plant, 
         run(machine, EXAMPLES)
 
 
-@pytest.mark.parametrize("machine", [CRASHES, CONTENTS], ids=["crashes", "contents"])
+@pytest.mark.parametrize("machine", [CRASHES, CONTENTS, TURNS], ids=["crashes", "contents", "turns"])
 def test_the_real_one_passes(machine: Any) -> None:
     """The same examples find nothing in the real tail and store: what is caught is the bug, not the weather."""
     run(machine, EXAMPLES)

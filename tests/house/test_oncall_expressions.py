@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 TARGET = {"job", "instance"}
 OF_PROMETHEUS = {"up": TARGET, "ALERTS": {"alertname", "alertstate", "severity", *TARGET}}
 NEWER_THAN_2_42 = {"info", "mad_over_time", "double_exponential_smoothing", "sort_by_label", "sort_by_label_desc"}
-UNITS = {"percentunit", "none", "reqps", "s", "currencyUSD"}
+UNITS = {"percentunit", "none", "reqps", "s", "currencyUSD", "bytes"}
 
 
 def known() -> dict[str, set[str]]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from oncall_cases import PLAN
 
 from ragwatch.config import parse
-from ragwatch.exporter.oncall import alerts
+from ragwatch.exporter.catalogue import CATALOGUE
+from ragwatch.exporter.oncall import alerts, prometheus
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -38,6 +41,19 @@ def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
         for part in ("**How bad:**", "## First look", "## Likely causes", "## Silence", "## Confirm the fix"):
             assert part in text, f"{page.name} lacks {part}"
         assert f"alertname={page.stem}" in text
+
+
+def test_runbooks_speak_of_series_that_exist() -> None:
+    """Whoever is called at night copies queries from these pages."""
+    groups = [group for file in prometheus(PLAN).values() for group in file["groups"]]
+    rules: Any = [rule for group in groups for rule in group["rules"]]  # type: ignore[union-attr, index, call-overload]
+    known = {row.name for row in CATALOGUE} | {rule["record"] for rule in rules if "record" in rule}
+    spoken: set[str] = set()
+    for page in (DEPLOY / "runbooks").glob("*.md"):
+        named = re.findall(r"(?<![\w:])(?:\w+:)?ragwatch[_:][a-z_:]+(?![a-z_:/])", page.read_text())
+        assert set(named) <= known, page.name
+        spoken |= set(named)
+    assert len(spoken) > 30
 
 
 def test_rules_and_their_configuration_are_valid() -> None:

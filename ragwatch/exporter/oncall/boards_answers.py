@@ -29,6 +29,7 @@ def overview() -> Rows:
             ),
         ),
         ("Which stage?", (_stages(), _drift(), _budget())),
+        ("Today, however often one looks", (_today("faithfulness"), _today("context_precision"))),
     )
 
 
@@ -84,6 +85,23 @@ def _drift() -> Panel:
                 "{{route}} {{quantity}}",
             ),
         ),
+    )
+
+
+def _today(quantity: str) -> Panel:
+    chosen = f'{ROUTE},quantity="{quantity}"'
+    return Panel(
+        f"{quantity.replace('_', ' ').capitalize()} of the day",
+        "Mean since midnight UTC on the route where the band ends lowest. The band is a confidence sequence: it holds"
+        " at every look of the day, which the intervals above do not. Empty: not watched for drift.",
+        "percentunit",
+        (
+            Query(f"min(ragwatch_drift_band_ratio{{{chosen}}})", "lowest mean"),
+            Query(f"min(ragwatch_drift_band_ratio_high{{{chosen}}})", "upper end"),
+            Query(f"min(ragwatch_drift_band_ratio_low{{{chosen}}})", "lower end"),
+        ),
+        width=12,
+        bands=(("upper end", "lower end"),),
     )
 
 

@@ -101,6 +101,16 @@ def _signals() -> Sequence[Panel]:
                 ("Contexts", "Number retrieved for an answer.", "ragwatch_traffic_contexts"),
             )
         ),
+        Panel(
+            "Strange questions",
+            "How strange the words of questions are beside those learnt first: 0 ordinary, 1 never seen.",
+            "percentunit",
+            tuple(
+                Query(spread("ragwatch_traffic_question_strangeness_ratio", ROUTE, share), name)
+                for share, name in ((0.5, "median"), (0.9, "90 %"))
+            ),
+            width=24,
+        ),
     )
 
 
@@ -202,7 +212,6 @@ def _itself() -> Sequence[Panel]:
             "reqps",
             rate("ragwatch_step_failures_total", "loop"),
             "{{loop}}",
-            width=6,
         ),
         line(
             "Broken laws",
@@ -210,7 +219,13 @@ def _itself() -> Sequence[Panel]:
             "reqps",
             rate("ragwatch_invariant_violations_total", "law"),
             "{{law}}",
-            width=6,
+        ),
+        line(
+            "Free disk",
+            "Bytes free on the disk of the state directory; below store.min_free nothing more is read.",
+            "bytes",
+            f"min by (instance) (ragwatch_state_free_bytes{{{JOB}}})",
+            "{{instance}}",
         ),
         line(
             "Configuration",
@@ -218,7 +233,7 @@ def _itself() -> Sequence[Panel]:
             "none",
             f"min by (instance) (ragwatch_config_last_reload_successful{{{JOB}}})",
             "{{instance}}",
-            width=6,
+            width=12,
         ),
         Panel(
             "Versions",
@@ -226,6 +241,6 @@ def _itself() -> Sequence[Panel]:
             "none",
             (Query(f"count by (version, python_version) (ragwatch_build_info{{{JOB}}})", ""),),
             kind="table",
-            width=6,
+            width=12,
         ),
     )

@@ -49,7 +49,7 @@ def _retrieval(name: str, expr: str, summary: str, description: str) -> Alert:
 
 
 def _judges(plan: Plan) -> Iterator[Alert]:
-    limits, short, window = plan.limits, span(plan.windows[0]), span(plan.window)
+    limits, short = plan.limits, span(plan.windows[0])
     failed, called = (
         f"sum by (job, judge) (increase(ragwatch_judge_{each}_total[{short}]))" for each in ("call_failures", "calls")
     )
@@ -66,6 +66,12 @@ def _judges(plan: Plan) -> Iterator[Alert]:
         "The breaker of judge {{ $labels.judge }} is open; answers wait or go unmeasured.",
     )
     yield _judge(
+        "RagwatchJudgeFallback",
+        "max by (job, judge) (ragwatch_judge_fallback) == 1",
+        "A judge has lost its model; words alone read.",
+        "Judge {{ $labels.judge }} reads without its model: its figures are those of the lexical judge.",
+    )
+    yield _judge(
         "RagwatchJudgeBudgetLow",
         f"min by (job, judge) (ragwatch_judge_budget_remaining_ratio) < {limits.budget:g}",
         "The budget of a judge is nearly gone.",
@@ -78,6 +84,12 @@ def _judges(plan: Plan) -> Iterator[Alert]:
         "Judge {{ $labels.judge }} gives other verdicts on fixed samples; quality figures mean something else now.",
         held=0.0,
     )
+    yield from _replies(plan)
+
+
+def _replies(plan: Plan) -> Iterator[Alert]:
+    """What is wrong with what a judge is told, or says."""
+    limits, window = plan.limits, span(plan.window)
     unquoted = f"sum by (job, judge) (increase(ragwatch_judge_unquoted_cells_total[{window}]))"
     judged = f"sum by (job, judge) (increase(ragwatch_samples_judged_total[{window}]))"
     yield _judge(

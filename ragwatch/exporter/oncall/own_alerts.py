@@ -36,6 +36,13 @@ def alerts(plan: Plan) -> Iterator[Alert]:
         f"{_COUNT} instances could not load their configuration and keep the one before.",
     )
     yield _own(
+        "RagwatchDiskLow",
+        f"min by (job) (ragwatch_state_free_bytes) < {plan.limits.free}",
+        "The disk of ragwatch's state is nearly full.",
+        "{{ $value | humanize1024 }}B are free on the disk of the state directory; below store.min_free ragwatch reads "
+        "nothing more.",
+    )
+    yield _own(
         "RagwatchStepsFailing",
         f"sum by (job, loop) (increase(ragwatch_step_failures_total[{short}])) > {_FAILED_STEPS}",
         "A loop of ragwatch fails again and again.",

@@ -130,7 +130,7 @@ def quality(title: str, quantity: str, description: str, *, width: int = 12) -> 
     chosen = f'{JOB},judge="$judge",quantity="{quantity}",window="$window"'
     return Panel(
         title,
-        f"{description} The band is the confidence interval over all routes.",
+        f"{description} The band is the confidence interval over all routes, for one look at one moment.",
         "percentunit",
         (
             Query(f"all:ragwatch_quality:mean{{{chosen}}}", "all routes"),

@@ -43,6 +43,7 @@ class Limits:
         failures: Share of a judge's calls that failed.
         budget: Share of a judge's budget that is left.
         unquoted: Claims called supported without a quote, for each judged answer.
+        free: Free bytes on the disk of the state directory.
     """
 
     samples: int = 30
@@ -56,6 +57,7 @@ class Limits:
     failures: float = 0.5
     budget: float = 0.1
     unquoted: float = 0.2
+    free: int = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)

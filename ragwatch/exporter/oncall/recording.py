@@ -63,10 +63,11 @@ def _sums(window: str) -> Iterator[Record]:
 
 
 def _estimates(plan: Plan, window: str) -> Iterator[Record]:
-    """Mean, standard error and Wilson's interval, as `ragwatch.core.estimators.hajek` draws them, with z for t.
+    """Mean, standard error and Wilson's interval at the variance that was seen, with z for t.
 
-    Where all scores are alike the standard error is 0; the interval then takes its width from the number of
-    effective samples.
+    PromQL cannot search, so this is the plain form of what `ragwatch.core.estimators.score` draws: the same where
+    failures are many, and a little too sure of itself where they are few and weights differ. Where all scores are
+    alike the standard error is 0; the interval then takes its width from the number of effective samples.
     """
     z = NormalDist().inv_cdf(0.5 + plan.confidence / 2)
     for level in ("route", "all"):

@@ -37,6 +37,7 @@ UNITS = frozenset(
         "threshold",
         "alarm",
         "open",
+        "fallback",
         "labels",
     }
 )

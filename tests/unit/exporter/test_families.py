@@ -155,6 +155,9 @@ def test_known_counters_begin_at_zero() -> None:
     assert value(found, "ragwatch_top_ranked_fault_samples_total", route="search", fault="generator") == 0
     assert value(found, "ragwatch_faithfulness_weight_total", **SCORED) == 0
     assert samples(found, "ragwatch_scores_unknown_total") == []
+    asked = Known.of(sources=["app"], routes=ROUTES, judges=["embedded"], suites=["docs"])
+    found = of_snapshot(Snapshot(at=AT), asked)
+    assert value(found, "ragwatch_canary_failures_total", suite="docs", reason="timeout") == 0
 
 
 def test_what_was_counted_is_shown() -> None:

@@ -166,6 +166,49 @@ def _scraped(instance: str, log: list[tuple[float, float]]) -> list[dict[str, st
     return found
 
 
+def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> None:
+    """A replica that lost its state counts from zero again: what it had counted before is not taken off again.
+
+    Largest less smallest would say 120 of the first replica, which grew by 120 + 10 + 110 (Prometheus takes the first
+    value after a reset for growth); the second one, which lost nothing, grew by 60 of which half is scored.
+    """
+    promtool = shutil.which("promtool") or pytest.skip("promtool is missing: Debian package `prometheus`")
+    lost, kept = "0+10x12 10+10x11", "0+2.5x24"
+    named = {"weight": (lost, kept), "weighted_score": (lost, "0+1.25x24")}
+    series = [
+        {
+            "series": f'ragwatch_faithfulness_{name}_total{{job="j",instance="{at}",route="r",judge="embedded"}}',
+            "values": values,
+        }
+        for name, both in named.items()
+        for at, values in zip("ab", both, strict=True)
+    ]
+    place = '{job="j",judge="embedded",quantity="faithfulness",window="1h"}'
+    asked = [
+        {
+            "expr": f"count(abs({figure}{place} - {value}) < 1e-9)",
+            "eval_time": "1h",
+            "exp_samples": [{"labels": "{}", "value": 1}],
+        }
+        for figure, value in (
+            ("all:ragwatch_quality_weight:increase", 240 + 60),
+            ("all:ragwatch_quality_weighted_score:increase", 240 + 30),
+            ("all:ragwatch_quality:mean", 0.9),
+        )
+    ]
+    (tmp_path / "rules.yaml").write_text(yaml_text(prometheus(PLAN)["ragwatch-recording.yaml"]))
+    test = {"interval": "150s", "input_series": series, "promql_expr_test": asked}
+    (tmp_path / "test.json").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [test]}))
+    done = subprocess.run(
+        [promtool, "test", "rules", str(tmp_path / "test.json")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_every_objective_is_of_a_quantity() -> None:
     """A misspelt quantity is refused, a known one is taken."""
     taken = Alerts.model_validate({"slos": {"faithfulness": {"objective": 0.96}}})

@@ -1,0 +1,118 @@
+"""What is held back while its cause stands, and what is not: the committed Alertmanager configuration, really run."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from oncall_cases import PLAN
+from oncall_stage import a_port, get, manager, running, until
+
+from ragwatch.exporter.oncall import alerts
+
+HERE = {"job": "ragwatch"}
+ROUTE = {**HERE, "route": "search"}
+JUDGED = {**ROUTE, "judge": "embedded"}
+LABELS = {
+    "RagwatchQualityBad": JUDGED,
+    "RagwatchErrorBudgetBurn": JUDGED,
+    "RagwatchTopContextIgnored": JUDGED,
+    "RagwatchQualityDrift": {**ROUTE, "quantity": "faithfulness"},
+    "RagwatchCoverageLow": JUDGED,
+    "RagwatchNoFreshSamples": JUDGED,
+    "RagwatchJudgeFailing": {**HERE, "judge": "embedded"},
+    "RagwatchJudgeLeftAlone": {**HERE, "judge": "embedded"},
+    "RagwatchJudgeDrift": {**HERE, "judge": "embedded"},
+    "RagwatchSourceSilent": {**HERE, "source": "app"},
+    "RagwatchSourceLag": {**HERE, "source": "app"},
+    "RagwatchAbsent": HERE,
+    "RagwatchDown": HERE,
+    "RagwatchCanariesDegraded": {**HERE, "suite": "docs"},
+}
+QUALITY = {name for name in LABELS if name.startswith(("RagwatchQuality", "RagwatchError", "RagwatchTop"))}
+DOWNSTREAM = QUALITY - {"RagwatchQualityBad"}
+LEFT_ALONE = QUALITY | {"RagwatchJudgeFailing", "RagwatchCoverageLow", "RagwatchNoFreshSamples"}
+HELD_BACK = {
+    "RagwatchJudgeFailing": QUALITY,
+    "RagwatchJudgeLeftAlone": LEFT_ALONE,
+    "RagwatchJudgeDrift": QUALITY,
+    "RagwatchSourceSilent": QUALITY,
+    "RagwatchSourceLag": QUALITY,
+    "RagwatchQualityBad": DOWNSTREAM,
+    "RagwatchCanariesDegraded": set(),
+    "RagwatchDown": set(),
+    "RagwatchAbsent": set(LABELS) - {"RagwatchAbsent"},
+}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An Alertmanager."""
+    folder, port = tmp_path_factory.mktemp("manager"), a_port()
+    with running(folder / "log", *manager(folder, port, a_port())):
+        found = f"http://127.0.0.1:{port}/api/v2/alerts"
+        until("an Alertmanager", lambda: get(found)[0] == 200)
+        yield found
+
+
+def tell(address: str, fired: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """Alerts by their labels, as Prometheus sends them; what Alertmanager makes of them.
+
+    It looks at alerts one after the other, behind the scenes: a pair that comes last shows when it has seen them all.
+    """
+    area = {each.name: str(each.area) for each in alerts(PLAN)}
+    last = {"job": f"after {fired[0]['job']}"}
+    told = [*fired, *({**last, "alertname": name} for name in ("RagwatchAbsent", "RagwatchDown"))]
+    body = [{"labels": {**labels, "area": area[labels["alertname"]]}, "annotations": {}} for labels in told]
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10):
+        jobs = {labels["job"] for labels in fired}
+
+    def known() -> list[dict[str, Any]]:
+        shown = json.loads(get(address)[1])
+        if not any(_held(each) for each in shown if each["labels"]["job"] == last["job"]):
+            return []
+        return [each for each in shown if each["labels"]["job"] in jobs]
+
+    found: list[dict[str, Any]] = until("all alerts", known)
+    assert len(found) == len(fired)
+    return found
+
+
+def test_a_cause_holds_back_what_it_explains_and_nothing_else(address: str) -> None:
+    """Every cause with every other alert, each pair in a job of its own."""
+    pairs = [(cause, name) for cause in HELD_BACK for name in LABELS if name != cause]
+    fired = [
+        {**LABELS[name], "alertname": name, "job": f"{cause} {other}"}
+        for cause, other in pairs
+        for name in (cause, other)
+    ]
+    held = {each["labels"]["job"]: each["labels"]["alertname"] for each in tell(address, fired) if _held(each)}
+    expected = {f"{cause} {name}": name for cause, name in pairs if name in HELD_BACK[cause]}
+    expected |= {f"{cause} {name}": cause for cause, name in pairs if cause in HELD_BACK.get(name, set())}
+    assert held == expected
+
+
+@pytest.mark.parametrize(
+    ("cause", "elsewhere"),
+    [
+        ("RagwatchJudgeFailing", {"judge": "claude"}),
+        ("RagwatchQualityBad", {"route": "support"}),
+        ("RagwatchSourceSilent", {"job": "another"}),
+        ("RagwatchAbsent", {"job": "a third"}),
+    ],
+)
+def test_what_it_does_not_explain_is_told(cause: str, elsewhere: dict[str, str], address: str) -> None:
+    """Another judge, route or job is another matter."""
+    about = {"job": f"elsewhere {cause}"}
+    first = {**LABELS[cause], "alertname": cause, **about, **elsewhere}
+    names = [name for name in DOWNSTREAM | {"RagwatchQualityBad"} if name != cause and "judge" in LABELS[name]]
+    found = tell(address, [first, *({**LABELS[name], "alertname": name, **about} for name in names[:1])])
+    assert not any(map(_held, found))
+
+
+def _held(alert: dict[str, Any]) -> bool:
+    return bool(alert["status"]["inhibitedBy"])

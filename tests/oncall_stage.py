@@ -1,0 +1,212 @@
+"""A stage for the on-call kit: a real Prometheus, a real Alertmanager and a webhook on loopback, with short waits."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from random import Random
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from ragwatch.exporter.oncall import Plan, prometheus, yaml_text
+
+ROOT = Path(__file__).parent.parent
+DEADLINE = 90.0
+SCRAPING = """
+global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
+rule_files: [ragwatch-recording.yaml, ragwatch-alerts.yaml]
+alerting: {{alertmanagers: [{{static_configs: [{{targets: ["127.0.0.1:{manager}"]}}]}}]}}
+scrape_configs:
+"""
+WAITS = (("group_wait: 30s", "group_wait: 1s"), ("group_interval: 5m", "group_interval: 1s"))
+Heard = list[tuple[str, dict[str, Any]]]
+
+
+def program(name: str) -> str:
+    """Path of a program of a Debian package of its name."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is missing: Debian package of that name")
+    return found
+
+
+class _Ears(BaseHTTPRequestHandler):
+    """Keeps what is posted, by receiver; gives out the runbooks."""
+
+    heard: Heard
+
+    def do_POST(self) -> None:
+        """Take one notification."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.heard.append((self.path.strip("/"), json.loads(body)))
+        self._send(200, b"")
+
+    def do_GET(self) -> None:
+        """One runbook, as a wiki would show it."""
+        file = ROOT / "deploy" / "runbooks" / Path(self.path).name
+        self._send(200, file.read_bytes()) if file.is_file() else self._send(404, b"")
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def a_port() -> int:
+    """A port on which nothing listens, below those that the system gives out: it is bound only seconds later."""
+    while True:
+        number = Random().randrange(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", number)):
+            return number
+
+
+@contextmanager
+def webhook(heard: Heard) -> Iterator[int]:
+    """A loopback webhook that appends to `heard`; its port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Ears,), {"heard": heard}))
+    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def running(log: Path, *command: str) -> Iterator[None]:
+    """A program until the end of the block."""
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def until(what: str, found: Callable[[], Any]) -> Any:
+    """The first thing found that is not empty."""
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        try:
+            if thing := found():
+                return thing
+        except OSError:
+            pass  # it is still starting
+        time.sleep(0.1)  # other processes, other clocks: there is nothing to wait on
+    return pytest.fail(f"{what}: not within {DEADLINE} s")
+
+
+def get(url: str) -> Any:
+    """Status and text of a page."""
+    with urllib.request.urlopen(url, timeout=10) as reply:
+        return reply.status, reply.read().decode()
+
+
+def manager(folder: Path, port: int, hook: int) -> list[str]:
+    """Writes the committed configuration of Alertmanager with shorter waits; the command that runs it."""
+    text = (ROOT / "deploy" / "alertmanager" / "alertmanager.yaml").read_text()
+    text = text.replace("127.0.0.1:9095", f"127.0.0.1:{hook}")
+    for long, short in WAITS:
+        assert long in text
+        text = text.replace(long, short)
+    (folder / "alertmanager.yaml").write_text(text)
+    return [
+        program("prometheus-alertmanager"),
+        f"--config.file={folder / 'alertmanager.yaml'}",
+        f"--storage.path={folder / 'manager'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--cluster.listen-address=",
+    ]
+
+
+@dataclass
+class Stage:
+    """Addresses of what runs, and what was heard.
+
+    Attributes:
+        jobs: Ports that are scraped, by the label `job`.
+        heard: Notifications in order, each with the name of its receiver.
+        hook: Port of the webhook, which gives out the runbooks as well.
+    """
+
+    jobs: Mapping[str, Sequence[int]]
+    heard: Heard = field(default_factory=list)
+    hook: int = 0
+    manager: int = field(default_factory=a_port)
+    server: int = field(default_factory=a_port)
+
+    @contextmanager
+    def open(self, folder: Path, plan: Callable[[Stage], Plan]) -> Iterator[Stage]:
+        """Start everything; `plan` is asked once the port of the webhook is known."""
+        with ExitStack() as stack:
+            self.hook = stack.enter_context(webhook(self.heard))
+            for name, file in prometheus(plan(self)).items():
+                (folder / name).write_text(yaml_text(file))
+            jobs = [
+                {"job_name": job, "static_configs": [{"targets": [f"127.0.0.1:{port}" for port in ports]}]}
+                for job, ports in self.jobs.items()
+            ]
+            text = SCRAPING.format(manager=self.manager) + "".join(f"  - {json.dumps(job)}\n" for job in jobs)
+            (folder / "prometheus.yaml").write_text(text)
+            stack.enter_context(running(folder / "manager.log", *manager(folder, self.manager, self.hook)))
+            stack.enter_context(
+                running(
+                    folder / "prometheus.log",
+                    program("prometheus"),
+                    f"--config.file={folder / 'prometheus.yaml'}",
+                    f"--storage.tsdb.path={folder / 'data'}",
+                    f"--web.listen-address=127.0.0.1:{self.server}",
+                )
+            )
+            yield self
+
+    def ask(self, expression: str) -> list[dict[str, Any]]:
+        """What Prometheus answers to an instant query."""
+        found: list[dict[str, Any]] = self._api("query", query=expression)["result"]
+        return found
+
+    def value(self, expression: str) -> float | None:
+        """The only value that an expression finds; None for none."""
+        found = self.ask(expression)
+        assert len(found) <= 1, f"{expression}: {found}"
+        return float(found[0]["value"][1]) if found else None
+
+    def values_of(self, label: str, selector: str) -> list[str]:
+        """Values of a label, as Grafana asks for them for `label_values(selector, label)`."""
+        found: list[str] = self._api(f"label/{label}/values", **{"match[]": selector})
+        return found
+
+    def _api(self, path: str, **query: str) -> Any:
+        url = f"http://127.0.0.1:{self.server}/api/v1/{path}?{urllib.parse.urlencode(query)}"
+        return json.loads(get(url)[1])["data"]
+
+    def told(self, receiver: str, job: str, name: str = ".+", status: str = "firing") -> list[dict[str, Any]]:
+        """Notifications of a receiver about a job and an alert (`.+`: any), in order."""
+        return [
+            body
+            for place, body in list(self.heard)
+            if (place, body["status"], body["groupLabels"]["job"]) == (receiver, status, job)
+            and (name == ".+" or any(alert["labels"]["alertname"] == name for alert in body["alerts"]))
+        ]
+
+    def suppressed(self, name: str, job: str) -> list[dict[str, Any]]:
+        """Alerts that Alertmanager knows of and holds back because of others."""
+        query = urllib.parse.urlencode({"filter": f'alertname="{name}"'})
+        found = json.loads(get(f"http://127.0.0.1:{self.manager}/api/v2/alerts?{query}")[1])
+        return [each for each in found if each["labels"]["job"] == job and each["status"]["inhibitedBy"]]

@@ -1,0 +1,49 @@
+"""Canaries of the demo: what the healthy retriever finds, and a broken one does not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ragwatch.config import parse
+from ragwatch.demo import Breakage, Demo, askable
+from ragwatch.demo.canaries import COUNT, KS, canaries
+from ragwatch.demo.questions import Question
+
+
+def test_a_suite_of_the_demo_is_green_until_its_index_breaks(tmp_path: Path) -> None:
+    """It is a configuration that ragwatch takes; every canary is found in health, hardly one in a broken index."""
+    demo = Demo(tmp_path / "rag.jsonl")
+    suite = demo.suite()
+    assert suite == demo.suite()
+    source = {"kind": "tail", "name": "app", "path": "/x"}
+    (configured,) = parse({"sources": [source], "canaries": [suite]}, folder=tmp_path).canaries
+    assert len(configured.canaries) == COUNT
+
+    def found() -> int:
+        return sum(
+            item["expected"][0] in {hit.id for hit in demo.service.search(item["query"], KS[-1])}
+            for item in suite["items"]
+        )
+
+    healthy = found()
+    demo.break_it(Breakage.VANISH)
+    broken = found()
+    demo.stop()
+    assert (healthy, broken <= COUNT // 2) == (COUNT, True)
+
+
+def test_what_is_missed_in_health_is_no_canary() -> None:
+    """Nor is a question that nobody can answer, and no name is taken twice."""
+    asked = [Question(text, "search", about) for text, about in (("a", "x"), ("b", "x"), ("c", "y"), ("d", None))]
+    found = canaries(asked, lambda text, _: ["x#0"] if text in "ab" else [])
+    assert [each["expected"] for each in found] == [["x#0"]]
+
+
+def test_without_httpx_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra `probes` brings it; the demo runs without."""
+    assert askable()
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    assert not askable()
