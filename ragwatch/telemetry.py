@@ -35,6 +35,7 @@ class Count(StrEnum):
     JUDGE_COST = "judge_cost"  # judge, model
     JUDGE_RETRIES = "judge_retries"  # judge, model
     JUDGE_UNQUOTED = "judge_unquoted"  # judge
+    JUDGE_LEFT_TO_WORDS = "judge_left_to_words"  # judge, reason
     INSTRUCTIONS = "instructions"  # judge, place
     STEP_FAILURES = "step_failures"  # loop
     VIOLATIONS = "violations"  # law
@@ -45,6 +46,7 @@ class Level(StrEnum):
 
     BREAKER_OPEN = "breaker_open"  # judge
     RATE_LIMIT_LEFT = "rate_limit_left"  # judge, limit
+    JUDGE_FALLBACK = "judge_fallback"  # judge
 
 
 class Telemetry:
@@ -158,6 +160,17 @@ class Telemetry:
         """A judge called claims supported without a quote that stands in the context; they count as not supported."""
         self._add(Count.JUDGE_UNQUOTED, (judge,), cells)
 
+    def judge_fell_back(self, judge: str, version: str, why: str | None) -> None:
+        """A judge with a model was made; where `why` is given it has none, and words alone read."""
+        with self._lock:
+            self._levels[Level.JUDGE_FALLBACK, (judge,)] = float(why is not None)
+        if why is not None:
+            self._log.error("no model, words alone read", judge=judge, version=version, why=why)
+
+    def left_to_words(self, judge: str, reason: str, readings: int) -> None:
+        """Words decided what the judge's model could not read, or had no time for."""
+        self._add(Count.JUDGE_LEFT_TO_WORDS, (judge, reason), readings)
+
     def instructions_seen(self, judge: str, place: str) -> None:
         """A text that was to be judged speaks to the judge."""
         self._add(Count.INSTRUCTIONS, (judge, place))
@@ -169,6 +182,10 @@ class Telemetry:
     def draw_put_back(self, judge: str, reason: str, why: str) -> None:
         """A draw could not be read at present and goes back to the queue."""
         self._log.info("draw put back", judge=judge, reason=reason, why=why)
+
+    def repeating(self, loop: str) -> None:
+        """A loop begins. No event: its failures are counted from zero, so that the first of them is an increase."""
+        self._add(Count.STEP_FAILURES, (loop,), 0)
 
     def step_failed(self, loop: str, error: BaseException) -> None:
         """A step of a loop failed; it will be repeated. Foreign faults need no traceback, bugs do."""

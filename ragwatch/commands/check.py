@@ -159,4 +159,7 @@ async def _judge(each: JudgeConfig, subject: str) -> Finding:
         await made.close()
     if faithfulness(evidence) != 1.0:
         return Finding(subject, BAD, f"{made.version} does not support a claim that its context states{told}")
+    fallback: str | None = getattr(made, "fallback", None)
+    if fallback is not None:
+        return Finding(subject, DOUBTFUL, f"{made.version} reads, words alone: {fallback}")
     return Finding(subject, FINE, f"{made.version} reads{told}")

@@ -18,7 +18,7 @@ from rich.text import Text
 from ragwatch.commands.live import table
 from ragwatch.config import parse
 from ragwatch.daemon import Daemon
-from ragwatch.demo import Demo
+from ragwatch.demo import Demo, askable
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
 
@@ -114,6 +114,13 @@ class Play:
     ) -> None:
         self._console = Console()
         self._events: deque[str] = deque(maxlen=EVENTS_SHOWN)
+        self._service = Demo(
+            folder / "rag.jsonl",
+            rate=rate,
+            degrade_after=degrade_after,
+            breakage_seconds=breakage_seconds,
+            on_event=self._announce,
+        )
         data = {
             "state": str(folder / "state"),
             "web": {"listen": f"127.0.0.1:{port}"},
@@ -121,8 +128,10 @@ class Play:
             "sources": [{"kind": "tail", "name": "demo", "path": f"{folder}/rag.jsonl", "start": "beginning"}],
             "sampling": {"probability": 1.0},
             "judges": [{"name": "embedded", "kind": "lexical"}, *judges],
+            "canaries": [self._service.suite()] if askable() else [],
             "store": {"kind": "sqlite", "min_free": 0},
             "estimates": {"windows": ["1m", "15m", "1h"], "every": "1s"},
+            "drift": {"reference": 500, "reference_time": "1m", "traffic": {"requests": 1000, "reference": "1m"}},
             "thresholds": {
                 "faithfulness": 0.85,
                 "answer_relevancy": 0.75,
@@ -131,13 +140,6 @@ class Play:
             },
         }
         self.daemon = Daemon(parse(data, folder=folder))
-        self._service = Demo(
-            folder / "rag.jsonl",
-            rate=rate,
-            degrade_after=degrade_after,
-            breakage_seconds=breakage_seconds,
-            on_event=self._announce,
-        )
 
     def _announce(self, text: str) -> None:
         self._events.append(text)
@@ -159,6 +161,8 @@ class Play:
         self._console.print(f"RAG service   {self._service.address}/search?q=textwrap.dedent", highlight=False)
         self._console.print(f"overview      {address}/", highlight=False)
         self._console.print(f"series        {address}/metrics", highlight=False)
+        if not askable():
+            self._console.print("canaries      none: they need httpx (the extra `probes`)", highlight=False)
 
     async def _watch(self, seconds: float | None) -> None:
         loop = asyncio.get_running_loop()

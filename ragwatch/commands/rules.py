@@ -60,7 +60,7 @@ def plan_of(config: Config) -> Plan:
             dashboards=asked.dashboards or "https://grafana.example.com",
             pages=settings.web.external_url or _own_address(settings.web.listen),
         ),
-        thresholds=MappingProxyType(dict(settings.thresholds)),
+        thresholds=MappingProxyType(settings.live_thresholds),
         objectives=MappingProxyType({quantity: slo.objective for quantity, slo in asked.slos.items()}),
         burns=tuple(each.burn for each in asked.burns),
         windows=asked.windows,
@@ -88,4 +88,5 @@ def _limits(asked: Alerts) -> Limits:
         failures=asked.failures,
         budget=asked.budget,
         unquoted=asked.unquoted,
+        free=asked.free,
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from ragwatch.config.text import duration_seconds
+from ragwatch.config.text import duration_seconds, size_bytes
 from ragwatch.core.scores import Quantity
 from ragwatch.exporter.oncall import Burn, Limits, impossible
 from ragwatch.exporter.oncall.burn import BURNS
@@ -14,6 +14,7 @@ from ragwatch.exporter.oncall.plan import WINDOWS
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s{}\"'\\]+$"), AfterValidator(lambda value: value.rstrip("/"))]
 Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0)]
+Bytes = Annotated[int, BeforeValidator(size_bytes), Field(ge=0)]
 Ratio = Annotated[float, Field(ge=0.0, le=1.0, strict=True)]
 Objective = Annotated[float, Field(gt=0.0, lt=1.0, strict=True)]
 
@@ -68,6 +69,7 @@ class Alerts(_Model):
     failures: Ratio = _LIMITS.failures
     budget: Ratio = _LIMITS.budget
     unquoted: Ratio = _LIMITS.unquoted
+    free: Bytes = _LIMITS.free
 
     @model_validator(mode="after")
     def _can_be(self) -> Self:

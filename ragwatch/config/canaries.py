@@ -19,7 +19,6 @@ from ragwatch.core.ranking import TAU
 from ragwatch.errors import ConfigError
 from ragwatch.probes.similarity import Measure
 
-
 SOONEST = 1.0  # seconds between two runs of a suite, at least
 
 

@@ -50,6 +50,7 @@ class DriftOptions(_Model):
         Quantity.ANSWER_RELEVANCY,
     )
     reference: int = Field(2000, ge=30)
+    reference_time: Seconds = DAY
     tolerance: Tolerance = 0.02
     false_alarm_every: Seconds = 30 * DAY
     detector: Literal["betting", "cusum", "page_hinkley"] = "betting"
@@ -69,7 +70,9 @@ class DriftOptions(_Model):
             raise ValueError(f"controls: {min(both)!r} is a control and has one; name a route that has none")
         return self
 
-    def rules(self, judge: str, version: str, routes: Iterable[str], lowest: Mapping[str, float]) -> DriftRules:
+    def rules(
+        self, judge: str, version: str, routes: Iterable[str], lowest: Mapping[str, float], confidence: float = 0.95
+    ) -> DriftRules:
         """What is watched, for the judge in force.
 
         Args:
@@ -77,6 +80,7 @@ class DriftOptions(_Model):
             version: Its version.
             routes: All values of the label `route`.
             lowest: Lowest inclusion probability, by route (see `lowest_probability`).
+            confidence: Level of the bands.
         """
         return DriftRules(
             judge,
@@ -88,6 +92,8 @@ class DriftOptions(_Model):
             self.threshold,
             self.reference,
             self.tolerance,
+            self.reference_time,
+            confidence,
             lowest,
             self.controls,
         )

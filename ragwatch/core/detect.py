@@ -76,6 +76,11 @@ class Scheme(Protocol[Reading_contra]):
         """What run length is counted in."""
         ...
 
+    @property
+    def span(self) -> float:
+        """Seconds to learn for, at least, however many readings there were."""
+        ...
+
     def size(self, reading: Reading_contra) -> float:
         """Scores in one reading."""
         ...
@@ -119,6 +124,7 @@ class Watch(Generic[_R]):
         numbers: What the detector remembers.
         seq: Number of the last reading taken; what is not above it is a replay.
         at: Latest time of a reading; None before the first.
+        since: When learning began; None before, and where nothing is learnt.
         scores: Scores the detector has seen since it began (anew).
         alarm: The alarm that stands, if one does.
     """
@@ -129,6 +135,7 @@ class Watch(Generic[_R]):
     numbers: Numbers = ()
     seq: int = -1
     at: float | None = None
+    since: float | None = None
     scores: float = 0.0
     alarm: Alarm | None = None
 
@@ -160,8 +167,9 @@ def step(scheme: Scheme[_R], watch: Watch[_R], seq: int, at: float, reading: _R 
         return watch
     moved = replace(watch, seq=seq, at=at if watch.at is None else max(at, watch.at))
     if watch.detector is None:
-        reference = scheme.learn(watch.reference, reading)
-        return replace(_begun(replace(moved, reference=reference), scheme.detector(reference)), alarm=watch.alarm)
+        since = at if watch.since is None else watch.since
+        moved = replace(moved, reference=scheme.learn(watch.reference, reading), since=since)
+        return replace(_begun(moved, _learnt(scheme, moved)), alarm=watch.alarm)
     size = scheme.size(reading)
     credit = size if watch.unit is Unit.SCORES else _days(watch.at, moved.at)
     numbers = watch.detector.step(watch.numbers, reading, credit)
@@ -179,7 +187,7 @@ def acknowledge(watch: Watch[_R]) -> Watch[_R]:
 
 def renew(scheme: Scheme[_R], watch: Watch[_R]) -> Watch[_R]:
     """Things are different now, and meant to be: alarm and reference are dropped, and learning begins anew."""
-    return _begun(replace(watch, reference=()), scheme.detector(()))
+    return _begun(replace(watch, reference=(), since=None), scheme.detector(()))
 
 
 def to_dict(watch: Watch[Any]) -> dict[str, Any]:
@@ -191,6 +199,7 @@ def to_dict(watch: Watch[Any]) -> dict[str, Any]:
         "numbers": list(watch.numbers),
         "seq": watch.seq,
         "at": watch.at,
+        "since": watch.since,
         "scores": watch.scores,
         "alarm": None if watch.alarm is None else asdict(watch.alarm),
     }
@@ -209,8 +218,9 @@ def from_dict(scheme: Scheme[_R], kept: Mapping[str, Any]) -> Watch[_R]:
     """
     reference = tuple(map(float, kept["reference"]))
     at = None if kept["at"] is None else float(kept["at"])
-    learnt: Watch[_R] = Watch(unit=scheme.unit, reference=reference, seq=int(kept["seq"]), at=at)
-    watch = _begun(learnt, scheme.detector(reference))
+    since = kept.get("since")  # earlier versions did not ask how long was learnt
+    learnt: Watch[_R] = Watch(scheme.unit, reference, seq=int(kept["seq"]), at=at, since=since)
+    watch = _begun(learnt, _learnt(scheme, learnt))
     alarm = None if kept["alarm"] is None else Alarm(**kept["alarm"])
     if watch.detector is None or kept["unit"] != watch.unit or kept["design"] != list(watch.detector.design):
         return replace(watch, alarm=alarm)
@@ -232,6 +242,13 @@ def threshold_for(days: float, detectors: int, scores_per_day: float = 1.0) -> f
 def _begun(watch: Watch[_R], detector: Detector[_R] | None) -> Watch[_R]:
     numbers = () if detector is None else detector.start()
     return replace(watch, detector=detector, numbers=numbers, scores=0.0, alarm=None)
+
+
+def _learnt(scheme: Scheme[_R], watch: Watch[_R]) -> Detector[_R] | None:
+    """The detector, once the reference is large enough and spans enough time."""
+    if watch.at is not None and watch.since is not None and watch.at - watch.since < scheme.span:
+        return None
+    return scheme.detector(watch.reference)
 
 
 def _days(before: float | None, now: float | None) -> float:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ragwatch.core.abstention import LONGEST, abstains
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
+from ragwatch.core.vocabulary import Meter
 
 _ENOUGH = 32
 
@@ -17,10 +18,16 @@ class Signals:
     """Collects one batch of samples by route, and adds them to the tallies at its end.
 
     Values are kept as lists until then: the intake loop runs for every line of a busy log.
+
+    Args:
+        meters: What the words of questions are measured with, by route; questions of other routes are there to be
+            learnt from. None where nobody wants to know.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, meters: Mapping[str, Meter] | None = None) -> None:
         self._routes: dict[str, _Route] = {}
+        self._asks = meters is not None
+        self._meters = dict(meters or {})  # those of now, for the whole batch
 
     def add(self, route: str, sample: Sample) -> None:
         """Take note of one sample; `route` is a label value (configured, or `other`)."""
@@ -38,6 +45,16 @@ class Signals:
                 seen.duplicated += 1
         if len(answer) <= LONGEST and abstains(answer):
             seen.abstained += 1
+        if self._asks and sample.question:
+            seen.questions.append(sample.question)
+
+    def to_learn_from(self) -> dict[str, list[str]]:
+        """Questions by route, where they could not be measured yet."""
+        return {
+            route: seen.questions
+            for route, seen in self._routes.items()
+            if seen.questions and route not in self._meters
+        }
 
     def add_to(self, tallies: Tallies) -> None:
         """Add what was collected to the tallies."""
@@ -45,6 +62,9 @@ class Signals:
             _spread(tallies, Tally.CONTEXTS, route, seen.contexts)
             _spread(tallies, Tally.ANSWER_CHARS, route, seen.chars)
             _spread(tallies, Tally.TOP_SCORE, route, seen.scores)
+            if route in self._meters:
+                found = self._meters[route].strangeness(seen.questions)
+                _spread(tallies, Tally.QUESTION_STRANGENESS, route, found)
             for tally, amount in (
                 (Tally.EMPTY_RETRIEVALS, seen.contexts.count(0)),
                 (Tally.DUPLICATE_CONTEXTS, seen.duplicated),
@@ -66,12 +86,13 @@ def _repeats(contexts: tuple[Context, ...]) -> bool:
 
 
 class _Route:
-    __slots__ = ("abstained", "chars", "contexts", "duplicated", "scores")
+    __slots__ = ("abstained", "chars", "contexts", "duplicated", "questions", "scores")
 
     def __init__(self) -> None:
         self.contexts: list[float] = []
         self.chars: list[float] = []
         self.scores: list[float] = []
+        self.questions: list[str] = []
         self.duplicated = 0
         self.abstained = 0
 

@@ -76,6 +76,11 @@ class Gauge(StrEnum):
     DRIFT_THRESHOLD = "drift_threshold"  # quantity, route
     DRIFT_ALARM = "drift_alarm"  # quantity, route
     DRIFT_BASELINE = "drift_baseline"  # quantity, route
+    BAND_MEAN = "band_mean"  # quantity, route: of the scores in the band that holds at every look
+    BAND_LOW = "band_low"  # quantity, route
+    BAND_HIGH = "band_high"  # quantity, route
+    BAND_SCORES = "band_scores"  # quantity, route
+    BAND_SINCE = "band_since"  # quantity, route
     TRAFFIC_DRIFT_EVIDENCE = "traffic_drift_evidence"  # signal, route
     TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm"  # signal, route
     JUDGE_DRIFT_FLIPS = "judge_drift_flips"  # judge
@@ -84,6 +89,7 @@ class Gauge(StrEnum):
     LABELS = "labels"  # quantity
     LABEL_GAIN = "label_gain"  # quantity, route, window
     LAST_LABEL = "last_label"  # none
+    STATE_FREE = "state_free"  # none
 
 
 Gauges = Mapping[tuple[Gauge, tuple[str, ...]], float]

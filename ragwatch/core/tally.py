@@ -51,6 +51,7 @@ class Tally(StrEnum):
     CONTEXTS = "contexts"  # route, cell
     TOP_SCORE = "top_score"  # route, cell
     ANSWER_CHARS = "answer_chars"  # route, cell
+    QUESTION_STRANGENESS = "question_strangeness"  # route, cell
     CANARY_RUNS = "canary_runs"  # suite
     CANARY_FAILURES = "canary_failures"  # suite, reason
     CANARY_SECONDS = "canary_seconds"  # suite, cell: how long the retriever took for one canary
@@ -65,6 +66,7 @@ INF = "+Inf"
 BUCKETS: Mapping[Tally, tuple[float, ...]] = MappingProxyType(
     {
         Tally.SCORE: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+        Tally.QUESTION_STRANGENESS: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
         Tally.CONTEXTS: (0, 1, 2, 3, 5, 8, 10, 15, 20, 50, 100),
         Tally.TOP_SCORE: (
             0.0,

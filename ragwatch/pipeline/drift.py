@@ -3,6 +3,8 @@
 What is remembered is stored after each step, so that a process killed at any instant raises the same alarm at the same
 score as one that never was; a score that was taken already moves nothing. All detectors together raise one false alarm
 in a configured time, or fewer. An alarm stands until a person acknowledges it.
+
+Beside each detector runs a band: where the mean lies today, in a way that holds however often one looks.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ragwatch.core import day_band
+from ragwatch.core.day_band import DayBand
 from ragwatch.core.detect import Alarm, Score
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges
@@ -55,6 +59,7 @@ class Drift:
         self._turn = asyncio.Lock()
         self._seq = 0
         self._streams: dict[Cell, Stream] = {(each, route): rules.stream(each, route) for each, route in rules.cells}
+        self._bands: dict[Cell, DayBand] = {cell: rules.band(cell[1]) for cell in self._streams}
         self._alarms: dict[Cell, Alarm] = {}
         self._told: dict[Cell, int] = {}
         self._readers = rules.readers()
@@ -117,8 +122,12 @@ class Drift:
             return
         for cell, control in self._readers.get(row.route, ()):
             value = row.scores.get(Quantity(cell[0]))
-            if value is not None:  # a failed judgement is no low score
-                self._streams[cell].take(row.seq, row.at, Score(value, 1.0 / row.probability), control=control)
+            if value is None:  # a failed judgement is no low score
+                continue
+            weight = 1.0 / row.probability
+            self._streams[cell].take(row.seq, row.at, Score(value, weight), control=control)
+            if not control:
+                self._bands[cell] = self._bands[cell].after(row.at, value, weight)
 
     def _latch(self) -> None:
         self._alarms |= {cell: each.alarm for cell, each in self._streams.items() if each.alarm is not None}
@@ -165,6 +174,7 @@ class Drift:
                 "judge": self.rules.judge,
                 "version": self.rules.version,
                 "streams": {_name(cell): each.to_dict() for cell, each in self._streams.items()},
+                "bands": {_name(cell): day_band.to_dict(each) for cell, each in self._bands.items()},
                 "alarms": {_name(cell): asdict(each) for cell, each in self._alarms.items()},
                 "told": {_name(cell): seq for cell, seq in self._told.items()},
             },
@@ -184,6 +194,8 @@ class Drift:
                     stream.load(kept["streams"][name])
                 except (KeyError, TypeError, ValueError):  # watched in another way until now: it begins anew
                     self._streams[cell] = self.rules.stream(Quantity(cell[0]), cell[1])
+            if same and name in kept.get("bands", {}):
+                self._bands[cell] = day_band.from_dict(self._bands[cell], kept["bands"][name])
 
     def _another_judge(self, kept: Mapping[str, Any]) -> None:
         was, now = f"{kept['judge']} {kept['version']}", f"{self.rules.judge} {self.rules.version}"
@@ -204,6 +216,11 @@ class Drift:
                     found[gauge, cell] = value
             if stream.evidence is not None or cell in self._alarms:
                 found[Gauge.DRIFT_ALARM, cell] = float(cell in self._alarms)
+        for cell, today in self._bands.items():
+            if today.mean is not None and today.since is not None:  # both or neither
+                found[Gauge.BAND_MEAN, cell], found[Gauge.BAND_SCORES, cell] = today.mean, float(today.band.spread.n)
+                found[Gauge.BAND_LOW, cell], found[Gauge.BAND_HIGH, cell] = today.band.low, today.band.high
+                found[Gauge.BAND_SINCE, cell] = today.since
         self._gauges = found
 
 

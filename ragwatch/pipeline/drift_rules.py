@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from ragwatch.core.bands import Hedged
+from ragwatch.core.day_band import DayBand
 from ragwatch.core.detect import Direction, Unit, threshold_for
 from ragwatch.core.detectors import KINDS
 from ragwatch.core.detectors.betting import TwoSample
@@ -31,8 +33,10 @@ class DriftRules:
         detector: Kind of detector against a reference.
         false_alarm_days: All detectors together raise one false alarm in so many days, or fewer.
         threshold: Evidence that is an alarm, for kinds without that guarantee; None for what follows from the days.
-        reference: Scores to learn from.
+        reference: Scores to learn from, at least.
+        reference_seconds: Time to learn for, at least: what is ordinary differs by the hour.
         tolerance: What a mean may be worse without anybody being called.
+        confidence: With which the band of a day holds at all times of it.
         lowest: Lowest inclusion probability configured, by route; 1 where none is named.
         controls: By route, another one that runs at the same time and is the measure in place of a reference.
     """
@@ -46,6 +50,8 @@ class DriftRules:
     threshold: float | None = None
     reference: int = 2000
     tolerance: float = 0.02
+    reference_seconds: float = 0.0
+    confidence: float = 0.95
     lowest: Mapping[str, float] = field(default_factory=lambda: _EQUAL)
     controls: Mapping[str, str] = field(default_factory=lambda: _NO_CONTROLS)
 
@@ -71,6 +77,7 @@ class DriftRules:
             tolerance=self.tolerance,
             heaviest=heaviest,
             unit=Unit.DAYS,
+            span=self.reference_seconds,
         )
 
     def stream(self, quantity: Quantity, route: str) -> Stream:
@@ -82,6 +89,10 @@ class DriftRules:
         # Betting in any case: of all kinds it alone can be paired. So its threshold follows from the days.
         days = threshold_for(self.false_alarm_days, len(self.cells))
         return Beside(AgainstControl(TwoSample(days, _direction(quantity), heaviest), Unit.DAYS))
+
+    def band(self, route: str) -> DayBand:
+        """A band of a day that has not begun."""
+        return DayBand(Hedged(1.0 - self.confidence, self._heaviest(route)))
 
     def readers(self) -> dict[str, list[tuple[Cell, bool]]]:
         """By route: the cells its scores go to, and whether as their control."""

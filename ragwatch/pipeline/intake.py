@@ -16,6 +16,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import FormatError
 from ragwatch.formats.record import parse
+from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, Rejection, Source, Store
 from ragwatch.telemetry import Telemetry
 
@@ -35,6 +36,7 @@ class IntakeRules:
         max_pending: Unsettled draws of the default judge above which nothing more is read.
         shed_above: The same above which fewer are drawn (see `kept_when_behind`); None for never.
         share: What a judge's probability is multiplied with at present: see `shares`.
+        vocabularies: Where the words of questions are learnt; None where nobody watches them.
     """
 
     plan: SamplingPlan
@@ -43,6 +45,7 @@ class IntakeRules:
     max_pending: int
     shed_above: int | None = None
     share: Callable[[str], float] = lambda _: 1.0
+    vocabularies: Vocabularies | None = None
 
 
 @dataclass(slots=True)
@@ -112,8 +115,11 @@ class Intake:
             return False
         batch = self.source.read()
         if batch is not None:
-            self._store.admit(self._admission(batch))
+            admission, questions = self._admission(batch)
+            self._store.admit(admission)
             self.source.commit(batch)
+            if self.rules.vocabularies is not None and questions:
+                self.rules.vocabularies.learn(questions)
         self.lag = self.source.lag()
         if batch is None:
             return False
@@ -125,8 +131,10 @@ class Intake:
         """Unsettled draws of the default judge: an outage of another one must not stop the sources."""
         return self._store.pending().get(next(iter(self.rules.judges)), 0)
 
-    def _admission(self, batch: Batch) -> Admission:
-        found = _Batch(Counter(), Signals(), [])
+    def _admission(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
+        """What is to be written, and questions to learn from once it is."""
+        vocabularies = self.rules.vocabularies
+        found = _Batch(Counter(), Signals(None if vocabularies is None else vocabularies.meters), [])
         name, tallies = self.source.name, found.tallies
         if batch.lines or batch.rejections:
             tallies[Tally.SEEN, (name,)] += len(batch.lines) + len(batch.rejections)
@@ -136,7 +144,8 @@ class Intake:
             tallies[Tally.RESETS, (name, reason)] += times
         self._take_lines(batch, found)
         found.signals.add_to(tallies)
-        return Admission(name, batch.stream, batch.cursor, found.draws, tallies, self._clock())
+        admission = Admission(name, batch.stream, batch.cursor, found.draws, tallies, self._clock())
+        return admission, found.signals.to_learn_from()
 
     def _take_lines(self, batch: Batch, found: _Batch) -> None:
         """The hot path: every line of a busy log passes here, and most are not drawn."""

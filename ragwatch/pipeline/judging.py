@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 
 from ragwatch.core.cascade import FollowRule, follow_probability
 from ragwatch.core.sample import Draw
@@ -58,6 +59,9 @@ class JudgingRules:
     followers: Mapping[str, Follower] = field(default_factory=dict)
 
 
+_Outcome = tuple[Verdict | PutBack, Tallies]
+
+
 @dataclass(slots=True)
 class _Done:
     """What was read and is not written yet."""
@@ -87,10 +91,11 @@ class Judging:
         self._rules = rules
         self._store = store
         self._clock = clock
-        self._reading: set[asyncio.Task[tuple[Verdict | PutBack, Tallies]]] = set()
+        self._reading: set[asyncio.Task[_Outcome]] = set()
         self._done = _Done()
         self._put_back: Counter[str] = Counter()  # by key, how often
-        self._held: set[str] = set()  # keys of the draws that are read, or wait for their place
+        self._held: dict[str, int] = {}  # by key of the draws that are read, or wait for their place: their turn
+        self._turns = count()
         self._ending = False
 
     async def step(self) -> bool:
@@ -119,9 +124,8 @@ class Judging:
             task.cancel()
         ended = await asyncio.gather(*self._reading, return_exceptions=True)
         self._reading.clear()
-        self._done.verdicts += [
-            each[0] for each in ended if isinstance(each, tuple) and not isinstance(each[0], PutBack)
-        ]
+        outcomes = self._in_turn(each for each in ended if isinstance(each, tuple))
+        self._done.verdicts += [each for each, _ in outcomes if not isinstance(each, PutBack)]
         with suppress(RagwatchError):  # these draws stay pending
             await self._settle()
         await self.judge.close()
@@ -149,10 +153,10 @@ class Judging:
         if room > 0 and self.judge.ready_in() <= 0.0:
             draws = await asyncio.to_thread(self._lease, room)
             fresh = [draw for draw in draws if draw.key not in self._held]  # a lease may end before a reading begins
-            self._held |= {draw.key for draw in fresh}
+            self._held.update((draw.key, next(self._turns)) for draw in fresh)
             self._reading |= {asyncio.create_task(self._read(draw)) for draw in fresh}
 
-    async def _read(self, draw: Draw) -> tuple[Verdict | PutBack, Tallies]:
+    async def _read(self, draw: Draw) -> _Outcome:
         outcome = await self._reader.read(draw)
         try:
             return outcome, await self._trials.of(outcome, self._reader) if isinstance(outcome, Judged) else Counter()
@@ -162,9 +166,8 @@ class Judging:
     async def _collect(self, seconds: float | None) -> None:
         done, self._reading = await asyncio.wait(self._reading, timeout=seconds)
         back: list[Draw] = []
-        for task in done:
-            outcome, tallies = task.result()
-            self._held.discard(outcome.draw.key)
+        for outcome, tallies in self._in_turn(task.result() for task in done):
+            del self._held[outcome.draw.key]
             if isinstance(outcome, PutBack):
                 back.append(outcome.draw)
             else:
@@ -172,6 +175,10 @@ class Judging:
                 self._done.tallies.update(tallies)
         if back:
             await asyncio.to_thread(self._postpone, [draw.key for draw in back])
+
+    def _in_turn(self, outcomes: Iterable[_Outcome]) -> list[_Outcome]:
+        """In the order in which they were taken up: detectors meet the scores of one log in one order, kill or no."""
+        return sorted(outcomes, key=lambda each: self._held[each[0].draw.key])
 
     async def _settle(self) -> None:
         done = self._done

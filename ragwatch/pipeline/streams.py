@@ -82,7 +82,7 @@ class Alone:
     @property
     def baseline(self) -> float | None:
         """The mean it is watched against; None while learning."""
-        return self._scheme.baseline(self._watch.reference)
+        return None if self._watch.detector is None else self._scheme.baseline(self._watch.reference)
 
     def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
         """One more score. There is no control."""

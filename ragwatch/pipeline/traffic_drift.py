@@ -28,6 +28,7 @@ from ragwatch.core.detectors.shift import AgainstCounts, Counts, Shift
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import BUCKETS, Tallies, bound_label
 from ragwatch.pipeline.traffic_signals import HISTOGRAMS, Signal, buckets_of, counts_of
+from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Notes, Run
 from ragwatch.telemetry import Telemetry
 
@@ -77,6 +78,7 @@ class _Seen:
         held: Counts that are to be learnt from once they span enough time.
         since: When that time began; None before the first request.
         told: Number of the warning that was recorded last.
+        vocabulary: Mark of the vocabulary that its questions were measured with; None for other signals.
     """
 
     watch: Watch[Counts]
@@ -84,6 +86,7 @@ class _Seen:
     held: tuple[int, ...]
     since: float | None = None
     told: int | None = None
+    vocabulary: str | None = None
 
 
 class TrafficDrift:
@@ -94,6 +97,7 @@ class TrafficDrift:
         tallies: All counts at present.
         store: Keeps what is remembered.
         clock: Seconds since the epoch.
+        vocabularies: What the words of questions are measured with; None where they are not.
     """
 
     def __init__(
@@ -104,8 +108,10 @@ class TrafficDrift:
         store: Notes,
         telemetry: Telemetry,
         clock: Callable[[], float],
+        vocabularies: Vocabularies | None = None,
     ) -> None:
         self.rules = rules
+        self._vocabularies = vocabularies
         self._tallies = tallies
         self._store = store
         self._telemetry = telemetry
@@ -125,7 +131,7 @@ class TrafficDrift:
         tallies = self._tallies()
         for signal, route in self.rules.cells:
             now = counts_of(tallies, signal, route)
-            self._seen[signal, route] = self._restored(kept.get(f"{signal}/{route}"), signal, now)
+            self._seen[signal, route] = self._restored(kept.get(f"{signal}/{route}"), (signal, route), now)
         self._keep()  # what begins now begins now for good
         self._show()
 
@@ -154,17 +160,19 @@ class TrafficDrift:
         """What the last step showed."""
         return self._gauges
 
-    def _restored(self, kept: Mapping[str, Any] | None, signal: Signal, now: tuple[int, ...]) -> _Seen:
-        fresh = _Seen(begin(self._schemes[signal]), now, (0,) * len(now))
+    def _restored(self, kept: Mapping[str, Any] | None, cell: tuple[Signal, str], now: tuple[int, ...]) -> _Seen:
+        signal, route = cell
+        fresh = _Seen(begin(self._schemes[signal]), now, (0,) * len(now), vocabulary=self._mark(signal, route))
         if kept is None:
             return fresh
         try:
             counts, held = tuple(map(int, kept["counts"])), tuple(map(int, kept["held"]))
             watch = from_dict(self._schemes[signal], kept["watch"])
-            since, told = kept["since"], kept["told"]
+            since, told, vocabulary = kept["since"], kept["told"], kept.get("vocabulary")
         except (KeyError, TypeError, ValueError):  # kept by a version that counted other things
             return fresh
-        return _Seen(watch, counts, held, since, told) if len(counts) == len(now) == len(held) else fresh
+        fits = len(counts) == len(now) == len(held)
+        return _Seen(watch, counts, held, since, told, vocabulary) if fits else fresh
 
     def _step(self) -> bool:
         tallies, now = self._tallies(), self._clock()
@@ -178,6 +186,11 @@ class TrafficDrift:
     def _take(self, cell: Cell, seen: _Seen, tallies: Tallies, now: float) -> bool:
         signal = Signal(cell[0])
         counts = counts_of(tallies, signal, cell[1])
+        if seen.vocabulary != (mark := self._mark(signal, cell[1])):
+            # Another vocabulary measures other things: what was learnt with the old one says nothing any more.
+            self._begin_anew(signal, seen)
+            seen.vocabulary, seen.counts = mark, counts
+            return True
         more = tuple(one - other for one, other in zip(counts, seen.counts, strict=True))
         if not any(more):
             return False
@@ -217,8 +230,9 @@ class TrafficDrift:
             if signal not in (None, cell[0]) or route not in (None, cell[1]):
                 continue
             if anew:
-                seen.watch, seen.since = renew(self._schemes[Signal(cell[0])], seen.watch), None
-                seen.held = (0,) * len(seen.counts)
+                self._begin_anew(Signal(cell[0]), seen)
+                if self._vocabularies is not None and cell[0] == Signal.QUESTION_WORDS:
+                    self._vocabularies.renew(cell[1])
             elif seen.watch.alarm is not None:
                 seen.watch = acknowledge(seen.watch)
             else:
@@ -228,6 +242,15 @@ class TrafficDrift:
             self._keep()
             self._show()
         return tuple(done)
+
+    def _begin_anew(self, signal: Signal, seen: _Seen) -> None:
+        seen.watch, seen.since = renew(self._schemes[signal], seen.watch), None
+        seen.held = (0,) * len(seen.counts)
+
+    def _mark(self, signal: str, route: str) -> str | None:
+        if self._vocabularies is None or signal != Signal.QUESTION_WORDS:
+            return None
+        return self._vocabularies.mark(route)
 
     def _keep(self) -> None:
         self._store.remember(
@@ -239,6 +262,7 @@ class TrafficDrift:
                     "held": list(seen.held),
                     "since": seen.since,
                     "told": seen.told,
+                    "vocabulary": seen.vocabulary,
                 }
                 for cell, seen in self._seen.items()
             },

@@ -18,10 +18,16 @@ class Signal(StrEnum):
     ABSTENTIONS = "abstentions"
     EMPTY_RETRIEVALS = "empty_retrievals"
     DUPLICATE_CONTEXTS = "duplicate_contexts"
+    QUESTION_WORDS = "question_words"
 
 
 HISTOGRAMS: Mapping[Signal, Tally] = MappingProxyType(
-    {Signal.CONTEXTS: Tally.CONTEXTS, Signal.TOP_SCORE: Tally.TOP_SCORE, Signal.ANSWER_CHARS: Tally.ANSWER_CHARS}
+    {
+        Signal.CONTEXTS: Tally.CONTEXTS,
+        Signal.TOP_SCORE: Tally.TOP_SCORE,
+        Signal.ANSWER_CHARS: Tally.ANSWER_CHARS,
+        Signal.QUESTION_WORDS: Tally.QUESTION_STRANGENESS,
+    }
 )
 _RATES: Mapping[Signal, Tally] = MappingProxyType(
     {

@@ -30,8 +30,10 @@ _HEADLINES = {
     "unsure": "Something has changed: a judge, or the traffic",
     "good": "Nothing drifts",
     "silent": "No drift figures yet",
+    "learning": "Learning what is ordinary",
 }
 _STATUS_OUT_OF_ORDER = 503
+_OF_ANSWERS = (Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE, Gauge.BAND_MEAN)
 
 
 def drift_routes(board: Board, store: Notes | None, clock: Callable[[], float]) -> list[Route]:
@@ -74,7 +76,7 @@ def drift(snapshot: Snapshot | None, store: Notes | None, *, now: float, address
     except StoreError as broken:
         past, error = {}, f"the store cannot be read: {broken}"
     look = _Look(gauges, past, now, address)
-    answers = [look.answer(*labels) for labels in _of(gauges, Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE)]
+    answers = [look.answer(*labels) for labels in _of(gauges, *_OF_ANSWERS)]
     traffic = [look.traffic(*labels) for labels in _of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)]
     judges = [look.judge(*labels) for labels in _of(gauges, Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)]
     state = _state(answers, [*traffic, *judges])
@@ -83,8 +85,9 @@ def drift(snapshot: Snapshot | None, store: Notes | None, *, now: float, address
         "now": now,
         "error": error,
         "state": state,
-        "headline": _HEADLINES[state],
+        "headline": _HEADLINES["learning" if state == "silent" and answers else state],
         "alarms": sum(each["alarm"] for each in answers),
+        "watched": sum(not each["learning"] for each in answers),
         "answers": sorted(answers, key=lambda each: not each["alarm"]),
         "traffic": sorted(traffic, key=lambda each: not each["alarm"]),
         "judges": sorted(judges, key=lambda each: not each["alarm"]),
@@ -96,7 +99,7 @@ def _state(answers: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
         return "bad"
     if any(each["alarm"] for each in others):
         return "unsure"
-    return "good" if answers or others else "silent"
+    return "good" if others or not all(each["learning"] for each in answers) else "silent"
 
 
 def _of(gauges: Gauges, *wanted: Gauge) -> list[tuple[str, ...]]:
@@ -109,7 +112,7 @@ def _past(gauges: Gauges, store: Notes | None) -> dict[tuple[str, str], list[Run
     if store is None:
         return {}
     names = [
-        *((KIND, "/".join(each)) for each in _of(gauges, Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE)),
+        *((KIND, "/".join(each)) for each in _of(gauges, *_OF_ANSWERS)),
         *((TRAFFIC_KIND, "/".join(each)) for each in _of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)),
         *((JUDGE_KIND, "/".join(each)) for each in _of(gauges, Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)),
     ]
@@ -140,6 +143,8 @@ class _Look:
             "threshold": threshold,
             "share": None if evidence is None or not threshold else min(max(evidence / threshold, 0.0), 1.0),
             "baseline": baseline,
+            "learning": evidence is None and not alarm,
+            "band": self._band(labels),
             **self._alarm(alarm, runs),
             "judge_moved": bool(alarm and runs and runs[0].body.get("judge_moved")),
             "past": [{"at": run.at, "evidence": run.body.get("evidence")} for run in runs],
@@ -178,6 +183,18 @@ class _Look:
             "alarm": alarm,
             "acknowledge": self._command("--judge", judge) if alarm else None,
         }
+
+    def _band(self, labels: tuple[str, ...]) -> dict[str, Any] | None:
+        """The day's mean in the band that holds at every look; None before the first score."""
+        wanted = {
+            "value": Gauge.BAND_MEAN,
+            "low": Gauge.BAND_LOW,
+            "high": Gauge.BAND_HIGH,
+            "scores": Gauge.BAND_SCORES,
+            "since": Gauge.BAND_SINCE,
+        }
+        found = {name: self._value(gauge, labels) for name, gauge in wanted.items()}
+        return None if None in found.values() else found
 
     def _value(self, gauge: Gauge, labels: tuple[str, ...]) -> float | None:
         return self._gauges.get((gauge, labels))

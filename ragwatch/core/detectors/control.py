@@ -27,6 +27,11 @@ class AgainstControl:
     test: TwoSample
     unit: Unit = Unit.SCORES
 
+    @property
+    def span(self) -> float:
+        """None."""
+        return 0.0
+
     def size(self, reading: Pair) -> float:
         """One pair."""
         del reading

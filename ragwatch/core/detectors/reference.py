@@ -63,6 +63,7 @@ class AgainstReference:
         heaviest: Largest weight. Heavier scores count as this heavy.
         unit: What run length is counted in.
         risk: Probability that the bound is above the true mean, so that the promised run length does not hold.
+        span: Seconds to learn for, at least. A reference of the best hours makes every night a fall.
     """
 
     build: Build
@@ -72,6 +73,7 @@ class AgainstReference:
     heaviest: float = 1.0
     unit: Unit = Unit.SCORES
     risk: float = 0.05
+    span: float = 0.0
 
     def size(self, reading: Score) -> float:
         """One."""

@@ -12,15 +12,16 @@ from ragwatch.commands import cli
 from ragwatch.commands.check import _content
 from ragwatch.ports import Batch
 
+WEIGHTS = Path(__file__).parents[2] / "data" / "local"
 GOOD = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
 
 
-def _check(folder: Path, *rows: object, listen: str = "127.0.0.1:0", path: str | None = None) -> Result:
+def _check(folder: Path, *rows: object, listen: str = "127.0.0.1:0", path: str | None = None, more: str = "") -> Result:
     (folder / "rag.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     config = folder / "ragwatch.yaml"
     config.write_text(
         f"state: {folder}/state/deep\nweb: {{listen: '{listen}'}}\n"
-        f"sources: [{{kind: tail, name: app, path: '{path or folder / 'rag.jsonl'}'}}]\n"
+        f"sources: [{{kind: tail, name: app, path: '{path or folder / 'rag.jsonl'}'}}]\n{more}"
     )
     return CliRunner().invoke(cli, ["check", "--config", str(config)], standalone_mode=False)
 
@@ -55,6 +56,17 @@ def test_nothing_to_read_yet_is_a_warning(tmp_path: Path) -> None:
     result = _check(tmp_path, path=f"{tmp_path}/absent-*.jsonl")
     assert result.return_value == 0
     assert "nothing to read yet" in result.stdout
+
+
+def test_a_judge_without_its_model_is_a_warning(tmp_path: Path) -> None:
+    """Words alone read in its place, and the reason is told; with its model all is well."""
+    for weights, state in (("absent", "warning"), (str(WEIGHTS), "ok")):
+        judges = f"judges: [{{name: reader, kind: local, weights: '{weights}'}}]\n"
+        result = _check(tmp_path, GOOD, more=judges)
+        told = next(line for line in result.stdout.splitlines() if "judges[0]" in line)
+        assert result.return_value == 0
+        assert state in told
+        assert ("words alone:" in result.stdout) == (weights == "absent")
 
 
 def test_a_taken_address_fails(tmp_path: Path) -> None:

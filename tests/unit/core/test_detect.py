@@ -160,3 +160,18 @@ def test_an_alarm_stands_while_another_reference_is_learnt() -> None:
     assert (found.detector, found.alarm) == (None, alarmed.alarm)
     found = step(wider, found, alarmed.seq + 1, 1e9, Score(1.0))
     assert found.alarm == alarmed.alarm
+
+
+def test_learns_for_as_long_as_asked() -> None:
+    """Scores enough are not enough while they span too little time, here and after a restart."""
+    scheme = replace(SCHEME, span=DAY)
+    watch = begin(scheme)
+    for index, each in enumerate(stream()):
+        watch = step(scheme, watch, index, 60.0 * index, each)
+        watch = from_dict(scheme, json.loads(json.dumps(to_dict(watch))))
+    assert (watch.detector, watch.since) == (None, 0.0)
+    watched_on = step(scheme, watch, 1200, DAY, Score(1.0))
+    assert watched_on.detector is not None
+    assert renew(scheme, watched_on).since is None
+    earlier = {name: value for name, value in to_dict(watched_on).items() if name != "since"}
+    assert from_dict(scheme, earlier).detector is not None

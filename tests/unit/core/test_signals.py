@@ -11,6 +11,7 @@ from kit import a_sample
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.signals import Signals
 from ragwatch.core.tally import Tallies, Tally, observe
+from ragwatch.core.vocabulary import Meter, Vocabulary, learn
 
 
 def tallies_of(signals: Signals) -> Tallies:
@@ -59,3 +60,19 @@ def test_collected_is_observed_one_by_one(lengths: list[int]) -> None:
         signals.add("search", a_sample(answer="x" * length))
         observe(single, Tally.ANSWER_CHARS, ("search",), length)
     assert {place: each for place, each in tallies_of(signals).items() if place[0] is Tally.ANSWER_CHARS} == single
+
+
+def test_words_of_questions_are_learnt_then_measured() -> None:
+    """Questions of a route without a vocabulary are put aside; those of others are measured, if they hold a word."""
+    known = Meter(learn(Vocabulary(), ["what do cats do"] * 255))
+    signals = Signals({"search": known})
+    for route, question in (("search", "What do cats do?"), ("search", "Refund!"), ("search", "?"), ("search", None)):
+        signals.add(route, a_sample(question=question))
+    signals.add("other", a_sample(question="Why?"))
+    assert signals.to_learn_from() == {"other": ["Why?"]}
+    found = {place: each for place, each in tallies_of(signals).items() if place[0] is Tally.QUESTION_STRANGENESS}
+    assert found == {
+        (Tally.QUESTION_STRANGENESS, ("search", "0.1")): 1,
+        (Tally.QUESTION_STRANGENESS, ("search", "1.0")): 1,
+        (Tally.QUESTION_STRANGENESS, ("search", "sum")): 1.0,
+    }

@@ -10,7 +10,7 @@ from structlog.testing import LogCapture
 from watched import MINUTE, faithful, settle
 
 from ragwatch.core.scores import Quantity
-from ragwatch.core.snapshot import Gauge
+from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tally
 from ragwatch.pipeline.drift import KIND, Drift
 from ragwatch.pipeline.drift_rules import DriftRules
@@ -19,6 +19,8 @@ from ragwatch.telemetry import Telemetry
 
 RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
 CELL = ("faithfulness", "search")
+DAY = 86400.0
+BAND = {Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH, Gauge.BAND_SCORES, Gauge.BAND_SINCE}
 
 
 def a_drift(
@@ -32,12 +34,18 @@ def a_drift(
     return found
 
 
+def of_detector(drift: Drift) -> Gauges:
+    """What it shows, but for the band."""
+    return {place: value for place, value in drift.gauges().items() if place[0] not in BAND}
+
+
 async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry, log: LogCapture) -> None:
     """Nothing is said while learning; the drop raises one alarm, which stands through better times and restarts."""
     settle(store, faithful(200))
     drift = a_drift(store, telemetry=telemetry)
     assert await drift.step() is True
-    assert (drift.gauges(), await drift.step()) == ({}, False)
+    assert of_detector(drift) == {}
+    assert await drift.step() is False
     settle(store, faithful(400)[200:], 200)
     await drift.step()
     quiet = drift.gauges()
@@ -104,7 +112,7 @@ async def test_a_renewed_baseline_is_learnt_from_what_follows(store: SqliteStore
     await drift.step()
     old = drift.gauges()[Gauge.DRIFT_BASELINE, CELL]
     assert await drift.acknowledge("faithfulness", "search", anew=True) == (CELL,)
-    assert drift.gauges() == {}
+    assert of_detector(drift) == {}
     settle(store, faithful(0, 500), 500)
     await drift.step()
     assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] < old - 0.3
@@ -128,9 +136,10 @@ async def test_another_version_of_the_judge_is_no_alarm(store: SqliteStore) -> N
     third = a_drift(store, replace(RULES, version="scripted-3"))
     settle(store, [True] * 20, 900, version="scripted-3")
     await third.step()
-    assert third.gauges() == {(Gauge.DRIFT_ALARM, CELL): 1.0}
+    assert of_detector(third) == {(Gauge.DRIFT_ALARM, CELL): 1.0}
+    assert third.gauges()[Gauge.BAND_SCORES, CELL] == 20.0
     assert await third.acknowledge() == (CELL,)
-    assert third.gauges() == {}
+    assert of_detector(third) == {}
 
 
 async def test_an_alarm_says_that_the_judge_has_moved(
@@ -212,3 +221,61 @@ async def test_what_cannot_be_continued_begins_anew(store: SqliteStore) -> None:
     await a_drift(store, rules).step()
     drift = a_drift(store, replace(rules, controls={"search": "steady"}))
     assert drift.gauges()[Gauge.DRIFT_EVIDENCE, CELL] == 0.0
+
+
+async def test_the_band_is_the_day_s_and_survives(store: SqliteStore) -> None:
+    """It runs while nothing is learnt yet, begins anew at midnight and when the mean has moved, through restarts."""
+    settle(store, [True, False] * 45)
+    drift = a_drift(store)
+    await drift.step()
+    first = drift.gauges()
+    assert (first[Gauge.BAND_MEAN, CELL], first[Gauge.BAND_SCORES, CELL]) == (0.5, 90.0)
+    assert first[Gauge.BAND_LOW, CELL] < 0.5 < first[Gauge.BAND_HIGH, CELL]
+    assert first[Gauge.BAND_SINCE, CELL] == AT
+    assert a_drift(store).gauges() == first
+    midnight = AT - AT % DAY + DAY
+    settle(store, [True] * 300, 90)
+    drift = a_drift(store)
+    await drift.step()
+    later = drift.gauges()
+    assert midnight <= later[Gauge.BAND_SINCE, CELL] < midnight + MINUTE
+    assert later[Gauge.BAND_LOW, CELL] > 0.9
+    settle(store, [False] * 60, 390)
+    drift = a_drift(store)
+    await drift.step()
+    moved = drift.gauges()
+    assert moved[Gauge.BAND_SINCE, CELL] > AT + 390 * MINUTE
+    assert moved[Gauge.BAND_HIGH, CELL] < 0.3
+
+
+async def test_a_band_of_other_weights_begins_anew(store: SqliteStore) -> None:
+    """What was bet under another heaviest weight says nothing about this one."""
+    settle(store, faithful(90))
+    await a_drift(store).step()
+    drift = a_drift(store, replace(RULES, lowest={"search": 0.1}))
+    assert (Gauge.BAND_MEAN, CELL) not in drift.gauges()
+
+
+async def test_what_an_earlier_version_kept_has_no_band(store: SqliteStore) -> None:
+    """And no beginning of learning: it is watched on as it was."""
+    settle(store, faithful(400))
+    await a_drift(store).step()
+    kept = dict(store.recall(KIND) or {})
+    del kept["bands"], kept["streams"]["faithfulness/search"]["since"]
+    store.remember(KIND, kept)
+    drift = a_drift(store, replace(RULES, reference_seconds=DAY * 9))
+    assert {gauge for gauge, _ in drift.gauges()} & BAND == set()
+    assert drift.gauges()[Gauge.DRIFT_EVIDENCE, CELL] > 0.0
+
+
+async def test_learns_for_as_long_as_asked(store: SqliteStore) -> None:
+    """Scores enough, but not a day of them: still learning, and the day is known after a restart."""
+    rules = replace(RULES, reference_seconds=DAY)
+    settle(store, faithful(1440))
+    drift = a_drift(store, rules)
+    await drift.step()
+    assert of_detector(drift) == {}
+    settle(store, faithful(60), 1440)
+    drift = a_drift(store, rules)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > 0.8

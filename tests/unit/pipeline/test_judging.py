@@ -68,6 +68,29 @@ async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore,
     assert tallies[Tally.DRAWN, ("search",)] == 2 + unjudged
 
 
+async def test_settled_in_the_order_of_the_log(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Whoever is read first at the same time: detectors meet scores in one order, so that a kill moves no alarm."""
+    names = [f"r{index}" for index in range(12)]
+    read = {name: asyncio.Event() for name in names}
+
+    def after(name: str) -> Any:
+        async def found() -> None:
+            await read[name].wait()
+
+        return found
+
+    async def last() -> None:
+        for event in reversed(read.values()):
+            event.set()
+            await asyncio.sleep(0)
+
+    draws = [a_draw(name) for name in names]
+    store.admit(an_admission(*draws))
+    script = {**{name: after(name) for name in names}, names[-1]: last}
+    await judging(ScriptedJudge(script, concurrency=12), store, telemetry, timeout_seconds=10.0, batch=12).step()
+    assert [row.key for row in store.window(0, 0.0, 100)] == [draw.key for draw in draws]
+
+
 async def test_no_failure_becomes_a_number(store: SqliteStore, telemetry: Telemetry) -> None:
     """A draw that was not judged has no score at all, and adds to none."""
     store.admit(an_admission(*(a_draw(name) for name in FAILURES)))

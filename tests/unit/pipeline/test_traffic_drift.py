@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,13 @@ from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.pipeline.traffic_drift import KIND, TrafficDrift, TrafficRules
 from ragwatch.pipeline.traffic_signals import Signal, counts_of
+from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 HOUR = 3600.0
 RULES = TrafficRules(tuple(Signal), ("search",), requests=2000)
+WORDS = ("question_words", "search")
 
 
 def requests(count: int, *, score: float, abstained: float, seed: int) -> Tallies:
@@ -175,3 +178,65 @@ def test_rates_are_of_all_requests() -> None:
     without, those = counts_of(seen, Signal.ABSTENTIONS, "search")
     assert without + those == 100 == sum(counts_of(seen, Signal.TOP_SCORE, "search"))
     assert those == seen[Tally.ABSTENTIONS, ("search",)] > 0
+
+
+def asked(count: int, strangeness: float, seed: int) -> Tallies:
+    """Counts of some requests whose questions are about so strange."""
+    rng, found = random.Random(seed), Tallies()
+    for _ in range(count):
+        observe(found, Tally.QUESTION_STRANGENESS, ("search",), min(1.0, max(0.0, rng.gauss(strangeness, 0.15))))
+    return found
+
+
+def a_worded_watch(store: SqliteStore, clock: Clock) -> tuple[TrafficDrift, Vocabularies]:
+    """A process that has begun, and knows what words are ordinary."""
+    words = Vocabularies(3, ("search",), store=store)
+    words.resume()
+    parts: dict[str, Any] = {"tallies": store.tallies, "store": store, "telemetry": Telemetry(), "clock": clock}
+    found = TrafficDrift(replace(RULES, signals=(Signal.QUESTION_WORDS,)), vocabularies=words, **parts)
+    found.resume()
+    return found, words
+
+
+def test_other_words_in_questions_are_noticed(store: SqliteStore) -> None:
+    """Stranger questions than in the reference: an early warning, and where."""
+    clock = Clock()
+    watch, words = a_worded_watch(store, clock)
+    words.learn({"search": ["what do cats do"] * 3})
+    assert watch._step() is True  # from now on, with these words
+    pass_by(store, clock, watch, [asked(200, 0.4, each) for each in range(30)])
+    assert watch.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, WORDS] == 0.0
+    watch, _ = a_worded_watch(store, clock)
+    pass_by(store, clock, watch, [asked(200, 0.6, each) for each in range(30, 34)])
+    assert watch.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, WORDS] == 1.0
+    assert store.runs(KIND, "/".join(WORDS), 5)[0].body["direction"] == "rise"
+
+
+def test_a_new_reference_is_one_of_new_words(store: SqliteStore) -> None:
+    """Who renews it learns words anew; what is counted until then, and before it is known again, is no reference."""
+    clock = Clock()
+    watch, words = a_worded_watch(store, clock)
+    words.learn({"search": ["what do cats do"] * 3})
+    pass_by(store, clock, watch, [asked(200, 0.4, each) for each in range(31)])
+    assert (Gauge.TRAFFIC_DRIFT_ALARM, WORDS) in watch.gauges()
+    assert watch._settle("contexts", None, anew=True) == ()
+    assert words.mark("search") is not None
+    assert watch._settle("question_words", "search", anew=True) == (WORDS,)
+    assert words.mark("search") is None
+    assert watch.gauges() == {}
+    watch, words = a_worded_watch(store, clock)
+    assert words.mark("search") is None
+    words.learn({"search": ["where is my refund"] * 3})
+    pass_by(store, clock, watch, [asked(200, 0.6, each) for each in range(31, 63)])
+    assert watch.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, WORDS] == 0.0
+
+
+def test_without_its_vocabulary_a_reference_is_none(store: SqliteStore) -> None:
+    """What was measured with words that are lost is learnt anew, instead of warning of the loss."""
+    clock = Clock()
+    watch, words = a_worded_watch(store, clock)
+    words.learn({"search": ["what do cats do"] * 3})
+    pass_by(store, clock, watch, [asked(200, 0.4, each) for each in range(31)])
+    store.remember("vocabulary/search", {"counts": "AAAA", "questions": 3, "learnt": True})
+    watch, words = a_worded_watch(store, clock)
+    assert (watch._step(), watch.gauges(), words.meters) == (True, {}, {})

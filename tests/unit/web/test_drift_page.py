@@ -130,6 +130,43 @@ async def test_traffic_and_judges_have_their_part(store: SqliteStore) -> None:
         assert told in page, told
 
 
+def banded(quantity: str, route: str, low: float, high: float) -> dict[Any, float]:
+    """Gauges of a confidence sequence that runs since an hour."""
+    labels = (quantity, route)
+    return {
+        (Gauge.BAND_LOW, labels): low,
+        (Gauge.BAND_HIGH, labels): high,
+        (Gauge.BAND_MEAN, labels): (low + high) / 2,
+        (Gauge.BAND_SCORES, labels): 1234.0,
+        (Gauge.BAND_SINCE, labels): AT - 3600.0,
+    }
+
+
+async def test_the_band_is_one_that_may_be_watched() -> None:
+    """It is drawn beside the baseline, with its scores and its beginning, and the page says what it is."""
+    snapshot = showing(watched("faithfulness", "search", 1.0), banded("faithfulness", "search", 0.75, 0.85))
+    (row,) = (await get(snapshot, None, "/api/v1/drift")).json()["answers"]
+    assert row["band"] == {"value": 0.8, "low": 0.75, "high": 0.85, "scores": 1234.0, "since": AT - 3600.0}
+    page = (await get(snapshot, None, "/drift")).text
+    for told in (
+        '<rect class="interval" x="150.0" y="3" width="20.0"', '<rect class="threshold" x="180.0"',
+        "confidence sequence 0.750 to 0.850", "from 1,234 scores since", "as often as you like",
+    ):  # fmt: skip
+        assert told in page, told
+
+
+async def test_a_quantity_that_is_learnt_shows_its_band_and_is_not_called_healthy() -> None:
+    """Its mean and band are known; whether it drifts is not."""
+    snapshot = showing(banded("faithfulness", "search", 0.75, 0.85))
+    view = drift(snapshot, None, now=AT, address=HERE)
+    assert (view["state"], view["headline"]) == ("silent", "Learning what is ordinary")
+    assert (view["watched"], view["answers"][0]["learning"]) == (0, True)
+    page = (await get(snapshot, None, "/drift")).text
+    assert "Learning what is ordinary" in page
+    assert '<rect class="threshold"' not in page
+    assert "Alarms stand on" not in page
+
+
 @pytest.mark.parametrize(("snapshot", "told"), [(None, "No digest was made yet"), (small(), "No drift figures yet")])
 async def test_silence_is_not_health(snapshot: Snapshot | None, told: str, store: SqliteStore) -> None:
     """Where nothing is watched, or nothing is learnt yet, the page says so and nothing is good."""

@@ -47,6 +47,13 @@ def test_what_an_engineer_looks_for_is_there() -> None:
     assert "How long may I send it back?" in page
 
 
+def test_it_is_said_what_an_interval_is_good_for() -> None:
+    """One look; for those who look all day there is another band. Where no interval is shown, nothing is said."""
+    assert "An interval is right for one look at its window." in html()
+    silent = overview_page({"version": "1", **overview(None, SCOPE, now=AT)})
+    assert "An interval is right" not in silent
+
+
 def test_a_figure_that_is_past_is_marked() -> None:
     """Where the newest answer is older than the window, the figure is stale, and says so; else it does not."""
     stuck = small(AT - 4000)

@@ -1,0 +1,79 @@
+"""The band of a day: anew at midnight and when the mean has moved, not otherwise; the same after a restart."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragwatch.core import bands
+from ragwatch.core.bands import Bernstein, Hedged
+from ragwatch.core.day_band import DAY, DayBand, from_dict, to_dict
+
+FRESH = DayBand(Hedged())
+
+
+def run(scores: list[float], band: DayBand = FRESH, first: float = 0.0, weight: float = 1.0) -> DayBand:
+    """The band after these scores, one every ten seconds."""
+    for index, score in enumerate(scores):
+        band = band.after(first + 10.0 * index, score, weight)
+    return band
+
+
+def yes(rate: float, count: int, seed: int = 1) -> list[float]:
+    """Scores of 0 and 1."""
+    rng = random.Random(seed)
+    return [float(rng.random() < rate) for _ in range(count)]
+
+
+def test_a_steady_day_is_one_band() -> None:
+    """It is the confidence sequence itself."""
+    scores, plain = yes(0.9, 800), Hedged()
+    for score in scores:
+        plain = plain.after(score)
+    found = run(scores)
+    assert (found.band, found.since) == (plain, 0.0)
+    assert found.mean == pytest.approx(sum(scores) / len(scores))
+    assert FRESH.mean is None
+
+
+def test_midnight_begins_another_and_late_answers_do_not() -> None:
+    """The day is that of the newest answer."""
+    band = run(yes(0.9, 50), first=DAY - 300.0)
+    assert (band.since, band.band.spread.n) == (DAY, 20)
+    assert band.after(DAY - 200.0, 1.0).band.spread.n == 21
+
+
+def test_a_mean_that_has_moved_begins_another() -> None:
+    """The band of the good half does not stay where the truth is no more."""
+    good = run(yes(0.9, 1000))
+    band = run(yes(0.5, 1500), good, first=10_000.0)
+    assert band.since is not None
+    assert band.since > 10_000.0
+    assert band.band.low <= 0.5 <= band.band.high < good.band.low
+
+
+def test_weights_count() -> None:
+    """Scores of a route that is drawn at .1 stand for ten."""
+    band = DayBand(Hedged(heaviest=10.0)).after(0.0, 1.0, 10.0).after(1.0, 0.0, 1.0)
+    assert band.mean == pytest.approx(10 / 11)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 400))
+def test_a_restart_changes_nothing(cut: int) -> None:
+    """Kept as JSON after any score, it goes on as it would have."""
+    scores = [*yes(0.9, 200), *yes(0.2, 200, 2)]
+    kept = json.loads(json.dumps(to_dict(run(scores[:cut]))))
+    assert run(scores[cut:], from_dict(FRESH, kept), 10.0 * cut) == run(scores)
+
+
+def test_another_design_begins_anew() -> None:
+    """Another confidence, another heaviest weight, another kind of band: nothing is taken over."""
+    kept = to_dict(run(yes(0.9, 50)))
+    for other in (DayBand(Hedged(risk=0.01)), DayBand(Hedged(heaviest=10.0))):
+        assert from_dict(other, kept) == other
+    assert from_dict(FRESH, kept | {"band": bands.to_dict(Bernstein())}) == FRESH

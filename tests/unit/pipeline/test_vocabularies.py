@@ -1,0 +1,134 @@
+"""Vocabularies: learnt from the first questions, once, and the same after a kill; intake measures with them."""
+
+from __future__ import annotations
+
+import tempfile
+from base64 import b64encode
+from contextlib import suppress
+from pathlib import Path
+from zlib import compress
+
+import pytest
+from kit import JUDGE, Clock, ListSource, a_batch, a_line
+from mortal import Fate, KilledError, MortalConnection
+
+from ragwatch.core.sampling import SamplingPlan
+from ragwatch.core.tally import Tallies, Tally
+from ragwatch.core.vocabulary import Vocabulary, learn
+from ragwatch.errors import StoreError
+from ragwatch.formats import canonical
+from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.pipeline.vocabularies import KIND, Vocabularies
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+ORDINARY = "What do cats do?"
+SHORT = b64encode(compress(bytes(8))).decode()
+
+
+def words(store: SqliteStore, questions: int = 10) -> Vocabularies:
+    """A process that has begun."""
+    found = Vocabularies(questions, ("search", "other"), store=store)
+    found.resume()
+    return found
+
+
+def test_learnt_once_and_left_alone(store: SqliteStore) -> None:
+    """Ten questions make a vocabulary; later ones change nothing, nor does a restart or a larger wish."""
+    first = words(store)
+    first.learn({"search": [ORDINARY] * 6})
+    assert (first.meters, first.mark("search")) == ({}, None)
+    second = words(store)
+    second.learn({"search": [ORDINARY] * 6, "other": ["Why?"]})
+    assert second.meters["search"].vocabulary == learn(Vocabulary(), [ORDINARY] * 12)
+    mark = second.mark("search")
+    second.learn({"search": ["Refund!"] * 9})
+    assert words(store, 100).mark("search") == second.mark("search") == mark
+    assert second.mark("other") is None
+
+
+def test_renewed_begins_with_nothing(store: SqliteStore) -> None:
+    """Here and after a restart."""
+    found = words(store)
+    found.learn({"search": [ORDINARY] * 10})
+    found.renew("search")
+    for each in (found, words(store)):
+        assert each.mark("search") is None
+        each.learn({"search": ["Refund!"] * 10})
+        assert each.meters["search"].vocabulary == learn(Vocabulary(), ["Refund!"] * 10)
+        each.renew("search")
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {},
+        {"counts": "AAAA"},
+        {"counts": SHORT, "questions": 1},
+        {"counts": "?", "questions": 1},
+        {"counts": 7, "questions": 1},
+    ],
+)
+def test_what_another_version_kept_is_learnt_anew(store: SqliteStore, kept: dict[str, object]) -> None:
+    """State that cannot be understood is no reason to stop."""
+    store.remember(f"{KIND}/search", kept)
+    found = words(store)
+    found.learn({"search": [ORDINARY] * 10})
+    assert found.meters["search"].vocabulary.questions == 10
+
+
+def test_what_cannot_be_kept_is_not_used(tmp_path: Path) -> None:
+    """A vocabulary that a restart would not know measures nothing."""
+    store = SqliteStore(tmp_path / "state")
+    found = words(store)
+    store.close()
+    with pytest.raises(StoreError):
+        found.learn({"search": [ORDINARY] * 10})
+    assert found.meters == {}
+
+
+def lines(first: int, last: int, question: str) -> list[bytes]:
+    """Lines of a log."""
+    return [a_line(f"r{number}", question=question) for number in range(first, last)]
+
+
+def read(store: SqliteStore, batches: list[tuple[int, int, str]]) -> tuple[Vocabularies, Tallies]:
+    """What intake makes of these batches: vocabularies, and counts of strangeness."""
+    found = words(store)
+    plan = SamplingPlan(0.0, known_routes=frozenset({"search"}))
+    rules = IntakeRules(plan, {JUDGE: 1.0}, None, 10**6, vocabularies=found)
+    source = ListSource([a_batch(*lines(*each), cursor=str(each[1])) for each in batches])
+    loop = Intake(source, canonical.read, rules, store=store, telemetry=Telemetry(), clock=Clock())
+    while loop._step():
+        pass
+    counted = {place: each for place, each in store.tallies().items() if place[0] is Tally.QUESTION_STRANGENESS}
+    return found, Tallies(counted)
+
+
+def test_intake_learns_then_measures(store: SqliteStore) -> None:
+    """The batch that completes the vocabulary is not measured with it, every one after it is."""
+    found, counted = read(store, [(0, 6, ORDINARY), (6, 12, ORDINARY), (12, 14, ORDINARY), (14, 17, "Refund tickets")])
+    assert found.meters["search"].vocabulary.questions == 12
+    cells = {labels[1]: each for (_, labels), each in counted.items() if labels[1] != "sum"}
+    assert sum(cells.values()) == 5
+    assert cells["1.0"] == 3
+
+
+def test_a_kill_never_changes_a_vocabulary_that_was_used() -> None:
+    """At each write of a life: what was counted was counted with the vocabulary that the next life reads."""
+    measured = []
+    for instant in range(40):
+        with tempfile.TemporaryDirectory() as folder:
+            store, fate = SqliteStore(Path(folder)), Fate()
+            store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
+            fate.left = instant
+            with suppress(KilledError):
+                read(store, [(0, 10, ORDINARY), (10, 15, "Refund tickets")])
+            store.close()
+            store = SqliteStore(Path(folder))
+            counted = [place for place in store.tallies() if place[0] is Tally.QUESTION_STRANGENESS]
+            measured.append(bool(counted))
+            assert not counted or words(store).mark("search") == learn(Vocabulary(), [ORDINARY] * 10).mark, instant
+            store.close()
+    assert measured == sorted(measured)
+    assert (measured[0], measured[-1]) == (False, True)
