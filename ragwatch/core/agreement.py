@@ -54,7 +54,7 @@ class Agreement:
 
 
 def share(count: int, n: int, confidence: float = 0.95) -> Share | None:
-    """`count` of `n` with Wilson's interval; None of none.
+    """`count` of `n` with Wilson's (1927) interval; None of none.
 
     >>> found = share(9, 10)
     >>> found.value, round(found.low, 3), round(found.high, 3)
@@ -65,6 +65,8 @@ def share(count: int, n: int, confidence: float = 0.95) -> Share | None:
 
 def labels_needed(half_width: float, value: float = 0.5, confidence: float = 0.95) -> int:
     """Labels for an interval of a share that reaches at most `half_width` to either side of its middle.
+
+    Wilson's (1927) width turned round, by halving: without z^2 it is z^2 p (1 - p) / half_width^2 (Cochran 1977, 4.4).
 
     >>> labels_needed(0.05), labels_needed(0.05, value=0.9)     # (1.96 / .05)^2 / 4 = 384.1, less z^2
     (381, 141)
@@ -149,6 +151,8 @@ class Bin:
 def reliability(pairs: Iterable[tuple[float, bool]], bins: int = 10, confidence: float = 0.95) -> tuple[Bin, ...]:
     """Reliability curve of (judge's score in [0, 1], people's yes or no): equal bins, empty ones left out.
 
+    Murphy and Winkler (1977); the interval of each bin is Wilson's.
+
     >>> curve = reliability([(0.91, True), (0.95, False), (0.1, False)])
     >>> [(round(each.mean_score, 2), each.said.value) for each in curve]
     [(0.1, 0.0), (0.93, 0.5)]
@@ -164,7 +168,13 @@ def reliability(pairs: Iterable[tuple[float, bool]], bins: int = 10, confidence:
 
 
 def calibration_error(curve: Sequence[Bin]) -> float | None:
-    """Expected calibration error: mean distance of what was said by judge and people, over rows. None of none."""
+    """Expected calibration error: mean distance of what was said by judge and people, over rows. None of none.
+
+    Naeini, Cooper and Hauskrecht (2015), with the bins of `reliability`.
+
+    >>> calibration_error(reliability([(0.75, True), (0.75, False)])), calibration_error(())
+    (0.25, None)
+    """
     n = sum(each.said.n for each in curve)
     return sum(each.said.n * abs(each.mean_score - each.said.value) for each in curve) / n if n else None
 
@@ -185,7 +195,7 @@ class Flips:
 
 
 def flips(pairs: Mapping[tuple[bool, bool], int], confidence: float = 0.95) -> Flips | None:
-    """Flip rate and McNemar's exact test of (before, after) counts; None of none.
+    """Flip rate and McNemar's (1947) exact test of (before, after) counts; None of none.
 
     >>> found = flips({(True, True): 80, (False, False): 10, (True, False): 9, (False, True): 1})
     >>> found.rate.value, round(found.net, 2), round(found.p, 4)                # 2 (1 + 10) / 2^10
@@ -198,7 +208,7 @@ def flips(pairs: Mapping[tuple[bool, bool], int], confidence: float = 0.95) -> F
 
 
 def mcnemar(one: int, other: int) -> float:
-    """Two-sided exact p of McNemar's test: twice the smaller tail of a fair coin thrown `one + other` times.
+    """Two-sided exact p of McNemar's (1947) test: twice the smaller tail of a fair coin thrown `one + other` times.
 
     >>> mcnemar(0, 0), mcnemar(5, 5), mcnemar(0, 10)
     (1.0, 1.0, 0.001953125)

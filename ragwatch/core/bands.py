@@ -47,7 +47,11 @@ class Spread:
         return math.sqrt(2.0 * math.log(2.0 / risk) / (variance * turn * math.log1p(turn)))
 
     def after(self, share: float, score: float) -> Spread:
-        """With one more score; half a score of 1/2 is there from the start."""
+        """With one more score; a score of 1/2 is there from the start.
+
+        >>> Spread().after(1.0, 1.0)                                     # mean (.5 + 1) / 2 = .75, square (1 - .75)^2
+        Spread(n=1, w=1.0, wx=1.0, squares=0.0625)
+        """
         w, wx = self.w + share, self.wx + share * score
         mean = (0.5 + wx) / (1.0 + w)
         return Spread(self.n + 1, w, wx, self.squares + (share * (score - mean)) ** 2)
@@ -177,7 +181,12 @@ class Hedged:
 
 
 def to_dict(band: Bernstein | Hedged) -> dict[str, Any]:
-    """The band as plain values, to be kept as JSON."""
+    """The band as plain values, to be kept as JSON.
+
+    >>> band = Bernstein().after(1.0).after(0.5)
+    >>> from_dict(to_dict(band)) == band
+    True
+    """
     spread = [band.spread.n, band.spread.w, band.spread.wx, band.spread.squares]
     both = {"risk": band.risk, "heaviest": band.heaviest, "spread": spread}
     if isinstance(band, Bernstein):

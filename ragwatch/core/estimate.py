@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Addends:
-    """Five sums from which a weighted mean and its standard error follow. They add up over time and replicas.
+    """Sums from which a weighted mean, its standard error and its interval follow. They add up over time and replicas.
 
     Attributes:
         n: Number of scores.
@@ -18,6 +18,8 @@ class Addends:
         w2: Sum of w^2.
         w2x: Sum of w^2 * x.
         w2x2: Sum of w^2 * x^2.
+        w3: Sum of w^3, which tells how lopsided the mean is; None where it was not kept.
+        w4: Sum of w^4, which tells how well its variance is known; None where it was not kept.
     """
 
     n: int = 0
@@ -26,13 +28,15 @@ class Addends:
     w2: float = 0.0
     w2x: float = 0.0
     w2x2: float = 0.0
+    w3: float | None = None
+    w4: float | None = None
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[float, float]]) -> Addends:
         """Addends of (score, inclusion probability) pairs.
 
         >>> Addends.of([(1.0, 0.5), (0.0, 1.0)])
-        Addends(n=2, w=3.0, wx=2.0, w2=5.0, w2x=4.0, w2x2=4.0)
+        Addends(n=2, w=3.0, wx=2.0, w2=5.0, w2x=4.0, w2x2=4.0, w3=9.0, w4=17.0)
         """
         total = cls()
         for score, probability in pairs:
@@ -41,12 +45,19 @@ class Addends:
 
     @classmethod
     def one(cls, score: float, probability: float) -> Addends:
-        """Addends of a single score."""
+        """Addends of a single score.
+
+        >>> Addends.one(0.5, 0.5)
+        Addends(n=1, w=2.0, wx=1.0, w2=4.0, w2x=2.0, w2x2=1.0, w3=8.0, w4=16.0)
+        """
         weight = 1.0 / probability
         square = weight * weight
-        return cls(1, weight, weight * score, square, square * score, square * score * score)
+        sums = (weight, weight * score, square, square * score, square * score * score)
+        return cls(1, *sums, square * weight, square * square)
 
     def __add__(self, other: Addends) -> Addends:
+        if not self.n or not other.n:
+            return self if self.n else other
         return Addends(
             self.n + other.n,
             self.w + other.w,
@@ -54,6 +65,8 @@ class Addends:
             self.w2 + other.w2,
             self.w2x + other.w2x,
             self.w2x2 + other.w2x2,
+            None if self.w3 is None or other.w3 is None else self.w3 + other.w3,
+            None if self.w4 is None or other.w4 is None else self.w4 + other.w4,
         )
 
 

@@ -31,7 +31,7 @@ def offset(pairs: Iterable[tuple[float, float]], confidence: float = 0.95) -> Of
 
     >>> found = offset([(1.0, 1.0)] * 90 + [(1.0, 0.5)] * 10)
     >>> found.value, found.n, round(found.low, 3), round(found.high, 3)
-    (-0.05, 100, -0.096, 0.024)
+    (-0.05, 100, -0.097, 0.017)
     >>> offset([]) is None
     True
     """

@@ -100,6 +100,8 @@ def plan(question: Question, scores: Sequence[float], rng: Random, *, runs: int 
 def half_width(scores: Sequence[float], count: float, confidence: float = 0.95) -> float | None:
     """Half-width of the interval of a mean of `count` such scores; None below one.
 
+    z s / sqrt(count) (Cochran 1977, section 2.7): for planning, where the interval itself is not yet known.
+
     >>> round(half_width([0.0, 1.0], 100), 3)           # 1.96 * .5 / 10
     0.098
     """
@@ -110,6 +112,8 @@ def half_width(scores: Sequence[float], count: float, confidence: float = 0.95) 
 
 def growth(watching: Betting, scores: Sequence[float]) -> float:
     """Mean growth of log evidence with each such score, for the best size of bet: ln(1 / alpha) / growth is a delay.
+
+    Kelly's (1956) growth rate; that the delay is its reciprocal is Lorden's (1971) first-order result.
 
     >>> round(growth(Betting(0.5, 100.0, fractions=(0.5,)), [0.0]), 4)                         # ln(1 + 1 * .5)
     0.4055
@@ -133,6 +137,14 @@ def delay(
         rng: Where chance comes from.
         runs: Simulated runs.
         most: Scores after which a run is given up.
+
+    Pollak's (1985) delay of a detector that has been running: simulated, because closed forms are first-order only.
+
+    >>> import random
+    >>> watching = Betting(0.88, 1000.0)
+    >>> waited = delay(watching, [1.0] * 9 + [0.0], 0.3, random.Random(1), runs=50)
+    >>> 10 < waited < 40, delay(watching, [1.0] * 9 + [0.0], 0.01, random.Random(1)) is None          # .89 is above .88
+    (True, True)
     """
     mean = fmean(scores)
     if mean - drop >= watching.baseline:

@@ -88,13 +88,23 @@ class Sums:
         return self.numbers[tier * _MOMENTS : (tier + 1) * _MOMENTS]
 
     def addends(self) -> Addends:
-        """Addends of the last tier alone: of the labels."""
+        """Addends of the last tier alone: of the labels. Cubes of weights are not kept.
+
+        >>> found = Sums.of(2, [([0.6, 1.0], [0.1, 0.5]), ([0.3, 0.5], [0.1, 1.0]), ([0.9], [0.1])]).addends()
+        >>> [round(each, 6) for each in (found.n, found.w, found.wx, found.w2, found.w2x, found.w2x2)]  # w = 20, 10
+        [2, 30.0, 25.0, 500.0, 450.0, 425.0]
+        """
         n, w, _, wy, _, _ = self.moments(self.tiers - 1)
         # Last in the triangle of the last group: products of w with w, w f, w y; of w f with w f, w y; of w y with w y.
         return Addends(round(n), w, wy, self.numbers[-6], self.numbers[-4], self.numbers[-1])
 
     def product(self, one: Sequence[float], other: Sequence[float]) -> float:
-        """Sum over rows of two linear forms of their parts, each centred within the rows of one furthest tier."""
+        """Sum over rows of two linear forms of their parts, each centred within the rows of one furthest tier.
+
+        >>> sums, score = Sums.of(1, [([0.2], [1.0]), ([0.8], [1.0])]), (0.0, 0.0, 1.0)
+        >>> round(sums.product(score, score), 6)                                    # (.2 - .5)^2 + (.8 - .5)^2
+        0.18
+        """
         width = _PARTS * self.tiers
         size = 1 + width + width * (width + 1) // 2
         total = 0.0

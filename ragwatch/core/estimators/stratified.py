@@ -4,8 +4,8 @@ value = sum_h W_h mean_h, with W_h the share of stratum h (a route, a label) in 
 because every request is counted, drawn or not. That the strata were drawn at different rates, or more of one by
 chance, then adds no error (Saerndal, Swensson and Wretman 1992, section 7.6).
 
-The interval is Wilson's on value (1 - value) / v trials with v = sum_h W_h^2 v_h, v_h as in `hajek`. A stratum that
-showed no failure at all has a v_h as if two more scores of the whole's mean had been seen: it keeps an honest width.
+The interval is the score interval of `ragwatch.core.estimators.score`, which asks for every mean of the whole which
+means of the strata are likeliest: a stratum that showed no failure keeps an honest width.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import math
 from collections.abc import Mapping
 
 from ragwatch.core.estimate import Addends, Estimate
-from ragwatch.core.estimators import hajek
-from ragwatch.core.estimators.interval import clip, quantile, wilson
+from ragwatch.core.estimators import hajek, score
+from ragwatch.core.estimators.interval import clip
 
 _NOTHING: Mapping[str, float] = {}
 
@@ -53,30 +53,18 @@ def estimate(
             known.append((share / whole, addends, found))
     if not known:
         return None
-    value = _mean(known, "value")
-    effective = 1.0 / math.fsum(share * share / each.n_eff for share, _, each in known)
-    spread = math.fsum(share * share * _variance(addends, each, value) for share, addends, each in known)
-    trials = value * (1.0 - value) / spread if spread > 0.0 else effective
-    low, high = wilson(value, trials, quantile(confidence, effective - 1.0))
+    low, high = score.interval([(share, score.Shape.of(addends)) for share, addends, _ in known], confidence)
     return Estimate(
-        value=value,
+        value=_mean(known, "value"),
         low=low,
         high=high,
         n=sum(each.n for _, _, each in known),
-        n_eff=effective,
+        n_eff=1.0 / math.fsum(share * share / each.n_eff for share, _, each in known),
         coverage=_mean(known, "coverage"),
         bound_low=_mean(known, "bound_low"),
         bound_high=_mean(known, "bound_high"),
-        interval="wilson",
+        interval=score.NAME,
     )
-
-
-def _variance(addends: Addends, found: Estimate, whole: float) -> float:
-    """Variance of a stratum's mean; where it shows no spread because it is at an end, that of a mean just beside."""
-    mean = found.value
-    if mean in {0.0, 1.0}:
-        mean = (mean * found.n_eff + 2.0 * whole) / (found.n_eff + 2.0)
-    return mean * (1.0 - mean) / hajek.trials(addends, found.value, found.n_eff)
 
 
 def _mean(known: list[tuple[float, Addends, Estimate]], attribute: str) -> float:

@@ -1,4 +1,4 @@
-"""Addends: five sums that add up over time and replicas."""
+"""Addends: sums that add up over time and replicas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ pairs = st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 1)), max_size=20)
 
 def test_by_hand() -> None:
     """Score 0.5 at p = 0.25 and score 1 at p = 1: w = 4 and 1."""
-    assert Addends.of([(0.5, 0.25), (1.0, 1.0)]) == Addends(n=2, w=5.0, wx=3.0, w2=17.0, w2x=9.0, w2x2=5.0)
+    expected = Addends(n=2, w=5.0, wx=3.0, w2=17.0, w2x=9.0, w2x2=5.0, w3=65.0, w4=257.0)
+    assert Addends.of([(0.5, 0.25), (1.0, 1.0)]) == expected
+
+
+def test_sums_that_were_not_kept_stay_unknown() -> None:
+    """Five sums of a counter and all of a score together: cubes and fourth powers are unknown, not those of the one."""
+    kept, others = Addends.one(1.0, 0.5), Addends(1, 2.0, 2.0, 4.0, 4.0, 4.0)
+    for found in (kept + others, others + kept):
+        assert (found.n, found.w, found.w3, found.w4) == (2, 4.0, None, None)
 
 
 @given(pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
@@ -43,6 +44,35 @@ def test_equal_to_ppi_python(size: int, labelled: int) -> None:
     found = solve(total(rows))
     error = 1.959963984540054 * found.variance**0.5
     assert found.value == pytest.approx(float(ppi_py.ppi_mean_pointestimate(label, judged, others)[0]), abs=1e-6)
+    assert (found.value - error, found.value + error) == pytest.approx((float(low[0]), float(high[0])), abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.2, 0.1, 0.05, 0.01])
+@pytest.mark.parametrize("kind", ["unrelated", "shifted", "noisy", "galaxies", "forest"])
+def test_equal_on_its_own_examples(kind: str, alpha: float) -> None:
+    """The draws of ppi_py's own tests of a mean, and data shaped like its examples', at its levels: equal to 1e-6.
+
+    Its tests draw normal labels beside predictions that are unrelated, shifted by 2, or the label with noise of ten
+    times its spread and a bias; its examples are yes/no labels beside probabilities (galaxies: 1,000 labels of 16,743;
+    forest: 300 of 1,596).
+    """
+    ppi_py = pytest.importorskip("ppi_py", reason="needs ppi-python")
+    numpy = pytest.importorskip("numpy")
+    rng = numpy.random.default_rng(0)
+    n, others = {"galaxies": (1000, 15_743), "forest": (300, 1296)}.get(kind, (1000, 10_000))
+    if kind in {"galaxies", "forest"}:
+        truth = rng.random(n + others) < (0.26 if kind == "galaxies" else 0.15)
+        labels, said = truth.astype(float), rng.beta(1.0 + 8.0 * truth, 9.0 - 8.0 * truth)
+    else:
+        labels = rng.normal(10.0 if kind == "noisy" else 0.0, 1.0, n + others)
+        noise = rng.normal(0.0, 1.0, n + others)
+        said = {"unrelated": noise - 2.0, "shifted": labels + 2.0, "noisy": labels + 10.0 * noise + 5.0}[kind]
+    label, judged, rest = labels[:n], said[:n], said[n:]
+    rows: list[Row] = [([float(f), float(y)], [1.0, 1.0]) for f, y in zip(judged, label, strict=True)]
+    found = solve(total(rows + [([float(f)], [1.0]) for f in rest]))
+    error = NormalDist().inv_cdf(1.0 - alpha / 2.0) * found.variance**0.5
+    low, high = ppi_py.ppi_mean_ci(label, judged, rest, alpha=alpha)
+    assert found.value == pytest.approx(float(ppi_py.ppi_mean_pointestimate(label, judged, rest)[0]), abs=1e-6)
     assert (found.value - error, found.value + error) == pytest.approx((float(low[0]), float(high[0])), abs=1e-6)
 
 
