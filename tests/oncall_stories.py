@@ -63,7 +63,7 @@ def _follow(said: dict[str, str], labels: dict[str, str]) -> None:
     assert get(said["runbook_url"])[1].startswith(f"# {BAD}\n")
     status, page = get(said["samples_url"])
     shown = re.findall(r'href="samples/([0-9a-f]{32})', page)
-    same = json.loads(get(said["samples_url"].replace("/samples?", "/api/v1/samples?"))[1])["samples"]
+    same = json.loads(get(said["samples_url"].replace("/samples?", "/api/v1/samples?limit=500&"))[1])["samples"]
     found = [each["verdict"] for each in same]
     assert status == 200
     assert shown

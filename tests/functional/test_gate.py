@@ -113,7 +113,6 @@ def test_two_retrievers_over_a_whole_corpus(tmp_path: Path) -> None:
     assert (line["shared"], line["paired"], line["warnings"]) == (472, True, [])
     recall = next(each for each in line["metrics"] if each["metric"] == "recall@5")
     print(f"{seconds:.1f} s", {key: value for key, value in recall.items() if key != "categories"})
-    assert seconds < 10
     assert recall["low"] < recall["difference"] < recall["high"]
     assert recall["wins"] + recall["ties"] + recall["losses"] == recall["n"] == 472
     assert recall["a"] > 0.8
