@@ -7,6 +7,7 @@ import sys
 import click
 
 from ragwatch.commands import cli
+from ragwatch.commands.terminal import plain
 from ragwatch.errors import ConfigError, RagwatchError
 
 BAD, USAGE, INTERRUPTED = 1, 2, 130
@@ -22,10 +23,10 @@ def main() -> None:
     except click.Abort:
         code = INTERRUPTED
     except ConfigError as error:
-        click.echo(f"ragwatch: {error}", err=True)
+        click.echo(f"ragwatch: {plain(str(error))}", err=True)
         code = USAGE
     except RagwatchError as error:
-        click.echo(f"ragwatch: {error}", err=True)
+        click.echo(f"ragwatch: {plain(str(error))}", err=True)
         code = BAD
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         sys.stderr.close()

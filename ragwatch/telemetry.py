@@ -151,6 +151,13 @@ class Telemetry:
         else:
             self._log.info("judge asked again", judge=judge)
 
+    def judges_replaced(self) -> None:
+        """Other judges are in force, none of which has been refused yet, whatever befell those of the same names."""
+        with self._lock:
+            for level, labels in tuple(self._levels):
+                if level is not Level.JUDGE_FALLBACK:  # told when a judge is made, which is before it is in force
+                    del self._levels[level, labels]
+
     def rate_limit(self, judge: str, limit: str, left: float) -> None:
         """How much of a provider's rate limit is left, 0 to 1."""
         with self._lock:

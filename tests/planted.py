@@ -1,13 +1,17 @@
-"""Planted bugs: the four ways to lose or double lines that log tailers are known for. The machine must catch each."""
+"""Planted bugs: the five ways to lose or double lines that log tailers are known for. The machine must catch each."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
 
 from ragwatch.ports import Admission
+from ragwatch.sources.content import Content
 from ragwatch.sources.identity import Edges, Position
+from ragwatch.sources.packed import Packs
 from ragwatch.stores.sqlite import SqliteStore
 
 
@@ -39,3 +43,16 @@ def fits_any_content(self: Position, edges: Edges | None) -> bool:
 def mark_of_first_line(self: Edges) -> str:
     """Fingerprint of the first line only."""
     return blake2b(self.head.partition(b"\n")[0], digest_size=16).hexdigest()
+
+
+Open = Callable[..., tuple[Content, os.stat_result] | None]
+
+
+def opening_by_name(real: Open) -> Open:
+    """What a name meant when the folder was listed it still means."""
+
+    def open_by_name(self: Packs, path: str, ino: int | None = None) -> tuple[Content, os.stat_result] | None:
+        del ino
+        return real(self, path)
+
+    return open_by_name

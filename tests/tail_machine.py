@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from mortal import MortalDaemon, open_inodes
+from shifting import Step, interleaved
 from toy_disk import ToyDisk
 
 from ragwatch.core.sample import RejectReason
@@ -19,8 +20,19 @@ from ragwatch.stores.sqlite import SqliteStore
 
 PLAIN = st.sampled_from(["a.jsonl", "b.jsonl"])
 ANY = st.sampled_from(["a.jsonl", "b.jsonl", "c.jsonl"])
+KIND = st.sampled_from(["create", "none", "copy"])
 
-SHARES = {"write": 9, "tear": 2, "mend": 2, "poll": 5, "wait": 2, "rotate": 2, "kill": 2, "judge": 2}
+SHARES = {
+    "write": 9,
+    "tear": 2,
+    "mend": 2,
+    "poll": 5,
+    "wait": 2,
+    "rotate": 2,
+    "rotate_under_eyes": 2,
+    "kill": 2,
+    "judge": 2,
+}
 """How often a rule stands in the hat, where not once. Vector's action table: 51 % writes, 19 % reads, 6 % pauses, 10 %
 rotations, 5 % truncations, 5 % deletions, the rest exits."""
 
@@ -109,12 +121,39 @@ class Machine(RuleBasedStateMachine):
     @rule(name=PLAIN, create=st.booleans())
     def rotate(self, name: str, create: bool) -> None:  # noqa: FBT001 - drawn by name
         """Rename rotation."""
-        self.disk.rotate(name, create=create)
+        self._do(self.disk.rotate(name, create=create))
 
     @rule(name=PLAIN)
     def copytruncate(self, name: str) -> None:
         """The other rotation."""
-        self.disk.copytruncate(name)
+        self._do(self.disk.copytruncate(name))
+
+    @rule(name=PLAIN, kind=KIND, after=st.integers(0, 20), pace=st.integers(1, 4), polls=st.integers(1, 6))
+    def rotate_under_eyes(self, name: str, kind: str, after: int, pace: int, polls: int) -> None:
+        """A rotation, its steps one by one between what the tail asks of the system."""
+        self._rotate_under_eyes(self._turn(name, kind), after, pace, polls)
+
+    @rule(name=PLAIN, kind=KIND, after=st.integers(0, 20), pace=st.integers(1, 4), instants=st.integers(0, 60))
+    def rotate_and_kill(self, name: str, kind: str, after: int, pace: int, instants: int) -> None:
+        """The same, and the tail does not see the end of it."""
+        self.daemon.now += 1
+        with interleaved(self.disk.root, self._turn(name, kind), after=after, pace=pace):
+            self.daemon.step_until_killed(instants)
+            self._reborn()
+
+    def _rotate_under_eyes(self, steps: list[Step], after: int, pace: int, polls: int) -> None:
+        self.daemon.now += 1  # it looks
+        with interleaved(self.disk.root, steps, after=after, pace=pace):
+            for _ in range(polls):
+                self.daemon.step()
+
+    def _turn(self, name: str, kind: str) -> list[Step]:
+        return self.disk.copytruncate(name) if kind == "copy" else self.disk.rotate(name, create=kind == "create")
+
+    @staticmethod
+    def _do(steps: list[Step]) -> None:
+        for step in steps:
+            step()
 
     @rule(name=ANY)
     def truncate(self, name: str) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import orjson
 from kit import AT
+from shifting import Step
 
 from ragwatch.sources.identity import Position
 
@@ -121,25 +123,20 @@ class ToyDisk:
         if name in self.names and self.names[name].torn is not None:
             self._append(name, self._end_torn(self.names[name]))
 
-    def rotate(self, name: str, *, create: bool) -> None:
-        """Rename, as `create` or `nocreate` of logrotate."""
-        if name in self.names:
-            self._shift(name)
-            self._give_up_torn(self.names[name])
-            self._rename(name, f"{name}.1")
-            if create:
-                self._current(name)
-
-    def copytruncate(self, name: str) -> None:
-        """Copy, then truncate."""
+    def rotate(self, name: str, *, create: bool) -> list[Step]:
+        """Rename, as `create` or `nocreate` of logrotate: the steps of it, one for each name."""
         if name not in self.names:
-            return
-        self._shift(name)
-        old, copy = self.names[name], f"{name}.1"
-        self._give_up_torn(old)
-        (self.root / copy).write_bytes((self.root / name).read_bytes())
-        self.names[copy] = self._content(copy, list(old.lines))
-        self._empty(name)
+            return []
+        self._give_up_torn(self.names[name])
+        steps: list[Step] = [*self._shift(name), partial(self._rename, name, f"{name}.1")]
+        return [*steps, partial(self._current, name)] if create else steps
+
+    def copytruncate(self, name: str) -> list[Step]:
+        """Copy, then truncate: the steps of it."""
+        if name not in self.names:
+            return []
+        self._give_up_torn(self.names[name])
+        return [*self._shift(name), partial(self._copy, name, f"{name}.1"), partial(self._empty, name)]
 
     def truncate(self, name: str) -> None:
         """Empty the file in place."""
@@ -245,14 +242,21 @@ class ToyDisk:
         """Whether something of it is stored: by that a tail can find the rest, wherever it lies now."""
         return not self._kept().isdisjoint(content.lines)
 
-    def _shift(self, name: str) -> None:
+    def _shift(self, name: str) -> list[Step]:
+        """The oldest rotation is removed at once; each other one gets its new name by a step of its own."""
+        steps: list[Step] = []
         for number in range(KEPT, 0, -1):
             for end in ("", ".gz"):
                 old = f"{name}.{number}{end}"
                 if old in self.names and number == KEPT:
                     self._unlink(old)
                 elif old in self.names:
-                    self._rename(old, f"{name}.{number + 1}{end}")
+                    steps.append(partial(self._rename, old, f"{name}.{number + 1}{end}"))
+        return steps
+
+    def _copy(self, name: str, copy: str) -> None:
+        (self.root / copy).write_bytes((self.root / name).read_bytes())
+        self.names[copy] = self._content(copy, list(self.names[name].lines))
 
     def _rename(self, old: str, new: str) -> None:
         (self.root / old).rename(self.root / new)

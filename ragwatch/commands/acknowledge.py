@@ -8,6 +8,7 @@ from urllib.request import Request, urlopen
 
 import click
 
+from ragwatch.commands.terminal import plain
 from ragwatch.errors import ConfigError, ForeignError
 
 PATH = "/-/drift/acknowledge"
@@ -32,7 +33,7 @@ def acknowledge(url: str, quantity: str | None, route: str | None, judge: str | 
     request = Request(f"{url.rstrip('/')}{PATH}?{query}", data=b"", method="POST")  # noqa: S310 - scheme is checked above
     try:
         with urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - the same
-            click.echo(response.read(_MOST_BYTES).decode("utf-8", "replace"), nl=False)
+            click.echo(plain(response.read(_MOST_BYTES).decode("utf-8", "replace")), nl=False)
     except HTTPError as error:
         with error:
             told = error.read(_MOST_BYTES).decode("utf-8", "replace").strip()

@@ -20,7 +20,7 @@ from rich.table import Table
 from ragwatch import stores
 from ragwatch.commands.chart import chart
 from ragwatch.commands.replay import Line, Trace, lowest_of, read_lines, replay, routes_of
-from ragwatch.config import Config, load
+from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
 from ragwatch.config.text import duration_seconds, explain, value_of
 from ragwatch.core.sample import OTHER
@@ -80,7 +80,7 @@ def backtest(
     if file is not None:
         lines = read_lines(file)
     elif config is not None:
-        lines = _stored(config)
+        lines = _stored(config, _judge(config, options).place.name)
     else:
         raise ConfigError("FILE: is missing; name one, or --config for the scores in its store")
     lines, rules = _rules(lines, options, config)
@@ -131,15 +131,28 @@ def _rules(lines: list[Line], options: DriftOptions, config: Config | None) -> t
         routes, lowest = routes_of(lines), lowest_of(lines)
     else:
         plan, routes = sampling_plan(config), (*config.settings.routes, OTHER)
-        place = config.judges[0].place
+        place = _judge(config, options).place
         lowest = {route: lowest_probability(plan, route, place.probability) for route in routes}
         lines = [replace(line, route=plan.label(line.route)) for line in lines]
     check_routes(options, routes)
     return lines, options.rules("", "", routes, lowest)
 
 
-def _stored(config: Config) -> list[Line]:
-    """The scores of the default judge, as its newest version gave them, in the order in which they were settled."""
+def _judge(config: Config, options: DriftOptions) -> JudgeConfig:
+    """The judge whose scores are watched.
+
+    Raises:
+        ConfigError: There is none of that name.
+    """
+    by_name = {each.place.name: each for each in config.judges}
+    name = options.judge or next(iter(by_name))
+    if name not in by_name:
+        raise ConfigError(f"drift.judge: {name!r} is not a judge; use one of: {', '.join(by_name)}")
+    return by_name[name]
+
+
+def _stored(config: Config, judge: str) -> list[Line]:
+    """The scores of a judge, as its newest version gave them, in the order in which they were settled."""
     store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
     try:
         rows: list[ScoreRow] = []
@@ -147,7 +160,6 @@ def _stored(config: Config) -> list[Line]:
             rows += more
     finally:
         store.close()
-    judge = config.judges[0].place.name
     mine = [row for row in rows if row.judge == judge]
     return [
         Line(index, row.at, row.route, row.probability, row.scores)

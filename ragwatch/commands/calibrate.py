@@ -74,12 +74,19 @@ def calibrate(path: Path, name: str | None, out: Path | None, url: str | None, *
         **to_record(found, place),
     }
     if out is not None:
-        out.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        _write(out, json.dumps(record, indent=2) + "\n")
     if as_json:
         click.echo(json.dumps(record))
     else:
         _show(found, beside, judge, place)
     return 0 if found.conclusive else TOO_FEW
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--out {out}: cannot be written: {error.strerror}") from error
 
 
 def _read(way: Door, judge: str, since: float) -> _Beside:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
 from ragwatch.commands.suggest import suggest_command
+from ragwatch.commands.terminal import shown
 from ragwatch.config import load
 from ragwatch.core.canary_report import CanaryReport, Outcome
 from ragwatch.core.canary_suite import SuiteReport, suite_line
@@ -92,7 +92,7 @@ def _show(found: SuiteReport) -> None:
     table = Table("canary", "outcome", "why")
     for each in bad:
         colour = "red" if each.degraded else "yellow"
-        table.add_row(escape(each.canary.name), f"[{colour}]{each.outcome}[/]", escape(_why(each)))
+        table.add_row(shown(each.canary.name), f"[{colour}]{each.outcome}[/]", shown(_why(each)))
     console.print(table)
 
 

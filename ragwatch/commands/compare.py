@@ -6,18 +6,19 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
 from ragwatch import formats
 from ragwatch.commands.samples import Rows, judge_named, read_all
+from ragwatch.commands.terminal import shown
 from ragwatch.commands.variants import live, told_apart
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
@@ -121,9 +122,9 @@ def _compare(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
     if asked.log:
         return _variants(a, b, asked)
     if a in suites and b in suites:
-        return _suites([suites[a]], [suites[b]])
+        return _suites([suites[a]], [suites[b]], _confidence(asked))
     if all(each.endswith(_YAML) for each in (a, b)):
-        return _suites(*(load(Path(each)).canaries for each in (a, b)))
+        return _suites(load(Path(a)).canaries, load(Path(b)).canaries, _confidence(asked))
     for each in (a, b):
         if not Path(each).is_file():
             known = f" or one of the suites {', '.join(suites)}" if suites else ""
@@ -176,27 +177,30 @@ def _confidence(asked: Asked) -> float:
     return 0.95 if asked.config is None else asked.config.settings.estimates.confidence
 
 
-def _suites(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig]) -> tuple[Comparison, list[str]]:
+def _suites(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], confidence: float) -> tuple[Comparison, list[str]]:
     ks = sorted(set.intersection(*(set(each.place.k) for each in (*a, *b)))) if a and b else []
     if not ks:
         raise ConfigError("canaries: nothing to compare: a side has no suite, or no `k` is common to all of them")
-    first, second = asyncio.run(_asked(a, b))
+    first, second = asyncio.run(_asked(a, b, tuple(ks)))
     warned = [
         f"{name}: {failed} canaries failed and are left out"
         for name, side in (("A", first), ("B", second))
         if (failed := sum(each.failure is not None for each in side))
     ]
-    return of_reports(first, second, ks), warned
+    return of_reports(first, second, ks, confidence), warned
 
 
-async def _asked(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig]) -> list[list[CanaryReport]]:
-    """The canaries of both sides, asked one suite after the other so that neither slows the other down."""
+async def _asked(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], ks: tuple[int, ...]) -> list[list[CanaryReport]]:
+    """The canaries of both sides, asked one suite after the other so that neither slows the other down.
+
+    Both are asked for as many passages: success among twenty is another thing than success among five.
+    """
     console = Console(stderr=True)
     sides: list[list[CanaryReport]] = []
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
         for side in (a, b):
             reports: list[CanaryReport] = []
-            for suite in progress.track([suite_of(each) for each in side], description="asking"):
+            for suite in progress.track([replace(suite_of(each), ks=ks) for each in side], description="asking"):
                 try:
                     reports += (await suite.ask(time.time)).reports
                 finally:
@@ -212,7 +216,7 @@ def _show(line: dict[str, Any]) -> None:
         f"{line['shared']} {line['unit']} are on both sides ({how}); only in A {line['only_a']}, in B {line['only_b']}"
     )
     for each in line["warnings"]:
-        console.print(f"[yellow]{escape(each)}[/]")
+        console.print(f"[yellow]{shown(each)}[/]")
     if not line["metrics"]:
         console.print("nothing can be compared: no metric is known on both sides")
         return
@@ -223,7 +227,7 @@ def _show(line: dict[str, Any]) -> None:
     for each in line["metrics"]:
         _row(table, each["metric"].replace("_", " "), each)
         for category, part in each["categories"].items():
-            _row(table, f"  {category or 'none'}", part)
+            _row(table, f"  {shown(category) or 'none'}", part)
     console.print(table)
     for each in line["metrics"]:
         if each["warning"]:
@@ -233,7 +237,7 @@ def _show(line: dict[str, Any]) -> None:
 def _row(table: Table, name: str, found: dict[str, Any]) -> None:
     games = "" if found["wins"] is None else f"{found['wins']}/{found['ties']}/{found['losses']}"
     table.add_row(
-        escape(name),
+        name,
         f"{found['a']:.3f}",
         f"{found['b']:.3f}",
         f"{found['difference']:+.3f}",

@@ -94,7 +94,7 @@ def _rules(config: Config | None) -> Rules:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_bytes())  # bytes, as some shells write a mark, or UTF-16
     except (OSError, ValueError) as error:
         raise ConfigError(f"--baseline {path}: cannot be read: {error}") from error
     if not isinstance(found, dict):

@@ -9,16 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TextIO, TypeVar
+from typing import Any, BinaryIO, TextIO, TypeVar
 
 import click
 from rich.console import Console
 from rich.text import Text
 
 from ragwatch.commands.door import Door, door
+from ragwatch.commands.terminal import plain
 from ragwatch.config import load
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.label import Label
+from ragwatch.core.label import Label, given
 from ragwatch.core.labelling import scores_of
 from ragwatch.core.sampling import key_of
 from ragwatch.core.scores import Quantity
@@ -61,10 +62,10 @@ class _Said:
 @click.option("--count", default=20, show_default=True, type=click.IntRange(1, AT_ONCE), help="Answers to be shown.")
 @click.option("--whole", is_flag=True, help="Judge answers as a whole, not claim by claim.")
 @click.option("--export", "out", type=click.File("w", encoding="utf-8"), help="Write all labels as JSONL; - is stdout.")
-@click.option("--import", "given", type=click.File("r", encoding="utf-8"), help="Read labels from JSONL; - is stdin.")
+@click.option("--import", "rows", type=click.File("rb"), help="Read labels from JSONL; - is stdin.")
 @click.option("--url", metavar="URL", help="Address of the running ragwatch; else that of the configuration.")
 def label(
-    path: Path, annotator: str, *, count: int, whole: bool, out: TextIO | None, given: TextIO | None, url: str | None
+    path: Path, annotator: str, *, count: int, whole: bool, out: TextIO | None, rows: BinaryIO | None, url: str | None
 ) -> int:
     """Read answers and say what is true of them, so that judges can be corrected.
 
@@ -72,15 +73,15 @@ def label(
     judges are unsure; the judges' own verdicts are not shown.
     """
     configure_logging("error")
-    if out is not None and given is not None:
+    if out is not None and rows is not None:
         raise ConfigError("--export and --import: give one of them")
     with door(load(path), url) as way:
         if out is not None:
             for record in way.labels():
                 out.write(json.dumps(record) + "\n")
             return 0
-        if given is not None:
-            return _import(way, given, annotator)
+        if rows is not None:
+            return _import(way, rows, annotator)
         return _session(way, annotator, count, whole=whole)
 
 
@@ -131,7 +132,7 @@ def _ask_all(console: Console, task: Mapping[str, Any], said: _Said, *, whole: b
     if task["sample"]["contexts"]:
         used = _ask(console, said, "does it make use of context 1? [y/n/-]", IGNORED)
         _put(said, Quantity.TOP_RANKED_IGNORED, used)
-    said.note = _read(console, "a note, or nothing:")
+    said.note = plain(_read(console, "a note, or nothing:"))
 
 
 def _put(said: _Said, quantity: Quantity, score: float | None) -> None:
@@ -180,24 +181,15 @@ def marked(answer: str, claims: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
             yield Text.assemble((before, "dim"), (plain(answer[start:end]), "underline"), (after, "dim"))
 
 
-def plain(text: str) -> str:
-    """Logged text without anything that a terminal would obey.
-
-    >>> plain("a" + chr(27) + "[2Jb")
-    'a\ufffd[2Jb'
-    """
-    return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
-
-
-def _import(way: Door, given: TextIO, annotator: str) -> int:
+def _import(way: Door, rows: BinaryIO, annotator: str) -> int:
     records, wrong = [], 0
-    for number, line in enumerate(given, start=1):
+    for number, line in enumerate(rows, start=1):
         if line.strip():
             try:
                 records.append(imported(json.loads(line), annotator, time.time()))
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                 wrong += 1
-                click.echo(f"{given.name}:{number}: {type(error).__name__}: {error}", err=True)
+                click.echo(plain(f"{rows.name}:{number}: {type(error).__name__}: {error}"), err=True)
     total = {"new": 0, "replaced": 0, "unmatched": 0}
     for first in range(0, len(records), AT_ONCE):
         for name, found in way.put(records[first : first + AT_ONCE]).items():
@@ -216,7 +208,7 @@ def imported(record: Mapping[str, Any], annotator: str, now: float) -> dict[str,
     claims = tuple(None if each is None else ClaimVerdict(each) for each in record.get("claims") or ())
     said = {Quantity(name): float(score) for name, score in (record.get("scores") or {}).items()}
     probability = record.get("probability")
-    return Label(
+    label = Label(
         str(key),
         str(record.get("annotator", annotator)),
         float(record.get("at", now)),
@@ -224,4 +216,5 @@ def imported(record: Mapping[str, Any], annotator: str, now: float) -> dict[str,
         claims,
         None if probability is None else float(probability),
         str(record.get("note", "")),
-    ).to_record()
+    )
+    return given(label.to_record(), now).to_record()

@@ -18,6 +18,8 @@ from ragwatch.formats.times import epoch_seconds
 from ragwatch.pipeline.drift_rules import Cell, DriftRules
 
 DAY = 86400.0
+LEAST_PROBABILITY = 1e-12
+"""A weight is 1 / probability: below this its powers leave all arithmetic. The configuration allows 1e-6 twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +151,8 @@ def _line(index: int, row: Mapping[str, Any]) -> Line:
         raise FormatError("missing_field", "at", "is missing; when was it answered?")
     scores = {each: _ratio(row[each], each) for each in Quantity if each in row}
     probability = _ratio(row.get("probability"), "probability")
-    if probability == 0.0:
-        raise ValueError("probability: must be above 0")
+    if probability is not None and probability < LEAST_PROBABILITY:
+        raise ValueError(f"probability: must be above 0, and {LEAST_PROBABILITY:g} at least")
     route = row.get("route")
     return Line(
         index,

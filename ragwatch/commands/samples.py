@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ragwatch import formats
+from ragwatch.commands.terminal import plain
 from ragwatch.config import Config, JudgeConfig, judge_of
 from ragwatch.config.text import resolve_secrets, value_of
 from ragwatch.core.sample import Draw, Sample
@@ -43,7 +44,7 @@ class Rows:
 
     def __init__(self, format_name: str) -> None:
         self._read = formats.build(format_name).read
-        self._texts: dict[Path, dict[str, str]] = {}
+        self._texts: dict[Path, Any] = {}
         self.rejected: Counter[str] = Counter()
 
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
@@ -57,7 +58,7 @@ class Rows:
                 yield self._read(self._filled(record, folder), f"{name}:{number}")
             except FormatError as error:
                 self.rejected[error.reason] += 1
-                click.echo(f"{name}:{number}: {error.reason}: {error}", err=True)
+                click.echo(plain(f"{name}:{number}: {error.reason}: {error}"), err=True)
 
     def _filled(self, record: dict[str, Any], folder: Path) -> dict[str, Any]:
         """A row of a labelled set that keeps its contexts in a file beside it, with the contexts filled in."""
@@ -71,6 +72,8 @@ class Rows:
             except (OSError, ValueError) as error:
                 raise FormatError("missing_field", "docs", f"{path.name} cannot be read: {error}") from error
         texts = self._texts[path]
+        if not isinstance(texts, dict) or not all(isinstance(each, str) for each in references):
+            raise FormatError("wrong_type", "context_refs", f"must be names in the mapping that {path.name} holds")
         absent = [each for each in references if each not in texts]
         if absent:
             raise FormatError("missing_field", "context_refs", f"{absent[0]!r} is not in {path.name}")

@@ -31,7 +31,8 @@ def suggest_command(*, path: Path, limit: int, out: Path | None) -> int:
     configure_logging("error")
     config = load(path)
     known = [canary.query for suite in config.canaries for canary in suite.canaries]
-    found = verdicts(config, Query(outcome="judged", limit=LATEST))
+    judge = config.judges[0].place.name  # one word on each answer, by the judge that reads them all
+    found = verdicts(config, Query(judge=judge, outcome="judged", limit=LATEST))
     made = suggest(((each.verdict, each.sample) for each in found), known=known, limit=limit)
     if not made:
         click.echo("nothing to propose yet: no question has an answer that its contexts fully support", err=True)

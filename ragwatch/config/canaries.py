@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from apscheduler.triggers.cron import CronTrigger
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ragwatch import probes
+from ragwatch.config import crontab
 from ragwatch.config.model import Name, Seconds
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import duration_seconds
@@ -27,7 +27,7 @@ def _schedule(value: str) -> str:
         seconds = duration_seconds(value)
     except ValueError:
         try:
-            CronTrigger.from_crontab(value, timezone="UTC")
+            crontab.trigger(value)
         except ValueError as error:
             raise ValueError(
                 f"{value!r} is neither a duration nor a crontab expression; write one such as 10m or '*/10 * * * *'"
@@ -102,6 +102,6 @@ def _questions(item: Mapping[str, Any], where: str, folder: Path) -> tuple[Canar
         raise ConfigError(f"{where}: give either `file` or `items`, one of them")
     if "items" in item:
         return canaries(item["items"], f"{where}.items")
-    if not isinstance(item["file"], str):
+    if not isinstance(item["file"], str) or "\0" in item["file"]:
         raise ConfigError(f"{where}.file: {item['file']!r} is not a path; write one")
     return read_suite(folder / item["file"])

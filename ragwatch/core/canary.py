@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
@@ -122,16 +123,16 @@ class Canary:
         return self.category is Category.NEGATIVE
 
 
-def name_of(query: str) -> str:
+def name_of(query: str, taken: Collection[str] = ()) -> str:
     """A name made of a question, for a canary that was given none.
 
-    Where the question is too long for a label (or has no words), a hash of it keeps the name its own.
+    Where the question is too long for a label (or has no words), or the name is taken, a hash keeps the name its own.
 
     >>> name_of("What is the data-retention policy?")
     'what-is-the-data-retention-policy'
     """
     words = "-".join(re.findall(r"\w+", query.lower()))
-    if words and len(words) <= NAME_CHARS:
+    if words and len(words) <= NAME_CHARS and words not in taken:
         return words
     mark = hashlib.sha256(query.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{words[: NAME_CHARS - 9].strip('-') or 'canary'}-{mark}"

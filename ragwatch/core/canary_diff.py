@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ragwatch.core.canary import Hit
+from ragwatch.core.canary import Expected, Hit
 from ragwatch.core.canary_report import CanaryReport
 
 
@@ -67,17 +67,18 @@ class CanaryDiff:
 def diff(before: CanaryReport, after: CanaryReport) -> CanaryDiff | None:
     """What changed between two runs of a canary. None when either had no usable reply: nothing can be compared.
 
-    Expected contexts are told apart by their label, so a canary that was edited in between is compared in what it
+    Expected contexts are told apart by their id or text, so a canary that was edited in between is compared in what it
     still expects.
     """
     if before.failure is not None or after.failure is not None:
         return None
-    old, new = _ranks(before), _ranks(after)
+    old = {key: rank for key, (_, rank) in _ranks(before).items()}
+    new = _ranks(after)
     hits = after.retrieved.hits
     moves = [
-        Move(label, old[label], rank, _at(hits, old[label]))
-        for label, rank in new.items()
-        if label in old and old[label] != rank
+        Move(each.label, old[key], rank, _at(hits, old[key]))
+        for key, (each, rank) in new.items()
+        if key in old and old[key] != rank
     ]
     known = {hit.key for hit in before.retrieved.hits}
     return CanaryDiff(
@@ -90,8 +91,9 @@ def diff(before: CanaryReport, after: CanaryReport) -> CanaryDiff | None:
     )
 
 
-def _ranks(found: CanaryReport) -> dict[str, int | None]:
-    return {each.label: rank for each, rank in zip(found.canary.expected, found.ranks, strict=True)}
+def _ranks(found: CanaryReport) -> dict[str | None, tuple[Expected, int | None]]:
+    """By id, or the whole text: labels of passages that begin alike are the same."""
+    return {each.id or each.text: (each, rank) for each, rank in zip(found.canary.expected, found.ranks, strict=True)}
 
 
 def _at(hits: Sequence[Hit], rank: int | None) -> Hit | None:

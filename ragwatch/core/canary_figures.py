@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from ragwatch.core.canary_suite import SuiteReport
 from ragwatch.core.snapshot import Gauge
@@ -21,7 +22,7 @@ def tallies_of(found: SuiteReport) -> Tallies:
 
 
 def gauges_of(
-    found: SuiteReport, *, at: float, last_success: float | None
+    found: SuiteReport, *, at: float, last_success: float | None, ks: Collection[int] | None = None
 ) -> dict[tuple[Gauge, tuple[str, ...]], float]:
     """What the last run shows. What it could not find out is absent.
 
@@ -29,6 +30,7 @@ def gauges_of(
         found: The run.
         at: When it was, in seconds since the epoch.
         last_success: When every canary could last be asked; None for never.
+        ks: Cut-offs that are shown; None for those of the run.
     """
     suite = found.suite
     by_k = {
@@ -37,7 +39,7 @@ def gauges_of(
         Gauge.CANARY_NDCG: found.ndcg,
     }
     known: dict[tuple[Gauge, tuple[str, ...]], float | None] = {
-        (gauge, (suite, str(k))): figure(k) for gauge, figure in by_k.items() for k in found.ks
+        (gauge, (suite, str(k))): figure(k) for gauge, figure in by_k.items() for k in found.ks if ks is None or k in ks
     }
     for each in found.reports:
         known[Gauge.CANARY_SUCCESS, (suite, each.canary.name)] = None if each.failure else float(each.success)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -115,13 +116,24 @@ def of_reports(
     a: Sequence[CanaryReport], b: Sequence[CanaryReport], ks: Sequence[int], confidence: float = 0.95
 ) -> Comparison:
     """One run of the same canaries on two retrievers, by query; what failed on either side is left out of both."""
-    first, second = ({key_of(each.canary.query, ""): each for each in side} for side in (a, b))
+    first, second = map(_by_query, (a, b))
     both = matched(first, second)
     sides = []
     for metric, of in _ranked(ks).items():
         known = [_report_side(side, of) for side in (first, second)]
         sides.append((metric, known[0], known[1]))
     return Comparison(both, _rows(sides, both, frozenset(), confidence), "canaries")
+
+
+def _by_query(reports: Iterable[CanaryReport]) -> dict[str, CanaryReport]:
+    """A query may stand in several suites: its second canary meets the second one of the other side."""
+    times: Counter[str] = Counter()
+    found = {}
+    for each in reports:
+        key = key_of(each.canary.query, "")
+        times[key] += 1
+        found[key if times[key] == 1 else f"{key}\n{times[key]}"] = each
+    return found
 
 
 def _key(verdict: Verdict) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.scores import Quantity
+
+LEAST_PROBABILITY = 1e-12
+"""Sums of squared weights stay far from the end of floats; no sampling goes as low."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +73,20 @@ def from_record(record: Mapping[str, Any]) -> Label:
         None if record.get("probability") is None else float(record["probability"]),
         str(record.get("note", "")),
     )
+
+
+def given(record: Mapping[str, Any], now: float) -> Label:
+    """The label in a record of somebody else. A time that is yet to come is this moment, or it would never grow old.
+
+    Raises:
+        KeyError, ValueError, TypeError, AttributeError: The record is no label.
+    """
+    label = from_record(record)
+    if not isfinite(label.at):
+        raise ValueError(f"at must be seconds since the epoch, not {label.at}")
+    if label.probability is not None and label.probability < LEAST_PROBABILITY:
+        raise ValueError(f"probability must be {LEAST_PROBABILITY:g} or more, not {label.probability}")
+    for name, text in (("key", label.key), ("annotator", label.annotator), ("note", label.note)):
+        if any("\ud800" <= each <= "\udfff" for each in text):
+            raise ValueError(f"{name} holds half of a surrogate pair, which is no text")
+    return replace(label, at=min(label.at, now))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ragwatch.core.canary import Canary, Category, Expected, name_of
@@ -71,7 +71,7 @@ def suggest(
             by_question[key].append(answer)
     made = [each for answers in by_question.values() if (each := _suggestion(answers)) is not None]
     made.sort(key=lambda each: (-each.weight, each.canary.query))
-    return made[:limit]
+    return _named(made[:limit])
 
 
 def _answer(verdict: Mapping[str, Any], sample: Mapping[str, Any]) -> _Answer | None:
@@ -114,6 +114,17 @@ def _suggestion(answers: list[_Answer]) -> Suggestion | None:
         len(answers),
         sum(answer.faithfulness for answer in answers) / len(answers),
     )
+
+
+def _named(made: Iterable[Suggestion]) -> list[Suggestion]:
+    """The suggestions under names that differ: `Is it on?` and `Is it on!` are two questions."""
+    names: set[str] = set()
+    found = []
+    for each in made:
+        name = name_of(each.canary.query, names)
+        names.add(name)
+        found.append(replace(each, canary=replace(each.canary, name=name)))
+    return found
 
 
 def suite_text(suggestions: Iterable[Suggestion]) -> str:

@@ -124,7 +124,7 @@ class Daemon:
             ready=self.ready,
             actions=actions(self.reload, lambda: self._rooms),
             labels=lambda: self._rooms.labelling,
-            hosts=allowed_hosts(host, self._rooms.config.settings.web.external_url),
+            hosts=lambda: allowed_hosts(host, self._rooms.config.settings.web.external_url),
             clock=self._shared.clock,
         )
         return Server(app, host, port)
@@ -154,6 +154,7 @@ class Daemon:
                 await self._rooms.close()
                 self._next.inherit(self._rooms)
                 self._rooms, self._next = self._next, None
+                self.telemetry.judges_replaced()
                 self._rooms.resume(self.store)
                 self._schedule.start(self._rooms)
                 self._failing.clear()
@@ -222,10 +223,12 @@ class Daemon:
             ConfigError: Why the old configuration stays.
         """
         async with self._reloading:  # two at a time would build rooms that nobody closes
+            if self.stopping:  # nobody may be left to swap them in
+                raise ConfigError("ragwatch is stopping")
             try:
                 fresh = self._fresh()
-            except ConfigError as error:
-                self.telemetry.misconfigured(str(error))
+            except Exception as error:
+                self.telemetry.misconfigured(str(error) or type(error).__name__)
                 raise
             self._swapped.clear()
             self._next = fresh

@@ -24,6 +24,8 @@ def actions(reload: Callable[[], Awaitable[None]], rooms: Callable[[], Rooms]) -
 
     async def run_canaries(wanted: Mapping[str, str]) -> str:
         """For a hook behind a deploy or an index update: the suite that is named, or all of them."""
+        if unknown := set(wanted) - {"suite"}:
+            raise ParameterError(f"{min(unknown)}: is not known; use suite, or nothing for all of them")
         canaries = rooms().canaries
         name = wanted.get("suite")
         if name is not None and name not in canaries.suites:

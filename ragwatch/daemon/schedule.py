@@ -8,9 +8,9 @@ from functools import partial
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
-from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
+from ragwatch.config import crontab
 from ragwatch.config.text import duration_seconds
 from ragwatch.daemon.process import give_back
 from ragwatch.daemon.rooms import Rooms
@@ -99,7 +99,5 @@ def trigger_of(schedule: str, jitter: float) -> BaseTrigger:
     try:
         seconds = duration_seconds(schedule)
     except ValueError:
-        found = CronTrigger.from_crontab(schedule, timezone="UTC")
-        found.jitter = spread
-        return found
+        return crontab.trigger(schedule, spread)
     return IntervalTrigger(seconds=seconds, jitter=spread)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ragwatch import probes
 from ragwatch.config import Config
-from ragwatch.config.canaries import SuiteConfig
+from ragwatch.config.canaries import SuiteConfig, SuitePlace
 from ragwatch.daemon.shared import Shared
 from ragwatch.daemon.watchers import holder
 from ragwatch.pipeline.canaries import Canaries, Suite
@@ -36,17 +36,15 @@ def suite_of(each: SuiteConfig, answers: Answers | None = None) -> Suite:
 
 def canaries(config: Config, readers: Iterable[Judge], shared: Shared) -> Canaries:
     """The canaries that a configuration describes, with who reads their answers."""
-    by_name = {judge.name: judge for judge in readers}
+    by_name, timeout = {judge.name: judge for judge in readers}, config.settings.judging.timeout
+
+    def answers(place: SuitePlace) -> Answers | None:
+        if place.judge is None:
+            return None
+        return Answers(by_name[place.judge], oracle=place.oracle, clock=shared.clock, timeout_seconds=timeout)
+
     return Canaries(
-        tuple(
-            suite_of(
-                each,
-                Answers(by_name[each.place.judge], oracle=each.place.oracle, clock=shared.clock)
-                if each.place.judge
-                else None,
-            )
-            for each in config.canaries
-        ),
+        tuple(suite_of(each, answers(each.place)) for each in config.canaries),
         store=shared.store,
         telemetry=shared.telemetry,
         holder=holder(),

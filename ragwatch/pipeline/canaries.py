@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ragwatch.core.canary import Canary
@@ -91,17 +91,20 @@ class Canaries:
         self._gauges: dict[str, Gauges] = {}
         self._last_success: dict[str, float] = {}
         self._running: set[asyncio.Task[SuiteReport]] = set()
-        self._closed = False
+        self._closed = asyncio.Event()
 
     def resume(self) -> None:
-        """Show the last run of each suite until the next one, so that a restart hides nothing."""
+        """Show the last run of each suite until the next one, so that a restart hides nothing.
+
+        What is configured no longer, or otherwise, is left out: its series would stand until the suite runs again.
+        """
         for name in self.suites:
             runs = self._store.runs(KIND, name, 1)
             good = self._store.recall(f"{KIND} {name} answered")
             if good is not None:
                 self._last_success[name] = float(good["at"])
             if runs and (found := report_of(name, runs[0].body)) is not None:
-                self._show(found, from_records(runs[0].body.get("answers")), runs[0].at)
+                self._show(*self._in_force(found, from_records(runs[0].body.get("answers"))), runs[0].at)
 
     def gauges(self) -> Gauges:
         """What the last runs show."""
@@ -114,26 +117,32 @@ class Canaries:
             StoreError: The run could not be written.
         """
         turn = self._turns[name]
-        if turn.locked():
+        if turn.locked() or self._closed.is_set():
             return None
         async with turn:
             started = self._clock()
             if not await asyncio.to_thread(self._claim, name, self._claimed_seconds):
                 return None
-            work = asyncio.create_task(self._ask(name, started))
-            renewal = asyncio.create_task(self._renew(name))
-            self._running.add(work)
             try:
-                return await work
-            except asyncio.CancelledError:
-                if not self._closed:
-                    raise
-                return None
+                return None if self._closed.is_set() else await self._worked(name, started)
             finally:
-                self._running.discard(work)
-                renewal.cancel()
-                await asyncio.gather(renewal, return_exceptions=True)
                 await asyncio.to_thread(self._claim, name, 0.0)
+
+    async def _worked(self, name: str, started: float) -> SuiteReport | None:
+        """The run itself; None when it is given up because we are being closed."""
+        work = asyncio.create_task(self._ask(name, started))
+        renewal = asyncio.create_task(self._renew(name))
+        self._running.add(work)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not self._closed.is_set():
+                raise
+            return None
+        finally:
+            self._running.discard(work)
+            renewal.cancel()
+            await asyncio.gather(renewal, return_exceptions=True)
 
     async def _renew(self, name: str) -> None:
         """Keep the right to run a suite, however long its run takes."""
@@ -157,10 +166,13 @@ class Canaries:
 
     async def close(self) -> None:
         """Give up the runs under way, which says nothing of the retriever, and release the probes."""
-        self._closed = True
+        self._closed.set()
         for work in self._running:
             work.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+        for turn in self._turns.values():
+            async with turn:  # until the right to run it is given back: rooms that come after these may want it at once
+                pass
         for suite in self.suites.values():
             await suite.probe.close()
 
@@ -182,7 +194,15 @@ class Canaries:
             self._last_success[found.suite] = at
         self._show(found, answers, at)
 
+    def _in_force(self, found: SuiteReport, answers: Sequence[Answered]) -> tuple[SuiteReport, list[Answered]]:
+        """Of an earlier run, what is still asked as it was then."""
+        suite = self.suites[found.suite]
+        now = {each.name: each for each in suite.canaries}
+        reports = tuple(each for each in found.reports if now.get(each.canary.name) == each.canary)
+        names = {each.canary.name for each in reports} if suite.answers is not None else frozenset()
+        return replace(found, reports=reports), [each for each in answers if each.canary in names]
+
     def _show(self, found: SuiteReport, answers: Sequence[Answered], at: float) -> None:
-        last_success = self._last_success.get(found.suite)
-        shown = gauges_of(found, at=at, last_success=last_success)
+        last_success, ks = self._last_success.get(found.suite), self.suites[found.suite].ks
+        shown = gauges_of(found, at=at, last_success=last_success, ks=ks)
         self._gauges[found.suite] = {**shown, **means(found.suite, answers)}

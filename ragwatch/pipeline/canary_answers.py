@@ -52,10 +52,15 @@ class Answers:
         judge: Reads them.
         oracle: Whether the service is also asked with the right contexts, where the probe can do that.
         clock: Seconds since the epoch.
+        timeout_seconds: A reading that takes longer is given up.
     """
 
-    def __init__(self, judge: Judge, *, oracle: bool, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, judge: Judge, *, oracle: bool, clock: Callable[[], float], timeout_seconds: float = 60.0
+    ) -> None:
         self._judge = judge
+        self._places = asyncio.Semaphore(judge.concurrency)  # a judge in threads would take those of the store, too
+        self._timeout = timeout_seconds
         self._oracle = oracle
         self._clock = clock
 
@@ -83,7 +88,10 @@ class Answers:
         if sample is None or not sample.answer.strip():
             return Answered(canary.name, contexts, None, None, why)
         try:
-            evidence, _ = await self._judge.read(sample)
+            async with self._places, asyncio.timeout(self._timeout):
+                evidence, _ = await self._judge.read(sample)
+        except TimeoutError:
+            return Answered(canary.name, contexts, sample.answer, None, f"timeout: not read within {self._timeout:g} s")
         except JudgeError as error:
             return Answered(canary.name, contexts, sample.answer, None, f"{error.reason}: {error}")
         except Exception as error:  # noqa: BLE001 - one reading must not cost the run what the retriever found

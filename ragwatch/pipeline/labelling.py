@@ -14,7 +14,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from ragwatch.core.label import Label, from_record
+from ragwatch.core.label import Label, given
 from ragwatch.core.labelling import Candidate, Place, Pool, is_double, pool, unsure
 from ragwatch.core.sampling import key_of
 from ragwatch.pipeline.sheets import LabelRules, sheet
@@ -126,9 +126,9 @@ class Labelling:
             ValueError: One is not a label; nothing was kept.
             StoreError: The store cannot be used.
         """
-        labels = [_label(record) for record in records]
+        now = self._clock()
+        labels = [_label(record, now) for record in records]
         with self._turn:
-            now = self._clock()
             state = _State.of(self._store.recall(STATE))
             before = self._labels(state, now)
             words = {(label.key, label.annotator): label for of_key in before.values() for label in of_key.values()}
@@ -193,7 +193,7 @@ class Labelling:
         limit = 1 << 64
         while rows := self._store.window(state.until, now - self._rules.fresh, ROWS):
             for row in rows:
-                if row.judge == last and row.version == self._rules.judges[last] and row.scores is not None:
+                if row.judge == last and row.version == self._rules.judges.get(last) and row.scores is not None:
                     heapq.heappush(kept, (-int(key_of(STATE, row.key)[:16], 16), row.key, row))
                     if len(kept) > CANDIDATES:
                         limit = min(limit, -heapq.heappop(kept)[0])
@@ -220,8 +220,8 @@ def _doubles(labels: Mapping[str, Mapping[str, Label]], share: float) -> Sequenc
     ]
 
 
-def _label(record: Mapping[str, Any]) -> Label:
+def _label(record: Mapping[str, Any], now: float) -> Label:
     try:
-        return from_record(record)
+        return given(record, now)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"this is no label: {type(error).__name__} {error}") from error

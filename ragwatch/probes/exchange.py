@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx
@@ -44,6 +45,7 @@ class Exchange:
             verify=_tls(endpoint),
             follow_redirects=False,
             trust_env=False,  # a proxy would resolve names in our stead
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # kept, they tie us to one replica of many
             timeout=None,  # noqa: S113 - `asyncio.timeout` below bounds the whole, not each part
         )
 

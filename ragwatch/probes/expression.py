@@ -44,7 +44,7 @@ def search(expression: str, reply: object, key: str) -> Any:  # noqa: ANN401 - a
     """
     try:
         return jmespath.compile(expression).search(reply)  # jmespath keeps what it compiled
-    except JMESPathError as error:
+    except (JMESPathError, TypeError, ValueError, ArithmeticError) as error:  # what its functions let through
         raise shape(f"{key}: its expression fails on the reply ({type(error).__name__})") from error
 
 
@@ -122,4 +122,7 @@ def _hit(row: object, place: str) -> Hit:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    except OverflowError:  # a whole number beyond floats, which `to_number` reads out of a text
+        return False

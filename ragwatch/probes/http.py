@@ -49,7 +49,7 @@ class Options(Retriever):
         name = data.get("preset") if isinstance(data, dict) else None
         if name is None:
             return data
-        if name not in PRESETS:
+        if not isinstance(name, str) or name not in PRESETS:
             raise ValueError(f"preset {name!r} is not known; use one of: {', '.join(sorted(PRESETS))}")
         return {**PRESETS[name], **data}
 

@@ -53,7 +53,7 @@ def build_app(
     ready: Callable[[], tuple[str, ...]] = tuple,
     actions: Mapping[str, Action] = NO_ACTIONS,
     labels: Callable[[], Annotation] | None = None,
-    hosts: frozenset[str] | None = None,
+    hosts: Callable[[], frozenset[str] | None] = lambda: None,
     clock: Callable[[], float] = time,
 ) -> Starlette:
     """The whole application.
@@ -66,7 +66,7 @@ def build_app(
         ready: What keeps us from being ready at present, one sentence each.
         actions: What a POST to a path does.
         labels: Who takes people's words at present; None takes none.
-        hosts: Allowed names in the Host header (see `allowed_hosts`), None for any.
+        hosts: Allowed names in the Host header at present (see `allowed_hosts`), None for any.
         clock: Seconds since the epoch.
     """
     doors = _Doors(board, render, store, scope, ready, clock)

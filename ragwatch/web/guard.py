@@ -6,6 +6,7 @@ needs a name. Against forged requests of other sites, what changes state must co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -37,8 +38,15 @@ def allowed_hosts(listen: str, external_url: str | None) -> frozenset[str] | Non
         return None
     names = {*_LOOPBACK, listen.lower()} - set(_ANY)
     if external_url is not None:
-        names.add(urlsplit(external_url).hostname or "")
+        names.add(_name_of(external_url))
     return frozenset(names - {""})
+
+
+def _name_of(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:  # a bracket that is never closed
+        return ""
 
 
 class Guard:
@@ -46,10 +54,10 @@ class Guard:
 
     Args:
         app: What is guarded.
-        hosts: Allowed names in the Host header; None for any.
+        hosts: Allowed names in the Host header at present; None for any.
     """
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str] | None) -> None:
+    def __init__(self, app: ASGIApp, hosts: Callable[[], frozenset[str] | None]) -> None:
         self._app = app
         self._hosts = hosts
 
@@ -69,13 +77,20 @@ class Guard:
         await app(scope, receive, send_guarded)
 
     def _refuses(self, headers: Headers, method: str) -> str | None:
-        host = headers.get("host", "")
-        if self._hosts is not None and not _is_ours(host, self._hosts):
+        host, names = headers.get("host", ""), self._hosts()
+        if names is not None and not _is_ours(host, names):
             return "This name is not ours. Set web.external_url to the address that people use."
         origin = headers.get("origin")
-        if method not in _HARMLESS and origin is not None and urlsplit(origin).netloc != host:
+        if method not in _HARMLESS and origin is not None and not _is_of(origin, host):
             return "This request comes from another site."
         return None
+
+
+def _is_of(origin: str, host: str) -> bool:
+    try:
+        return urlsplit(origin).netloc == host
+    except ValueError:  # a bracket that is never closed
+        return False
 
 
 def _is_ours(host: str, names: frozenset[str]) -> bool:

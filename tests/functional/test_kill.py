@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 import random
 import shutil
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 from functional.daemon import DEADLINE, RagwatchProcess, record, write_config
@@ -34,7 +36,7 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Write until ended."""
         while not self._ended.wait(0.02):
-            with (self._folder / "rag.jsonl").open("a") as log:
+            with self.open() as log:
                 for _ in range(self._rng.randrange(2 * LINES_A_SECOND // 50)):
                     line = record(self.written) + "\n"
                     cut = self._rng.randrange(len(line)) if self._rng.random() < 0.3 else len(line)
@@ -43,6 +45,10 @@ class Writer(threading.Thread):
                         log.flush()
                     self.written += 1
             self.rotate()
+
+    def open(self) -> TextIO:
+        """The log, begun anew where there is none."""
+        return (self._folder / "rag.jsonl").open("a")
 
     def rotate(self) -> None:
         """Rename now and then, between two batches."""
@@ -72,8 +78,22 @@ class LogrotateWriter(Writer):
             subprocess.run(command, check=True, capture_output=True, timeout=60)
             self.rotations += 1
 
+    def open(self) -> TextIO:
+        """The log that logrotate has created.
+
+        Whoever begins one of his own in that instant finds it renamed to `.backup`, over the one of the same hour.
+        """
+        end = time.monotonic() + DEADLINE
+        while True:
+            try:
+                return os.fdopen(os.open(self._folder / "rag.jsonl", os.O_WRONLY | os.O_APPEND), "a")
+            except FileNotFoundError:
+                assert time.monotonic() < end, "logrotate has created no log"
+                time.sleep(0.001)
+
     def run(self) -> None:
         """Write and rotate until ended."""
+        (self._folder / "rag.jsonl").touch()
         self._turns.start()
         super().run()
         self._turns.join()

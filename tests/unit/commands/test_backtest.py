@@ -187,6 +187,7 @@ def test_the_picture_of_a_beginning_says_that_it_is_one() -> None:
         ("at,faithfulness\n,1\n", "scores line 2: at: is missing"),
         ("at,faithfulness\nyesterday,1\n", "scores line 2: at: must be ISO 8601"),
         ("at,faithfulness,probability\n1,1,0\n", "scores line 2: probability: must be above 0"),
+        ("at,faithfulness,probability\n1,1,1e-320\n", "scores line 2: probability: must be above 0, and 1e-12"),
         ('{"at": 1, "faithfulness": true}\n', "must be a number from 0 to 1"),
         ('{"at": 1, "faithfulness": 1}\n{"at"\n', "line 2: is not JSON"),
         ('{"at": 1}\n[]\n', "line 2: is not an object"),
@@ -240,7 +241,7 @@ def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     lowest = {"search": 0.5, "other": 0.5}
     quantities = (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION, Quantity.ANSWER_RELEVANCY)
     rules = DriftRules(JUDGE, "scripted-1", quantities, ("search", "other"), reference=300, lowest=lowest)
-    drift = Drift(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock())
+    drift = Drift(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(START + 1e8))
     drift.resume()
     drift._step()
     [raised] = store.runs(KIND, "faithfulness/search", 5)
@@ -248,6 +249,24 @@ def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     result = run("--config", a_config(tmp_path), "--json", "--set", "reference=300", "--set", "reference_time=1s")
     [alarm] = json.loads(result.stdout)["alarms"]
     assert (alarm["at"], alarm["evidence"], alarm["route"]) == (raised.at, raised.body["evidence"], "search")
+
+
+def test_the_store_replays_the_judge_that_is_watched(tmp_path: Path) -> None:
+    """Where `drift.judge` names another than the first, its scores are replayed, with the weights of its share."""
+    path = a_config(tmp_path)
+    judges = f"[{{name: first, kind: lexical}}, {{name: {JUDGE}, kind: lexical, probability: 0.5}}]"
+    path.write_text(f"{path.read_text()}judges: {judges}\n")
+    store = SqliteStore(tmp_path / "state")
+    settle(store, faithful(500, 100), probability=0.25)
+    store.close()
+    asked = ("--config", path, "--json", "--set", "reference=300", "--set", "reference_time=1s")
+    found = json.loads(run(*asked, "--set", f"judge={JUDGE}").stdout)
+    assert (found["scores"] > 0, len(found["alarms"])) == (True, 1)
+    other = run(*asked)
+    assert (json.loads(other.stdout)["scores"], other.return_value) == (0, 3)
+    wrong = run(*asked, "--set", "judge=claude")
+    assert isinstance(wrong.exception, ConfigError)
+    assert "drift.judge: 'claude'" in str(wrong.exception)
 
 
 def test_a_file_is_watched_as_configured(tmp_path: Path) -> None:

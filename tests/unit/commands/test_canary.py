@@ -67,6 +67,15 @@ def test_the_table_says_why(tmp_path: Path, address: str, item: dict[str, Any], 
     assert told in " ".join(result.stdout.split())
 
 
+def test_no_text_commands_the_terminal(tmp_path: Path, address: str) -> None:
+    """Escape sequences in names, replies and texts are shown as what they are not; brackets are no markup."""
+    item = {"query": "cats", "name": "a\x1b[2Jcat", "expected": ["[bold]d9\x1b]0;owned\x07"]}
+    result = canary("--config", a_config(tmp_path, docs=(address, [item])))
+    assert result.return_value == 1
+    assert "\x1b" not in result.stdout
+    assert "[bold]d9\ufffd]0;owned\ufffd" in "".join(result.stdout.split("\n"))
+
+
 def test_suites_can_be_picked(tmp_path: Path, address: str) -> None:
     """One of two; figures that are unknown are said to be."""
     path = a_config(tmp_path, docs=(address, FINE), down=(f"http://127.0.0.1:{free_port()}", FINE))

@@ -81,6 +81,15 @@ def test_two_variants_of_one_log(tmp_path: Path) -> None:
     assert "red: no sample has it as 'variant' in its metadata; there are: blue, green" in str(refused.exception)
 
 
+def test_no_text_commands_the_terminal(tmp_path: Path) -> None:
+    """Categories come out of logs: escape sequences in them are not printed."""
+    rows = [row(number, TRUE, metadata={"category": f"a\x1b[{number % 2}J"}) for number in range(4)]
+    log = write(tmp_path / "log.jsonl", rows)
+    result = compare(log, log)
+    assert "  a\ufffd[1J" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
 def suites(path: Path, **targets: str) -> str:
     """A configuration with one suite for each retriever, of the same canaries."""
     items = [{"query": f"colour of room {number}", "expected": [name]} for number, name in enumerate(TEXTS)]
@@ -126,6 +135,22 @@ def test_a_retriever_that_is_down_has_no_figures(tmp_path: Path) -> None:
         result = compare("up", "down", "--config", path)
     assert result.return_value == 3
     assert "B: 35 canaries failed and are left out" in result.stdout
+
+
+def test_both_sides_are_asked_for_as_many(tmp_path: Path) -> None:
+    """Suites with other `k` are compared at those they share; intervals are those that the configuration wants."""
+    with serving(Bm25(TEXTS).route()) as address:
+        path = Path(suites(tmp_path / "both.yaml", few=address, many=address))
+        text = path.read_text().replace('"suite": "many", "k": [1, 5]', '"suite": "many", "k": [1, 5, 30]')
+        path.write_text(
+            text.replace("of room ", "of room x")
+        )  # every text is as near, so that most are not in the first 5
+        sure = json.loads(compare("few", "many", "--config", str(path), "--json").stdout)
+        path.write_text(path.read_text() + "estimates: {confidence: 0.8}\n")
+        rash = json.loads(compare("few", "many", "--config", str(path), "--json").stdout)
+    metrics = [{each["metric"]: each for each in line["metrics"]} for line in (sure, rash)]
+    assert metrics[0]["success"]["difference"] == 0.0
+    assert metrics[1]["recall@5"]["high"] < metrics[0]["recall@5"]["high"]
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -53,6 +53,18 @@ def test_no_data_is_never_pass() -> None:
     assert gate(rows=[GOOD | {"id": str(number), "answer": " "} for number in range(50)]).return_value == 3
 
 
+@pytest.mark.parametrize(("texts", "references"), [({"a": "One."}, [["a"]]), (7, ["a"]), ([0], [0]), ({"1": "x"}, [1])])
+def test_contexts_in_a_file_of_another_shape(tmp_path: Path, texts: object, references: list[object]) -> None:
+    """The row is told and counted; the others are judged."""
+    (tmp_path / "texts.json").write_text(json.dumps(texts))
+    log = tmp_path / "log.jsonl"
+    log.write_text(
+        "".join(json.dumps(each) + "\n" for each in (GOOD | {"docs": "texts.json", "context_refs": references}, GOOD))
+    )
+    line = json.loads(gate(str(log), "--json").stdout)
+    assert (line["judged"], line["unread"]) == (1, {"wrong_type": 1})
+
+
 def test_half_a_file_does_not_pass() -> None:
     """Forty good answers and twenty torn rows: too little was read."""
     assert gate(rows=[GOOD] * 40).return_value == 0
@@ -90,7 +102,9 @@ def test_a_baseline_names_what_became_worse(tmp_path: Path) -> None:
     line = json.loads(worse.stdout)
     assert (line["baseline"]["regression"], line["baseline"]["recall_by"]) == ("generation", "context_precision")
     assert "generation regression: faithfulness fell while context precision" in line["recommendation"]
-    better = gate("--baseline", str(tmp_path / "bad.json"), rows=[GOOD] * 40)
+    bad = tmp_path / "bad.json"
+    bad.write_text(bad.read_text(), encoding="utf-16")  # as a shell of Windows writes it
+    better = gate("--baseline", str(bad), rows=[GOOD] * 40)
     assert "no regression shown" in better.stdout
 
 

@@ -114,6 +114,30 @@ def test_out_and_in(config: Path, tmp_path: Path) -> None:
     assert isinstance(run(config, "--export", "-", "--import", str(out)).exception, ConfigError)
 
 
+def test_a_file_of_another_making(config: Path, tmp_path: Path) -> None:
+    """A mark at the beginning is none of its first row; whatever else is no row is told by its number, and left out."""
+    rows = (
+        b'\xef\xbb\xbf{"key": "k1", "scores": {"faithfulness": 1}, "at": 1e12}',
+        b'{"key": "k2", "note": "\xff"}',
+        b'{"key": "k3", "note": "\\ud83d"}',
+        b"[" * 100_000,
+        b'{"key": "k4", "at": NaN}',
+        b'{"key": "k5", "at": 1e999}',
+        b'{"key": "k6", "probability": 1e-200}',
+        b'{"key": "\x1b[2J", "claims": ["\x1b[2J"]}',
+    )
+    file = tmp_path / "rows.jsonl"
+    file.write_bytes(b"\n".join(rows))
+    found = run(config, "--import", str(file))
+    assert found.return_value == 1
+    assert found.stderr.endswith("1 new, 0 replaced, 1 unmatched, 7 unreadable\n")
+    assert [f":{number}: " in found.stderr for number in range(1, 9)] == [False, *[True] * 7]
+    assert "\x1b" not in found.stderr
+    (label,) = labels(config)
+    assert label.key == "k1"
+    assert label.at <= time.time()
+
+
 def test_a_row_of_a_file() -> None:
     """A row may name its sample as the log does, and say what it knows."""
     row = {"source": "app", "id": "r1", "claims": ["supported", "contradicted"], "scores": {"answer_relevancy": 1}}
@@ -203,6 +227,8 @@ def test_calibrate_wants_enough_labels(config: Path, tmp_path: Path) -> None:
     assert "Too few labels to conclude anything" in found.output
     assert json.loads(out.read_text())["quantities"]["faithfulness"]["labels"] == 5
     assert isinstance(run(config, "--judge", "x", command="calibrate").exception, ConfigError)
+    nowhere = run(config, "--out", str(tmp_path / "no" / "where.json"), command="calibrate")
+    assert isinstance(nowhere.exception, ConfigError)
 
 
 def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:

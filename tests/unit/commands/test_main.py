@@ -17,6 +17,7 @@ from ragwatch.errors import ConfigError, StoreError
     [
         (ConfigError("web.listen: is wrong"), 2, "ragwatch: web.listen: is wrong"),
         (StoreError("state: is locked"), 1, "ragwatch: state: is locked"),
+        (ConfigError("A: there are: \x1b[2J"), 2, "ragwatch: A: there are: \ufffd[2J"),
         (click.UsageError("no such option"), 2, "no such option"),
         (click.Abort(), 130, ""),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from kit import a_draw, a_verdict, an_admission, an_evidence
+from kit import a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.commands import cli
 from ragwatch.commands.stored import verdicts
@@ -66,6 +66,16 @@ def test_a_suite_from_judged_traffic(tmp_path: Path, store: SqliteStore) -> None
     assert "is there already" in str(again.exception)
     nowhere = suggest("--config", a_config(tmp_path), "--out", str(tmp_path / "no" / "where.yaml"))
     assert isinstance(nowhere.exception, ConfigError)
+    store.close()
+
+
+def test_an_answer_counts_once(tmp_path: Path, store: SqliteStore) -> None:
+    """However many judges have read it: what is told is how often a question was asked."""
+    store.admit(an_admission(*(a_draw(name) for name in ("r4", "r5")), judges=("embedded", "second"), cursor="2"))
+    second = [a_verdict(a_draw(name), reading=a_reading("second")) for name in ("r4", "r5")]
+    store.settle([*second, a_verdict(a_draw("r4"))])
+    found = suggest("--config", a_config(tmp_path)).stdout
+    assert "# asked about 3 times; 3 judged answers" in found
     store.close()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ragwatch.config import parse
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import load_text
 from ragwatch.core.canary import Category, Expected, Grade
@@ -124,3 +125,13 @@ def test_sizes_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(suites, "MOST_JSONL_BYTES", 20)
     with pytest.raises(ConfigError, match="larger than 20 bytes"):
         read_suite(write(tmp_path, *lines))
+
+
+def test_a_path_that_no_file_can_have(tmp_path: Path) -> None:
+    """It is told like any other wrong path."""
+    probe = {"kind": "http", "url": "http://127.0.0.1:1/", "body": {"q": "{{ query }}"}, "contexts": "hits"}
+    sources = [{"kind": "tail", "name": "app", "path": "/nowhere/*.log"}]
+    for file in ("a\0.yaml", "a\0.jsonl"):
+        suites = [{"suite": "docs", "file": file, "probe": probe}]
+        with pytest.raises(ConfigError, match=r"canaries\[0\].file"):
+            parse({"sources": sources, "canaries": suites}, folder=tmp_path)

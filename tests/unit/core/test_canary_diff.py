@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from canaries import a_canary, a_failure, a_reply, a_report
+from canaries import a_canary, a_failure, a_reply, a_report, a_text
 
 from ragwatch.core.canary import Category, Hit, Retrieved
 from ragwatch.core.canary_diff import CanaryDiff, Move, diff
@@ -103,3 +103,17 @@ def test_passages_without_ids_are_told_apart_by_text() -> None:
     before, after = Retrieved((texts[0],)), Retrieved(tuple(texts))
     found = changed(a_report(negative, before), a_report(negative, after))
     assert found.newcomers == ((2, texts[1]),)
+
+
+def test_texts_that_begin_alike_are_told_apart() -> None:
+    """Passages of one document share their heading: which of two is gone is told all the same."""
+    heading = "Terms and conditions, chapter three, as of the first of January: "
+    texts = [f"{heading}refunds.", f"{heading}returns."]
+    canary = a_canary(*map(a_text, texts))
+    same = {"similar": lambda one, other: float(one == other)}
+    both = Retrieved(tuple(Hit(text=each) for each in texts))
+    before, after = (a_report(canary, found, **same) for found in (both, Retrieved(both.hits[1:])))
+    found = diff(before, after)
+    assert found is not None
+    assert [(move.before, move.after) for move in found.vanished] == [(1, None)]
+    assert [(move.before, move.after) for move in found.moved] == [(2, 1)]

@@ -102,6 +102,15 @@ def test_two_retrievers_asked_the_same_canaries() -> None:
     assert found.worse
 
 
+def test_a_query_that_stands_in_two_suites_is_compared_in_each() -> None:
+    """The first of one side with the first of the other: a loss is not covered by what comes behind it."""
+    canaries = [a_canary(f"d{number}", query="What about it?", name=f"c{number}") for number in range(40)]
+    a = [a_report(each, a_reply(str(each.expected[0].id))) for each in canaries]
+    b = [a_report(each, a_reply("x")) for each in canaries[:-1]] + a[-1:]
+    line = compare_line(of_reports(a, b, (1,)), "old", "new")
+    assert (line["shared"], by_metric(line)["recall@1"]["losses"]) == (40, 39)
+
+
 def kept(verdict: Verdict, *, reference: Any = None, metadata: Any = None, **place: Any) -> Answer:
     """A verdict and its sample as a store keeps them, read back."""
     draw = verdict.draw

@@ -17,6 +17,7 @@ from ragwatch.core.detect import (
     acknowledge,
     begin,
     from_dict,
+    no_later,
     renew,
     step,
     threshold_for,
@@ -175,3 +176,29 @@ def test_learns_for_as_long_as_asked() -> None:
     assert renew(scheme, watched_on).since is None
     earlier = {name: value for name, value in to_dict(watched_on).items() if name != "since"}
     assert from_dict(scheme, earlier).detector is not None
+
+
+def test_silence_is_no_evidence() -> None:
+    """A season without an answer, or a clock a year ahead, calls nobody: a reading adds the run length of a day."""
+    scheme = replace(SCHEME, build=lambda baseline: Betting(baseline, 30.0), unit=Unit.DAYS)
+    watch = begin(scheme)
+    for index, each in enumerate(stream()[:700]):
+        watch = step(scheme, watch, index, 60.0 * index, each)
+    for later in range(3):
+        watch = step(scheme, watch, 700 + later, (later + 1) * 365.0 * DAY, Score(1.0))
+    assert watch.alarm is None
+    assert watch.evidence is not None
+    assert watch.evidence < 4.0
+
+
+def test_a_clock_that_was_ahead_is_set_back() -> None:
+    """What was read a year ahead of time adds run length again as soon as the clock is right."""
+    scheme = AgainstControl(TwoSample(30.0), Unit.DAYS)
+    pair = Pair(Score(0.5), Score(0.5))
+    watch = no_later(step(scheme, begin(scheme), 0, 365.0 * DAY, pair), DAY)
+    assert watch.at == DAY
+    assert step(scheme, watch, 1, 1.5 * DAY, pair).evidence == pytest.approx(0.5)
+    learning = step(SCHEME, begin(SCHEME), 0, 365.0 * DAY, Score(1.0))
+    assert (no_later(learning, DAY).since, no_later(learning, DAY).at) == (DAY, DAY)
+    for right in (begin(SCHEME), step(SCHEME, begin(SCHEME), 0, 0.0, Score(1.0))):
+        assert no_later(right, DAY) is right

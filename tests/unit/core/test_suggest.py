@@ -110,3 +110,13 @@ def test_the_file_is_a_suite(tmp_path: Path) -> None:
     made = suggest([a_row(), a_row("Who built it?", contexts=[{"id": None, "text": "Anna built it."}])])
     path.write_text(suite_text(made), encoding="utf-8")
     assert read_suite(path) == tuple(each.canary for each in made)
+
+
+def test_names_differ_where_questions_do(tmp_path: Path) -> None:
+    """Questions that differ in signs alone would share a name, and no suite can be read that has a name twice."""
+    found = suggest([a_row("Is it on?"), a_row("Is it on!"), a_row("Is it off?")])
+    names = [each.canary.name for each in found]
+    assert "is-it-on" in names
+    assert len(set(names)) == len(names) == 3
+    (tmp_path / "suite.yaml").write_text(suite_text(found))
+    assert [each.name for each in read_suite(tmp_path / "suite.yaml")] == names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -120,3 +121,34 @@ def test_what_another_version_kept_is_no_answer() -> None:
     """Records that are not ours are passed over."""
     assert from_records(None) == []
     assert from_records([{"canary": "x"}]) == []
+
+
+class SlowJudge(ScriptedJudge):
+    """A judge that never ends with one answer, and counts how many it reads side by side."""
+
+    def __init__(self, stuck: str) -> None:
+        super().__init__(concurrency=1)
+        self.stuck, self.at_once, self.most = stuck, 0, 0
+
+    async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
+        """In its time."""
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        try:
+            await (asyncio.Event().wait() if sample.id.startswith(self.stuck) else asyncio.sleep(0))
+            return await super().read(sample)
+        finally:
+            self.at_once -= 1
+
+
+async def test_a_judge_is_given_as_many_as_it_reads_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
+    """More would fill the threads that the store works in; one that never ends does not hold the suite up for ever."""
+    judge, service = SlowJudge("canary/docs/refunds"), Service()
+    limited = Answers(judge, oracle=True, clock=Clock(), timeout_seconds=0.05)
+    suite = Suite("docs", CANARIES[:1], (5,), service, answers=limited)
+    canaries = Canaries([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    assert await asyncio.wait_for(canaries.run("docs"), 10.0) is not None
+    kept = {each.contexts: each for each in from_records(store.runs("canary", "docs", 1)[0].body["answers"])}
+    assert (kept["retrieved"].scores, kept["retrieved"].why) == (None, "timeout: not read within 0.05 s")
+    assert kept["gold"].scores is not None
+    assert judge.most == 1

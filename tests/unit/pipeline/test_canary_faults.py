@@ -151,3 +151,43 @@ def test_resuming_holds_few_runs_at_a_time(store: SqliteStore, telemetry: Teleme
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 10 * 4000 * (64 + 49)
+
+
+async def test_the_next_rooms_run_at_once(store: SqliteStore, telemetry: Telemetry) -> None:
+    """When closed rooms gave a run up, its right is free again: `at_start` of the next ones is not lost."""
+    old, new = Probe(asyncio.Event()), Probe()
+    before, after = canaries(store, telemetry, old), canaries(store, telemetry, new)
+    given_up = asyncio.create_task(before.run("docs"))
+    await until_asked(old)
+    await before.close()
+    assert await after.run("docs") is not None
+    assert await given_up is None
+
+
+async def test_closed_rooms_ask_nothing(store: SqliteStore, telemetry: Telemetry) -> None:
+    """A job that comes due while the configuration is swapped begins no run with a probe that is closed."""
+    probe = Probe()
+    loop = canaries(store, telemetry, probe)
+    await loop.close()
+    assert await loop.run("docs") is None
+    assert (probe.asked, store.runs("canary", "docs", 1)) == (0, [])
+
+
+async def test_what_is_no_longer_configured_is_not_shown(store: SqliteStore, telemetry: Telemetry) -> None:
+    """A canary that was taken out or edited, a k that is gone, answers nobody judges: a reload takes their series."""
+    kept, gone = CANARIES[0], a_canary("d9", name="gone", query="q9")
+    edited, anew = (a_canary(name, name="edited", query="q2") for name in ("d8", "d1"))
+    answers = Answers(ScriptedJudge(), oracle=False, clock=Clock())
+    suite = Suite("docs", (kept, gone, edited), (1, 5), Probe(), answers=answers)
+    first = Canaries([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    await first.run("docs")
+    assert first.gauges()[Gauge.CANARY_DEGRADED, ("docs",)] == 2.0
+    fewer = replace(suite, canaries=(kept, anew), ks=(5,), answers=None)
+    second = Canaries([fewer], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    second.resume()
+    found = second.gauges()
+    assert found[Gauge.CANARY_DEGRADED, ("docs",)] == 0.0
+    assert found[Gauge.CANARY_RECALL, ("docs", "5")] == 1.0
+    assert (Gauge.CANARY_RECALL, ("docs", "1")) not in found
+    assert {labels[1] for gauge, labels in found if gauge is Gauge.CANARY_SUCCESS} == {"one"}
+    assert not [labels for gauge, labels in found if gauge is Gauge.CANARY_ANSWER]

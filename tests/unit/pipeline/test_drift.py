@@ -20,16 +20,20 @@ from ragwatch.telemetry import Telemetry
 RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
 CELL = ("faithfulness", "search")
 DAY = 86400.0
+MIDNIGHT = AT - AT % DAY + DAY
 BAND = {Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH, Gauge.BAND_SCORES, Gauge.BAND_SINCE}
 
 
 def a_drift(
-    store: SqliteStore, rules: DriftRules = RULES, *, telemetry: Telemetry | None = None, moved: bool = False
+    store: SqliteStore,
+    rules: DriftRules = RULES,
+    *,
+    telemetry: Telemetry | None = None,
+    moved: bool = False,
+    now: float = AT + 1e6,
 ) -> Drift:
     """A drift that has continued what the store remembers."""
-    found = Drift(
-        rules, store=store, telemetry=telemetry or Telemetry(), judge_moved=lambda: moved, clock=Clock(AT + 1e6)
-    )
+    found = Drift(rules, store=store, telemetry=telemetry or Telemetry(), judge_moved=lambda: moved, clock=Clock(now))
     found.resume()
     return found
 
@@ -133,7 +137,7 @@ async def test_another_version_of_the_judge_is_no_alarm(store: SqliteStore) -> N
     assert len([event for event in store.events(0.0) if "scripted-2, not by" in event.detail]) == 1
     settle(store, [False] * 100, 800, version="scripted-2")
     await drift.step()
-    third = a_drift(store, replace(RULES, version="scripted-3"))
+    third = a_drift(store, replace(RULES, version="scripted-3"), now=AT + 920 * MINUTE)
     settle(store, [True] * 20, 900, version="scripted-3")
     await third.step()
     assert of_detector(third) == {(Gauge.DRIFT_ALARM, CELL): 1.0}
@@ -226,22 +230,21 @@ async def test_what_cannot_be_continued_begins_anew(store: SqliteStore) -> None:
 async def test_the_band_is_the_day_s_and_survives(store: SqliteStore) -> None:
     """It runs while nothing is learnt yet, begins anew at midnight and when the mean has moved, through restarts."""
     settle(store, [True, False] * 45)
-    drift = a_drift(store)
+    drift = a_drift(store, now=MIDNIGHT - MINUTE)
     await drift.step()
     first = drift.gauges()
     assert (first[Gauge.BAND_MEAN, CELL], first[Gauge.BAND_SCORES, CELL]) == (0.5, 90.0)
     assert first[Gauge.BAND_LOW, CELL] < 0.5 < first[Gauge.BAND_HIGH, CELL]
     assert first[Gauge.BAND_SINCE, CELL] == AT
-    assert a_drift(store).gauges() == first
-    midnight = AT - AT % DAY + DAY
+    assert a_drift(store, now=MIDNIGHT - 1.0).gauges() == first
     settle(store, [True] * 300, 90)
-    drift = a_drift(store)
+    drift = a_drift(store, now=AT + 500 * MINUTE)
     await drift.step()
     later = drift.gauges()
-    assert midnight <= later[Gauge.BAND_SINCE, CELL] < midnight + MINUTE
+    assert MIDNIGHT <= later[Gauge.BAND_SINCE, CELL] < MIDNIGHT + MINUTE
     assert later[Gauge.BAND_LOW, CELL] > 0.9
     settle(store, [False] * 60, 390)
-    drift = a_drift(store)
+    drift = a_drift(store, now=AT + 500 * MINUTE)
     await drift.step()
     moved = drift.gauges()
     assert moved[Gauge.BAND_SINCE, CELL] > AT + 390 * MINUTE
@@ -279,3 +282,43 @@ async def test_learns_for_as_long_as_asked(store: SqliteStore) -> None:
     drift = a_drift(store, rules)
     await drift.step()
     assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > 0.8
+
+
+async def test_a_band_ends_with_its_day(store: SqliteStore) -> None:
+    """Where nobody has asked since midnight nothing is known of today: yesterday's band is no figure of the day."""
+    settle(store, faithful(90))
+    drift = a_drift(store, now=MIDNIGHT - 1.0)
+    await drift.step()
+    assert drift.gauges()[Gauge.BAND_SCORES, CELL] == 90.0
+    today = a_drift(store, now=MIDNIGHT)
+    for _ in range(2):
+        assert {gauge for gauge, _ in today.gauges()} & BAND == set()
+        await today.step()
+    settle(store, [True], 107)
+    today = a_drift(store, now=AT + 108 * MINUTE)
+    await today.step()
+    assert today.gauges()[Gauge.BAND_SCORES, CELL] == 1.0
+
+
+async def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteStore) -> None:
+    """Answers of that time count as of now, the band is today's, and a drop is an alarm as ever."""
+    settle(store, faithful(400))
+    await a_drift(store).step()
+    settle(store, [True] * 5, 365 * 1440)
+    await a_drift(store, now=AT + 366 * DAY).step()
+    answers = faithful(1500, 100)
+    for first in range(0, 1600, 100):
+        settle(store, answers[first : first + 100], 400 + first)
+        drift = a_drift(store, now=AT + (500 + first) * MINUTE)
+        await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
+    assert drift.gauges()[Gauge.BAND_SINCE, CELL] <= AT + 2000 * MINUTE
+
+
+async def test_a_season_of_silence_is_no_alarm(store: SqliteStore) -> None:
+    """The first good answer after months calls nobody."""
+    settle(store, faithful(400))
+    settle(store, [True], 120 * 1440)
+    drift = a_drift(store, now=AT + 121 * DAY)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0

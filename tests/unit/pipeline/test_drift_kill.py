@@ -30,7 +30,7 @@ RULES = DriftRules(
 
 def live(store: SqliteStore) -> Drift:
     """A process that has begun."""
-    found = Drift(RULES, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT))
+    found = Drift(RULES, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
     found.resume()
     return found
 

@@ -6,7 +6,7 @@ import math
 from random import Random
 
 import pytest
-from kit import JUDGE, a_draw, a_reading, a_verdict, an_admission
+from kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 from labelled import ALONE, BOTH, LLM, NOW, World
 
 from ragwatch.core.label import Label
@@ -135,14 +135,38 @@ def test_words_from_elsewhere(store: SqliteStore) -> None:
     assert [each["probability"] for each in sorted(labelling.labels(), key=lambda each: each["key"])][-1] == 0.3
 
 
-@pytest.mark.parametrize("record", [{}, {"key": "k", "annotator": "a", "at": 1, "scores": {"faithfulness": 2.0}}, []])
+A_LABEL = {"key": "k", "annotator": "a", "at": 1, "scores": {"faithfulness": 1.0}}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        A_LABEL | {"scores": {"faithfulness": 2.0}},
+        [],
+        A_LABEL | {"at": "nan"},
+        A_LABEL | {"at": "inf"},
+        A_LABEL | {"probability": 5e-324},
+        A_LABEL | {"note": "\ud83d"},
+        A_LABEL | {"annotator": "\ud83d"},
+    ],
+)
 def test_what_is_no_label_is_refused(store: SqliteStore, record: object) -> None:
     """One bad record, and nothing is kept."""
     world = World(store, Random(10), requests=10)
     good = world.word(next(iter(world.said)))
-    with pytest.raises(ValueError, match=r"label|must be in"):
+    with pytest.raises(ValueError, match=r"label|must be|half of a surrogate"):
         world.labelling().put([good, record])  # type: ignore[list-item]
     assert store.labels(0.0) == []
+
+
+def test_no_word_is_of_the_future(store: SqliteStore) -> None:
+    """A time in milliseconds would be the newest label, and fresh, for ever."""
+    world = World(store, Random(10), requests=10)
+    labelling = world.labelling()
+    labelling.put([A_LABEL | {"at": 1.7e12}])
+    (label,) = store.labels(0.0)
+    assert label.at == NOW
 
 
 def test_only_what_every_judge_of_the_chain_has_read(store: SqliteStore) -> None:
@@ -155,3 +179,13 @@ def test_only_what_every_judge_of_the_chain_has_read(store: SqliteStore) -> None
     read = {row.key for row in store.window(0, 0.0, 1000) if row.judge == LLM}
     assert keys == read - {lone.key}
     assert BOTH.chain[0] == JUDGE
+
+
+def test_a_second_judge_that_could_read_nothing_yet(store: SqliteStore) -> None:
+    """Without a daemon, its version is not known: there is nothing to label, and nothing breaks."""
+    draw = a_draw("r1", at=NOW)
+    store.admit(an_admission(draw, judges=(JUDGE, LLM)))
+    store.settle([a_verdict(draw), an_unjudged(draw, reading=a_reading(LLM))])
+    rules = LabelRules({JUDGE: "scripted-1"}, (JUDGE, LLM))
+    labelling = Labelling(rules, store=store, clock=lambda: NOW, uniform=Random(1).random)
+    assert labelling.tasks("ann", 5) == []

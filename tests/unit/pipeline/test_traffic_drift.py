@@ -240,3 +240,19 @@ def test_without_its_vocabulary_a_reference_is_none(store: SqliteStore) -> None:
     store.remember("vocabulary/search", {"counts": "AAAA", "questions": 3, "learnt": True})
     watch, words = a_worded_watch(store, clock)
     assert (watch._step(), watch.gauges(), words.meters) == (True, {}, {})
+
+
+@pytest.mark.parametrize("learnt", [0, 30])
+def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteStore, learnt: int) -> None:
+    """Set right again, it learns and warns as if that hour had been an ordinary one."""
+    clock = Clock()
+    watch = a_watch(store, clock)
+    pass_by(store, clock, watch, hours(0, learnt))
+    clock.now += 365 * 24 * HOUR
+    pass_by(store, clock, watch, hours(learnt, learnt + 1))
+    clock.now -= 365 * 24 * HOUR
+    pass_by(store, clock, watch, hours(learnt + 1, learnt + 60))
+    cell = (Gauge.TRAFFIC_DRIFT_ALARM, ("top_context_score", "search"))
+    assert watch.gauges()[cell] == 0.0
+    pass_by(store, clock, watch, hours(learnt + 60, learnt + 64, score=0.6))
+    assert watch.gauges()[cell] == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -105,3 +106,30 @@ def test_newest_is_remembered(windows: Windows) -> None:
     }
     windows.add([a_row(0.91, key="newer", at=NOW + 1)])
     assert windows.exemplars["faithfulness", "search", JUDGE, "1.0"].key == "newer"
+
+
+def test_what_is_kept_changes_no_figure() -> None:
+    """Day after day of rows, late ones among them: the same as from windows that were asked only once."""
+    spans, rng = {"15m": 900.0, "6h": 21600.0, "1d": 86400.0}, random.Random(4)
+    often, rows, taken = Windows(spans, {JUDGE: "v1"}, 0.95), list[ScoreRow](), 0
+    for turn in range(60):
+        now = NOW + turn * 2500.0
+        scores = [rng.choice((0.0, 0.5, 1.0, None)) for _ in range(rng.randrange(4))]
+        for score in scores:
+            late = rng.choice((0.0, 90.0, 9000.0, 80_000.0))
+            rows.append(a_row(score, at=now - late, probability=rng.choice((0.1, 1.0)), route=rng.choice("ab")))
+        rows += [missed(at=now - 30.0, route="a")] * (turn % 3 == 0)
+        often.add(rows[taken:])
+        taken = len(rows)
+        often.summary(now)
+        rows += [a_row(0.25, at=now - 1.0, route="b")] * (turn % 4 == 0)  # comes between two looks in one minute
+        often.add(rows[taken:])
+        taken = len(rows)
+        often.forget(now)
+        waiting = {("a", JUDGE, int(now // 60)): 2.0} if turn % 2 else {}
+        once = Windows(spans, {JUDGE: "v1"}, 0.95)
+        once.add(rows)
+        assert often.summary(now, waiting) == once.summary(now, waiting)
+        assert often.summary(now, waiting) == often.summary(now, waiting)
+    assert len(often._minutes) < 200
+    assert len(often._hours) <= 25

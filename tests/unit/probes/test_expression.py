@@ -100,3 +100,20 @@ def test_right_expressions_stay_as_they_are() -> None:
     """Filters, fallbacks, slices and functions."""
     expression = "sort_by(hits[?score > `0.1`], &score)[:5].{id: id || key, text: join(' ', [title, text])}"
     assert checked(expression) == expression
+
+
+@pytest.mark.parametrize(
+    ("expression", "reply"),
+    [
+        ("hits[?contains(id, `1`)]", {"hits": [{"id": "a1"}]}),
+        ("hits[?score > `1`]", {"hits": [{"score": "high"}]}),
+        ("sort_by(hits, &ceil(to_number(score)))", {"hits": [{"score": "inf"}]}),
+        ("hits[0:1:0]", {"hits": ["One."]}),
+        ("hits[].{id: id, score: to_number(score)}", {"hits": [{"id": "a", "score": "9" * 400}]}),
+    ],
+)
+def test_a_reply_that_breaks_the_expression_itself(expression: str, reply: Any) -> None:
+    """Where a function of JMESPath meets a type or a number that it was not made for, the reply is at fault."""
+    with pytest.raises(ExchangeError, match=r"contexts") as found:
+        hits_of(expression, reply)
+    assert found.value.reason is Failure.SHAPE

@@ -8,7 +8,10 @@ import sys
 from collections.abc import AsyncIterator
 
 import pytest
-from retrievers import FaultyRetriever, asked, free_port, options
+from retrievers import FaultyRetriever, asked, free_port, options, serving
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from ragwatch.core.canary import Direction, Failure, Hit
 from ragwatch.probes.http import HttpProbe, build
@@ -165,3 +168,21 @@ async def test_a_probe_does_what_its_name_says() -> None:
     made = build(options("http://127.0.0.1:1", concurrency=7), name="docs")
     assert (made.name, made.concurrency) == ("docs", 7)
     await made.close()
+
+
+async def test_no_cookie_is_kept() -> None:
+    """Each question is that of a new user: a balancer's cookie would tie all of them to one healthy replica."""
+    sent: list[str | None] = []
+
+    async def search(request: Request) -> Response:
+        sent.append(request.headers.get("cookie"))
+        reply = JSONResponse({"hits": []})
+        reply.set_cookie(f"replica-{len(sent)}", "a")
+        return reply
+
+    with serving(Route("/search", search, methods=["POST"])) as address:
+        made = build(options(address), name="docs")
+        for _ in range(2):
+            assert (await made.ask("cats", 5)).failure is None
+        await made.close()
+    assert sent == [None, None]

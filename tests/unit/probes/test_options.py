@@ -51,6 +51,7 @@ def told(model: type[BaseModel], data: Any) -> str:
         ({"contexts": {"score": "a"}}, "probe.contexts: finds nothing to tell contexts apart by"),
         ({"contexts": {"id": "a["}}, "probe.contexts: id is not JMESPath"),
         ({"score": "cosine"}, "probe.score: "),
+        ({"preset": ["chroma"]}, "probe: preset ['chroma'] is not known; use one of: chroma, opensearch,"),
         ({"preset": "pinecone"}, "probe: preset 'pinecone' is not known; use one of: chroma, opensearch,"),
         ({"contxts": "a"}, "probe.contxts: is not a known key; did you mean `contexts`?"),
     ],

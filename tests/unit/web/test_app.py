@@ -176,7 +176,8 @@ async def test_parameters_that_an_action_cannot_take_are_the_callers_fault() -> 
 
 
 @pytest.mark.parametrize(
-    ("origin", "status"), [("http://localhost", 200), ("http://attacker.example", 403), ("null", 403)]
+    ("origin", "status"),
+    [("http://localhost", 200), ("http://attacker.example", 403), ("null", 403), ("http://[", 403)],
 )
 async def test_other_sites_change_nothing(origin: str, status: int) -> None:
     """A request that a page of another site makes a browser send is refused."""
@@ -190,7 +191,7 @@ async def test_other_sites_change_nothing(origin: str, status: int) -> None:
 
 async def test_foreign_names_are_refused() -> None:
     """A rebound name reads nothing."""
-    guarded = app(hosts=allowed_hosts("127.0.0.1", None))
+    guarded = app(hosts=lambda: allowed_hosts("127.0.0.1", None))
     async with asking(guarded, "http://attacker.example") as client:
         assert (await client.get("/")).status_code == 403
     async with asking(guarded, "http://127.0.0.1:10477") as client:

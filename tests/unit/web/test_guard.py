@@ -41,6 +41,7 @@ def test_names_are_ours_or_not(host: str, ours: bool) -> None:  # noqa: FBT001 -
         ("Rag.Internal", None, {"localhost", "127.0.0.1", "::1", "rag.internal"}),
         ("0.0.0.0", "http://rag:80", {"localhost", "127.0.0.1", "::1", "rag"}),  # noqa: S104 - the same
         ("127.0.0.1", "no address", {"localhost", "127.0.0.1", "::1"}),
+        ("127.0.0.1", "https://[", {"localhost", "127.0.0.1", "::1"}),
     ],
 )
 def test_allowed_names_follow_the_configuration(listen: str, external: str | None, expected: set[str] | None) -> None:
@@ -63,5 +64,5 @@ async def test_what_is_not_http_passes() -> None:
     async def send(message: Message) -> None:
         seen.append(message["type"])
 
-    await Guard(app, frozenset())({"type": "lifespan"}, receive, send)
+    await Guard(app, frozenset)({"type": "lifespan"}, receive, send)
     assert seen == ["lifespan", "lifespan.startup"]

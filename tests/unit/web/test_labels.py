@@ -51,7 +51,7 @@ async def client(words: Words | None) -> AsyncIterator[httpx.AsyncClient]:
         board=board,
         render=lambda *_: (b"", ""),
         labels=None if words is None else lambda: words,
-        hosts=frozenset({"localhost"}),
+        hosts=lambda: frozenset({"localhost"}),
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as made:
         yield made

@@ -1,0 +1,126 @@
+"""Plain copies whose names match the glob themselves: what they hold is read once, whether there or in the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shifting import interleaved, shift_copies
+from tail_reader import Reader, append, copytruncate, pack, rotate
+
+LIVE = "app.jsonl"
+PATTERN = f"{LIVE}*"
+PAD = b"x" * 70
+HEADER = b'{"log":"the same line at the top of every file","answer":"%s"}' % PAD
+
+
+def _rows(name: str, count: int) -> list[bytes]:
+    return [b'{"id":"%s-%d","answer":"%s"}' % (name.encode(), number, PAD) for number in range(count)]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("read", [0, 1, 99], ids=["unread", "begun", "done"])
+def test_a_copy_that_matches_is_read_once(tmp_path: Path, read: int, restart: bool) -> None:  # noqa: FBT001
+    """Nothing, the first records, or everything was read when the log was copied and emptied, seen or not."""
+    live = tmp_path / LIVE
+    reader = Reader(str(tmp_path / PATTERN), read_bytes=200)
+    written = _rows("a", 5)
+    append(live, *written)
+    for _ in range(read):
+        reader.step()
+    if restart:
+        reader.stop()
+    copytruncate(live, tmp_path / f"{LIVE}.1")
+    append(live, *(more := _rows("b", 3)))
+    if restart:
+        reader.start()
+    assert sorted(reader.settle()) == sorted(written + more)
+    reader.restart()
+    assert len(reader.settle()) == 8
+    assert len(reader.cursors) == 2
+
+
+@pytest.mark.parametrize("pattern", [LIVE, PATTERN])
+def test_a_copy_in_the_making_is_no_news(tmp_path: Path, pattern: str) -> None:
+    """It is empty, then half of it is there, then all: each time somebody looks."""
+    live = tmp_path / LIVE
+    reader = Reader(str(tmp_path / pattern), read_bytes=200)
+    reader.drain()
+    written = []
+    for turn in range(6):
+        append(live, *(rows := _rows(f"turn{turn}", 4)))
+        written += rows
+        if turn % 2:
+            reader.drain()
+        for step in shift_copies(live):
+            step()
+            for _ in range(turn):
+                reader.step()
+    assert sorted(reader.settle()) == sorted(written)
+
+
+def test_a_log_is_begun_anew_and_copied_within_one_look(tmp_path: Path) -> None:
+    """Lines that were read, and not yet committed, when a copy took them away are not read in it again."""
+    for after in range(40):
+        folder = tmp_path / f"{after}"
+        folder.mkdir()
+        live = folder / LIVE
+        reader = Reader(live)
+        append(live, *_rows("a", 3))
+        reader.drain()
+        live.write_bytes(b"")
+        append(live, *_rows("b", 4))
+        with interleaved(folder, shift_copies(live), after=after, pace=99):
+            reader.step()
+            reader.step()
+        append(live, *_rows("c", 2))
+        assert sorted(reader.settle()) == sorted(_rows("a", 3) + _rows("b", 4) + _rows("c", 2)), after
+        reader.stop()
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_files_with_numbers_that_are_no_rotations_are_read_each(tmp_path: Path, restart: bool) -> None:  # noqa: FBT001
+    """`shard-1` and `shard-2` of one service begin alike, one is a beginning of the other: both are logs."""
+    reader = Reader(str(tmp_path / "shard-*"))
+    reader.drain()
+    append(tmp_path / "shard-1", HEADER, *_rows("a", 3))
+    reader.drain()
+    append(tmp_path / "shard-2", HEADER)
+    append(tmp_path / "shard-3", HEADER, *_rows("a", 2))
+    if restart:
+        reader.restart()
+    assert len(reader.settle()) == 4 + 1 + 3
+    append(tmp_path / "shard-2", *_rows("b", 2))
+    assert len(reader.settle()) == 10
+
+
+def test_a_rotation_that_begins_like_the_log_is_read(tmp_path: Path) -> None:
+    """Both begin with a header; the rotation, never seen as the log, holds more, or other records, than the log."""
+    live = tmp_path / LIVE
+    reader = Reader(str(tmp_path / PATTERN))
+    reader.drain()
+    append(tmp_path / f"{LIVE}.2", HEADER, *_rows("a", 2))
+    append(tmp_path / f"{LIVE}.1", HEADER, *_rows("b", 2))
+    append(live, HEADER)
+    assert len(reader.settle()) == 7
+    append(live, *_rows("c", 1))
+    assert len(reader.settle()) == 8
+
+
+def test_a_packed_copy_goes_on_where_the_furthest_reader_stopped(tmp_path: Path) -> None:
+    """The log, emptied and not written since, still has a cursor; so has its copy, which was read on, and packed."""
+    live = tmp_path / LIVE
+    reader = Reader(live)
+    append(live, *_rows("a", 2))
+    reader.drain()
+    append(live, *(rest := _rows("b", 4)))
+    copytruncate(live, tmp_path / f"{LIVE}.1")
+    assert reader.drain()[2:] == rest
+    assert len(reader.cursors) == 2
+    reader.stop()
+    pack(rotate(live).with_name(f"{LIVE}.2"))
+    append(tmp_path / f"{LIVE}.1", *_rows("c", 3))
+    append(live, *_rows("d", 1))
+    reader.start()
+    assert len(reader.settle()) == 2 + 4 + 3 + 1
+    assert len(reader.cursors) == 3

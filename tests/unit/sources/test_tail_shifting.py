@@ -1,0 +1,190 @@
+"""Rotations give every file another name, one by one, while a tail looks at them: every line once all the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+from shifting import Step, interleaved, shift, shift_copies
+from tail_reader import Reader, append, lines_of, rotate
+
+from ragwatch.errors import SourceError
+
+LIVE = "app.jsonl"
+PAD = b"x" * 70
+
+
+def _rows(name: str, count: int) -> list[bytes]:
+    """Records that are long enough to be told apart by their first bytes."""
+    return [b'{"id":"%s-%d","answer":"%s"}' % (name.encode(), number, PAD) for number in range(count)]
+
+
+def _poll(reader: Reader, times: int = 4) -> None:
+    """Read on as intake does: what cannot be read now is tried again."""
+    for _ in range(times):
+        with suppress(SourceError):
+            reader.step()
+
+
+def _unseen(folder: Path, pattern: str) -> tuple[Reader, list[bytes]]:
+    """A tail that has read one file and was away while three more were begun, two of them rotated; one is tiny."""
+    live = folder / LIVE
+    reader = Reader(str(folder / pattern))
+    reader.drain()
+    written = []
+    for name, count in (("read", 5), ("tiny", 1), ("unseen", 6), ("live", 4)):
+        rows = _rows(name, count)
+        append(live, *rows)
+        written += rows
+        if name == "read":
+            reader.drain()
+            reader.stop()
+        if name != "live":
+            rotate(live)
+    return reader, written
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["lives", "killed"])
+@pytest.mark.parametrize("pace", [1, 2, 99])
+@pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
+@pytest.mark.parametrize("turn", [shift, partial(shift, create=False), shift_copies], ids=["create", "none", "copies"])
+def test_a_turn_falls_into_the_first_look_of_a_start(
+    tmp_path: Path,
+    turn: Callable[[Path], list[Step]],
+    pattern: str,
+    pace: int,
+    killed: bool,  # noqa: FBT001
+) -> None:
+    """Whatever call of ours a rename comes before, and wherever a kill follows: all is read, once."""
+    for after in range(0, 48, 3):
+        folder = tmp_path / f"{after}"
+        folder.mkdir()
+        reader, written = _unseen(folder, pattern)
+        reader.start()
+        with interleaved(folder, turn(folder / LIVE), after=after, pace=pace):
+            _poll(reader, 1 + after % 4)
+        if killed:
+            reader.restart()
+        append(folder / LIVE, *(last := _rows("last", 2)))
+        assert sorted(reader.settle()) == sorted(written + last), after
+        assert len(reader.cursors) <= len(list(folder.iterdir()))
+        reader.stop()
+
+
+@pytest.mark.parametrize("pace", [1, 3])
+def test_turns_fall_into_the_looks_of_a_running_tail(tmp_path: Path, pace: int) -> None:
+    """Turn after turn, each at another call: files that are done with are neither forgotten nor read again."""
+    live = tmp_path / LIVE
+    reader = Reader(live, rotate_wait_seconds=1)
+    reader.drain()
+    written = []
+    for turn in range(60):
+        append(live, *(rows := _rows(f"turn{turn}", 1 + turn % 3)))
+        written += rows
+        with interleaved(tmp_path, shift(live), after=turn, pace=pace):
+            _poll(reader)
+        reader.now += 0.5
+    assert sorted(reader.settle()) == sorted(written)
+    assert len(reader.cursors) == 60
+    reader.restart()
+    assert len(reader.settle()) == len(written)
+
+
+def test_a_file_whose_name_changes_at_every_look_is_met_at_a_later_one(tmp_path: Path) -> None:
+    """While two names are exchanged before each of our calls nothing is proven: nothing is forgotten, or counted."""
+    live = tmp_path / LIVE
+    reader = Reader(live)
+    append(live, *lines_of("a", 3))
+    reader.drain()
+    reader.stop()
+    append(live, *lines_of("a", 2, first=3))
+    rotate(live)
+    append(live, *lines_of("b", 9))
+    rotate(live)
+
+    def exchange() -> None:
+        for old, new in ((1, 9), (2, 1), (9, 2)):
+            Path(f"{live}.{old}").rename(f"{live}.{new}")
+
+    reader.start()
+    with interleaved(tmp_path, [exchange] * 500, after=0), pytest.raises(SourceError, match="keeps changing"):
+        reader.step()
+    assert len(reader.settle()) == 14
+    assert (reader.resets, len(reader.cursors)) == ({}, 2)
+
+
+def test_an_unseen_rotation_that_cannot_be_opened_stays_news_until_it_can(tmp_path: Path) -> None:
+    """Its time is long past when it can be read; what was read in between is no reason to pass it over."""
+    live = tmp_path / LIVE
+    reader = Reader(live)
+    append(live, *lines_of("a", 3))
+    reader.drain()
+    reader.stop()
+    rotate(live)
+    append(live, *lines_of("b", 9))
+    blocked = rotate(live)
+    append(live, *lines_of("c", 2))
+    os.utime(live, ns=(blocked.stat().st_mtime_ns + 60_000_000_000,) * 2)
+    real = os.open
+
+    def refuse(path: str, flags: int) -> int:
+        if path == str(blocked):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path, flags)
+
+    with pytest.MonkeyPatch.context() as system:
+        system.setattr(os, "open", refuse)
+        reader.start()
+        assert len(reader.drain()) == 5
+        assert reader.source.unreadable == {str(blocked): "Permission denied"}
+        assert len(reader.drain()) == 5
+    assert len(reader.settle()) == 14
+
+
+def test_what_was_read_since_the_last_look_does_not_make_history(tmp_path: Path) -> None:
+    """The clock is set forward, or we sleep, between a look and a read: what was rotated in between is older by far."""
+    live = tmp_path / LIVE
+    reader = Reader(live, scan_seconds=1)
+    append(live, *lines_of("a", 3))
+    reader.drain()
+    first = rotate(live)
+    append(live, *lines_of("b", 2))
+    rotate(live)
+    late = first.with_name(f"{LIVE}.2")
+    append(late, *lines_of("a", 1, first=3))
+    os.utime(late, ns=(late.stat().st_mtime_ns + 3600 * 10**9,) * 2)
+    append(live, *lines_of("c", 1))
+    assert len(reader.drain()) == 4  # no time has passed by our clock, so no look
+    reader.now += 1
+    assert len(reader.settle()) == 7
+
+
+def test_a_log_that_was_begun_before_logrotate_could_create_it(tmp_path: Path) -> None:
+    """Logrotate finds a file where it wants to `create` one, and renames that to a name with `.backup`."""
+    live = tmp_path / LIVE
+    reader = Reader(live)
+    append(live, *lines_of("a", 3))
+    reader.drain()
+    rotate(live)
+    append(live, *lines_of("b", 2))
+    live.rename(tmp_path / f"{LIVE}-2026112120.backup")
+    append(live, *lines_of("c", 1))
+    assert len(reader.settle()) == 6
+
+
+def test_a_link_that_is_named_like_a_rotation_is_none(tmp_path: Path) -> None:
+    """`app.jsonl.old` leads to the log itself: that is read once."""
+    live = tmp_path / LIVE
+    reader = Reader(live)
+    append(live, *lines_of("a", 3))
+    reader.drain()
+    Path(f"{live}.old").symlink_to(live)
+    rotate(live)
+    append(live, *lines_of("b", 3))
+    assert len(reader.settle()) == 6
+    reader.restart()
+    assert len(reader.settle()) == 6
