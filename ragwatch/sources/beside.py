@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ragwatch.sources.content import Content, edges_at, proves
-from ragwatch.sources.disk import GZIP, Listing, family, origin_of
+from ragwatch.sources.disk import GZIP, family, origin_of
 from ragwatch.sources.identity import Identity, Position
+from ragwatch.sources.listing import Listing
 from ragwatch.sources.packed import Packs
 
 
@@ -27,11 +28,10 @@ def renamed(listing: Listing, position: Position, packs: Packs) -> Opened | None
     Raises:
         OSError: It is there and cannot be opened at present.
     """
-    path = listing.paths.get(position.ino)
-    opened = packs.open(path) if path is not None else None
-    if path is None or opened is None:
+    opened = listing.open(position.ino, packs)
+    if opened is None:
         return None
-    content, status = opened
+    path, content, status = opened
     if position.offset and position.fits(edges_at(content, position.offset)):
         return Opened(path, content, _moved(position, status))
     content.close()
@@ -51,7 +51,7 @@ def copied(
         packs: Opens files.
         since: Modification time (ns) below which packed files are passed over: to compare one costs much.
     """
-    for path, content, status in _rotations(listing, {family(lost.path): since}, known, packs):
+    for path, content, status in _rotations(listing, {family(lost.path): since}, known, packs, lambda *_: None):
         if proves(content, lost):
             return Opened(path, content, replace(_moved(lost, status), generation=0))
         content.close()
@@ -63,7 +63,9 @@ def younger(
     newest: Mapping[str, int],
     known: Mapping[Identity, Position | None],
     packs: Packs,
+    *,
     copy: Callable[[Opened], bool],
+    closed: Callable[[str, str, OSError], None],
 ) -> Iterator[Opened]:
     """Rotations that nobody has seen under their first name: written after what was read last, so read whole.
 
@@ -74,8 +76,9 @@ def younger(
         known: See `copied`.
         packs: Opens files.
         copy: Whether such a content may be a copy of one that is known.
+        closed: Is told the path, and the path it was written under, of what cannot be opened at present, and why.
     """
-    for path, content, status in _rotations(listing, newest, known, packs):
+    for path, content, status in _rotations(listing, newest, known, packs, closed):
         origin = origin_of(path) or path
         position = Position(status.st_dev, status.st_ino, origin, mtime_ns=status.st_mtime_ns)
         opened = Opened(path, content, position)
@@ -91,29 +94,43 @@ def _moved(position: Position, status: os.stat_result) -> Position:
 
 
 def _rotations(
-    listing: Listing, origins: Mapping[str, int], known: Mapping[Identity, Position | None], packs: Packs
+    listing: Listing,
+    origins: Mapping[str, int],
+    known: Mapping[Identity, Position | None],
+    packs: Packs,
+    closed: Callable[[str, str, OSError], None],
 ) -> Iterator[tuple[str, Content, os.stat_result]]:
     """Unknown regular files that are named like a rotation of one of these paths, opened.
 
     While a file that is being packed still stands beside its packed copy, that file is the one to read.
     """
     names = set(listing.paths.values())
-    for ino, path in listing.paths.items():
+    for ino, path in list(listing.paths.items()):
         origin = origin_of(path)
         identity = Identity(listing.device, ino)
         place = known.get(identity)
         if (identity in known and place is None) or origin is None or origin not in origins:
             continue
-        try:
-            if path.endswith(GZIP):
-                if (plain := path.removesuffix(GZIP)) in names and plain != origin:
-                    continue
-                if os.stat(path).st_mtime_ns < origins[origin]:  # noqa: PTH116 - a string stays a string
-                    continue
-            opened = packs.open(path)
-        except OSError:
+        if path.endswith(GZIP) and (path.removesuffix(GZIP) in names - {origin} or _older(path, ino, origins[origin])):
             continue
-        if opened is not None and place and place.offset and place.fits(edges_at(opened[0], place.offset)):
-            opened[0].close()
-        elif opened is not None:
-            yield path, *opened
+        try:
+            opened = listing.open(ino, packs)
+        except OSError as error:
+            closed(path, origin, error)
+            continue
+        if opened is None:
+            continue
+        now, content, status = opened
+        if origin_of(now) != origin or (place and place.offset and place.fits(edges_at(content, place.offset))):
+            content.close()
+        else:
+            yield now, content, status
+
+
+def _older(path: str, ino: int, since: int) -> bool:
+    """Whether this file, if the name still means it, was written before that time (ns)."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a string stays a string
+    except OSError:
+        return False
+    return status.st_ino == ino and status.st_mtime_ns < since

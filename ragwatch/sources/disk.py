@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from ragwatch.sources.identity import Identity
 
 GZIP = ".gz"
 _COMPRESSED = (".zst", ".bz2", ".xz", ".lz4", ".zip")
-_ROTATED = re.compile(r"(?P<name>.+?)[._-](?:\d[\dTZ.:_+-]*|old|prev)")
+_ROTATED = re.compile(r"(?P<name>.+?)[._-](?:\d[\dTZ.:_+-]*(?:\.backup)?|old|prev)")
+"""`.backup` is logrotate's name for a log that the service began before logrotate could `create` it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,34 +62,6 @@ def rotated_from(pattern: str) -> set[str]:
     return {origin for path in _expand(f"{pattern}[._-]*") if (origin := origin_of(path))}
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Everything in a directory.
-
-    Attributes:
-        directory: Its path.
-        device: Where it lies; where its nearest ancestor lies when it is gone.
-        paths: Path by inode.
-    """
-
-    directory: str
-    device: int
-    paths: Mapping[int, str]
-
-
-def list_directory(directory: str) -> Listing | None:
-    """List a directory without a look at each entry. A missing one is empty; None when nothing can be known."""
-    try:
-        with os.scandir(directory) as entries:
-            paths = {entry.inode(): entry.path for entry in entries}
-        return Listing(directory, Path(directory).stat().st_dev, paths)
-    except FileNotFoundError:
-        above = next(parent for parent in Path(directory).absolute().parents if parent.exists())
-        return Listing(directory, above.stat().st_dev, {})
-    except OSError:
-        return None
-
-
 def gone_from(path: str, identity: Identity) -> bool:
     """Whether this name surely no longer means this file: an error that hides it is no proof."""
     try:
@@ -126,15 +99,22 @@ def family(path: str) -> str:
     return origin_of(path) or path
 
 
-def open_regular(path: str) -> tuple[int, os.stat_result] | None:
+def open_regular(path: str, ino: int | None = None) -> tuple[int, os.stat_result] | None:
     """Open for reading; None when it is not a regular file (any more).
 
+    Args:
+        path: Its name.
+        ino: The inode that had this name.
+
     Raises:
+        FileNotFoundError: The name is gone, or another file has it by now.
         OSError: It cannot be opened.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     status = os.fstat(fd)
-    if stat.S_ISREG(status.st_mode):
+    if stat.S_ISREG(status.st_mode) and ino in {None, status.st_ino}:
         return fd, status
     os.close(fd)
-    return None
+    if ino in {None, status.st_ino}:
+        return None
+    raise FileNotFoundError(errno.ENOENT, "another file has this name", path)

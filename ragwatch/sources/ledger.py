@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from ragwatch.sources.disk import family, gone_from
 from ragwatch.sources.folders import TICK
 from ragwatch.sources.follow import Followed
 from ragwatch.sources.identity import Identity, Position
+from ragwatch.sources.listing import Listing
 from ragwatch.sources.packed import Packs
 from ragwatch.sources.passage import Limits
 
@@ -138,14 +140,24 @@ class Ledger:
     def open(self, path: str, identity: Identity) -> Content | None:
         """Open, and make sure that it is still the file that was found under this name."""
         try:
-            opened = self.packs.open(path)
+            opened = self.packs.open(path, identity.ino)
+        except FileNotFoundError:
+            return None  # renamed since it was found: the next look meets it under another name
         except OSError as error:
             self.unreadable[path] = error.strerror or str(error)
             return None
         if opened is None:
             return None
         content, status = opened
-        if identity == (status.st_dev, status.st_ino):
+        if identity.dev == status.st_dev:
             return content
         content.close()
         return None
+
+    def find(self, listing: Listing, identity: Identity) -> tuple[str, Content, os.stat_result] | None:
+        """Open a file wherever in a folder it is by now; None when it is not there, or cannot be opened at present."""
+        try:
+            return listing.open(identity.ino, self.packs) if listing.device == identity.dev else None
+        except OSError as error:
+            self.unreadable[listing.paths.get(identity.ino, listing.directory)] = error.strerror or str(error)
+            return None

@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping
 
 from ragwatch.sources.beside import Opened
-from ragwatch.sources.disk import GZIP, Found, list_directory
+from ragwatch.sources.disk import GZIP, Found
 from ragwatch.sources.identity import Identity, Position
 from ragwatch.sources.ledger import Ledger, note
+from ragwatch.sources.listing import list_directory
 
 
 class Unopened:
@@ -40,13 +41,14 @@ class Unopened:
         listing = list_directory(os.path.dirname(path))  # noqa: PTH120 - a string stays a string
         if listing is None or listing.device != identity.dev:
             return  # its folder cannot be read, or is not mounted: nothing is known
-        name = listing.paths.get(identity.ino)
-        if name is None:
+        found = self._ledger.find(listing, identity)
+        if identity.ino not in listing.paths:
             del self._seen[identity]
             if item.size:
                 place = Position(identity.dev, identity.ino, path)
                 self._ledger.notes.append(note(f"{place.dev:x}-{place.ino:x}", path, "", {"deleted_unread": 1}))
-        elif content := self._ledger.open(name, identity):
+        elif found is not None:
+            name, content, _ = found
             del self._seen[identity]
             position = Position(identity.dev, identity.ino, path, mtime_ns=item.mtime_ns)
             self._ledger.follow_rotated(Opened(name, content, position), None)

@@ -166,14 +166,19 @@ class Packs:
         self._patience = patience
         self._known: dict[Identity, _Known] = {}
 
-    def open(self, path: str) -> tuple[Content, os.stat_result] | None:
+    def open(self, path: str, ino: int | None = None) -> tuple[Content, os.stat_result] | None:
         """Open for reading; None when it is not a regular file (any more).
 
+        Args:
+            path: Its name.
+            ino: The inode that had this name.
+
         Raises:
+            FileNotFoundError: The name is gone, or another file has it by now.
             RefusedError: It is packed, and not to be read as it is now.
             OSError: It cannot be opened.
         """
-        opened = open_regular(path)
+        opened = open_regular(path, ino)
         if opened is None:
             return None
         fd, status = opened

@@ -10,11 +10,12 @@ from glob import has_magic
 
 from ragwatch.sources.beside import Opened
 from ragwatch.sources.content import Content, edges_at, proves
-from ragwatch.sources.disk import GZIP, Found, discover, family, folders_of, gone_from, list_directory, rotated_from
+from ragwatch.sources.disk import GZIP, Found, discover, family, folders_of, gone_from, rotated_from, rotated_name
 from ragwatch.sources.folders import Folders
 from ragwatch.sources.follow import Followed
 from ragwatch.sources.identity import Identity, Position, dump_start, load, load_start
 from ragwatch.sources.ledger import STARTED, Ledger, Plan, note
+from ragwatch.sources.listing import list_directory
 from ragwatch.sources.losses import Unopened
 from ragwatch.sources.search import Search
 from ragwatch.sources.twins import Twins
@@ -38,6 +39,7 @@ class Roster:
         self._search = Search(self.ledger)
         self._unopened = Unopened(self.ledger)
         self._folders = Folders()
+        self._newest: dict[str, int] = {}
         self._twins: dict[Identity, tuple[Identity, int]] = {}
         self._plan = plan
         self._clock = clock
@@ -80,14 +82,17 @@ class Roster:
             ledger.notes.append(note(STARTED, "", dump_start(self._since)))
         ledger.since_ns = self._since
         newest = ledger.newest()
+        before = newest if first else self._newest  # all that is younger than that was taken up by the last look
+        since = {path: min(at, before.get(path, ledger.since_ns)) for path, at in newest.items()}
+        self._newest = newest
         unread = self._unread(found, newest, now)
         moved = self._notice_moves(found, now)
         known = {followed.position.identity for followed in ledger.active}
         fresh = [self._welcome(each, found, now) for each in found if each not in known]
         mended = ledger.packs.changed()
-        if first or moved or any(fresh) or mended:
+        if first or moved or any(fresh) or mended or self._search.unsettled:
             self._search.beside(newest.keys(), found)
-        looked = newest if first or mended else {path: newest[path] for path in moved | self._stirred(newest, now)}
+        looked = since if first or mended else {path: since[path] for path in moved | self._stirred(newest, now)}
         if looked or unread or self._search.due:
             self._search.adopt_younger(unread | looked)
         self._unopened.settle(found)
@@ -197,6 +202,7 @@ class Roster:
             done = None
         if (
             identity in ledger.adopted
+            or not (item.size or done or identity in ledger.stored or rotated_name(path) is None)  # a copy to be
             or (done and done.unchanged(item.size, item.mtime_ns))
             or self._waits(identity, path)
         ):
@@ -212,7 +218,7 @@ class Roster:
             self._search.finished_gone(done)
         real = os.path.realpath(path)
         written = family(real) if content.packed is not None else real
-        if content.packed is not None and not self._is_news(identity, written, content, found):
+        if family(real) != real and not self._is_news(identity, family(real), content, found):
             content.close()
             return False
         stream, position = self._claim(identity, written, content, found)
@@ -236,11 +242,11 @@ class Roster:
         return (plain != origin and os.path.lexists(plain)) or self.ledger.busy(origin)
 
     def _is_news(self, identity: Identity, origin: str, content: Content, found: Mapping[Identity, Found]) -> bool:
-        """Whether a packed file is to be followed: by its cursor, or because nobody has its content."""
+        """Whether what is named like a rotation is to be followed: by its cursor, or because nobody has its content."""
         stored = self.ledger.stored
         if identity in stored:
             stream, place = stored[identity]
-            if place.offset and place.fits(edges_at(content, place.offset)):
+            if (place.offset or content.packed is None) and place.fits(edges_at(content, place.offset)):
                 return True
             del stored[identity]
             self._search.vanished(stream, place)  # it got the inode of another file that is gone
@@ -249,7 +255,9 @@ class Roster:
         )
 
     def _has_twin(self, opened: Opened, found: Mapping[Identity, Found]) -> bool:
-        """Whether this packed file may be a copy of another one that is still there."""
+        """Whether this file may be a copy of another one that is still there, or was when reading stopped in it."""
+        if not any(family(place.path) == opened.position.path for place in self.ledger.positions()):
+            return False
         listing = list_directory(os.path.dirname(opened.position.path))  # noqa: PTH120 - a string stays a string
         if listing is None:
             return False

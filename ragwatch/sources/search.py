@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ragwatch.sources.beside import Opened, copied, renamed, younger
-from ragwatch.sources.content import Content, edges_at
-from ragwatch.sources.disk import GZIP, Found, Listing, family, list_directory, size_and_time
+from ragwatch.sources.content import Content, edges_at, proves
+from ragwatch.sources.disk import GZIP, Found, family, size_and_time
 from ragwatch.sources.follow import Followed
 from ragwatch.sources.identity import Identity, Position, name_stream
 from ragwatch.sources.ledger import Ledger, note
+from ragwatch.sources.listing import Listing, list_directory
+from ragwatch.sources.packed import RefusedError
 from ragwatch.sources.twins import Twins
 
 
@@ -30,10 +32,14 @@ class Search:
 
     Args:
         ledger: What is known; it is brought up to date.
+
+    Attributes:
+        unsettled: Whether something that is known could not be opened when it was looked for.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self.unsettled = False
         self._postponed: dict[str, int] = {}
         self._doubted: dict[str, _Doubt] = {}
 
@@ -46,6 +52,7 @@ class Search:
 
     def beside(self, paths: Iterable[str], found: Mapping[Identity, Found]) -> None:
         """Names have changed hands, or this is a start: look through the directories for what is known and moved."""
+        self.unsettled = False
         for directory in {os.path.dirname(path) for path in paths}:  # noqa: PTH120 - strings on both sides
             listing = list_directory(directory)
             if listing is None:
@@ -68,28 +75,40 @@ class Search:
         self._postponed = {path: mtime_ns for path, mtime_ns in wanted.items() if ledger.busy(path)}
         self._doubted = {}
         for directory in {os.path.dirname(path) for path in wanted}:  # noqa: PTH120 - strings on both sides
-            if listing := list_directory(directory):
-                doubtful = partial(self._doubtful, Twins(ledger, listing), wanted)
-                for opened in younger(listing, wanted, ledger.known(), ledger.packs, doubtful):
-                    if opened.content.packed is not None and opened.position.path in self._postponed:
-                        opened.content.close()
-                    else:
-                        ledger.follow_rotated(opened, None)
+            listing = list_directory(directory)
+            if listing is None:  # nothing is known, so what may be news stays so
+                self._postponed |= {each: at for each, at in wanted.items() if os.path.dirname(each) == directory}  # noqa: PTH120
+                continue
+            copy, closed = partial(self._doubtful, Twins(ledger, listing), wanted), partial(self._closed, wanted)
+            for opened in younger(listing, wanted, ledger.known(), ledger.packs, copy=copy, closed=closed):
+                if opened.content.packed is not None and opened.position.path in self._postponed:
+                    opened.content.close()
+                else:
+                    ledger.follow_rotated(opened, None)
 
     def _doubtful(self, twins: Twins, wanted: Mapping[str, int], opened: Opened) -> bool:
-        """Whether a content may be a copy of a known one. If so it is looked at again when it has changed."""
-        if twins.of(opened) is None:
+        """Whether a content may be, or become, a copy of a known one. If so it is looked at again once it changed."""
+        if opened.content.state()[0] and twins.of(opened) is None:
             return False
         origin = opened.position.path
         self._doubted[opened.path] = _Doubt(origin, wanted[origin], size_and_time(opened.path))
         return True
+
+    def _closed(self, wanted: Mapping[str, int], path: str, origin: str, error: OSError) -> None:
+        """A rotation cannot be opened at present. If it may be news, it stays so until it can be."""
+        state = size_and_time(path)
+        if not isinstance(error, RefusedError) and (state is None or state[1] >= wanted[origin]):
+            self._ledger.unreadable[path] = error.strerror or str(error)
+            self._doubted[path] = _Doubt(origin, wanted[origin], None)
 
     def copies(self, followed: Followed) -> None:
         """Its content was taken away: if a copy lies beside it (copytruncate), go on there, where reading stopped."""
         while followed.lost:
             lost = followed.lost.pop()
             stream, place = lost.stream, lost.position
-            there = lost.gone and self._copy(place)
+            there = lost.gone and self._copy(place, stream)
+            if there and stream in followed.superseded:
+                followed.superseded.remove(stream)  # it goes on in the copy
             self.adopt_younger({place.path: self._ledger.news_since(place.mtime_ns)})
             if there or self._is_read(followed, place):
                 continue
@@ -112,11 +131,12 @@ class Search:
 
     def vanished(self, stream: str, position: Position) -> None:
         """A file is gone for good: go on in a copy of it, or count what of it was not read."""
-        there = self._copy(position)  # its cursor goes before the deletion of this one: a kill may fall between them
-        if not there and self._refused(position):
+        if self._copy(position, stream):
+            return
+        if self._refused(position):
             self._keep(stream, position)
             return
-        lost = not there and position.size > position.offset
+        lost = position.size > position.offset
         self._ledger.notes.append(note(stream, position.path, "", {"deleted_unread": 1} if lost else None))
 
     def _find_stored(self, listing: Listing, identity: Identity, stream: str, position: Position) -> None:
@@ -125,7 +145,8 @@ class Search:
         try:
             opened = renamed(listing, position, ledger.packs)
         except OSError as error:
-            ledger.unreadable[listing.paths[position.ino]] = error.strerror or str(error)
+            ledger.unreadable[listing.paths.get(position.ino, position.path)] = error.strerror or str(error)
+            self.unsettled = True
             return
         if opened is None and listing.device != position.dev:
             return  # its file system is not mounted
@@ -153,18 +174,18 @@ class Search:
     def _tend_finished(self, listing: Listing, followed: Followed) -> None:
         """Forget a finished file that is gone, unless it is packed now; take up one that has grown since."""
         ledger, position = self._ledger, followed.position
-        path = listing.paths.get(position.ino)
-        if path is None:
-            if listing.device == position.dev:
-                self.finished_gone(followed)
-            return
-        if path.endswith(GZIP) != followed.content_packed:  # its inode was given to a packed file
+        if listing.device != position.dev:
+            return  # its file system is not mounted
+        name = listing.paths.get(position.ino)
+        if name is not None and name.endswith(GZIP) != followed.content_packed:  # its inode was given to another file
             self.finished_gone(followed)
             return
-        content = ledger.open(path, position.identity)
-        if content is None:
+        found = ledger.find(listing, position.identity)
+        if found is None:
+            if position.ino not in listing.paths:
+                self.finished_gone(followed)
             return
-        status = os.stat(path)  # noqa: PTH116 - a string stays a string
+        path, content, status = found
         if followed.unchanged(status.st_size, status.st_mtime_ns):
             content.close()
         elif position.fits(edges_at(content, position.offset)):
@@ -177,18 +198,21 @@ class Search:
         """A finished file is gone: go on in a packed copy that holds more, and forget it."""
         ledger, position = self._ledger, followed.position
         del ledger.finished[position.identity]
-        self._copy(position, since=position.mtime_ns)
-        if followed.stream is not None:
+        if not self._copy(position, followed.stream, since=position.mtime_ns) and followed.stream is not None:
             ledger.notes.append(note(followed.stream, followed.path, ""))
 
-    def _copy(self, lost: Position, since: int = 0) -> bool:
-        """Go on in a copy of a content that is gone. Returns whether there is one."""
+    def _copy(self, lost: Position, stream: str | None, since: int = 0) -> bool:
+        """Go on in a copy of a content that is gone, as the same stream: its cursor moves there. Returns whether so."""
         ledger = self._ledger
         listing = list_directory(os.path.dirname(lost.path))  # noqa: PTH120 - a string stays a string
         opened = copied(listing, lost, ledger.known(), ledger.packs, since) if listing else None
         if opened is None:
             return False
-        stream = name_stream(opened.position)
+        for place in ledger.positions():  # another copy of it may have been read further, and be gone as well
+            here = opened.position
+            if place.offset > here.offset and family(place.path) == family(here.path) and proves(opened.content, place):
+                opened = replace(opened, position=replace(place, dev=here.dev, ino=here.ino, generation=0))
+        stream = stream or name_stream(opened.position)
         ledger.follow_rotated(opened, stream)
         ledger.notes.append(note(stream, opened.path, opened.position.dump()))
         return True

@@ -177,6 +177,9 @@ class TailSource:
         now = self._clock()
         try:
             step = followed.read(now)
+            while followed.lost:  # what was read before the search may lie in a copy by the time that one is met
+                self._roster.seek_copies(followed)
+                step = followed.read(now)
             if step is None and followed.idle(now, self._rotate_wait):
                 step = followed.leave()
                 if step is None:
@@ -184,7 +187,6 @@ class TailSource:
         except OSError as error:
             self._roster.lose(followed, error)
             return None
-        self._roster.seek_copies(followed)
         return step
 
 

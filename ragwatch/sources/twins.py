@@ -6,9 +6,10 @@ from collections.abc import Container
 
 from ragwatch.sources.beside import Opened
 from ragwatch.sources.content import Content, edges_at, proves
-from ragwatch.sources.disk import Listing, family
+from ragwatch.sources.disk import family
 from ragwatch.sources.identity import Identity, Position
 from ragwatch.sources.ledger import Ledger
+from ragwatch.sources.listing import Listing
 
 
 class Twins:
@@ -39,8 +40,10 @@ class Twins:
             opened: A content that nobody knows, with the path it was written under.
             gone: Files that are known not to be there.
         """
-        size = opened.content.state()[0]
+        size, packed = opened.content.state()[0], opened.content.packed is not None
         for place in self._places.get(opened.position.path, ()) if size else ():
+            if not packed and place.path != opened.position.path:
+                continue  # a file beside it with a name like `app-7` may be no rotation at all
             if place.identity != opened.position.identity and place.identity not in gone:
                 if place.offset <= size and not place.fits(edges_at(opened.content, place.offset)):
                     continue
@@ -64,8 +67,8 @@ class Twins:
         content = self._open.get(place.identity)
         if content is not None:
             return content.again()
-        path = self._listing.paths.get(place.ino) if self._listing.device == place.dev else None
-        return self._ledger.open(path, place.identity) if path is not None else None
+        found = self._ledger.find(self._listing, place.identity)
+        return found[1] if found is not None else None
 
 
 def _begins_with(other: Content, content: Content, size: int) -> bool:
