@@ -18,6 +18,8 @@ Numbers = tuple[float, ...]
 Reading_contra = TypeVar("Reading_contra", contravariant=True)
 _R = TypeVar("_R")
 _DAY = 86400.0
+MOST_DAYS = 1.0
+"""Run length that one reading adds at most, in days: silence is no evidence, and less run length keeps the promise."""
 
 
 class Direction(StrEnum):
@@ -160,7 +162,7 @@ def step(scheme: Scheme[_R], watch: Watch[_R], seq: int, at: float, reading: _R 
         scheme: How this stream is watched.
         watch: What is remembered.
         seq: Number of the reading, rising along the stream.
-        at: Its time, in seconds since the epoch. Late ones add no run length.
+        at: Its time, in seconds since the epoch. Late ones add no run length, and one after a silence that of a day.
         reading: What was read, or None.
     """
     if reading is None or seq <= watch.seq:
@@ -178,6 +180,13 @@ def step(scheme: Scheme[_R], watch: Watch[_R], seq: int, at: float, reading: _R 
     if watch.alarm is not None or evidence < watch.detector.threshold:
         return moved
     return replace(moved, alarm=Alarm(at, seq, evidence, watch.detector.threshold, moved.scores))
+
+
+def no_later(watch: Watch[_R], now: float) -> Watch[_R]:
+    """The watch without times behind `now`: a clock that was ahead would leave it without run length until then."""
+    if watch.at is None or watch.at <= now:
+        return watch
+    return replace(watch, at=now, since=None if watch.since is None else min(watch.since, now))
 
 
 def acknowledge(watch: Watch[_R]) -> Watch[_R]:
@@ -252,4 +261,4 @@ def _learnt(scheme: Scheme[_R], watch: Watch[_R]) -> Detector[_R] | None:
 
 
 def _days(before: float | None, now: float | None) -> float:
-    return 0.0 if before is None or now is None else (now - before) / _DAY
+    return 0.0 if before is None or now is None else min(MOST_DAYS, (now - before) / _DAY)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Protocol
 
 
@@ -44,6 +45,23 @@ class Addends:
         return total
 
     @classmethod
+    def total(cls, parts: Sequence[Addends]) -> Addends:
+        """What `parts` come to, added up in their order; an empty part adds nothing.
+
+        >>> Addends.total([Addends.one(1.0, 0.5), Addends(), Addends.one(0.0, 1.0)])
+        Addends(n=2, w=3.0, wx=2.0, w2=5.0, w2x=4.0, w2x2=4.0, w3=9.0, w4=17.0)
+        >>> Addends.total([])
+        Addends(n=0, w=0.0, wx=0.0, w2=0.0, w2x=0.0, w2x2=0.0, w3=None, w4=None)
+        """
+        some = [part for part in parts if part.n]
+        if not some:
+            return cls()
+        # Column by column: many times as fast as part by part.
+        n, w, wx, w2, w2x, w2x2, w3, w4 = zip(*map(_COLUMNS, some), strict=True)
+        known = [None if None in column else sum(column) for column in (w3, w4)]
+        return cls(sum(n), sum(w), sum(wx), sum(w2), sum(w2x), sum(w2x2), *known)
+
+    @classmethod
     def one(cls, score: float, probability: float) -> Addends:
         """Addends of a single score.
 
@@ -68,6 +86,9 @@ class Addends:
             None if self.w3 is None or other.w3 is None else self.w3 + other.w3,
             None if self.w4 is None or other.w4 is None else self.w4 + other.w4,
         )
+
+
+_COLUMNS = attrgetter(*(each.name for each in fields(Addends)))
 
 
 @dataclass(frozen=True, slots=True)

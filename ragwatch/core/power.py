@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import NormalDist, fmean, pstdev
 from typing import Protocol
 
-from ragwatch.core.detect import Score, threshold_for
+from ragwatch.core.detect import MOST_DAYS, Score, threshold_for
 from ragwatch.core.detectors.betting import Betting
 
 _DAY_HOURS = 24.0
@@ -84,7 +84,8 @@ def plan(question: Question, scores: Sequence[float], rng: Random, *, runs: int 
     rate = question.per_day * question.probability
     watching = Betting(
         baseline=fmean(scores) - question.tolerance,
-        threshold=threshold_for(question.false_alarm_days, question.detectors, rate),
+        # Run length is counted in scores here: a day has so many of them, and one adds that of a day at most.
+        threshold=threshold_for(question.false_alarm_days, question.detectors, max(rate, 1.0 / MOST_DAYS)),
     )
     waited = delay(watching, scores, question.drop, rng, runs=runs)
     return Answer(

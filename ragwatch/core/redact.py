@@ -25,6 +25,12 @@ _DEEPEST = 64
 _ROUNDS = 8
 
 
+def _digits(text: str) -> int:
+    """How many of 0 to 9 it holds: one walk through it, where counting each by itself takes ten."""
+    plain = text.encode("utf-8", "surrogatepass")
+    return len(plain) - len(plain.translate(None, b"0123456789"))
+
+
 class Redactor:
     """Takes out what `secret.RULES` finds. Redacting twice changes nothing, unless many secrets are glued together.
 
@@ -47,7 +53,7 @@ class Redactor:
         """The text with tokens, and how many secrets of each kind they replaced."""
         found: Counter[Secret] = Counter()
         for _ in range(_ROUNDS):
-            before, folded, digits = text, text.lower(), sum(map(text.count, "0123456789"))
+            before, folded, digits = text, text.lower(), _digits(text)
             for rule in RULES:
                 if rule.may_be_in(text, folded, digits):
                     text = self._replaced(text, rule, found)

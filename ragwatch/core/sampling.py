@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
+from math import ceil
 from types import MappingProxyType
 
 from ragwatch.core.sample import OTHER
@@ -21,7 +23,15 @@ def key_of(source: str, sample_id: str) -> str:
     >>> key_of("app", "request-1") == key_of("app", "request-1") != key_of("other", "request-1")
     True
     """
-    return blake2b(f"{source}\x00{sample_id}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    digest = _begun(source).copy()
+    digest.update(sample_id.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+@lru_cache(256)
+def _begun(source: str) -> blake2b:
+    """The hash with the source in it: a copy goes on from there for half of what a new one takes."""
+    return blake2b(f"{source}\x00".encode("utf-8", "surrogatepass"), digest_size=16)
 
 
 def chosen(key: str, probability: float) -> bool:
@@ -33,7 +43,20 @@ def chosen(key: str, probability: float) -> bool:
     >>> chosen("00ff" + 28 * "0", 0.01), chosen("ff" + 30 * "0", 0.99), chosen("ff" + 30 * "f", 1.0)
     (True, False, True)
     """
-    return int(key[:16], 16) < probability * _SPAN
+    return key < _bound(probability)
+
+
+@lru_cache(1024)
+def _bound(probability: float) -> str:
+    """The hex digits that keys chosen with this probability come before.
+
+    A key is longer than its first 16 digits, so that one beginning with just these comes behind them, as it ought to.
+
+    >>> _bound(0.5), _bound(1.0), _bound(0.0)
+    ('8000000000000000', 'g', '0000000000000000')
+    """
+    first = ceil(probability * _SPAN)
+    return f"{first:016x}" if first < _SPAN else "g"
 
 
 @dataclass(frozen=True, slots=True)

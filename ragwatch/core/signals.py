@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from operator import eq, itemgetter
 
 from ragwatch.core.abstention import LONGEST, abstains
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
 from ragwatch.core.vocabulary import Meter
 
-_ENOUGH = 32
+_TEXT = itemgetter(Context._fields.index("text"))  # the same as `.text`, in C
+_MOST_SCORE = 1e30
+"""What lies beyond stands for no score (retrievers write the largest float there), and its sum would be no number."""
 
 
 class Signals:
@@ -39,8 +41,9 @@ class Signals:
         seen.contexts.append(count)
         seen.chars.append(len(answer))
         if count:
-            if contexts[0].score is not None:
-                seen.scores.append(contexts[0].score)
+            score = contexts[0].score
+            if score is not None and -_MOST_SCORE < score < _MOST_SCORE:
+                seen.scores.append(score)
             if count > 1 and _repeats(contexts):
                 seen.duplicated += 1
         if len(answer) <= LONGEST and abstains(answer):
@@ -75,14 +78,12 @@ class Signals:
 
 
 def _repeats(contexts: tuple[Context, ...]) -> bool:
-    """Whether two contexts hold the same text. Ends, then heads, tell most of them apart for less than whole texts."""
-    texts = [each.text for each in contexts]
-    count = len(texts)
-    return (
-        len({text[-_ENOUGH:] for text in texts}) < count
-        and len({text[:_ENOUGH] for text in texts}) < count
-        and len(set(texts)) < count
-    )
+    """Whether two contexts hold the same text: in order, they would be neighbours.
+
+    Texts are told apart where they first differ, and need not be hashed from end to end as for a set.
+    """
+    texts = sorted(map(_TEXT, contexts))
+    return any(map(eq, texts, texts[1:]))
 
 
 class _Route:
@@ -97,12 +98,16 @@ class _Route:
         self.abstained = 0
 
 
-def _spread(tallies: Tallies, histogram: Tally, route: str, values: Iterable[float]) -> None:
-    """Add many observations to a histogram at once."""
-    bounds = BUCKETS[histogram]
-    cells = Counter(bisect_left(bounds, value) for value in values)
-    for index, amount in cells.items():
-        label = bound_label(bounds[index]) if index < len(bounds) else INF
-        tallies[histogram, (route, label)] += amount
-    if cells:
-        tallies[histogram, (route, SUM)] += sum(values)  # type: ignore[assignment]  # Counter adds floats as well as ints
+def _spread(tallies: Tallies, histogram: Tally, route: str, values: Sequence[float]) -> None:
+    """Add many observations to a histogram at once: in order, each bound is looked for once."""
+    if not values:
+        return
+    ordered, below = sorted(values), 0
+    for bound in BUCKETS[histogram]:
+        up_to = bisect_right(ordered, bound, below)
+        if up_to > below:
+            tallies[histogram, (route, bound_label(bound))] += up_to - below
+        below = up_to
+    if below < len(ordered):
+        tallies[histogram, (route, INF)] += len(ordered) - below
+    tallies[histogram, (route, SUM)] += sum(values)  # type: ignore[assignment]  # Counter adds floats as well as ints

@@ -43,11 +43,16 @@ def read(record: Record, fallback_id: str) -> Sample:
     found = record.get("contexts")
     if found is None and ("contexts" not in record):
         found = [] if "context_refs" in record else fields.required(record, "contexts")
+    question = fields.required(record, "question")
+    if type(question) is not str:  # looked at here, because this is read for every request
+        question = fields.optional_text(question, "question")
+    contexts = fields.contexts(found, "contexts")
+    answer = fields.required(record, "answer")
     return fields.assemble(
         record,
         fallback_id,
-        question=fields.optional_text(fields.required(record, "question"), "question"),
-        contexts=fields.contexts(found, "contexts"),
-        answer=fields.text(fields.required(record, "answer"), "answer"),
+        question=question,
+        contexts=contexts,
+        answer=answer if type(answer) is str else fields.text(answer, "answer"),
         reference=record.get("reference"),
     )

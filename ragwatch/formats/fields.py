@@ -89,7 +89,8 @@ def embedded(value: object) -> object:
         return value
 
 
-_tuple = tuple.__new__  # what `Context(...)` comes down to, without the call around it: half the time
+_tuple = tuple.__new__  # what `Context(...)` and `Sample(...)` come down to, without the call around it: half the time
+_CONTAINERS = frozenset({dict, list})
 
 
 def contexts(value: object, path: str) -> tuple[Context, ...]:
@@ -100,11 +101,15 @@ def contexts(value: object, path: str) -> tuple[Context, ...]:
     for item in value:
         # The commonest context, an object with text, id and score, at half the cost; all else goes the full way.
         if type(item) is dict:
-            passage, name, score = item.get("text"), item.get("id"), item.get("score")
-            # JSON knows no infinity and no NaN: score - score is 0 for every number but those.
-            if type(passage) is str and type(name) is str and type(score) is float and score - score == 0.0:
-                made.append(_tuple(Context, (passage, name, score)))
-                continue
+            try:
+                passage, name, score = item["text"], item["id"], item["score"]
+            except KeyError:
+                pass
+            else:
+                # JSON knows no infinity and no NaN: score - score is 0 for every number but those.
+                if type(passage) is str and type(name) is str and type(score) is float and score - score == 0.0:
+                    made.append(_tuple(Context, (passage, name, score)))
+                    continue
         made.append(context(item, path, len(made)))
     return tuple(made)
 
@@ -143,7 +148,8 @@ def metadata(record: Record) -> Mapping[str, Any]:
         return {"trace_id": trace_id} if isinstance(trace_id, str) else NOTHING
     if not isinstance(found, dict):
         raise wrong("metadata", "an object", found)
-    if not _shallow(found, DEEPEST_METADATA):
+    # Most metadata is flat, and one look in C tells.
+    if not _CONTAINERS.isdisjoint(map(type, found.values())) and not _shallow(found, DEEPEST_METADATA):
         # Deeper values cannot be written again: JSON writers stop where JSON readers do not.
         raise FormatError(RejectReason.TOO_DEEP, "metadata", f"is nested deeper than {DEEPEST_METADATA}")
     return {**found, "trace_id": trace_id} if isinstance(trace_id, str) else found
@@ -188,13 +194,15 @@ def assemble(
     if inner:
         id_key, id_value = first(inner, ID_KEYS) if id_value is None else (id_key, id_value)
         time_key, time_value = first(inner, TIME_KEYS) if time_value is None else (time_key, time_value)
-    return Sample(
+    route = record.get("route")
+    parts = (
         (id_value if type(id_value) is str else identity(id_value, id_key)) or fallback_id,
         question if question and not question.isspace() else None,
         contexts,
         answer,
         None if time_value is None else epoch_seconds(time_value, time_key),
-        optional_text(record.get("route"), "route") or "",
+        "" if route is None else text(route, "route"),
         metadata(record),
         None if reference is None else text(reference, "reference"),
     )
+    return _tuple(Sample, parts)

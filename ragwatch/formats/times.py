@@ -9,7 +9,8 @@ from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 
 # A number above the limit counts in that fraction of a second: seconds reach 1e11 in the year 5138.
-_UNITS = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
+_MOST_SECONDS = 10**11
+_UNITS = ((10**17, 10**9), (10**14, 10**6), (_MOST_SECONDS, 10**3))
 
 
 def epoch_seconds(value: object, path: str) -> float:
@@ -44,12 +45,11 @@ def _from_text(text: str, path: str) -> float:
 
 
 def _from_number(number: float, path: str) -> float:
+    if 0 <= number <= _MOST_SECONDS:
+        return float(number)
     if not 0 <= number < inf:
         raise _wrong(number, path)
-    for limit, per_second in _UNITS:
-        if number > limit:
-            return number / per_second
-    return float(number)
+    return number / next(per_second for limit, per_second in _UNITS if number > limit)
 
 
 def _wrong(value: object, path: str) -> FormatError:

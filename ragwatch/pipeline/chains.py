@@ -118,13 +118,15 @@ class Chains:
 
     def totals(self, hours: range) -> dict[tuple[str, Quantity], Sums]:
         """Sums over some hours, by route and quantity."""
-        numbers: dict[tuple[str, Quantity], list[float]] = {}
-        for (hour, *place), sums in self._cells.items():
+        numbers: dict[tuple[str, Quantity], list[tuple[float, ...]]] = {}
+        for (hour, route, quantity), sums in self._cells.items():
             if hour in hours:
-                whole = numbers.setdefault((str(place[0]), Quantity(place[1])), [0.0] * len(sums.numbers))
-                for index, number in enumerate(sums.numbers):
-                    whole[index] += number
-        return {place: Sums(self.tiers(place[1]), tuple(whole)) for place, whole in numbers.items()}
+                numbers.setdefault((route, quantity), []).append(sums.numbers)
+        # Column by column: there are thousands of rows, and this is many times as fast as row by row.
+        return {
+            place: Sums(self.tiers(place[1]), tuple(map(sum, zip(*found, strict=True))))
+            for place, found in numbers.items()
+        }
 
     def missed(self, hours: range) -> dict[str, float]:
         """Weight that the first judge could not read, over some hours, by route."""

@@ -1,8 +1,12 @@
-"""Windows: sums of scores by minute, from which sliding windows are added up. Memory grows with time, not traffic."""
+"""Windows: sums of scores by minute, from which sliding windows are added up. Memory grows with time, not traffic.
+
+What was worked out stays as long as it is true: sums of whole hours, sums of a window, and the interval of these sums.
+The digest comes every few seconds, and most of what it asks for is as it was.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -14,6 +18,7 @@ from ragwatch.core.tally import Tally, cell
 from ragwatch.ports import ScoreRow
 
 MINUTE = 60.0
+HOUR = 60  # minutes
 NONE_WAITING: Mapping[tuple[str, str, int], float] = MappingProxyType({})
 Cohort = tuple[str, str]  # route, judge
 Series = tuple[Quantity, str, str]  # quantity, route, judge
@@ -26,6 +31,20 @@ class _Minute:
     scores: dict[Series, Addends] = field(default_factory=dict)
     judged: dict[Cohort, float] = field(default_factory=dict)  # weight
     unjudged: dict[Cohort, float] = field(default_factory=dict)  # weight
+
+    @classmethod
+    def total(cls, parts: Sequence[_Minute]) -> _Minute:
+        """The sums over several, in their order."""
+        scores: dict[Series, list[Addends]] = {}
+        whole = cls()
+        for part in parts:
+            for series, addends in part.scores.items():
+                scores.setdefault(series, []).append(addends)
+            for mine, theirs in ((whole.judged, part.judged), (whole.unjudged, part.unjudged)):
+                for cohort, weight in theirs.items():
+                    mine[cohort] = mine.get(cohort, 0.0) + weight
+        whole.scores = {series: Addends.total(found) for series, found in scores.items()}
+        return whole
 
 
 class Windows:
@@ -44,6 +63,9 @@ class Windows:
         self._versions = dict(versions)
         self._confidence = confidence
         self._minutes: dict[int, _Minute] = {}
+        self._hours: dict[int, _Minute] = {}
+        self._totals: dict[str, tuple[range, _Minute]] = {}
+        self._intervals: dict[tuple[str, Series], tuple[Addends, hajek.Interval]] = {}
         self.last_sample: dict[tuple[str, str, str], float] = {}
         self.exemplars: dict[tuple[str, str, str, str], Exemplar] = {}
 
@@ -59,7 +81,10 @@ class Windows:
                 self._add(row)
 
     def _add(self, row: ScoreRow) -> None:
-        minute = self._minutes.setdefault(int(row.at // MINUTE), _Minute())
+        index = int(row.at // MINUTE)
+        minute = self._minutes.setdefault(index, _Minute())
+        self._hours.pop(index // HOUR, None)
+        self._totals.clear()
         cohort, weight = (row.route, row.judge), 1.0 / row.probability
         if row.scores is None:
             minute.unjudged[cohort] = minute.unjudged.get(cohort, 0.0) + weight
@@ -83,6 +108,8 @@ class Windows:
         oldest = int((now - self.longest) // MINUTE)
         for minute in [each for each in self._minutes if each < oldest]:
             del self._minutes[minute]
+        for hour in [each for each in self._hours if each * HOUR < oldest]:  # those of which a minute is gone, too
+            del self._hours[hour]
 
     def summary(
         self, now: float, waiting: Mapping[tuple[str, str, int], float] = NONE_WAITING
@@ -95,39 +122,61 @@ class Windows:
         estimates: list[EstimateRow] = []
         coverage: dict[tuple[str, str, str], float] = {}
         for name, span in self._spans.items():
-            total = self._total(now, span)
-            self._add_waiting(total, waiting, now, span)
-            for cohort in sorted({*total.judged, *total.unjudged}):
-                judged, missed = total.judged.get(cohort, 0.0), total.unjudged.get(cohort, 0.0)
+            within = _minutes(now, span)
+            total = self._total(name, within)
+            unjudged = self._with_waiting(total.unjudged, waiting, within)
+            for cohort in sorted({*total.judged, *unjudged}):
+                judged, missed = total.judged.get(cohort, 0.0), unjudged.get(cohort, 0.0)
                 coverage[*cohort, name] = judged / (judged + missed)
-            for (quantity, route, judge), addends in sorted(total.scores.items()):
-                missed = total.unjudged.get((route, judge), 0.0)
-                found = hajek.estimate(addends, unjudged_weight=missed, confidence=self._confidence)
-                if found is not None:
-                    estimates.append(EstimateRow(quantity, route, judge, name, found))
+            for series, addends in total.scores.items():
+                quantity, route, judge = series
+                missed = unjudged.get((route, judge), 0.0)
+                found = hajek.around(self._interval(name, series, addends), addends, missed)
+                estimates.append(EstimateRow(quantity, route, judge, name, found))
         return tuple(estimates), coverage
 
-    def _add_waiting(
-        self, total: _Minute, waiting: Mapping[tuple[str, str, int], float], now: float, span: float
-    ) -> None:
-        within = _minutes(now, span)
+    def _with_waiting(
+        self, unjudged: Mapping[Cohort, float], waiting: Mapping[tuple[str, str, int], float], within: range
+    ) -> dict[Cohort, float]:
+        found = dict(unjudged)
         for (route, judge, minute), weight in waiting.items():
             if minute in within and judge in self._versions:
                 cohort = (route, judge)
-                total.unjudged[cohort] = total.unjudged.get(cohort, 0.0) + weight
+                found[cohort] = found.get(cohort, 0.0) + weight
+        return found
 
-    def _total(self, now: float, span: float) -> _Minute:
-        within = _minutes(now, span)
-        total = _Minute()
-        for index, minute in self._minutes.items():
-            if index not in within:
+    def _interval(self, name: str, series: Series, addends: Addends) -> hajek.Interval:
+        known = self._intervals.get((name, series))
+        if known is None or known[0] != addends:
+            known = self._intervals[name, series] = (addends, hajek.interval(addends, self._confidence))
+        return known[1]
+
+    def _total(self, name: str, within: range) -> _Minute:
+        """The sums of a window, by series in order."""
+        known = self._totals.get(name)
+        if known is None or known[0] != within:
+            total = _Minute.total(list(self._parts(within)))
+            total.scores = dict(sorted(total.scores.items()))
+            known = self._totals[name] = (within, total)
+        return known[1]
+
+    def _parts(self, within: range) -> Iterator[_Minute]:
+        """Whole hours where the range has them, minutes at its ends."""
+        index = within.start
+        while index < within.stop:
+            if index % HOUR == 0 and index + HOUR <= within.stop:
+                yield self._hour(index // HOUR)
+                index += HOUR
                 continue
-            for series, addends in minute.scores.items():
-                total.scores[series] = total.scores.get(series, Addends()) + addends
-            for mine, theirs in ((total.judged, minute.judged), (total.unjudged, minute.unjudged)):
-                for cohort, weight in theirs.items():
-                    mine[cohort] = mine.get(cohort, 0.0) + weight
-        return total
+            if index in self._minutes:
+                yield self._minutes[index]
+            index += 1
+
+    def _hour(self, hour: int) -> _Minute:
+        if hour not in self._hours:
+            minutes = range(hour * HOUR, (hour + 1) * HOUR)
+            self._hours[hour] = _Minute.total([self._minutes[each] for each in minutes if each in self._minutes])
+        return self._hours[hour]
 
 
 def _minutes(now: float, span: float) -> range:

@@ -6,9 +6,10 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies, Tally, of_verdict
+from ragwatch.core.tally import Tallies, Tally, TallyKey, of_verdict
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import Admission, Assignment, FollowUp
 from ragwatch.stores import rows
@@ -16,7 +17,12 @@ from ragwatch.stores import rows
 
 def tallies_of(found: Sequence[tuple[str, str, float]]) -> Tallies:
     """Counts from (name, labels, value)."""
-    return Counter({(Tally(name), tuple(json.loads(labels))): value for name, labels, value in found})
+    return Counter({_place(name, labels): value for name, labels, value in found})
+
+
+@lru_cache(1 << 14)  # all of them are read every few seconds, and there are as many as series
+def _place(name: str, labels: str) -> TallyKey:
+    return Tally(name), tuple(json.loads(labels))
 
 
 def insert_sample(writer: sqlite3.Connection, draw: Draw) -> bool:

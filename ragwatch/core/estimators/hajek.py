@@ -15,6 +15,9 @@ from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import score
 from ragwatch.core.estimators.interval import clip as _clip
 
+Interval = tuple[float, float, float, float]
+"""Mean, lower end, upper end and n_eff."""
+
 
 def estimate(addends: Addends, *, unjudged_weight: float = 0.0, confidence: float = 0.95) -> Estimate | None:
     """Weighted mean of the scores behind `addends`, or None when there is none.
@@ -31,9 +34,17 @@ def estimate(addends: Addends, *, unjudged_weight: float = 0.0, confidence: floa
     >>> round(found.value, 4), found.bound_low, found.bound_high    # 2/3; (2 + 0)/4; (2 + 1)/4
     (0.6667, 0.5, 0.75)
     """
-    if addends.n == 0:
-        return None
-    mean, low, high, effective = interval(addends, confidence)
+    return None if addends.n == 0 else around(interval(addends, confidence), addends, unjudged_weight)
+
+
+def around(found: Interval, addends: Addends, unjudged_weight: float) -> Estimate:
+    """The estimate with this interval: by far the most work is in the interval, and it hears nothing of the unjudged.
+
+    >>> some = Addends.of([(1.0, 1.0), (0.0, 1.0)])
+    >>> around(interval(some), some, 2.0) == estimate(some, unjudged_weight=2.0)
+    True
+    """
+    mean, low, high, effective = found
     drawn = addends.w + unjudged_weight
     return Estimate(
         value=mean,
@@ -48,7 +59,7 @@ def estimate(addends: Addends, *, unjudged_weight: float = 0.0, confidence: floa
     )
 
 
-def interval(addends: Addends, confidence: float = 0.95) -> tuple[float, float, float, float]:
+def interval(addends: Addends, confidence: float = 0.95) -> Interval:
     """Mean, lower end, upper end and n_eff of the scores behind `addends`, of which there must be one at least.
 
     >>> [round(each, 3) for each in interval(Addends.of([(1.0, 0.5)] * 20))]        # Clopper-Pearson: .832

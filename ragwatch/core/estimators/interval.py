@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 _HALVINGS = 40
@@ -81,12 +82,18 @@ def quantile(confidence: float, degrees: float) -> float:
     >>> round(quantile(0.95, 10), 2), round(quantile(0.95, 1e9), 2)                                # from the tables
     (2.23, 1.96)
     """
-    z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    z, g1, g2, g3 = _expansion(confidence)
     nu = max(degrees, 3.0)
+    return z + g1 / nu + g2 / nu**2 + g3 / nu**3
+
+
+@lru_cache(16)  # asked for again and again, of the one or two levels of a configuration
+def _expansion(confidence: float) -> tuple[float, float, float, float]:
+    z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
     g1 = (z**3 + z) / 4.0
     g2 = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
     g3 = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0
-    return z + g1 / nu + g2 / nu**2 + g3 / nu**3
+    return z, g1, g2, g3
 
 
 def clip(value: float) -> float:

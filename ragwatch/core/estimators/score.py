@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators.interval import clip, clopper_pearson, quantile
+from ragwatch.core.estimators.root import crossing
 
 NAME = "score"
 A_FEW = 5.0
@@ -39,7 +40,7 @@ _UNSEEN = 0.2  # part of c's standard error that is added to it: the failure not
 _LEAST_SHARE = 0.25  # of p that the mean over w^2 is taken for at least
 _CRUMBS = 1e-9  # what rounding may leave of the variance of equal scores
 _NOTHING = 1e-30  # a variance below it is that of a mean at 0 or 1
-_HALVINGS = 32
+_NO_CHANCE = 1e-300
 
 
 class Moments(NamedTuple):
@@ -216,20 +217,25 @@ class _Whole:
         if (self.mean if sign > 0.0 else 1.0 - self.mean) <= _NOTHING:
             return self.mean
         unit = sign * max(each.n_eff / (share * each.dispersion) for share, each in self.parts)
-        inside, outside, found = 0.0, 1.0, self.mean
-        for _ in range(_HALVINGS):
-            middle = (inside + outside) / 2.0
-            price = unit * middle / (1.0 - middle)
-            means = [each.likeliest(price * share) for share, each in self.parts]
-            tested = math.fsum(share * p for (share, _), p in zip(self.parts, means, strict=True))
-            if self.holds(tested, means):
-                inside, found = middle, tested
-            else:
-                outside = middle
-        return clip(found)
 
-    def holds(self, tested: float, means: Sequence[float]) -> bool:
-        """Whether so far an estimate is no surprise if `tested` is the mean, and these are the means of the strata."""
+        def means(place: float) -> list[float]:
+            price = unit * place / (1.0 - place)
+            return [each.likeliest(price * share) for share, each in self.parts]
+
+        # Probabilities fall off like those of a normal variable: on this scale nearly along a line.
+        least = math.sqrt(-math.log(1.0 - self.confidence))
+
+        def room(place: float) -> float:
+            found = means(place)
+            return least - math.sqrt(-math.log(min(1.0, max(self.chance(self._mean(found), found), _NO_CHANCE))))
+
+        return clip(self._mean(means(crossing(room, least))))
+
+    def _mean(self, means: Sequence[float]) -> float:
+        return math.fsum(share * p for (share, _), p in zip(self.parts, means, strict=True))
+
+    def chance(self, tested: float, means: Sequence[float]) -> float:
+        """Of an estimate so far off, if `tested` is the mean, and these are the means of the strata."""
         variance = third = joint = known = 0.0
         for (share, each), p in zip(self.parts, means, strict=True):
             found, square = each.at(p, each.mean - p), share * share
@@ -239,7 +245,7 @@ class _Whole:
             known += (square * found.variance * (1.0 - each.dispersion)) ** 2 / max(each.degrees, 3.0)
         away = self.mean - tested
         if variance <= _NOTHING:
-            return abs(away) <= _CRUMBS
+            return float(abs(away) <= _CRUMBS)
         # A lump weighs half on either side of where it falls (a continuity correction), where so few are expected
         # that nothing smooths them.
         lump = 0.5 * self.lump / (1.0 + self.n_eff * min(tested, 1.0 - tested)) ** 2
@@ -250,7 +256,7 @@ class _Whole:
         skewness = (third - 3.0 * joint) / error**3
         above, below = _tail(-_straight(abs(off), skewness)), _tail(_straight(-abs(off), skewness))
         near = 2.0 * (above if off > 0.0 else below)
-        return self.by_distance * (above + below) + (1.0 - self.by_distance) * near >= 1.0 - self.confidence
+        return self.by_distance * (above + below) + (1.0 - self.by_distance) * near
 
 
 def _tail(z: float) -> float:

@@ -43,3 +43,13 @@ def test_sums_of_parts(
     assert astuple((a + b) + c) == whole
     assert astuple(a + (b + c)) == whole
     assert astuple(c + (b + a)) == whole
+
+
+@given(pairs, pairs, pairs)
+def test_totals_are_sums(
+    one: list[tuple[float, float]], two: list[tuple[float, float]], three: list[tuple[float, float]]
+) -> None:
+    """Many parts added up at once are what they are one by one, unknown sums among them."""
+    a, b, c = map(Addends.of, (one, two, three))
+    assert Addends.total([a, b, c]) == a + b + c
+    assert Addends.total([a, Addends(1, 2.0, 2.0, 4.0, 4.0, 4.0), c]) == a + Addends(1, 2.0, 2.0, 4.0, 4.0, 4.0) + c

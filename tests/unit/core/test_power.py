@@ -63,3 +63,13 @@ def test_a_drop_below_nothing() -> None:
     found = delay(Betting(0.9, 100), [0.9, 0.95], 2.0, random.Random(3), runs=3)
     assert found is not None
     assert found < 5
+
+
+def test_a_score_a_month_is_not_noticed_at_the_first() -> None:
+    """One reading adds the run length of a day at most, however long the silence before it: so it is in the daemon."""
+    scores = [1.0] * 9 + [0.5]
+    found = plan(Question(1.0, 0.03, drop=0.9), scores, random.Random(1), runs=20)
+    daily = plan(Question(1.0, 1.0, drop=0.9), scores, random.Random(1), runs=20)
+    assert found.delay_scores == daily.delay_scores
+    assert found.delay_scores is not None
+    assert found.delay_scores > 1.5

@@ -42,6 +42,14 @@ def test_frequency_is_the_probability(probability: float) -> None:
     assert abs(share - probability) < 4 * math.sqrt(probability * (1 - probability) / len(KEYS))
 
 
+@given(st.integers(0, 2**64 - 1), st.floats(0, 1))
+def test_the_first_digits_decide(first: int, probability: float) -> None:
+    """Chosen is what lies below p on the whole range of 64 bits, to the last of them."""
+    for digits in {first, max(0, int(probability * 2**64) - 1), min(int(probability * 2**64), 2**64 - 1)}:
+        for rest in ("0" * 16, "f" * 16):
+            assert chosen(f"{digits:016x}{rest}", probability) == (digits < probability * 2**64)
+
+
 def test_ends() -> None:
     """Everything is drawn at 1, nothing at 0."""
     assert all(chosen(key, 1.0) for key in KEYS)

@@ -62,6 +62,25 @@ def test_collected_is_observed_one_by_one(lengths: list[int]) -> None:
     assert {place: each for place, each in tallies_of(signals).items() if place[0] is Tally.ANSWER_CHARS} == single
 
 
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.05, 0.1, 0.15, 0.3, 1.0, 1.5, 100.0, 101.0]), max_size=30))
+def test_scores_on_a_bound_fall_below_it(scores: list[float]) -> None:
+    """A value that is a bound counts in the bucket that ends there, one above the last bound beyond all."""
+    signals, single = Signals(), Counter()
+    for score in scores:
+        signals.add("search", Sample("r", None, (Context("a", score=score),), "y"))
+        observe(single, Tally.TOP_SCORE, ("search",), score)
+    assert {place: each for place, each in tallies_of(signals).items() if place[0] is Tally.TOP_SCORE} == single
+
+
+@given(st.lists(st.text("ab\ud800", max_size=3), max_size=6))
+def test_repeated_texts(texts: list[str]) -> None:
+    """Contexts repeat where two are the same text, wherever in the list they stand and whatever begins alike."""
+    signals = Signals()
+    signals.add("search", a_sample(contexts=tuple(texts)))
+    found = tallies_of(signals)[Tally.DUPLICATE_CONTEXTS, ("search",)]
+    assert found == (len(set(texts)) < len(texts))
+
+
 def test_words_of_questions_are_learnt_then_measured() -> None:
     """Questions of a route without a vocabulary are put aside; those of others are measured, if they hold a word."""
     known = Meter(learn(Vocabulary(), ["what do cats do"] * 255))
