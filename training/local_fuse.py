@@ -1,0 +1,122 @@
+"""Fusion: what words and reader say of held-out claims -> weights, calibration tables and thresholds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from fit import Vector, logistic
+from local_pairs import CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair
+from local_train import Output
+from numpy.typing import NDArray
+
+NAMES = ("lexical", "s", "c", "t_max", "t_mean")
+SUPPORT_SIGNS = (1, 1, -1, -1, -1)
+AGAINST_SIGNS = (1, -1, 1, 1, 1)
+"""Words in common speak for a contradiction rather than for a claim that nothing is said of."""
+BINS = 24
+SURE = 0.015
+"""No table comes nearer to 0 or 1 than this."""
+
+
+class Heard(NamedTuple):
+    """A pair and the five numbers that are fused."""
+
+    pair: Pair
+    x: tuple[float, ...]
+
+
+def heard(pair: Pair, output: Output) -> Heard:
+    """The numbers of `local.json`: lexical logit, s, c, greatest and mean token logit."""
+    first, second, third = output.verdict
+    s = first - float(np.logaddexp(second, third))
+    c = second - float(np.logaddexp(first, third))
+    return Heard(pair, (pair.lexical, s, c, output.most, output.mean))
+
+
+def fitted(
+    found: Sequence[Heard], positive: NDArray[np.bool_], shares: Mapping[str, float], signs: Sequence[int]
+) -> dict[str, Any]:
+    """Bias, weights and knots of one curve.
+
+    Args:
+        found: Claims that the reader was not trained on.
+        positive: What the curve is the probability of.
+        shares: Weight of each family as a whole.
+        signs: Which way each number may speak.
+    """
+    counts = {name: sum(one.pair.family == name for one in found) for name in shares}
+    weight = np.array([shares[one.pair.family] / counts[one.pair.family] for one in found])
+    weight = weight * len(found) / weight.sum()
+    x = np.array([one.x for one in found])
+    bias, weights = logistic(x, positive, weight, signs, 1.0)
+    logits = x @ weights + bias
+    return {
+        "bias": round(bias, 6),
+        "weights": {name: round(float(value), 6) for name, value in zip(NAMES, weights, strict=True)},
+        "knots": knots(logits, positive, weight),
+    }
+
+
+def knots(logits: Vector, positive: NDArray[np.bool_], weight: Vector) -> list[list[float]]:
+    """Isotonic regression over equal shares of the weight, as points of a rising line."""
+    order = np.argsort(logits, kind="stable")
+    share = np.cumsum(weight[order]) / weight.sum()
+    blocks: list[list[float]] = []
+    for number in range(BINS):
+        part = order[(share > number / BINS) & (share <= (number + 1) / BINS)]
+        if not len(part):
+            continue
+        mass = float(weight[part].sum())
+        hits = float((weight[part] * positive[part]).sum())
+        blocks.append([float((weight[part] * logits[part]).sum()), hits, mass])
+        while len(blocks) > 1 and blocks[-2][1] / blocks[-2][2] >= blocks[-1][1] / blocks[-1][2]:
+            last = blocks.pop()
+            blocks[-1] = [one + other for one, other in zip(blocks[-1], last, strict=True)]
+    return [[round(total / mass, 4), round(min(1 - SURE, max(SURE, hits / mass)), 4)] for total, hits, mass in blocks]
+
+
+def logit(curve: Mapping[str, Any], x: Sequence[float]) -> float:
+    """Fused logit of one claim."""
+    return float(curve["bias"]) + sum(float(curve["weights"][name]) * one for name, one in zip(NAMES, x, strict=True))
+
+
+def probability(curve: Mapping[str, Any], x: Sequence[float]) -> float:
+    """The table at the fused logit: straight lines between knots, level beyond them."""
+    places, values = zip(*curve["knots"], strict=True)
+    return float(np.interp(logit(curve, x), places, values))
+
+
+def support_curve(found: Sequence[Heard], shares: Mapping[str, float]) -> dict[str, Any]:
+    """Probability that a claim is supported."""
+    kept = [one for one in found if one.pair.family in shares]
+    return fitted(kept, np.array([one.pair.verdict == SUPPORTED for one in kept]), shares, SUPPORT_SIGNS)
+
+
+def against_curve(found: Sequence[Heard], shares: Mapping[str, float]) -> dict[str, Any]:
+    """Probability that a claim is contradicted; claims known only as unsupported are left out."""
+    kept = [one for one in found if one.pair.family in shares and one.pair.verdict != UNSUPPORTED]
+    return fitted(kept, np.array([one.pair.verdict == CONTRADICTED for one in kept]), shares, AGAINST_SIGNS)
+
+
+def contradicted_from(
+    found: Sequence[Heard], support: Mapping[str, Any], against: Mapping[str, Any], bar: float
+) -> float:
+    """Least threshold, .5 or more, at which at most a share `bar` of supported claims is called contradicted."""
+    doubted = [
+        probability(against, one.x)
+        for one in found
+        if one.pair.verdict == SUPPORTED and probability(support, one.x) < 0.5
+    ]
+    allowed = math.floor(bar * sum(one.pair.verdict == SUPPORTED for one in found))
+    ranked = sorted(doubted, reverse=True)
+    return max(0.5, ranked[allowed] + 1e-4) if len(ranked) > allowed else 0.5
+
+
+def calibration_error(values: Sequence[float], labels: Sequence[bool], bins: int = 10) -> float:
+    """Expected calibration error over bins of equal width."""
+    level, hit = np.asarray(values), np.asarray(labels, dtype=float)
+    places = np.minimum((level * bins).astype(int), bins - 1)
+    return float(sum(abs(level[places == one].mean() - hit[places == one].mean()) * (places == one).mean() for one in range(bins) if (places == one).any()))  # noqa: E501  # fmt: skip
