@@ -129,7 +129,11 @@ class Anchors:
     def due(self) -> bool:
         """Whether the set is to be read now: for the first time, after a while, or by another version."""
         last = self._last
-        return last is None or last["version"] != self.judge.version or self._clock() >= last["at"] + self.rules.every
+        if last is None or last["version"] != self.judge.version:
+            return True
+        return (
+            abs(self._clock() - float(last["at"])) >= self.rules.every
+        )  # in either direction: the clock may have been ahead
 
     def moved(self) -> bool:
         """Whether the judge has moved, as of the last reading."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ragwatch.core.sample import Sample
 from ragwatch.core.tally import Tallies
+from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
 from ragwatch.pipeline.anchors import offsets
 from ragwatch.pipeline.rereading import Rereading
@@ -58,11 +60,12 @@ class Bridge:
         A bridge that was not finished is begun again.
 
         Raises:
-            StoreError: The store cannot be read, or written.
+            StoreError: The store cannot be read.
         """
         kept = self._store.recall(self._name)
         if kept is None:
-            self._remember()
+            with suppress(StoreError):  # the first version that can be noted is the one to begin with
+                self._remember()
         elif kept["version"] != self.judge.version:
             self._open(str(kept["version"]))
 

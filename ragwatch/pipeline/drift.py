@@ -12,15 +12,17 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from ragwatch.core import day_band
-from ragwatch.core.day_band import DayBand
+from ragwatch.core.day_band import DAY, DayBand
 from ragwatch.core.detect import Alarm, Score
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tally
+from ragwatch.errors import StoreError
 from ragwatch.pipeline.drift_rules import Cell, DriftRules
 from ragwatch.pipeline.streams import Stream
 from ragwatch.ports import Event, Run, ScoreRow, Store
@@ -69,7 +71,7 @@ class Drift:
         """Continue where an earlier process stopped.
 
         Raises:
-            StoreError: What was kept cannot be read, or what is new not be written.
+            StoreError: What was kept cannot be read.
         """
         kept = self._store.recall(KIND)
         if kept is not None:
@@ -105,10 +107,11 @@ class Drift:
         return self._gauges
 
     def _step(self) -> bool:
-        news = False
+        now, news = self._clock(), False
+        self._set_back(now)
         while rows := self._store.window(self._seq, _EVERYTHING, ROWS):
             for row in rows:
-                self._take(row)
+                self._take(row, min(row.at, now))
             self._seq = rows[-1].seq
             self._latch()
             self._keep()
@@ -117,7 +120,15 @@ class Drift:
         self._show()
         return news
 
-    def _take(self, row: ScoreRow) -> None:
+    def _set_back(self, now: float) -> None:
+        """A clock that was ahead told times that have not come yet: they would hold everything up until they do."""
+        for cell, stream in self._streams.items():
+            stream.no_later(now)
+            since = self._bands[cell].since
+            if since is not None and since > now:
+                self._bands[cell] = self.rules.band(cell[1])
+
+    def _take(self, row: ScoreRow, at: float) -> None:
         if row.judge != self.rules.judge or row.version != self.rules.version or row.scores is None:
             return
         for cell, control in self._readers.get(row.route, ()):
@@ -125,9 +136,9 @@ class Drift:
             if value is None:  # a failed judgement is no low score
                 continue
             weight = 1.0 / row.probability
-            self._streams[cell].take(row.seq, row.at, Score(value, weight), control=control)
+            self._streams[cell].take(row.seq, at, Score(value, weight), control=control)
             if not control:
-                self._bands[cell] = self._bands[cell].after(row.at, value, weight)
+                self._bands[cell] = self._bands[cell].after(at, value, weight)
 
     def _latch(self) -> None:
         self._alarms |= {cell: each.alarm for cell, each in self._streams.items() if each.alarm is not None}
@@ -195,14 +206,16 @@ class Drift:
                 except (KeyError, TypeError, ValueError):  # watched in another way until now: it begins anew
                     self._streams[cell] = self.rules.stream(Quantity(cell[0]), cell[1])
             if same and name in kept.get("bands", {}):
-                self._bands[cell] = day_band.from_dict(self._bands[cell], kept["bands"][name])
+                with suppress(KeyError, TypeError, ValueError):  # the same; its first day is lost, and no more
+                    self._bands[cell] = day_band.from_dict(self._bands[cell], kept["bands"][name])
 
     def _another_judge(self, kept: Mapping[str, Any]) -> None:
         was, now = f"{kept['judge']} {kept['version']}", f"{self.rules.judge} {self.rules.version}"
         told = f"answers are read by {now}, not by {was}: scores mean something else, and baselines are learnt anew"
-        self._store.record(Event(self._clock(), "judge", told))
         self._telemetry.announced("judge", told)
-        self._keep()
+        with suppress(StoreError):  # where nothing can be written whoever begins next says so again
+            self._store.record(Event(self._clock(), "judge", told))
+            self._keep()
 
     def _show(self) -> None:
         found: dict[tuple[Gauge, tuple[str, ...]], float] = {}
@@ -216,11 +229,14 @@ class Drift:
                     found[gauge, cell] = value
             if stream.evidence is not None or cell in self._alarms:
                 found[Gauge.DRIFT_ALARM, cell] = float(cell in self._alarms)
-        for cell, today in self._bands.items():
-            if today.mean is not None and today.since is not None:  # both or neither
-                found[Gauge.BAND_MEAN, cell], found[Gauge.BAND_SCORES, cell] = today.mean, float(today.band.spread.n)
-                found[Gauge.BAND_LOW, cell], found[Gauge.BAND_HIGH, cell] = today.band.low, today.band.high
-                found[Gauge.BAND_SINCE, cell] = today.since
+        # Until its first answer a day has the band of the day before: a route that falls silent has none in the end.
+        oldest = self._clock() // DAY - 1
+        for cell, band in self._bands.items():
+            mean, since = band.mean, band.since
+            if mean is not None and since is not None and since // DAY >= oldest:
+                found[Gauge.BAND_MEAN, cell], found[Gauge.BAND_SCORES, cell] = mean, float(band.band.spread.n)
+                found[Gauge.BAND_LOW, cell], found[Gauge.BAND_HIGH, cell] = band.band.low, band.band.high
+                found[Gauge.BAND_SINCE, cell] = since
         self._gauges = found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ragwatch.core.detect import Alarm, Score, Watch, acknowledge, begin, from_dict, renew, step, to_dict
+from ragwatch.core.detect import Alarm, Score, Watch, acknowledge, begin, from_dict, no_later, renew, step, to_dict
 from ragwatch.core.detectors.betting import Pair
 from ragwatch.core.detectors.control import AgainstControl, Queue, pair, queue_from_dict, queue_to_dict
 from ragwatch.core.detectors.reference import AgainstReference
@@ -36,6 +36,10 @@ class Stream(Protocol):
 
     def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
         """One more score; `control` says that it is the control's."""
+        ...
+
+    def no_later(self, now: float) -> None:
+        """Forget that there were times behind `now`."""
         ...
 
     def settle(self, *, anew: bool) -> None:
@@ -89,6 +93,10 @@ class Alone:
         del control
         self._watch = step(self._scheme, self._watch, seq, at, score)
 
+    def no_later(self, now: float) -> None:
+        """The clock was ahead."""
+        self._watch = no_later(self._watch, now)
+
     def settle(self, *, anew: bool) -> None:
         """Start over, against the same reference or (`anew`) another one."""
         self._watch = renew(self._scheme, self._watch) if anew else acknowledge(self._watch)
@@ -134,6 +142,10 @@ class Beside:
         """One more score of either side."""
         self._queue, found = pair(self._queue, score, control=control)
         self._watch = step(self._scheme, self._watch, seq, at, found)
+
+    def no_later(self, now: float) -> None:
+        """The clock was ahead."""
+        self._watch = no_later(self._watch, now)
 
     def settle(self, *, anew: bool) -> None:
         """Start over. There is nothing to learn anew."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from ragwatch.core.detect import (
     acknowledge,
     begin,
     from_dict,
+    no_later,
     renew,
     step,
     threshold_for,
@@ -27,6 +29,7 @@ from ragwatch.core.detect import (
 from ragwatch.core.detectors.shift import AgainstCounts, Counts, Shift
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import BUCKETS, Tallies, bound_label
+from ragwatch.errors import StoreError
 from ragwatch.pipeline.traffic_signals import HISTOGRAMS, Signal, buckets_of, counts_of
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Notes, Run
@@ -125,14 +128,15 @@ class TrafficDrift:
         """Continue where an earlier process stopped. What is watched for the first time begins with this instant.
 
         Raises:
-            StoreError: The store cannot be read, or written.
+            StoreError: The store cannot be read.
         """
         kept = self._store.recall(KIND) or {}
         tallies = self._tallies()
         for signal, route in self.rules.cells:
             now = counts_of(tallies, signal, route)
             self._seen[signal, route] = self._restored(kept.get(f"{signal}/{route}"), (signal, route), now)
-        self._keep()  # what begins now begins now for good
+        with suppress(StoreError):  # a full disk stops the sources, not us: there is little to be missed meanwhile
+            self._keep()  # what begins now begins now for good
         self._show()
 
     async def step(self) -> bool:
@@ -194,9 +198,11 @@ class TrafficDrift:
         more = tuple(one - other for one, other in zip(counts, seen.counts, strict=True))
         if not any(more):
             return False
-        seen.counts = counts
+        seen.counts, seen.watch = counts, no_later(seen.watch, now)
+        if min(more) < 0:  # kept by a version with other buckets: the difference is no traffic
+            return True
         if seen.watch.detector is None:
-            seen.since = now if seen.since is None else seen.since
+            seen.since = now if seen.since is None else min(seen.since, now)
             seen.held = tuple(one + other for one, other in zip(seen.held, more, strict=True))
             if now - seen.since < self.rules.reference_seconds:
                 return True

@@ -77,7 +77,7 @@ def load(folder: Path) -> Artefact:
         return _parsed(folder, table, hashlib.sha256(text).hexdigest()[:8])
     except OSError as error:
         raise ArtefactError(f"{Path(error.filename or folder).name} of its model cannot be read") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ArtefactError(f"{TABLE} of its model is not what training writes: {error!r}") from error
 
 

@@ -251,24 +251,6 @@ def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     assert (alarm["at"], alarm["evidence"], alarm["route"]) == (raised.at, raised.body["evidence"], "search")
 
 
-def test_the_store_replays_the_judge_that_is_watched(tmp_path: Path) -> None:
-    """Where `drift.judge` names another than the first, its scores are replayed, with the weights of its share."""
-    path = a_config(tmp_path)
-    judges = f"[{{name: first, kind: lexical}}, {{name: {JUDGE}, kind: lexical, probability: 0.5}}]"
-    path.write_text(f"{path.read_text()}judges: {judges}\n")
-    store = SqliteStore(tmp_path / "state")
-    settle(store, faithful(500, 100), probability=0.25)
-    store.close()
-    asked = ("--config", path, "--json", "--set", "reference=300", "--set", "reference_time=1s")
-    found = json.loads(run(*asked, "--set", f"judge={JUDGE}").stdout)
-    assert (found["scores"] > 0, len(found["alarms"])) == (True, 1)
-    other = run(*asked)
-    assert (json.loads(other.stdout)["scores"], other.return_value) == (0, 3)
-    wrong = run(*asked, "--set", "judge=claude")
-    assert isinstance(wrong.exception, ConfigError)
-    assert "drift.judge: 'claude'" in str(wrong.exception)
-
-
 def test_a_file_is_watched_as_configured(tmp_path: Path) -> None:
     """With a configuration its routes count, and what is not among them is other."""
     file = tmp_path / "scores.jsonl"

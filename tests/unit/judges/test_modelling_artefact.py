@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 import struct
 from pathlib import Path
@@ -99,6 +100,8 @@ def test_a_file_of_other_bytes_is_refused(folder: Path, name: str) -> None:
         ("thresholds.support", 1.5),
         ("thresholds.contradicted", None),
         ("skip", [0.1, 0.9]),
+        ("support.knots", [[0.0, 0.2], [1.0, math.nan], [2.0, 0.8]]),
+        ("max_pieces", math.inf),
         ("max_pieces", "many"),
         ("max_pieces", 64),
         ("max_pieces", 513),

@@ -100,6 +100,19 @@ async def test_an_unsteady_judge_has_not_moved(store: SqliteStore) -> None:
     assert anchors.gauges() == {FLIPS: 0.3, ALARM: 0.0}
 
 
+async def test_a_clock_that_was_a_year_ahead_keeps_nobody_waiting(store: SqliteStore) -> None:
+    """Set right again, the next reading is not a year away; a clock that runs a second behind changes nothing."""
+    clock, judge = Clock(AT + 365 * DAY), a_judge()
+    await the_anchors(store, clock, judge).step()
+    clock.now -= 1.0
+    anchors = the_anchors(store, clock, judge)
+    assert anchors.due() is False
+    clock.now = AT
+    assert anchors.due() is True
+    assert await anchors.step() is True
+    assert anchors.due() is False
+
+
 async def test_another_set_is_not_compared(store: SqliteStore) -> None:
     """One anchor more makes another set, whose first reading says nothing; the order of a set is no matter."""
     clock = Clock()

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from sys import float_info
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -299,19 +298,3 @@ async def test_shedding_halves_the_probability_and_stores_it(make: Any, store: S
     shares = {part: {p for name, p in drawn.items() if name.startswith(f"{part}-")} for part in range(3)}
     assert (shares, intake.factor) == ({0: {1.0}, 1: {0.5}, 2: {0.5}}, 0.5)
     assert all(chosen(key_of("app", f"1-{index}"), 0.5) == (f"1-{index}" in drawn) for index in range(200))
-
-
-@pytest.mark.parametrize("sentinel", [float_info.max, 3.4e38])
-async def test_scores_that_stand_for_none_stop_no_source(make: Any, store: SqliteStore, sentinel: float) -> None:
-    """Retrievers write the largest float where they have no score: beyond a sum, and no figure either."""
-    batches = [
-        a_batch(
-            *(a_line(f"{value}-{number}", contexts=[{"text": "Cats.", "score": value}]) for number in range(3)),
-            cursor=str(cursor),
-        )
-        for cursor, value in enumerate((sentinel, -sentinel, 0.5))
-    ]
-    intake = make(*batches)
-    for _ in batches:
-        assert await intake.step() is True
-    assert counts(store, Tally.TOP_SCORE) == {("search", "0.5"): 3.0, ("search", "sum"): 1.5}

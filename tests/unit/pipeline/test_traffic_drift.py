@@ -256,3 +256,21 @@ def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteStore, l
     assert watch.gauges()[cell] == 0.0
     pass_by(store, clock, watch, hours(learnt + 60, learnt + 64, score=0.6))
     assert watch.gauges()[cell] == 1.0
+
+
+@pytest.mark.parametrize("learnt", [3, 30])
+def test_counts_that_went_back_stop_nobody(store: SqliteStore, learnt: int) -> None:
+    """Counts of other buckets than those that were kept are no traffic: watching goes on from there."""
+    clock = Clock()
+    watch = a_watch(store, clock)
+    pass_by(store, clock, watch, hours(0, learnt))
+    kept = {name: dict(state) for name, state in (store.recall(KIND) or {}).items()}
+    cell = "top_context_score/search"
+    kept[cell]["counts"] = [*kept[cell]["counts"][3:], 0, 0, 0]
+    store.remember(KIND, kept)
+    again = a_watch(store, clock)
+    pass_by(store, clock, again, hours(learnt, 60))
+    warned = (Gauge.TRAFFIC_DRIFT_ALARM, ("top_context_score", "search"))
+    assert again.gauges()[warned] == 0.0
+    pass_by(store, clock, again, hours(60, 64, score=0.6))
+    assert again.gauges()[warned] == 1.0
