@@ -27,6 +27,14 @@ SUPPORTED_FROM = 0.4
 FALSE_CONTRADICTIONS = 0.03
 """Of supported claims at most this share may be called contradicted where the threshold is chosen; the bar is .05."""
 SKIP = {"below": 0.08, "above": 0.93}
+FITTED_ON = (
+    *(f"judge/train/{name}" for name in ("attributionbench", "begin", "expertqa", "factcheck_gpt", "fever_symmetric")),
+    *(f"judge/train/{name}" for name in ("halueval_qa", "q2_wow", "summedits", "wice")),
+    "relevance/clapnq",
+    "relevance/mtrag_answerability",
+    "clapnq answers",
+)
+"""Beginnings of the names of sets that the reader was taught, by which `make bench-judge` marks its figures."""
 
 
 def tables(found: Sequence[Heard], final: Sequence[Heard]) -> dict[str, Any]:
@@ -48,6 +56,7 @@ def tables(found: Sequence[Heard], final: Sequence[Heard]) -> dict[str, Any]:
         },
         "skip": SKIP,
         "max_pieces": PIECES,
+        "trained": {"base": "all-MiniLM-L6-v2", "fitted_on": list(FITTED_ON)},
     }
 
 

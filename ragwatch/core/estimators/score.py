@@ -20,7 +20,8 @@ What is counted as at least as far off as the estimate is between Wilson's choic
 equal tails: see `_Whole`.
 
 Where fewer than A_FEW effective failures were seen nobody can know yet how they are spread over light and heavy rows;
-there the interval is not let wider than Clopper and Pearson's at n_eff. Figures: docs/statistics.md.
+there the interval is not let wider than Clopper and Pearson's at n_eff. Below A_FEW effective answers it is theirs: so
+few do not tell how little scores scatter. Figures: docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -167,6 +168,8 @@ def interval(parts: Sequence[tuple[float, Shape]], confidence: float = 0.95) -> 
     [0.827, 0.946]
     """
     whole = _Whole.of(parts, confidence)
+    if whole.n_eff < A_FEW:  # so few do not tell how little scores scatter: as wide as for yes and no
+        return clopper_pearson(whole.mean, whole.n_eff, confidence)
     mean, low, high = whole.mean, whole.end(1.0), whole.end(-1.0)
     if whole.n_eff * min(mean, 1.0 - mean) < A_FEW:
         exact = clopper_pearson(mean, whole.n_eff, confidence)

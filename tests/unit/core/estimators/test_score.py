@@ -107,3 +107,10 @@ def test_a_stratum_without_failures_keeps_a_width() -> None:
     low, high = interval([(0.2, sure), (0.8, small)])
     assert low < 0.9
     assert high > 0.99
+
+
+@pytest.mark.parametrize("scores", [[(0.3, 0.01), (0.31, 1.0)], [(0.8, 1.0)] * 4, [(0.7, 1.0), (0.9, 0.2), (0.8, 1.0)]])
+def test_below_five_effective_answers_no_scatter_is_believed(scores: list[tuple[float, float]]) -> None:
+    """Two scores that happen to be near each other do not tell that all are: the interval is that of yes and no."""
+    shape = Shape.of(Addends.of(scores))
+    assert interval([(1.0, shape)]) == clopper_pearson(shape.mean, shape.n_eff)
