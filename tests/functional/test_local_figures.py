@@ -1,7 +1,8 @@
 """The shipped local judge on labelled data that it was not fitted on: promises of the model card, held by every change.
 
-The floors are what the shipped weights reach, less the scatter between processors and builds of onnxruntime. What was asked for and is
-not reached (`training/LOCAL.md` has it in full): contradictions F1 .70, FEVER-symmetric .82, AttributionBench .80.
+The floors are what the shipped weights reach, less the scatter between processors and builds of onnxruntime. What was
+asked for and is not reached (`training/LOCAL.md` has it in full): contradictions F1 .70, FEVER-symmetric .82,
+AttributionBench .80.
 
 Positive = unfaithful; the score of an answer is the least support among its claims. The rest of the figures, and those
 of sets held out of training in turn, come from `make bench-judge` and from `training/`.
