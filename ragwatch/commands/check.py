@@ -12,9 +12,10 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from ragwatch import formats, judges, sources
+from ragwatch.commands.terminal import shown
 from ragwatch.config import Config, JudgeConfig, KindConfig, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.core.sample import Context, Sample
@@ -55,9 +56,9 @@ def check(path: Path) -> int:
     """
     configure_logging("error")
     findings = list(try_all(load(path)))
-    table = Table("what", "state", "found")
+    table = Table("what", "state", Column("found", overflow="fold"))
     for each in findings:
-        table.add_row(each.subject, f"[{_COLOURS[each.state]}]{each.state}[/]", each.told)
+        table.add_row(shown(each.subject), f"[{_COLOURS[each.state]}]{each.state}[/]", shown(each.told))
     Console(soft_wrap=True).print(table)
     return int(any(each.state == BAD for each in findings))
 

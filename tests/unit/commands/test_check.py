@@ -81,3 +81,12 @@ def test_the_first_fault_is_shown_with_file_and_line() -> None:
     """A finding about content names the place."""
     batch = Batch("s", "a.jsonl", [b"{"], [0], [7], "")
     assert "a.jsonl:7: torn_json" in _content(object(), batch, "sources[0]").told
+
+
+def test_what_is_told_is_told_whole(tmp_path: Path) -> None:
+    """Brackets in what was found (an extra's name, a path) are no markup to be swallowed."""
+    folder = tmp_path / "[red]logs"
+    folder.mkdir()
+    result = _check(folder, GOOD)
+    assert result.return_value == 0
+    assert "[red]logs" in "".join(letter for letter in result.stdout if letter not in "│ \n")
