@@ -188,11 +188,21 @@ class Canaries:
             "reports": [to_record(each) for each in found.reports],
             "answers": to_records(answers),
         }
-        self._store.record_run(Run(KIND, found.suite, at, not found.success, body), tallies_of(found))
+        before, last = self._gauges.get(found.suite, {}), self._last_success.get(found.suite)
+        if answered:
+            self._last_success[found.suite] = at
+        self._show(found, answers, at)  # before the run is counted: who sees it counted is to see its figures
+        try:
+            self._store.record_run(Run(KIND, found.suite, at, not found.success, body), tallies_of(found))
+        except RagwatchError:
+            self._gauges[found.suite] = before
+            if last is None:
+                self._last_success.pop(found.suite, None)
+            else:
+                self._last_success[found.suite] = last
+            raise
         if answered:
             self._store.remember(f"{KIND} {found.suite} answered", {"at": at})
-            self._last_success[found.suite] = at
-        self._show(found, answers, at)
 
     def _in_force(self, found: SuiteReport, answers: Sequence[Answered]) -> tuple[SuiteReport, list[Answered]]:
         """Of an earlier run, what is still asked as it was then."""

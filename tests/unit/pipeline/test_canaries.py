@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
 
+import pytest
 from canaries import a_canary, a_failure, a_reply
 from kit import AT, Clock
 
 from ragwatch.core.canary import Category, Retrieved
 from ragwatch.core.canary_history import changes, report_of
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tally
+from ragwatch.core.snapshot import Gauge, Gauges
+from ragwatch.core.tally import Tallies, Tally
+from ragwatch.errors import StoreError
 from ragwatch.pipeline.canaries import Canaries, Suite
+from ragwatch.ports import Run
 from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -170,3 +175,39 @@ async def test_changes_are_told_against_the_last_good_run(store: SqliteStore, te
     assert [each.label for each in found["two"].vanished] == ["d2"]
     assert loop.gauges()[Gauge.CANARY_DEGRADED, ("docs",)] == 1
     assert [run.failing for run in store.runs("canary", "docs", 9)] == [True, True, False]
+
+
+class LookedAtStore(SqliteStore):
+    """A store that notes what is shown at the moment a run is counted, and can be full at that moment."""
+
+    look: Callable[[], Gauges]
+    shown: Gauges
+    full = False
+
+    def record_run(self, run: Run, tallies: Tallies) -> None:
+        """Count the run, or be full."""
+        self.shown = self.look()
+        if self.full:
+            raise StoreError("state: cannot write: database or disk is full")
+        super().record_run(run, tallies)
+
+
+async def test_who_sees_a_run_counted_sees_its_figures(tmp_path: Path, telemetry: Telemetry) -> None:
+    """A scrape may fall between any two steps. A run that could not be counted leaves the figures of the one before."""
+    with closing(LookedAtStore(tmp_path / "state")) as store:
+        probe, clock = ScriptedProbe(GOOD), Clock()
+        loop = canaries(probe, store, telemetry, clock)
+        store.look = loop.gauges
+        store.full = True
+        with pytest.raises(StoreError):
+            await loop.run("docs")
+        assert loop.gauges() == {}
+        store.full = False
+        await loop.run("docs")
+        good = loop.gauges()
+        assert store.shown == good != {}
+        probe.replies["q1"], store.full, clock.now = a_reply("d9"), True, AT + 60
+        with pytest.raises(StoreError):
+            await loop.run("docs")
+        assert store.shown != good
+        assert loop.gauges() == good
