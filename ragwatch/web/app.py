@@ -24,6 +24,7 @@ from ragwatch.board import Board
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Query, Store
 from ragwatch.web import samples
+from ragwatch.web.bodies import Bodies
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.guard import HEADERS, Guard
@@ -88,7 +89,7 @@ def build_app(
             Route("/api/v1/samples/{key}", doors.sample),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        middleware=[Middleware(Guard, hosts=hosts)],
+        middleware=[Middleware(Guard, hosts=hosts), Middleware(Bodies)],
         exception_handlers={StoreError: _store_failed, samples.ParameterError: _bad_parameter, Exception: _broken},
     )
 

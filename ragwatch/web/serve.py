@@ -12,44 +12,68 @@ import h11
 import uvicorn
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from ragwatch.errors import ConfigError
 
 HEADER_SECONDS = 10.0
+LEFTOVER_SECONDS = 5.0  # for the rest of a body after its answer: hanging up at once might take the answer along
 KEEP_ALIVE_SECONDS = 75  # longer than a usual scrape interval, so that a scraper keeps its connection
 DRAIN_SECONDS = 3
 CONNECTIONS = 256
 
 
 class _Protocol(H11Protocol):
-    """HTTP/1.1 that hangs up on a client which does not finish its request headers in time."""
+    """HTTP/1.1 that hangs up on a client which neither asks anything nor leaves.
+
+    While nobody here is at work on a request there is a deadline, whatever trickles in: for the headers, for the rest
+    of a body that was answered before it ended, or for the next request. A body that is read has its own (`Bodies`).
+    """
 
     _deadline: asyncio.TimerHandle | None = None
+    _seconds = 0.0  # of the deadline that runs, which tells what is waited for
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._expect_headers()
+        self._watch()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
-            self._expect_headers()
-        else:
-            self._forget_deadline()
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget_deadline()
+        self._expect(None)
+        self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
-    def _expect_headers(self) -> None:
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+    def _watch(self) -> None:
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request, whatever uvicorn declares
+        if self.transport.is_closing() or (cycle is not None and not cycle.response_complete):
+            self._expect(None)
+        elif self.conn.their_state is h11.SEND_BODY:
+            self._expect(LEFTOVER_SECONDS)
+        elif cycle is None or self.conn.trailing_data[0]:
+            self._expect(HEADER_SECONDS)
+        else:
+            self._expect(None)
+            if self.timeout_keep_alive_task is None:  # uvicorn forgets it where a body ends after its answer
+                self.timeout_keep_alive_task = self.loop.call_later(
+                    self.timeout_keep_alive, self.timeout_keep_alive_handler
+                )
 
-    def _forget_deadline(self) -> None:
+    def _expect(self, seconds: float | None) -> None:
+        if seconds is not None and self._deadline is not None and seconds == self._seconds:
+            return  # it runs: what trickles in does not renew it
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+        if seconds is not None:
+            self._seconds = seconds
+            self._deadline = self.loop.call_later(seconds, self.transport.close)
 
 
 class _Uvicorn(uvicorn.Server):

@@ -114,3 +114,36 @@ async def test_later_requests_have_a_deadline_as_well(monkeypatch: pytest.Monkey
     writer.close()
     one.stop()
     await task
+
+
+UNREAD = REQUEST + b"Content-Length: 9\r\n\r\n"
+
+
+async def test_a_body_nobody_reads_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was answered before its body ended is hung up on, however it drips; the answer arrives."""
+    monkeypatch.setattr(serve, "LEFTOVER_SECONDS", 0.05)
+    one = server()
+    port, task = await running(one)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(UNREAD)
+    assert (await asyncio.wait_for(reader.readuntil(b"hello"), 10)).startswith(b"HTTP/1.1 200")
+    writer.write(b"drip")
+    assert await asyncio.wait_for(reader.read(), 10) == b""
+    writer.close()
+    one.stop()
+    await task
+
+
+async def test_a_connection_is_not_kept_for_ever_after_a_late_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the body ends after its answer, the connection is a kept one: another request, or its time is over."""
+    monkeypatch.setattr(serve, "KEEP_ALIVE_SECONDS", 0.05)
+    one = server()
+    port, task = await running(one)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(UNREAD)
+    assert (await asyncio.wait_for(reader.readuntil(b"hello"), 10)).startswith(b"HTTP/1.1 200")
+    writer.write(b"the whole")
+    assert await asyncio.wait_for(reader.read(), 10) == b""
+    writer.close()
+    one.stop()
+    await task

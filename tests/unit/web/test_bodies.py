@@ -1,0 +1,148 @@
+"""Bodies: what comes too slowly is ended with 408, one too many is refused, and whoever leaves breaks nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive, Scope, Send
+
+from ragwatch.board import Board
+from ragwatch.web import Server, bodies, build_app
+from ragwatch.web.bodies import Bodies
+
+POST = b"POST /v1/labels/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30\r\n\r\n"
+BODY = b'{"annotator": "ann","count":3}'
+assert len(BODY) == 30
+
+
+class Words:
+    """Gives one task to everybody, and keeps nothing."""
+
+    def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
+        """One task, which says who asked for how many."""
+        return [{"key": annotator, "count": count}]
+
+    def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+        """Nothing is kept."""
+        return {"new": len(list(records))}
+
+    def labels(self) -> list[dict[str, Any]]:
+        """There are none."""
+        return []
+
+
+@asynccontextmanager
+async def door() -> AsyncIterator[int]:
+    """The port of a server that takes words."""
+    words = Words()
+    one = Server(build_app(board=Board(), render=lambda *_: (b"figures", ""), labels=lambda: words), "127.0.0.1", 0)
+    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(one.serve(started=port.set_result))
+    yield await asyncio.wait_for(port, 10)
+    one.stop()
+    await task
+
+
+async def begun(port: int, sent: bytes = POST + BODY[:5]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A client that has sent a part of its request."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    return reader, writer
+
+
+async def test_a_body_that_does_not_come_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers and five bytes, then nothing: 408 and a closed connection."""
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
+    async with door() as port:
+        reader, writer = await begun(port)
+        told = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+    assert told.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in told.lower()
+    assert told.endswith(b"The body did not come within 0.05 seconds.\n")
+
+
+async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then keeps nothing alive: the deadline is for the whole."""
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
+    told: list[Message] = []
+
+    async def app(_: Scope, receive: Receive, __: Send) -> None:
+        while (await receive())["more_body"]:
+            pass
+
+    async def drip() -> Message:
+        await asyncio.sleep(0)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    with pytest.raises(HTTPException) as ended:
+        await asyncio.wait_for(Bodies(app)({"type": "http"}, drip, send), 10)
+    assert ended.value.status_code == 408
+
+
+async def test_one_too_many_is_refused_and_scrapes_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body more than may be open is refused at once; what has no body is answered; a free place is a place."""
+    monkeypatch.setattr(bodies, "OPEN_BODIES", 2)
+    async with door() as port:
+        first, second = await begun(port), await begun(port)
+        scrape, scraper = await begun(port, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert (await asyncio.wait_for(scrape.read(), 10)).endswith(b"figures")
+        refused, third = await begun(port)
+        told = await asyncio.wait_for(refused.read(), 10)
+        assert told.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 30" in told.lower()
+        for reader, writer in (first, second):
+            writer.write(BODY[5:])
+            assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)).startswith(b"HTTP/1.1 200")
+        again, fourth = await begun(port, POST + BODY)
+        assert (await asyncio.wait_for(again.readuntil(b"\r\n"), 10)).startswith(b"HTTP/1.1 200")
+        for each in (first[1], second[1], scraper, third, fourth):
+            each.close()
+
+
+async def test_whoever_leaves_gives_the_place_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client that hangs up in the middle of its body is no fault of ours, and holds no place."""
+    monkeypatch.setattr(bodies, "OPEN_BODIES", 1)
+    async with door() as port:
+        with caplog.at_level(logging.ERROR):
+            for _ in range(3):
+                _, writer = await begun(port)
+                writer.close()
+                await writer.wait_closed()
+                while True:  # until the server has noticed, a place is wanted in vain
+                    reader, writer = await begun(port, POST + BODY)
+                    told = await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)
+                    writer.close()
+                    if told.startswith(b"HTTP/1.1 200"):
+                        break
+                    assert told.startswith(b"HTTP/1.1 503")
+    assert caplog.records == []
+
+
+async def test_what_is_not_http_passes() -> None:
+    """A server's own life-cycle messages are no bodies."""
+    seen: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["type"])
+        await send(await receive())
+
+    async def receive() -> Message:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: Message) -> None:
+        seen.append(message["type"])
+
+    await Bodies(app)({"type": "lifespan"}, receive, send)
+    assert seen == ["lifespan", "lifespan.startup"]
