@@ -12,7 +12,7 @@ import sys
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from time import monotonic
 from typing import Any
@@ -61,6 +61,7 @@ class Telemetry:
         self._lock = threading.Lock()
         self._counts: Counter[tuple[Count, tuple[str, ...]]] = Counter()
         self._levels: dict[tuple[Level, tuple[str, ...]], float] = {}
+        self._in_force: frozenset[str] = frozenset()
         self._minute = 0.0
         self._shown = 0
         self.last_reload_ok: bool | None = None
@@ -151,12 +152,17 @@ class Telemetry:
         else:
             self._log.info("judge asked again", judge=judge)
 
-    def judges_replaced(self) -> None:
-        """Other judges are in force, none of which has been refused yet, whatever befell those of the same names."""
+    def judges_in_force(self, fell_back: Mapping[str, bool | None]) -> None:
+        """These judges read from now on, and none of them has been refused yet, whatever befell those before.
+
+        Args:
+            fell_back: By judge, whether words alone read for want of its model; None for one that needs none.
+        """
         with self._lock:
-            for level, labels in tuple(self._levels):
-                if level is not Level.JUDGE_FALLBACK:  # told when a judge is made, which is before it is in force
-                    del self._levels[level, labels]
+            self._in_force = frozenset(fell_back)
+            self._levels = {
+                (Level.JUDGE_FALLBACK, (judge,)): float(fell) for judge, fell in fell_back.items() if fell is not None
+            }
 
     def rate_limit(self, judge: str, limit: str, left: float) -> None:
         """How much of a provider's rate limit is left, 0 to 1."""
@@ -170,7 +176,8 @@ class Telemetry:
     def judge_fell_back(self, judge: str, version: str, why: str | None) -> None:
         """A judge with a model was made; where `why` is given it has none, and words alone read."""
         with self._lock:
-            self._levels[Level.JUDGE_FALLBACK, (judge,)] = float(why is not None)
+            if judge not in self._in_force:  # else it may be one that never will be: see `judges_in_force`
+                self._levels[Level.JUDGE_FALLBACK, (judge,)] = float(why is not None)
         if why is not None:
             self._log.error("no model, words alone read", judge=judge, version=version, why=why)
 

@@ -22,6 +22,12 @@ MOST_DAYS = 1.0
 """Run length that one reading adds at most, in days: silence is no evidence, and less run length keeps the promise."""
 
 
+GAPS = 8.0
+"""Between two readings at most this part of the time to learn for has passed: in a silence nothing was learnt, and one
+reading with a time of long ago, or of a clock that was wrong, is no day of readings. Who is asked seldom learns longer.
+"""
+
+
 class Direction(StrEnum):
     """Which way a mean moves when things get worse."""
 
@@ -80,7 +86,7 @@ class Scheme(Protocol[Reading_contra]):
 
     @property
     def span(self) -> float:
-        """Seconds to learn for, at least, however many readings there were."""
+        """Seconds to learn for, at least, however many readings there were. See `GAPS`."""
         ...
 
     def size(self, reading: Reading_contra) -> float:
@@ -126,7 +132,7 @@ class Watch(Generic[_R]):
         numbers: What the detector remembers.
         seq: Number of the last reading taken; what is not above it is a replay.
         at: Latest time of a reading; None before the first.
-        since: When learning began; None before, and where nothing is learnt.
+        learnt: Seconds that were learnt for, without long silences.
         scores: Scores the detector has seen since it began (anew).
         alarm: The alarm that stands, if one does.
     """
@@ -137,7 +143,7 @@ class Watch(Generic[_R]):
     numbers: Numbers = ()
     seq: int = -1
     at: float | None = None
-    since: float | None = None
+    learnt: float = 0.0
     scores: float = 0.0
     alarm: Alarm | None = None
 
@@ -169,8 +175,9 @@ def step(scheme: Scheme[_R], watch: Watch[_R], seq: int, at: float, reading: _R 
         return watch
     moved = replace(watch, seq=seq, at=at if watch.at is None else max(at, watch.at))
     if watch.detector is None:
-        since = at if watch.since is None else watch.since
-        moved = replace(moved, reference=scheme.learn(watch.reference, reading), since=since)
+        passed = 0.0 if watch.at is None or moved.at is None else moved.at - watch.at
+        learnt = watch.learnt + min(passed, scheme.span / GAPS)
+        moved = replace(moved, reference=scheme.learn(watch.reference, reading), learnt=learnt)
         return replace(_begun(moved, _learnt(scheme, moved)), alarm=watch.alarm)
     size = scheme.size(reading)
     credit = size if watch.unit is Unit.SCORES else _days(watch.at, moved.at)
@@ -186,7 +193,7 @@ def no_later(watch: Watch[_R], now: float) -> Watch[_R]:
     """The watch without times behind `now`: a clock that was ahead would leave it without run length until then."""
     if watch.at is None or watch.at <= now:
         return watch
-    return replace(watch, at=now, since=None if watch.since is None else min(watch.since, now))
+    return replace(watch, at=now)
 
 
 def acknowledge(watch: Watch[_R]) -> Watch[_R]:
@@ -196,7 +203,7 @@ def acknowledge(watch: Watch[_R]) -> Watch[_R]:
 
 def renew(scheme: Scheme[_R], watch: Watch[_R]) -> Watch[_R]:
     """Things are different now, and meant to be: alarm and reference are dropped, and learning begins anew."""
-    return _begun(replace(watch, reference=(), since=None), scheme.detector(()))
+    return _begun(replace(watch, reference=(), learnt=0.0), scheme.detector(()))
 
 
 def to_dict(watch: Watch[Any]) -> dict[str, Any]:
@@ -208,7 +215,7 @@ def to_dict(watch: Watch[Any]) -> dict[str, Any]:
         "numbers": list(watch.numbers),
         "seq": watch.seq,
         "at": watch.at,
-        "since": watch.since,
+        "learnt": watch.learnt,
         "scores": watch.scores,
         "alarm": None if watch.alarm is None else asdict(watch.alarm),
     }
@@ -227,9 +234,8 @@ def from_dict(scheme: Scheme[_R], kept: Mapping[str, Any]) -> Watch[_R]:
     """
     reference = tuple(map(float, kept["reference"]))
     at = None if kept["at"] is None else float(kept["at"])
-    since = kept.get("since")  # earlier versions did not ask how long was learnt
-    learnt: Watch[_R] = Watch(scheme.unit, reference, seq=int(kept["seq"]), at=at, since=since)
-    watch = _begun(learnt, _learnt(scheme, learnt))
+    so_far: Watch[_R] = Watch(scheme.unit, reference, seq=int(kept["seq"]), at=at, learnt=_learnt_for(scheme, kept))
+    watch = _begun(so_far, _learnt(scheme, so_far))
     alarm = None if kept["alarm"] is None else Alarm(**kept["alarm"])
     if watch.detector is None or kept["unit"] != watch.unit or kept["design"] != list(watch.detector.design):
         return replace(watch, alarm=alarm)
@@ -255,9 +261,16 @@ def _begun(watch: Watch[_R], detector: Detector[_R] | None) -> Watch[_R]:
 
 def _learnt(scheme: Scheme[_R], watch: Watch[_R]) -> Detector[_R] | None:
     """The detector, once the reference is large enough and spans enough time."""
-    if watch.at is not None and watch.since is not None and watch.at - watch.since < scheme.span:
-        return None
-    return scheme.detector(watch.reference)
+    return None if watch.learnt < scheme.span else scheme.detector(watch.reference)
+
+
+def _learnt_for(scheme: Scheme[_R], kept: Mapping[str, Any]) -> float:
+    """Seconds learnt for; earlier versions kept when learning had begun, and the first one did not ask."""
+    if "learnt" in kept:
+        return float(kept["learnt"])
+    if kept.get("since") is None or kept["at"] is None:
+        return scheme.span if kept["reference"] else 0.0
+    return float(kept["at"]) - float(kept["since"])
 
 
 def _days(before: float | None, now: float | None) -> float:

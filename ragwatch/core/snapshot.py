@@ -104,7 +104,7 @@ class Snapshot:
         estimates: One row for each quantity, route, judge and window that has something to say.
         corrected: Estimates that people's labels have corrected, beside the judges' own.
         coverage: By (route, judge, window): judged share of the drawn weight.
-        last_sample: By (quantity, route, judge): when the newest scored answer was given.
+        last_sample: By (quantity, route, judge): when the newest scored answer was given; never later than `at`.
         exemplars: By (quantity, route, judge, bucket label): the newest answer in that bucket.
         tallies: All counts since the state directory was made.
         pending: Draws waiting for a judge, by judge.

@@ -6,8 +6,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from ragwatch import __version__, stores
@@ -55,9 +55,11 @@ class Daemon:
         self._shared = Shared(self.store, self.board, self.telemetry, clock)
         self._failing: dict[str, str] = {}
         self._rooms = build(config, self._shared, self._problems)
+        self.telemetry.judges_in_force(self._rooms.fallbacks())
         self._next: Rooms | None = None
         self._swapped = asyncio.Event()
         self._reloading = asyncio.Lock()
+        self._turn = asyncio.Lock()
         self._halt = Halt()
         self._stopping = asyncio.Event()
         self._schedule = Schedule(self.telemetry)
@@ -68,6 +70,12 @@ class Daemon:
     def rooms(self) -> Rooms:
         """The rooms in force."""
         return self._rooms
+
+    @asynccontextmanager
+    async def in_force(self) -> AsyncIterator[Rooms]:
+        """The rooms in force, which no reload replaces meanwhile. For what is short."""
+        async with self._turn:
+            yield self._rooms
 
     def _problems(self) -> tuple[str, ...]:
         return tuple(f"{name}: {why}" for name, why in sorted(self._failing.items()))
@@ -122,7 +130,7 @@ class Daemon:
             render=self._render,
             scope=self._scope,
             ready=self.ready,
-            actions=actions(self.reload, lambda: self._rooms),
+            actions=actions(self.reload, self.in_force),
             labels=lambda: self._rooms.labelling,
             hosts=lambda: allowed_hosts(host, self._rooms.config.settings.web.external_url),
             clock=self._shared.clock,
@@ -145,24 +153,30 @@ class Daemon:
 
     async def _work(self) -> None:
         """The loops of the rooms in force, until stopped; a reload halts them, swaps the rooms and goes on."""
-        while not self._stopping.is_set():
-            async with asyncio.TaskGroup() as group:
-                for loop in self._loops(self._rooms):
-                    group.create_task(repeat(loop, self._halt, self.telemetry, self._failing))
-            await self._finish()
-            if self._next is not None and not self._stopping.is_set():
-                await self._rooms.close()
-                self._next.inherit(self._rooms)
-                self._rooms, self._next = self._next, None
-                self.telemetry.judges_replaced()
-                self._rooms.resume(self.store)
-                self._schedule.start(self._rooms)
-                self._failing.clear()
-                self._halt = Halt()
-                self._swapped.set()
-        self._swapped.set()  # nobody may wait for a swap that will not come
+        try:
+            while not self._stopping.is_set():
+                async with asyncio.TaskGroup() as group:
+                    for loop in self._loops(self._rooms):
+                        group.create_task(repeat(loop, self._halt, self.telemetry, self._failing))
+                await self._finish()
+                if self._next is not None and not self._stopping.is_set():
+                    await self._swap(self._next)
+        finally:
+            self._swapped.set()  # nobody may wait for a swap that will not come
         with suppress(RagwatchError):  # the last figures, if the store still answers
             await self._rooms.digest.step()
+
+    async def _swap(self, fresh: Rooms) -> None:
+        async with self._turn:
+            await self._rooms.close()
+            fresh.inherit(self._rooms)
+            await asyncio.to_thread(fresh.resume, self.store)  # it waits for whoever writes; scrapes do not
+            self._rooms, self._next = fresh, None
+            self.telemetry.judges_in_force(fresh.fallbacks())
+        self._schedule.start(fresh)
+        self._failing.clear()
+        self._halt = Halt()
+        self._swapped.set()
 
     async def _finish(self) -> None:
         try:
@@ -226,14 +240,15 @@ class Daemon:
             if self.stopping:  # nobody may be left to swap them in
                 raise ConfigError("ragwatch is stopping")
             try:
-                fresh = self._fresh()
+                fresh = await asyncio.to_thread(self._fresh)  # models and tables take seconds; scrapes go on
             except Exception as error:
                 self.telemetry.misconfigured(str(error) or type(error).__name__)
                 raise
-            self._swapped.clear()
-            self._next = fresh
-            self._halt.call()
-            await self._swapped.wait()
+            if not self.stopping:
+                self._swapped.clear()
+                self._next = fresh
+                self._halt.call()
+                await self._swapped.wait()
             if self._rooms is not fresh:
                 await fresh.close()
                 raise ConfigError("ragwatch is stopping")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 
 from ragwatch.core.canary_suite import SuiteReport
 from ragwatch.daemon.rooms import Rooms
@@ -10,12 +11,14 @@ from ragwatch.daemon.watchers import Watchers
 from ragwatch.web import Action, ParameterError
 
 
-def actions(reload: Callable[[], Awaitable[None]], rooms: Callable[[], Rooms]) -> Mapping[str, Action]:
+def actions(
+    reload: Callable[[], Awaitable[None]], in_force: Callable[[], AbstractAsyncContextManager[Rooms]]
+) -> Mapping[str, Action]:
     """By path.
 
     Args:
         reload: Reads the configuration again.
-        rooms: The rooms in force.
+        in_force: The rooms in force, held for as long as something short is done to them.
     """
 
     async def load_again(_: Mapping[str, str]) -> str:
@@ -26,7 +29,8 @@ def actions(reload: Callable[[], Awaitable[None]], rooms: Callable[[], Rooms]) -
         """For a hook behind a deploy or an index update: the suite that is named, or all of them."""
         if unknown := set(wanted) - {"suite"}:
             raise ParameterError(f"{min(unknown)}: is not known; use suite, or nothing for all of them")
-        canaries = rooms().canaries
+        async with in_force() as rooms:
+            canaries = rooms.canaries
         name = wanted.get("suite")
         if name is not None and name not in canaries.suites:
             known = ", ".join(sorted(canaries.suites)) or "none is configured"
@@ -36,7 +40,8 @@ def actions(reload: Callable[[], Awaitable[None]], rooms: Callable[[], Rooms]) -
 
     async def acknowledge(wanted: Mapping[str, str]) -> str:
         """Take alarms down; with `renew=true` also learn anew what is ordinary."""
-        return await _acknowledge(rooms().watchers, wanted)
+        async with in_force() as rooms:  # rooms that begin meanwhile would not know of it
+            return await _acknowledge(rooms.watchers, wanted)
 
     return {"/-/reload": load_again, "/-/canaries/run": run_canaries, "/-/drift/acknowledge": acknowledge}
 

@@ -73,6 +73,11 @@ class Rooms:
         for judging in self.judgings:
             await judging.finish()
 
+    def fallbacks(self) -> dict[str, bool | None]:
+        """By judge, whether words alone read for want of its model; None for one that needs none."""
+        readers = [judging.judge for judging in self.judgings]
+        return {each.name: each.fallback is not None if hasattr(each, "fallback") else None for each in readers}
+
     def inherit(self, old: Rooms) -> None:
         """Take over the readings that the closed rooms before could not write: they may have cost money."""
         before = {judging.judge.name: judging for judging in old.judgings}

@@ -96,7 +96,9 @@ class Bridge:
         return f"{KIND} {self.judge.name}"
 
     def _open(self, old: str) -> None:
-        found = self._store.find(Query(judge=self.judge.name, outcome="judged", limit=_SEARCHED * self._most))
+        since = self._store.picked_until()  # of earlier ones failures are left alone, and these do not stand for all
+        wanted = Query(judge=self.judge.name, outcome="judged", since=since, limit=_SEARCHED * self._most)
+        found = self._store.find(wanted)
         for each in [one for one in found if one.sample is not None and _version(one.verdict) == old][: self._most]:
             key = str(each.verdict["key"])
             self._before[key] = each.verdict["scores"]

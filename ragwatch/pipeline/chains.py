@@ -18,7 +18,9 @@ from ragwatch.ports import ScoreRow
 
 HOUR = 3600.0
 KEPT = 20_000
+MOVING = 2  # hours at the end of a span to which answers are still added; what was before them as a rule stays
 Cell = tuple[int, str, Quantity]  # hour, route, quantity
+Place = tuple[str, Quantity]  # route, quantity
 Row = tuple[tuple[float, ...], tuple[float, ...]]  # scores and conditional probabilities, by tier
 
 
@@ -41,7 +43,10 @@ class Chains:
     def __init__(self, rules: LabelRules, look_up: Callable[[str], Sheet | None]) -> None:
         self._rules = rules
         self._look_up = look_up
-        self._cells: dict[Cell, Sums] = {}
+        self._cells: dict[Place, dict[int, Sums]] = {}  # by hour
+        self._until = 0
+        self._settled: dict[int, dict[Place, Sums | None]] = {}  # from an hour to the moving ones before `until`
+        self._oldest: int | None = None
         self._missed: dict[tuple[int, str], float] = {}
         self._first: dict[str, ScoreRow] = {}
         self._second: dict[str, ScoreRow] = {}
@@ -62,9 +67,13 @@ class Chains:
             elif row.judge in self._rules.chain and row.scores is not None:
                 self._add_second(row, gathered)
         for cell in {*gathered.come, *gathered.gone}:
-            tiers = self.tiers(cell[2])
-            now = self._cells.get(cell, Sums.none(tiers)) + Sums.of(tiers, gathered.come.get(cell, ()))
-            self._cells[cell] = less(now, Sums.of(tiers, gathered.gone.get(cell, ())))
+            hour, place, tiers = cell[0], cell[1:], self.tiers(cell[2])
+            cells = self._cells.setdefault(place, {})
+            now = cells.get(hour, Sums.none(tiers)) + Sums.of(tiers, gathered.come.get(cell, ()))
+            cells[hour] = less(now, Sums.of(tiers, gathered.gone.get(cell, ())))
+            if hour < self._until - MOVING:
+                for settled in self._settled.values():
+                    settled.pop(place, None)
 
     def _add_first(self, row: ScoreRow, gathered: _Gathered) -> None:
         place = (int(row.at // HOUR), row.route)
@@ -111,22 +120,33 @@ class Chains:
     def forget(self, now: float) -> None:
         """Drop the hours that no label reaches."""
         oldest = int((now - self._rules.fresh) // HOUR)
-        for cell in [each for each in self._cells if each[0] < oldest]:
-            del self._cells[cell]
+        if oldest == self._oldest:
+            return
+        self._oldest = oldest
+        self._settled.clear()
+        for cells in self._cells.values():
+            for hour in [each for each in cells if each < oldest]:
+                del cells[hour]
         for place in [each for each in self._missed if each[0] < oldest]:
             del self._missed[place]
 
-    def totals(self, hours: range) -> dict[tuple[str, Quantity], Sums]:
-        """Sums over some hours, by route and quantity."""
-        numbers: dict[tuple[str, Quantity], list[tuple[float, ...]]] = {}
-        for (hour, route, quantity), sums in self._cells.items():
-            if hour in hours:
-                numbers.setdefault((route, quantity), []).append(sums.numbers)
-        # Column by column: there are thousands of rows, and this is many times as fast as row by row.
-        return {
-            place: Sums(self.tiers(place[1]), tuple(map(sum, zip(*found, strict=True))))
-            for place, found in numbers.items()
-        }
+    def totals(self, hours: range) -> dict[Place, Sums]:
+        """Sums over some hours, by route and quantity.
+
+        What lies before the moving hours is added up once an hour, and again where a late answer came.
+        """
+        if hours.stop != self._until:
+            self._until, self._settled = hours.stop, {}
+        moving = range(max(hours.start, hours.stop - MOVING), hours.stop)
+        settled = self._settled.setdefault(hours.start, {})
+        found = {}
+        for place, cells in self._cells.items():
+            if place not in settled:
+                settled[place] = _total(cells, range(hours.start, moving.start))
+            total = _total(cells, moving, settled[place])
+            if total is not None:
+                found[place] = total
+        return found
 
     def missed(self, hours: range) -> dict[str, float]:
         """Weight that the first judge could not read, over some hours, by route."""
@@ -140,6 +160,16 @@ class Chains:
 def hours(now: float, span: float) -> range:
     """The hours of a span that ends now."""
     return range(int((now - span) // HOUR) + 1, int(now // HOUR) + 1)
+
+
+def _total(cells: Mapping[int, Sums], hours: range, before: Sums | None = None) -> Sums | None:
+    """The sums of some hours, in their order, and of what was before; None where there is nothing."""
+    parts = [] if before is None else [before]
+    parts += [cells[hour] for hour in hours if hour in cells]
+    if not parts:
+        return None
+    # Column by column: there are thousands of rows, and this is many times as fast as row by row.
+    return Sums(parts[0].tiers, tuple(map(sum, zip(*(each.numbers for each in parts), strict=True))))
 
 
 def less(whole: Sums, part: Sums) -> Sums:

@@ -12,7 +12,7 @@ from ragwatch.core.snapshot import Gauges, Lag, Snapshot
 from ragwatch.core.tally import Tallies
 from ragwatch.pipeline.labels import People
 from ragwatch.pipeline.shares import Shares
-from ragwatch.pipeline.windows import Windows
+from ragwatch.pipeline.windows import MINUTE, Windows
 from ragwatch.ports import Judge, Store
 from ragwatch.telemetry import Telemetry
 
@@ -73,6 +73,7 @@ class Digest:
         self._judges = {judge.name: (judge.kind, judge.version) for judge in judges}
         self._clock = clock
         self._seen = 0
+        self._last = 0.0
 
     async def step(self) -> bool:
         """Hang a new Snapshot. True when verdicts had come in since the last one."""
@@ -81,6 +82,7 @@ class Digest:
     def _step(self) -> bool:
         now = self._clock()
         news = self._catch_up(now)
+        self._windows.set_back(now)
         self._windows.forget(now)
         estimates, coverage = self._windows.summary(now, self._store.overdue(now - self._patience))
         corrected, told = ((), {}) if self._people is None else self._people.look(now, estimates)
@@ -114,6 +116,10 @@ class Digest:
 
     def _catch_up(self, now: float) -> bool:
         news = False
+        if self._last - now > MINUTE:  # the clock was ahead: what was too old for it is not too old at all
+            self._windows.clear()
+            self._seen = 0
+        self._last = now
         while rows := self._store.window(self._seen, now - self._windows.longest, ROWS):
             self._windows.add(rows)
             self._seen = rows[-1].seq

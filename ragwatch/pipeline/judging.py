@@ -112,7 +112,8 @@ class Judging:
         return True
 
     async def finish(self) -> None:
-        """Wait for the readings under way, and settle them."""
+        """Wait for the readings under way, and settle them. What goes back to the queue is free for whoever comes."""
+        self._ending = True
         self._reader.stop()
         while self._reading:
             await self._collect(None)
@@ -191,6 +192,9 @@ class Judging:
 
     def _postpone(self, keys: Sequence[str]) -> None:
         """Hold draws back a little longer each time, and not before the judge wants to be asked again."""
+        if self._ending:  # what held them back was this judge, or its end
+            self._store.postpone(self.judge.name, keys, self._clock())
+            return
         for key in keys:
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(MOST_DOUBLINGS, self._put_back[key]))
             self._put_back[key] += 1
@@ -216,7 +220,13 @@ def _share(follower: Follower, verdict: Verdict) -> float:
 
 
 def give_up(store: Store, judges: Collection[str], *, now: float) -> int:
-    """Settle what waits for judges that are no longer configured as unjudged. Returns how many draws that were."""
+    """Settle what waits for judges that are no longer configured as unjudged. Returns how many draws that were.
+
+    Nobody reads on behind them, although a draw that its judge could not read goes on as a rule: a configuration names
+    the judge that one follows, so whoever followed these follows none or another one by now, and gets from there the
+    draws that its probabilities are about. Its own means lose nothing: a draw that it was never given has no part in
+    them, as none has from before a judge was configured.
+    """
     settled = 0
     for name in sorted(set(store.pending()) - set(judges)):
         reading = Reading(name, kind="", version="")

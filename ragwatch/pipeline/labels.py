@@ -57,6 +57,7 @@ class People:
         self._store = store
         self._chains = Chains(rules, self._sheet)
         self._seen = 0
+        self._last = 0.0
         self._sheets: dict[str, Sheet | None] = {}
         self._made: object = None
         self._rows: tuple[EstimateRow, ...] = ()
@@ -76,13 +77,16 @@ class People:
         made = (labels, words, self._seen, int(now // HOUR))
         if made != self._made:
             self._gauges = dict(self._beside(words))
-            self._gauges[Gauge.LAST_LABEL, ()] = max(label.at for label in labels)
+            come = (label.at for label in labels if label.at <= now)  # a person's clock may be ahead
+            self._gauges[Gauge.LAST_LABEL, ()] = max(come, default=now)
             self._rows = tuple(self._corrected(words, now)) if complete else ()
             self._made = made if complete else None
         return (*self._rows, *self._by_error_rates(words, estimates)), self._gauges
 
     def _sheet(self, key: str) -> Sheet | None:
-        return sheet(self._store, self._rules.judges, key)
+        """What is known of an answer, and is in the sums: what retention has left of times it picked from is not."""
+        found = sheet(self._store, self._rules.judges, key)
+        return found if found is not None and found.at > self._store.picked_until() else None
 
     def _words(self, labels: Sequence[Label]) -> list[Word]:
         """What people said of each answer that a judge in force has read."""
@@ -90,7 +94,9 @@ class People:
         for label in labels:
             by_key.setdefault(label.key, []).append(label)
         self._sheets = {key: self._sheets[key] if key in self._sheets else self._figures(key) for key in by_key}
-        return [word_of(found, by_key[key]) for key, found in self._sheets.items() if found is not None]
+        since = self._store.picked_until()
+        known = ((key, found) for key, found in self._sheets.items() if found is not None and found.at > since)
+        return [word_of(found, by_key[key]) for key, found in known]
 
     def _figures(self, key: str) -> Sheet | None:
         found = self._sheet(key)
@@ -98,6 +104,9 @@ class People:
 
     def _catch_up(self, now: float) -> bool:
         """Read what was judged since the last time. False while there is more."""
+        if self._last - now > HOUR:  # the clock was ahead: what was too old for it is not too old at all
+            self._chains, self._seen = Chains(self._rules, self._sheet), 0
+        self._last = now
         self._chains.forget(now)
         for _ in range(TURNS):
             rows = self._store.window(self._seen, now - self._rules.fresh, ROWS)

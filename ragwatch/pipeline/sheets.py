@@ -87,7 +87,7 @@ def sheet(store: Store, judges: Mapping[str, str], key: str) -> Sheet | None:
         str(first["route"]),
         float(first["at"]),
         MappingProxyType(lines),
-        {name: {Quantity(each): score for each, score in line["scores"].items()} for name, line in lines.items()},
+        {name: {each: line["scores"].get(each) for each in Quantity} for name, line in lines.items()},
         {name: float(line["probability"]) for name, line in lines.items()},
         found[0].sample,
     )

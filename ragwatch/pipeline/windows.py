@@ -7,7 +7,7 @@ The digest comes every few seconds, and most of what it asks for is as it was.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ragwatch.core.estimate import Addends
@@ -102,6 +102,21 @@ class Windows:
         bucket = (*series, cell(Tally.SCORE, score))
         if bucket not in self.exemplars or row.at >= self.exemplars[bucket].at:
             self.exemplars[bucket] = Exemplar(row.key, row.trace_id, score, row.at)
+
+    def set_back(self, now: float) -> None:
+        """Nothing was answered later than now, whatever a clock that was ahead has told.
+
+        A time that has not come yet would stand as that of the newest answer until it comes, over all that come in
+        between, and a service that has fallen silent would look alive. Such an answer is as new as its digest.
+        """
+        for series in [each for each, at in self.last_sample.items() if at > now]:
+            self.last_sample[series] = now
+        for bucket, found in [(each, found) for each, found in self.exemplars.items() if found.at > now]:
+            self.exemplars[bucket] = replace(found, at=now)
+
+    def clear(self) -> None:
+        """Begin with nothing."""
+        self._minutes, self._hours, self._totals = {}, {}, {}
 
     def forget(self, now: float) -> None:
         """Drop the minutes that no window reaches."""

@@ -116,7 +116,7 @@ class Store(Accounts, Batches, Notes, Protocol):
         """Write verdicts and their tallies. A draw settled before is a no-op. Returns how many were new.
 
         `follow_ups` is work for other judges that these verdicts bring, left out where the verdict was not new;
-        `tallies` are further counts, written in the same transaction.
+        `tallies` are further counts, written in the same transaction; not where all verdicts were settled before.
         """
         ...
 
@@ -133,7 +133,15 @@ class Store(Accounts, Batches, Notes, Protocol):
         ...
 
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
-        """Score rows settled behind `after` whose answers are not older than `since`, in order of settling."""
+        """Score rows settled behind `after` whose answers are not older than `since`, in order of settling.
+
+        Without what retention has left of times from which it took something, unless it was settled since: failures
+        outlive successes, and their mean is nobody's.
+        """
+        ...
+
+    def picked_until(self) -> float:
+        """Instant up to which retention has taken some answers and left others; minus infinity where it took none."""
         ...
 
     def find(self, query: Query) -> list[Found]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -36,9 +37,10 @@ class Connections:
         refuse_network(state)
         self._state, self._min_free = state, min_free
         self._lock_file = StateLock(state)
-        path = state / "ragwatch.db"
+        self._path = path = state / "ragwatch.db"
         try:
             self._writer = open_writer(path)
+            self._file = path.stat()
         except StoreError:
             self._lock_file.close()
             raise
@@ -50,6 +52,7 @@ class Connections:
         """One transaction, refused where fewer bytes than `floor` are free on the disk."""
         with self._writing:
             self._make_room(floor)
+            self._refuse_another_file()
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
@@ -62,6 +65,16 @@ class Connections:
             except BaseException:
                 self._roll_back()
                 raise
+
+    def _refuse_another_file(self) -> None:
+        """What is written to a file without a name is gone with this process, and nobody would know."""
+        with suppress(OSError):
+            if os.path.samestat(self._path.stat(), self._file):
+                return
+        raise StoreError(
+            f"state: {self._path} was moved, deleted or replaced while it was in use, and nothing is written any more; "
+            "put back the one that was there, or restart"
+        )
 
     def _make_room(self, floor: int) -> None:
         """Stop what comes in before the disk is full; what is in can still be judged, read and forgotten."""
@@ -116,10 +129,11 @@ class Connections:
             self._writer.execute(f"PRAGMA busy_timeout={BUSY_MS}")
 
     def close(self) -> None:
-        """Release the state directory."""
+        """Release the state directory, once what is under way has ended: threads outlive the loops that began them."""
         self._reader.close()
         self._pages.close()
-        self._writer.close()
+        with self._writing:
+            self._writer.close()
         self._lock_file.close()
 
 

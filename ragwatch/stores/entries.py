@@ -14,10 +14,12 @@ from ragwatch.core.verdict import Verdict
 from ragwatch.ports import Admission, Assignment, FollowUp
 from ragwatch.stores import rows
 
+_KNOWN = frozenset(Tally)
+
 
 def tallies_of(found: Sequence[tuple[str, str, float]]) -> Tallies:
-    """Counts from (name, labels, value)."""
-    return Counter({_place(name, labels): value for name, labels, value in found})
+    """Counts from (name, labels, value). What only a newer version counts stays in the table for it."""
+    return Counter({_place(name, labels): value for name, labels, value in found if name in _KNOWN})
 
 
 @lru_cache(1 << 14)  # all of them are read every few seconds, and there are as many as series

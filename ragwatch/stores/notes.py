@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragwatch.core.label import Label, from_record
 from ragwatch.ports import Run
-from ragwatch.stores.rows import pack, unpack
+from ragwatch.stores.rows import known_scores, pack, unpack
 
 RUNS = (
     "SELECT kind, name, at, failing, body FROM runs WHERE kind = ? AND name = ? AND (? IS NULL OR failing = ?)"
@@ -42,7 +43,8 @@ def put_labels(writer: sqlite3.Connection, labels: Sequence[Label]) -> int:
 
 def label_of(row: tuple[Any, ...]) -> Label:
     """A row of `LABELS`."""
-    return from_record(unpack(row[0]))
+    record = unpack(row[0])
+    return from_record({**record, "scores": dict(known_scores(record["scores"]))})
 
 
 def remember(writer: sqlite3.Connection, name: str, state: Mapping[str, Any]) -> None:
@@ -51,10 +53,11 @@ def remember(writer: sqlite3.Connection, name: str, state: Mapping[str, Any]) ->
 
 
 def claim(writer: sqlite3.Connection, name: str, holder: str, now: float, seconds: float) -> bool:
-    """Take or keep a right, where nobody else holds it still."""
+    """Take or keep a right, where nobody else holds it still; for no seconds, give it back, whatever the clock says."""
+    until = now + seconds if seconds > 0.0 else -math.inf
     writer.execute(
         "INSERT INTO claims (name, holder, until) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE"
         " SET holder = excluded.holder, until = excluded.until WHERE claims.holder = ?2 OR claims.until <= ?4",
-        (name, holder, now + seconds, now),
+        (name, holder, until, now),
     )
     return bool(writer.execute("SELECT holder = ? FROM claims WHERE name = ?", (holder, name)).fetchone()[0])

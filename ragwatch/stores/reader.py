@@ -56,5 +56,6 @@ class Reader:
                 raise StoreError(f"state: cannot read: {error}") from error
 
     def close(self) -> None:
-        """Release the file."""
-        self._connection.close()
+        """Release the file, once the question under way has its rows."""
+        with self._turn:
+            self._connection.close()

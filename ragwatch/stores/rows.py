@@ -17,6 +17,7 @@ from ragwatch.core.verdict_line import verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.ports import ScoreRow
 
+_QUANTITIES = frozenset(Quantity)
 FAST = 1  # zlib level: 90 us for a 6 KB sample, and most of what level 9 saves
 
 
@@ -74,13 +75,18 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
     }
 
 
+def known_scores(scores: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Names and values of the quantities that there are: what is stored may be of a newer version."""
+    return [(name, value) for name, value in scores.items() if name in _QUANTITIES]
+
+
 SCORE_COLUMNS = "seq, key, at, route, judge, version, probability, scores, reason, trace_id"
 
 
 def score_row(row: tuple[Any, ...]) -> ScoreRow:
-    """A row of `SCORE_COLUMNS`."""
+    """A row of `SCORE_COLUMNS`. A quantity that only a newer version knows is left to it."""
     seq, key, at, route, judge, version, probability, scores, reason, trace_id = row
-    known = None if scores is None else {Quantity(name): value for name, value in orjson.loads(scores).items()}
+    known = None if scores is None else {Quantity(name): value for name, value in known_scores(orjson.loads(scores))}
     return ScoreRow(seq, key, at, route, judge, version, probability, known, reason, trace_id)
 
 

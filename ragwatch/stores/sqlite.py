@@ -34,6 +34,10 @@ _OVERDUE = (
     "SELECT route, judge, CAST(at / 60 AS INTEGER), SUM(1 / probability) FROM work JOIN samples USING (key)"
     " WHERE since < ? GROUP BY 1, 2, 3"
 )
+_WINDOW = (
+    f"SELECT {rows.SCORE_COLUMNS} FROM verdicts"  # noqa: S608 - our own words
+    f" WHERE seq > ?1 AND at >= ?2 AND {sweep.UNPICKED} ORDER BY seq LIMIT ?3"
+)
 RUNS_SHARE = 0.25  # of the bytes allowed: canaries must not evict verdicts
 LEFT_TO_JUDGING = 8  # judging goes on down to this part of the floor: the log must always fit the database
 
@@ -62,6 +66,7 @@ class SqliteStore(Notebook):
         super().__init__(state, min_free=min_free)
         self._leasing = threading.Lock()
         self._leases: dict[tuple[str, str], float] = {}  # one process owns the state, so leases need no disk
+        self._leased_at = -math.inf
         with suppress(StoreError):  # on a full disk they run out by themselves
             self._drop_claims()
 
@@ -95,7 +100,9 @@ class SqliteStore(Notebook):
         """Pending draws for a judge, oldest first, held for `seconds`; their probability is that judge's."""
         since = math.inf if before is None else before
         with self._leasing:
-            self._leases = {held: until for held, until in self._leases.items() if until > now}
+            # A clock that is set back takes leases with it: they would hold until it is where it was.
+            back, self._leased_at = max(0.0, self._leased_at - now), now
+            self._leases = {held: until - back for held, until in self._leases.items() if until - back > now}
             taken = json.dumps([key for name, key in self._leases if name == judge])
             found = self._reader.rows(_FREE, (judge, since, taken, limit))
             draws = [rows.draw_of(row) for row in found]
@@ -115,10 +122,12 @@ class SqliteStore(Notebook):
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
     ) -> int:
-        """Write verdicts, what they bring and what they add to the tallies. One settled before changes nothing."""
-        counts: Tallies = Counter(tallies or {})
+        """Write verdicts, what they bring and what they add to the tallies. What was settled before changes nothing."""
+        counts: Tallies = Counter()
         with self._transaction(self._judging_floor) as writer:
             new = entries.settle(writer, verdicts, counts)
+            if new or not verdicts:
+                counts.update(tallies or {})
             entries.follow(writer, [each for each in follow_ups if (each.after, each.key) in new], counts)
             entries.add(writer, counts)
         for verdict in verdicts:
@@ -180,11 +189,16 @@ class SqliteStore(Notebook):
 
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
         """Score rows settled behind `after` whose answers are not older than `since`, in order of settling."""
-        found = self._reader.rows(
-            f"SELECT {rows.SCORE_COLUMNS} FROM verdicts WHERE seq > ? AND at >= ? ORDER BY seq LIMIT ?",  # noqa: S608 - constant
-            (after, since, limit),
-        )
+        newest = self._reader.rows("SELECT MAX(at) FROM verdicts")[0][0]
+        if newest is None or newest < since:  # of a service that is silent, or a log of last year: not row by row
+            return []
+        found = self._reader.rows(_WINDOW, (after, since, limit))
         return [rows.score_row(row) for row in found]
+
+    def picked_until(self) -> float:
+        """Instant up to which retention has taken some answers and left others; minus infinity where it took none."""
+        found = self._reader.rows(sweep.UNTIL)
+        return float(found[0][0]) if found else -math.inf
 
     def find(self, query: Query) -> list[Found]:
         """Stored verdicts, newest first."""
@@ -200,7 +214,7 @@ class SqliteStore(Notebook):
             gone += few
         while self._runs_size() > retention.bytes * RUNS_SHARE and self._forget(sweep.oldest_runs):
             pass
-        while self._size() > retention.bytes and (few := self._forget(sweep.oldest)):
+        while self._size() > retention.bytes and (few := self._forget(lambda writer: sweep.oldest(writer, now))):
             gone += few
         self._shrink()
         return gone

@@ -111,3 +111,10 @@ def test_a_right_belongs_to_one_until_it_runs_out(store: Store) -> None:
     assert store.claim("docs", "b", now=AT + 118, seconds=60) is False
     assert store.claim("docs", "b", now=AT + 119, seconds=60) is True
     assert store.claim("other", "a", now=AT, seconds=60) is True
+
+
+def test_a_right_that_was_given_back_is_free_at_once(store: Store) -> None:
+    """Also where the clock was set back since: nobody waits for an hour until it is where it was."""
+    assert store.claim("docs", "a", now=AT, seconds=60) is True
+    assert store.claim("docs", "a", now=AT, seconds=0) is True
+    assert store.claim("docs", "b", now=AT - 3600, seconds=60) is True

@@ -11,7 +11,7 @@ from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudg
 
 from ragwatch.core.books import Law, violations
 from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
 from ragwatch.ports import Assignment, FollowUp, Query, Retention, Store
 
@@ -72,6 +72,16 @@ def test_postponing_changes_no_counts_and_ends_with_the_process(opened: Callable
     assert leased(opened(), JUDGE) == ["a"]
 
 
+def test_a_clock_that_is_set_back_takes_leases_with_it(store: Store) -> None:
+    """A clock that was a day ahead: what was leased or held back then is free after as long as was meant."""
+    store.admit(an_admission(a_draw("a"), a_draw("b")))
+    assert len(store.lease(JUDGE, 1, now=AT + 86400, seconds=300)) == 1
+    store.postpone(JUDGE, [a_draw("b").key], AT + 86400 + 600)
+    assert [leased(store, JUDGE, now=AT + since) for since in (0, 299)] == [[], []]
+    assert leased(store, JUDGE, now=AT + 300) == ["a"]
+    assert leased(store, JUDGE, now=AT + 600) == ["a", "b"]
+
+
 def test_any_number_may_be_held_back(store: Store) -> None:
     """An outage that holds tens of thousands back leaves the queue working."""
     store.admit(an_admission(a_draw("a")))
@@ -91,6 +101,15 @@ def test_a_verdict_brings_work_for_another_judge(store: Store) -> None:
     assert store.settle([a_verdict(given, reading=a_reading(SECOND))]) == 1
     assert [row.probability for row in store.window(0, 0.0, 9)] == [0.5, 0.125]
     assert balanced(store)
+
+
+def test_settling_again_counts_nothing_again(store: Store) -> None:
+    """A caller that never heard that its verdicts were written says all of it once more: tests of the judge too."""
+    draw = a_draw("a")
+    store.admit(an_admission(draw))
+    fooled: Tallies = Counter({(Tally.KNOWN_BAD, (JUDGE, "1")): 1})
+    assert [store.settle([a_verdict(draw)], (), fooled) for _ in range(2)] == [1, 0]
+    assert store.tallies()[Tally.KNOWN_BAD, (JUDGE, "1")] == 1
 
 
 def test_an_unjudged_draw_brings_work_too(store: Store) -> None:

@@ -170,12 +170,47 @@ def test_learns_for_as_long_as_asked() -> None:
     for index, each in enumerate(stream()):
         watch = step(scheme, watch, index, 60.0 * index, each)
         watch = from_dict(scheme, json.loads(json.dumps(to_dict(watch))))
-    assert (watch.detector, watch.since) == (None, 0.0)
-    watched_on = step(scheme, watch, 1200, DAY, Score(1.0))
+    assert (watch.detector, watch.learnt) == (None, 1199 * 60.0)
+    watched_on = step(scheme, watch, 1200, 1199 * 60.0 + 0.1 * DAY, Score(1.0))
+    assert watched_on.detector is None
+    watched_on = step(scheme, watched_on, 1201, DAY, Score(1.0))
     assert watched_on.detector is not None
-    assert renew(scheme, watched_on).since is None
-    earlier = {name: value for name, value in to_dict(watched_on).items() if name != "since"}
-    assert from_dict(scheme, earlier).detector is not None
+    assert renew(scheme, watched_on).learnt == 0.0
+
+
+def test_a_stray_time_is_no_day_of_readings() -> None:
+    """The first reading says it is a year old, or one of a later clock comes between: the rest is learnt for a day."""
+    scheme = replace(SCHEME, span=DAY)
+    for stray, at in ((0, -365.0 * DAY), (600, 0.9 * DAY)):
+        watch = begin(scheme)
+        for index, each in enumerate(stream()):
+            watch = step(scheme, watch, index, at if index == stray else 60.0 * index, each)
+            watch = no_later(watch, 60.0 * index)
+        assert watch.detector is None
+        assert watch.learnt <= 1199 * 60.0 + DAY / 8
+
+
+def test_who_is_asked_seldom_learns_in_the_end() -> None:
+    """Silences longer than an eighth of the time to learn for count as one."""
+    scheme = replace(SCHEME, span=DAY)
+    watch = begin(scheme)
+    for index, each in enumerate(stream()[:600]):
+        watch = step(scheme, watch, index, 7.0 * DAY * index, each)
+    assert (watch.learnt, watch.detector is None) == (DAY * 499 / 8, False)
+
+
+def test_what_earlier_versions_kept_is_watched_on() -> None:
+    """They kept when learning had begun; before that, nothing of it."""
+    scheme = replace(SCHEME, span=DAY)
+    watch = begin(scheme)
+    for index, each in enumerate(stream()[:700]):
+        watch = step(scheme, watch, index, 300.0 * index, each)
+    assert watch.detector is not None
+    kept = {name: value for name, value in to_dict(watch).items() if name != "learnt"}
+    for since in ({}, {"since": None}, {"since": 0.0}):
+        assert from_dict(scheme, kept | since).detector == watch.detector
+    assert from_dict(scheme, kept | {"since": 599 * 300.0}).detector is None
+    assert from_dict(scheme, kept | {"reference": []}).learnt == 0.0
 
 
 def test_silence_is_no_evidence() -> None:
@@ -199,6 +234,6 @@ def test_a_clock_that_was_ahead_is_set_back() -> None:
     assert watch.at == DAY
     assert step(scheme, watch, 1, 1.5 * DAY, pair).evidence == pytest.approx(0.5)
     learning = step(SCHEME, begin(SCHEME), 0, 365.0 * DAY, Score(1.0))
-    assert (no_later(learning, DAY).since, no_later(learning, DAY).at) == (DAY, DAY)
+    assert (no_later(learning, DAY).learnt, no_later(learning, DAY).at) == (0.0, DAY)
     for right in (begin(SCHEME), step(SCHEME, begin(SCHEME), 0, 0.0, Score(1.0))):
         assert no_later(right, DAY) is right

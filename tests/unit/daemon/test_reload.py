@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+import ragwatch.daemon
 from ragwatch.config import load
-from ragwatch.daemon import Daemon
+from ragwatch.daemon import Daemon, rooms
+from ragwatch.daemon.rooms import Rooms, build
 from ragwatch.errors import ConfigError
 
 
@@ -41,14 +48,12 @@ async def test_a_reload_closes_the_breakers(tmp_path: Path) -> None:
     await started.wait()
     daemon.telemetry.breaker("embedded", is_open=True, why="the key is wrong", seconds=60.0)
     daemon.telemetry.rate_limit("embedded", "requests", 0.0)
-    daemon.telemetry.judge_fell_back("embedded", "1", None)
     await asyncio.wait_for(daemon.reload(), 10.0)
     shown = daemon.rooms.exporter.text()
     daemon.stop()
     await running
     assert "ragwatch_judge_breaker_open{" not in shown
     assert "ragwatch_judge_rate_limit_remaining_ratio{" not in shown
-    assert "ragwatch_judge_fallback{" in shown
 
 
 async def test_a_reload_takes_the_name_that_people_use(tmp_path: Path) -> None:
@@ -81,3 +86,119 @@ async def test_whatever_a_configuration_breaks_is_shown(tmp_path: Path) -> None:
     assert daemon.rooms is before
     await before.close()
     daemon.store.close()
+
+
+@asynccontextmanager
+async def running(daemon: Daemon) -> AsyncIterator[str]:
+    """The address of a daemon that serves."""
+    started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    work = asyncio.create_task(daemon.run(started.set_result))
+    yield await started
+    daemon.stop()
+    await work
+
+
+async def test_scrapes_go_on_while_rooms_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model takes seconds to load: until it is there the old configuration is served, and nobody waits."""
+    daemon = a_daemon(tmp_path)
+    building, loaded = threading.Event(), threading.Event()
+
+    def slow(*given: Any) -> Rooms:
+        building.set()
+        assert loaded.wait(10.0)
+        return build(*given)
+
+    monkeypatch.setattr(ragwatch.daemon, "build", slow)
+    async with running(daemon) as address, httpx.AsyncClient(base_url=address) as client:
+        before = daemon.rooms
+        reload = asyncio.create_task(client.post("/-/reload", timeout=20.0))
+        assert await asyncio.to_thread(building.wait, 10.0)
+        assert (await client.get("/-/healthy")).status_code == 200
+        assert "ragwatch_build_info" in (await client.get("/metrics")).text
+        assert not reload.done()
+        assert daemon.rooms is before
+        loaded.set()
+        assert (await reload).status_code == 200
+        assert daemon.rooms is not before
+
+
+async def test_reloads_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several at once each builds rooms of its own, one after the other, and the last ones stay."""
+    daemon = a_daemon(tmp_path)
+    at_work, built = threading.Lock(), []
+
+    def alone(*given: Any) -> Rooms:
+        assert at_work.acquire(blocking=False)
+        built.append(build(*given))
+        at_work.release()
+        return built[-1]
+
+    monkeypatch.setattr(ragwatch.daemon, "build", alone)
+    async with running(daemon):
+        await asyncio.wait_for(asyncio.gather(*(daemon.reload() for _ in range(3))), 20.0)
+        assert len(built) == 3
+        assert daemon.rooms is built[-1]
+
+
+async def test_the_end_comes_while_rooms_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rooms that come too late are closed again, and whoever asked is told."""
+    daemon = a_daemon(tmp_path)
+    building, loaded, built = threading.Event(), threading.Event(), []
+
+    def slow(*given: Any) -> Rooms:
+        built.append(build(*given))
+        building.set()
+        assert loaded.wait(10.0)
+        return built[-1]
+
+    monkeypatch.setattr(ragwatch.daemon, "build", slow)
+    async with running(daemon):
+        before = daemon.rooms
+        reload = asyncio.create_task(daemon.reload())
+        assert await asyncio.to_thread(building.wait, 10.0)
+    loaded.set()
+    with pytest.raises(ConfigError, match="stopping"):
+        await asyncio.wait_for(reload, 10.0)
+    assert daemon.rooms is before
+
+
+def judged_by(folder: Path, judge: str) -> None:
+    """Write another judge into the configuration."""
+    path = folder / "ragwatch.yaml"
+    path.write_text(re.sub(r"judges: .*\n|\Z", f"judges: [{judge}]\n", path.read_text(), count=1))
+
+
+LEXICAL = "{name: embedded, kind: lexical}"
+FELL_BACK = 'ragwatch_judge_fallback{judge="embedded"} 1'
+
+
+async def test_the_fallback_shown_is_of_the_judge_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge without its model is shown from when it reads until another does, and one that was refused never."""
+    daemon = a_daemon(tmp_path)
+    without_model = f"{{name: embedded, kind: local, weights: '{tmp_path}/nowhere'}}"
+
+    def refuse(*_: object) -> None:
+        raise ConfigError("drift: refused")
+
+    async with running(daemon):
+        judged_by(tmp_path, without_model)
+        with monkeypatch.context() as broken:
+            broken.setattr(rooms, "watchers", refuse)
+            with pytest.raises(ConfigError, match="drift: refused"):
+                await daemon.reload()
+        assert "ragwatch_judge_fallback{" not in daemon.rooms.exporter.text()
+        await daemon.reload()
+        assert FELL_BACK in daemon.rooms.exporter.text()
+        judged_by(tmp_path, LEXICAL)
+        await daemon.reload()
+        assert "ragwatch_judge_fallback{" not in daemon.rooms.exporter.text()
+
+
+async def test_the_fallback_of_the_first_judge_is_shown(tmp_path: Path) -> None:
+    """As it is after a reload, so at the start."""
+    a_daemon(tmp_path).store.close()
+    judged_by(tmp_path, f"{{name: embedded, kind: local, weights: '{tmp_path}/nowhere'}}")
+    path = tmp_path / "ragwatch.yaml"
+    daemon = Daemon(load(path), path=path)
+    async with running(daemon):
+        assert FELL_BACK in daemon.rooms.exporter.text()

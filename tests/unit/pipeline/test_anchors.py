@@ -13,6 +13,7 @@ from ragwatch.core.snapshot import Gauge
 from ragwatch.errors import JudgeError
 from ragwatch.pipeline.anchors import KIND, Anchor, AnchorRules, Anchors
 from ragwatch.pipeline.bridge import Bridge
+from ragwatch.ports import Query, Retention
 from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -187,6 +188,16 @@ async def test_a_bridge_finds_the_offset(store: SqliteStore) -> None:
     assert found["low"] < -0.5 < found["high"] < 0.0
     assert "faithfulness -0.500" in store.events(0.0)[0].detail
     assert a_bridge(store, judge).is_open is False
+
+
+async def test_a_bridge_does_not_rest_on_failures_that_outlived_the_rest(store: SqliteStore) -> None:
+    """A judge looks more lenient on what another one refused; the bridge begins where retention has taken nothing."""
+    settle(store, [index % 2 == 0 for index in range(40)])
+    a_bridge(store, ScriptedJudge())
+    store.prune(Retention((DAY - 1800.0) / DAY, 90.0, 1 << 40), now=AT + DAY)
+    assert len(store.find(Query(limit=100))) == 25
+    await a_bridge(store, a_judge(version="scripted-2")).step()
+    assert store.runs("bridge", JUDGE, 1)[0].body["answers"] == 11
 
 
 async def test_a_bridge_from_nothing_says_so(store: SqliteStore) -> None:

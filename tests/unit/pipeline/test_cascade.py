@@ -11,7 +11,7 @@ from ragwatch.core.books import Law, violations
 from ragwatch.core.cascade import FollowRule
 from ragwatch.core.tally import Tally
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.judging import Follower, Judging, JudgingRules
+from ragwatch.pipeline.judging import Follower, Judging, JudgingRules, give_up
 from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -88,3 +88,12 @@ async def test_late_draws_are_followed_as_well(store: SqliteStore, telemetry: Te
     assert leased(store) == {"a": 1.0}
     assert store.tallies()[Tally.UNJUDGED, ("search", "embedded", "expired")] == 1
     assert set(violations(*store.books())) <= {Law.DRAWN_WERE_SEEN}  # no source here: nothing was seen
+
+
+def test_nobody_reads_on_behind_a_judge_that_was_taken_out(store: SqliteStore) -> None:
+    """Who followed it follows another one by now, or none: what waited is unjudged, once, and the books balance."""
+    store.admit(an_admission(a_draw("a"), a_draw("b")))
+    assert give_up(store, ["second"], now=AT) == 2
+    assert (leased(store), store.pending()) == ({}, {})
+    assert store.tallies()[Tally.ASSIGNED, ("second",)] == 0
+    assert set(violations(*store.books())) <= {Law.DRAWN_WERE_SEEN}

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, a_reading, a_verdict, an_admission, an_unjudged
+from kit import (
+    AT,
+    JUDGE,
+    Clock,
+    ScriptedJudge,
+    a_draw,
+    a_reading,
+    a_verdict,
+    an_admission,
+    an_evidence,
+    an_unjudged,
+)
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Lag
@@ -11,7 +22,7 @@ from ragwatch.pipeline import digest as module
 from ragwatch.pipeline.digest import Around, Digest
 from ragwatch.pipeline.shares import Plan, Shares
 from ragwatch.pipeline.windows import Windows
-from ragwatch.ports import Store
+from ragwatch.ports import Retention, Store
 from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Count, Telemetry
 
@@ -97,6 +108,23 @@ async def test_old_rows_leave_and_are_not_read_again(store: SqliteStore) -> None
     assert found.last_sample["faithfulness", "search", JUDGE] == AT
 
 
+async def test_a_clock_that_was_ahead_hides_no_silence(store: SqliteStore) -> None:
+    """Our clock, or that of the service, was a year ahead: once it is right the newest answer is no newer than now."""
+    board, clock = Board(), Clock(AT + 365 * 86400.0)
+    digest = a_digest(store, board, clock)
+    draw = a_draw("ahead", at=clock.now)
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, reading=a_reading(version="scripted-1"))])
+    shown = []
+    for now in (clock.now, AT, AT + 7200.0):
+        clock.now = now
+        await digest.step()
+        found = board.look()
+        assert found is not None
+        shown.append(found.last_sample["faithfulness", "search", JUDGE])
+    assert shown == [AT + 365 * 86400.0, AT, AT]
+
+
 async def test_more_rows_than_one_read_takes(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A backlog is caught up in one step, in pieces."""
     monkeypatch.setattr(module, "ROWS", 2)
@@ -121,3 +149,46 @@ async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore
     figures = f"judge {JUDGE}: 2 assigned, 0 judged + 0 unjudged + 1 pending"
     assert f"our own counts do not balance: {figures}" in found.problems
     assert digest._telemetry.counts()[Count.VIOLATIONS, ("assigned_are_settled_or_pending",)] == 2
+
+
+async def test_a_restart_shows_no_mean_of_failures_alone(store: SqliteStore) -> None:
+    """Successes that had to go for want of room leave failures behind; a process that begins anew does not count them.
+
+    Nine of ten answers are good; there is room for the tenth only, and then there is traffic again.
+    """
+    draws = [a_draw(f"r{index}", at=AT - 60.0) for index in range(600)]
+    store.admit(an_admission(*draws))
+    evidence = {True: an_evidence((1, 0)), False: an_evidence((0, 0))}
+    reading = a_reading(version="scripted-1")
+    store.settle([a_verdict(draw, evidence[index % 10 > 0], reading) for index, draw in enumerate(draws)])
+    store.prune(Retention(30.0, 90.0, store._size() - 1), now=AT)
+    board = Board()
+    await a_digest(store, board, Clock()).step()
+    found = board.look()
+    assert found is not None
+    assert (found.estimates, found.coverage) == ((), {})
+    settle(store, "good")
+    await a_digest(store, board, Clock()).step()
+    found = board.look()
+    assert found is not None
+    assert {(row.estimate.value, row.estimate.n) for row in found.estimates if row.quantity == "faithfulness"} == {
+        (1.0, 1)
+    }
+
+
+async def test_a_clock_that_was_ahead_loses_nothing(store: SqliteStore) -> None:
+    """A month ahead for one digest, as after a wrong step: the answers of the last hour are there again, once each."""
+    board, clock = Board(), Clock()
+    digest = a_digest(store, board, clock)
+    settle(store, "a", "b")
+    await digest.step()
+    before = board.look()
+    clock.now = AT + 30 * 86400.0
+    await digest.step()
+    clock.now = AT
+    await digest.step()
+    after = board.look()
+    assert before is not None
+    assert after is not None
+    assert before.estimates
+    assert (after.estimates, after.coverage) == (before.estimates, before.coverage)

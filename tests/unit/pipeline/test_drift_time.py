@@ -66,7 +66,7 @@ async def test_what_an_earlier_version_kept_has_no_band(store: SqliteStore) -> N
     settle(store, faithful(400))
     await a_drift(store).step()
     kept = dict(store.recall(KIND) or {})
-    del kept["bands"], kept["streams"]["faithfulness/search"]["since"]
+    del kept["bands"], kept["streams"]["faithfulness/search"]["learnt"]
     store.remember(KIND, kept)
     drift = a_drift(store, replace(RULES, reference_seconds=DAY * 9))
     assert {gauge for gauge, _ in drift.gauges()} & BAND == set()

@@ -9,7 +9,7 @@ from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission
 
 from ragwatch.core.sampling import key_of
 from ragwatch.errors import JudgeError, StoreError
-from ragwatch.pipeline.judging import Judging, JudgingRules
+from ragwatch.pipeline.judging import Judging, JudgingRules, give_up
 from ragwatch.pipeline.trials import Trials
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite import SqliteStore
@@ -74,6 +74,19 @@ async def test_finishing_begins_nothing(store: SqliteStore, telemetry: Telemetry
     await ending
     assert judge.asked == ["a"]
     assert store.pending() == {JUDGE: 3}
+
+
+async def test_what_goes_back_at_the_end_waits_for_nobody(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Rooms that a reload brings read it at once, or give it up where its judge is gone: nothing was wrong with it."""
+    gate = asyncio.Event()
+    judge = ScriptedJudge({"a": gate.wait}, concurrency=1)
+    store.admit(an_admission(*(a_draw(name) for name in "abcd")))
+    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    await loop.step()
+    gate.set()
+    await loop.finish()
+    assert give_up(store, [], now=AT) == 3
+    assert store.pending() == {}
 
 
 async def test_draws_in_a_batch_are_not_pending_for_ever(store: SqliteStore, telemetry: Telemetry) -> None:

@@ -20,3 +20,18 @@ async def test_old_verdicts_go(store: SqliteStore, telemetry: Telemetry, log: Lo
     assert [await keeping.step(), await keeping.step()] == [True, False]
     assert [each.verdict["id"] for each in store.find(Query())] == ["new"]
     assert [(each["event"], each["verdicts"]) for each in log.entries] == [("verdicts pruned", 1)]
+
+
+async def test_a_clock_that_leaps_is_not_believed_at_once(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Forty days ahead for a moment takes nothing; at the second step in a row what is too old goes.
+
+    So it does on a machine that is asleep for days between all steps.
+    """
+    clock, days = Clock(), {0: False, 40: False, 1: False, 41: False, 41.1: True, 50: False, 60: True}
+    keeping = Keeping(Retention(30, 30, 1 << 40), store=store, telemetry=telemetry, clock=clock)
+    for day, gone in days.items():
+        draw = a_draw(str(day))
+        store.admit(an_admission(draw))
+        store.settle([a_verdict(draw)])
+        clock.now = AT + day * 86400
+        assert await keeping.step() is gone

@@ -8,24 +8,21 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from kit import AT, JUDGE, ScriptedJudge, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
-from labelled import ALONE, BOTH, LLM, NOW, World
+from kit import JUDGE, ScriptedJudge, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+from labelled import ALONE, BOTH, NOW, World
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
-from ragwatch.core.estimators.ppi import Sums
 from ragwatch.core.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge
-from ragwatch.pipeline import chains as module
-from ragwatch.pipeline.chains import Chains, hours
 from ragwatch.pipeline.digest import Around, Digest
 from ragwatch.pipeline.labels import People, by_error_rates, pairs_of, word_of
 from ragwatch.pipeline.shares import Plan, Shares
 from ragwatch.pipeline.sheets import LabelRules, sheet
 from ragwatch.pipeline.windows import Windows
-from ragwatch.ports import Assignment, FollowUp, ScoreRow, Store
+from ragwatch.ports import Retention, Store
 from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -105,6 +102,15 @@ def test_labels_grow_old(store: SqliteStore) -> None:
     assert world.people().look(NOW, ())[0]
     assert world.people().look(NOW + 29 * 86400.0, ())[0]
     assert world.people().look(NOW + 31 * 86400.0, ()) == ((), {})
+
+
+def test_a_person_s_clock_may_be_ahead(store: SqliteStore) -> None:
+    """A label that says it comes from next year does not hide that people have long stopped."""
+    year = 365 * 86400.0
+    store.add_labels([Label("a", "ann", NOW + year, {F: 1.0})])
+    assert People(ALONE, {}, store=store).look(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW})
+    store.add_labels([Label("b", "bob", NOW - 9.0, {F: 1.0})])
+    assert People(ALONE, {}, store=store).look(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW - 9.0})
 
 
 def test_another_version_is_another_judge(store: SqliteStore) -> None:
@@ -195,61 +201,6 @@ def test_error_rates_need_labels_of_both_kinds(store: SqliteStore) -> None:
     assert by_error_rates(row.estimate, [replace(each, people=1.0 - each.judge) for each in pairs], ALONE) is None
 
 
-def a_row(key: str, judge: str, score: float | None, probability: float, at: float = AT) -> ScoreRow:
-    """A row of either judge."""
-    scores = None if score is None else {F: score}
-    return ScoreRow(1, key, at, "search", judge, "scripted-1", probability, scores, None, None)
-
-
-ROWS = [
-    a_row("a", JUDGE, 0.5, 0.2),
-    a_row("b", JUDGE, 1.0, 0.4),
-    a_row("c", JUDGE, None, 0.5),
-    a_row("a", LLM, 1.0, 0.1),
-    a_row("c", LLM, 1.0, 0.1),
-    a_row("d", "gone", 1.0, 0.1),
-    a_row("e", JUDGE, 0.25, 0.2, AT - 40 * 86400.0),
-]
-TIERS = [((0.5, 1.0), (0.2, 0.5)), ((1.0,), (0.4,))]
-
-
-@pytest.mark.parametrize("order", [ROWS, ROWS[::-1]], ids=["as it happened", "backwards"])
-@pytest.mark.parametrize("at_once", [True, False])
-def test_sums_are_those_of_the_rows(order: list[ScoreRow], *, at_once: bool) -> None:
-    """Whichever judge comes first, and in however many turns: each row counts once, as far as it went."""
-    found = Chains(BOTH, lambda _: None)
-    for turn in [order] if at_once else [[row] for row in order]:
-        found.add(turn)
-    assert found.totals(hours(AT, 3600.0))["search", F].numbers == pytest.approx(Sums.of(3, TIERS).numbers)
-    assert found.missed(hours(AT, 3600.0)) == {"search": 2.0}
-    found.forget(AT)
-    assert found.totals(hours(AT, 80 * 86400.0))["search", F].numbers == pytest.approx(Sums.of(3, TIERS).numbers)
-    found.forget(AT + 60 * 86400.0)
-    assert (found.totals(hours(AT, 3600.0)), found.missed(hours(AT, 3600.0))) == ({}, {})
-
-
-def test_rows_of_long_ago_are_looked_up(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory holds the last rows only; what the second judge reads later is found in the store."""
-    monkeypatch.setattr(module, "KEPT", 1)
-    draws = [a_draw(name, probability=0.4) for name in ("one", "two", "three")]
-    store.admit(an_admission(*draws))
-    onward = [replace(draw, probability=0.1) for draw in draws]
-    store.settle(
-        [a_verdict(draw) for draw in draws], [FollowUp(each.key, JUDGE, Assignment(LLM, 0.1), AT) for each in onward]
-    )
-    store.settle([a_verdict(draw, reading=a_reading(LLM)) for draw in onward])
-    found = Chains(BOTH, lambda key: sheet(store, BOTH.judges, key))
-    found.add(store.window(0, 0.0, 100))
-    assert found.totals(hours(AT, 3600.0))["search", F].rows(1) == 3
-
-
-def test_a_quantity_that_the_second_judge_does_not_read_has_a_short_chain() -> None:
-    """What only the first judge reads is corrected by people alone."""
-    rules = replace(BOTH, second=frozenset({F}))
-    assert (rules.readers(F), rules.readers(IGNORED)) == ((JUDGE, LLM), (JUDGE,))
-    assert (Chains(rules, lambda _: None).tiers(F), Chains(rules, lambda _: None).tiers(IGNORED)) == (3, 2)
-
-
 def test_two_people_on_one_answer_are_one_word(store: SqliteStore) -> None:
     """The mean of their scores counts, once."""
     world = World(store, Random(9), requests=100)
@@ -283,3 +234,30 @@ async def test_a_digest_hangs_them_up(store: SqliteStore) -> None:
     assert {(row.corrected, row.window) for row in found.estimates} == {(False, "1d")}
     assert {(row.corrected, row.window) for row in found.corrected} == {(True, "1d"), (True, "30d")}
     assert found.gauges[Gauge.LABELS, (F,)] == 40.0
+
+
+def test_words_on_what_retention_has_picked_from_say_nothing(store_of: Callable[[], SqliteStore]) -> None:
+    """Failures outlive successes: agreement on what is left would be that on failures, and no mean holds them."""
+    world = World(store_of(), Random(11), requests=400)
+    world.label(60)
+    assert world.people().look(NOW, ())[0]
+    world.store.prune(Retention(1e-9, 1e6, 1 << 40), now=NOW)
+    found = [sheet(world.store, ALONE.judges, label.key) for label in world.store.labels(0.0)]
+    there = [each.at for each in found if each is not None]
+    younger = [at for at in there if at > world.store.picked_until()]
+    assert len(younger) < 10 < len(there)
+    rows, gauges = world.people().look(NOW, ())
+    assert (rows, gauges.get((Gauge.LABELS, ("faithfulness",)), 0.0)) == ((), len(younger))
+    assert not any(gauge is Gauge.AGREEMENT for gauge, _ in gauges)
+
+
+def test_a_clock_that_was_ahead_loses_no_row(store: SqliteStore) -> None:
+    """Ahead by so much for one digest that labels count and answers do not: then all is there again, once each."""
+    world = World(store, Random(12), requests=300)
+    later = world._now = NOW + 2 * 3600.0
+    world.label(40)
+    people = world.people()
+    before = people.look(later, ())
+    assert people.look(later + ALONE.fresh - 60.0, ())[0] == ()
+    assert before[0]
+    assert people.look(later, ()) == before

@@ -149,6 +149,17 @@ def test_a_search_on_pages_does_not_hold_up_the_loops(store: SqliteStore) -> Non
         assert store.lease("embedded", 1, now=AT, seconds=1) == []
 
 
+def test_a_silent_service_costs_nothing(store: SqliteStore) -> None:
+    """A window that nothing is young enough for does not look at row after row, every few seconds for ever."""
+    fill(store, 200)
+    turns: list[None] = []
+    store._reader._connection.set_progress_handler(lambda: turns.append(None), 10)
+    assert store.window(0, AT + 1e6, 1000) == []
+    assert len(turns) < 20
+    assert len(store.window(0, AT, 1000)) == 200
+    assert len(turns) > 100
+
+
 def test_the_log_stays_short(store: SqliteStore, tmp_path: Path) -> None:
     """After 8 MB of admissions and settlements the log is no longer than what it is cut back to."""
     fill(store, 1000)

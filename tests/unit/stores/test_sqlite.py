@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -226,3 +227,25 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
         store.record(Event(AT, "note", ""))
     with pytest.raises(StoreError, match="cannot give space back"):
         store._checkpoint()
+
+
+class Closing:
+    """A connection that notes, when it is closed, whether somebody has the turn to use it."""
+
+    def __init__(self, connection: sqlite3.Connection, turn: threading.Lock, noted: list[bool]) -> None:
+        self._connection, self._turn, self._noted = connection, turn, noted
+
+    def close(self) -> None:
+        """Close it."""
+        self._noted.append(self._turn.locked())
+        self._connection.close()
+
+
+def test_closing_waits_for_what_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads outlive the loops that began them: each connection is closed in a turn of its own, never under a use."""
+    store, noted = SqliteStore(tmp_path / "state"), list[bool]()
+    for reader in (store._reader, store._pages):
+        monkeypatch.setattr(reader, "_connection", Closing(reader._connection, reader._turn, noted))
+    monkeypatch.setattr(store, "_writer", Closing(store._writer, store._writing, noted))
+    store.close()
+    assert noted == [True, True, True]

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import closing
+from pathlib import Path
 
+import pytest
 from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.core.budget import Cost
+from ragwatch.core.label import Label
+from ragwatch.core.sample import Draw
+from ragwatch.core.scores import Quantity
+from ragwatch.errors import StoreError
 from ragwatch.judges.calling.messages import message
+from ragwatch.pipeline.sheets import sheet
 from ragwatch.ports import Query, Retention, Run
+from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.sqlite import SqliteStore
 
 
@@ -36,3 +45,51 @@ def test_runs_of_canaries_do_not_evict_every_verdict(store: SqliteStore) -> None
         )
     store.prune(Retention(30.0, 90.0, 1 << 20), now=AT + 60.0)
     assert len(store.find(Query(limit=10))) == 5
+
+
+@pytest.mark.parametrize("harm", ["deleted", "replaced"])
+def test_a_database_that_is_not_there_any_more_is_told(tmp_path: Path, harm: str) -> None:
+    """Nothing is written to a file that nobody will find again; with the old one back in its place it goes on."""
+    path, aside = tmp_path / "state" / "ragwatch.db", tmp_path / "aside"
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        store.admit(an_admission(a_draw("a")))
+        aside.hardlink_to(path)
+        path.unlink()
+        if harm == "replaced":
+            path.write_bytes(aside.read_bytes())
+        for act in (
+            lambda: store.admit(an_admission(a_draw("b"))),
+            lambda: store.settle([a_verdict(a_draw("a"))]),
+            lambda: store.remember("x", {}),
+        ):
+            with pytest.raises(StoreError, match=r"moved, deleted or replaced while it was in use.*restart"):
+                act()
+        assert store.pending() == {JUDGE: 1}
+        aside.replace(path)
+        assert store.admit(an_admission(a_draw("b"))) == 1
+
+
+def everything(store: SqliteStore, draw: Draw) -> tuple[object, ...]:
+    """What loops read."""
+    found = sheet(store, {JUDGE: "scripted-1"}, draw.key)
+    return (store.tallies(), store.window(0, 0.0, 9), store.labels(0.0), found and found.scores)
+
+
+def test_what_a_newer_version_has_kept_does_not_stop_an_older_one(store: SqliteStore) -> None:
+    """Back to the version before, within one schema: counts and quantities that it does not know are left to the newer.
+
+    They stay where they are, and everything else is read as ever.
+    """
+    draw, writer = a_draw("a"), store._writer
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw)])
+    store.add_labels([Label(draw.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0})])
+    before = everything(store, draw)
+    writer.execute("INSERT INTO tallies VALUES ('humour_seen', '[\"search\"]', 1.0)")
+    writer.execute("UPDATE verdicts SET scores = json_set(scores, '$.humour', 0.5)")
+    for table, column in (("verdicts", "line"), ("labels", "body")):
+        kept = unpack(writer.execute(f"SELECT {column} FROM {table}").fetchone()[0])  # noqa: S608 - our own words
+        body = pack({**kept, "scores": {**kept["scores"], "humour": 0.5}})
+        writer.execute(f"UPDATE {table} SET {column} = ?", (body,))  # noqa: S608 - the same
+    assert everything(store, draw) == before
+    assert writer.execute("SELECT value FROM tallies WHERE name = 'humour_seen'").fetchone() == (1.0,)

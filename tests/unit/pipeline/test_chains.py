@@ -1,0 +1,157 @@
+"""Chains: each row counts once, as far as it went, and what is kept of sums that were added up changes no figure."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
+from labelled import BOTH, LLM
+
+from ragwatch.core.estimators.ppi import Sums
+from ragwatch.core.scores import Quantity
+from ragwatch.pipeline import chains as module
+from ragwatch.pipeline.chains import HOUR, Chains, Place, hours
+from ragwatch.pipeline.sheets import sheet
+from ragwatch.ports import Assignment, FollowUp, ScoreRow
+from ragwatch.stores.sqlite import SqliteStore
+
+F, NEED, IGNORED = Quantity.FAITHFULNESS, Quantity.NEED_RECALL, Quantity.TOP_RANKED_IGNORED
+SPANS = (6 * HOUR, 24 * HOUR, 30 * 24 * HOUR)
+START = 1_700_000_000.0
+
+
+def a_row(key: str, judge: str, score: float | None, probability: float, at: float = AT) -> ScoreRow:
+    """A row of either judge."""
+    scores = None if score is None else {F: score}
+    return ScoreRow(1, key, at, "search", judge, "scripted-1", probability, scores, None, None)
+
+
+ROWS = [
+    a_row("a", JUDGE, 0.5, 0.2),
+    a_row("b", JUDGE, 1.0, 0.4),
+    a_row("c", JUDGE, None, 0.5),
+    a_row("a", LLM, 1.0, 0.1),
+    a_row("c", LLM, 1.0, 0.1),
+    a_row("d", "gone", 1.0, 0.1),
+    a_row("e", JUDGE, 0.25, 0.2, AT - 40 * 86400.0),
+]
+TIERS = [((0.5, 1.0), (0.2, 0.5)), ((1.0,), (0.4,))]
+
+
+@pytest.mark.parametrize("order", [ROWS, ROWS[::-1]], ids=["as it happened", "backwards"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_sums_are_those_of_the_rows(order: list[ScoreRow], *, at_once: bool) -> None:
+    """Whichever judge comes first, and in however many turns: each row counts once, as far as it went."""
+    found = Chains(BOTH, lambda _: None)
+    for turn in [order] if at_once else [[row] for row in order]:
+        found.add(turn)
+    assert found.totals(hours(AT, 3600.0))["search", F].numbers == pytest.approx(Sums.of(3, TIERS).numbers)
+    assert found.missed(hours(AT, 3600.0)) == {"search": 2.0}
+    found.forget(AT)
+    assert found.totals(hours(AT, 80 * 86400.0))["search", F].numbers == pytest.approx(Sums.of(3, TIERS).numbers)
+    found.forget(AT + 60 * 86400.0)
+    assert (found.totals(hours(AT, 3600.0)), found.missed(hours(AT, 3600.0))) == ({}, {})
+
+
+def test_rows_of_long_ago_are_looked_up(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory holds the last rows only; what the second judge reads later is found in the store."""
+    monkeypatch.setattr(module, "KEPT", 1)
+    draws = [a_draw(name, probability=0.4) for name in ("one", "two", "three")]
+    store.admit(an_admission(*draws))
+    onward = [replace(draw, probability=0.1) for draw in draws]
+    store.settle(
+        [a_verdict(draw) for draw in draws], [FollowUp(each.key, JUDGE, Assignment(LLM, 0.1), AT) for each in onward]
+    )
+    store.settle([a_verdict(draw, reading=a_reading(LLM)) for draw in onward])
+    found = Chains(BOTH, lambda key: sheet(store, BOTH.judges, key))
+    found.add(store.window(0, 0.0, 100))
+    assert found.totals(hours(AT, 3600.0))["search", F].rows(1) == 3
+
+
+def test_a_quantity_that_the_second_judge_does_not_read_has_a_short_chain() -> None:
+    """What only the first judge reads is corrected by people alone."""
+    rules = replace(BOTH, second=frozenset({F}))
+    assert (rules.readers(F), rules.readers(IGNORED)) == ((JUDGE, LLM), (JUDGE,))
+    assert (Chains(rules, lambda _: None).tiers(F), Chains(rules, lambda _: None).tiers(IGNORED)) == (3, 2)
+
+
+def rows(rng: random.Random, turn: int, now: float) -> list[ScoreRow]:
+    """What was settled in a turn: answers of now, late ones, some that nobody could read, some read twice."""
+    found: list[ScoreRow] = []
+    for number in range(rng.randrange(4)):
+        at = now - rng.choice((0.0, 60.0, 2 * HOUR, 20 * HOUR, 300 * HOUR, -HOUR))
+        key, route = f"{turn}-{number}", rng.choice("ab")
+        scores = rng.choice(({F: rng.random()}, {F: rng.random(), NEED: None}, {NEED: 1.0}, None))
+        judge, version = BOTH.chain[0], BOTH.judges[BOTH.chain[0]]
+        found.append(ScoreRow(0, key, at, route, judge, version, 0.5, scores, None, None))
+        if rng.random() < 0.5:
+            found.append(ScoreRow(0, key, at, route, LLM, BOTH.judges[LLM], 0.25, {F: rng.random()}, None, None))
+    rng.shuffle(found)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_kept_changes_no_figure(seed: int) -> None:
+    """Late answers, second readings, hours that go by: asked at every turn or only once, the sums are the same."""
+    rng, often, turns, now = random.Random(seed), Chains(BOTH, lambda _: None), list[list[ScoreRow]](), START
+    for turn in range(60):
+        now += rng.choice((15.0, 900.0, HOUR, 30 * HOUR))
+        turns.append(rows(rng, turn, now))
+        often.forget(now)
+        often.add(turns[-1])
+        once = Chains(BOTH, lambda _: None)
+        for each in turns:
+            once.add(each)
+        for span in SPANS:
+            within = hours(now, span)
+            assert often.totals(within) == once.totals(within)
+            assert plain(often, within) == {
+                place: pytest.approx(sums.numbers) for place, sums in often.totals(within).items()
+            }
+
+
+def plain(chains: Chains, within: range) -> dict[Place, tuple[float, ...]]:
+    """The sums, one hour after the other."""
+    found: dict[Place, tuple[float, ...]] = {}
+    for place, cells in chains._cells.items():
+        numbers = [sums.numbers for hour, sums in cells.items() if hour in within]
+        if numbers:
+            found[place] = tuple(map(sum, zip(*numbers, strict=True)))
+    return found
+
+
+def test_a_month_is_not_added_up_at_every_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within an hour a look adds the moving hours to what is known, whatever the span."""
+    rng, found, now = random.Random(1), Chains(BOTH, lambda _: None), START
+    judge = BOTH.chain[0]
+    found.add(
+        [
+            ScoreRow(
+                0, f"{hour}", now - hour * HOUR, "a", judge, BOTH.judges[judge], 1.0, {F: rng.random()}, None, None
+            )
+            for hour in range(700)
+        ]
+    )
+    found.totals(hours(now, SPANS[-1]))
+    added: list[int] = []
+
+    def counted(numbers: tuple[float, ...]) -> float:
+        added.append(len(numbers))
+        return sum(numbers)
+
+    monkeypatch.setattr(module, "sum", counted, raising=False)
+    assert found.totals(hours(now, SPANS[-1]))["a", F].numbers[0] == 700.0
+    assert max(added) <= 1 + module.MOVING
+
+
+def test_what_is_forgotten_is_in_no_sum() -> None:
+    """An hour that no label reaches is gone from what was added up, too."""
+    found, judge = Chains(BOTH, lambda _: None), BOTH.chain[0]
+    row = ScoreRow(0, "k", START, "a", judge, BOTH.judges[judge], 1.0, {F: 1.0}, None, None)
+    found.add([row])
+    within = range(int(START // HOUR) + 10)
+    assert found.totals(within)["a", F] == Sums.of(3, [((1.0,), (1.0,))])
+    found.forget(START + BOTH.fresh + 2 * HOUR)
+    assert found.totals(within) == {}
