@@ -14,6 +14,10 @@ from __future__ import annotations
 import re
 
 _FRAGMENTS = {
+    "PAPERS": (
+        "(?:passages?|contexts?|documents?|documentation|docs|texts?|excerpts?|snippets?|articles?|search results?"
+        "|knowledge base|paragraphs?)"
+    ),
     "WHAT": (
         "(?:passages?|contexts?|documents?|documentation|docs|texts?|information|sources?|excerpts?|snippets?"
         "|articles?|materials?|search results?|knowledge base|paragraphs?)"
@@ -24,7 +28,9 @@ _FRAGMENTS = {
     ),
     "RANKS": r"#?\d{1,2}(?:(?:,? and |, ?)#?\d{1,2}){0,5}",
     "PASSAGES": (
-        r"(?:<KIND> ){0,4}<WHAT>(?: (?:(?:and )?<WHAT>|provided|given|above|available|retrieved|at hand|here"
+        # "Plant sources" and "other materials" are things of the world: such words need "the" or the like.
+        r"(?:(?:<KIND> ){0,4}<PAPERS>|(?:<KIND> ){1,4}<WHAT>)"
+        r"(?: (?:(?:and )?<WHAT>|provided|given|above|available|retrieved|at hand|here"
         r"|you (?:have )?(?:provided|gave|shared)|(?:that )?i have|\(?<RANKS>\)?|in the (?:context|prompt|question)))"
         r"{0,3}"
     ),
@@ -48,7 +54,7 @@ _ABSTENTIONS = r"""
     (?:know|have|see|find)\b(?! that (?:i|you|the)\b)
 \bi(?: am|['’]m) (?:not sure|unsure|not certain|not aware|unable to|not able to|not familiar)\b
 \b(?:i|we) (?:could not|couldn['’]t|cannot|can not|can['’]t|(?:was|were) (?:not able|unable) to) <FIND>\b
-\b(?:unable|not possible|impossible|not able) to <FIND>\b
+(?<!you are )(?<!they are )(?<!who are )\b(?:unable|not possible|impossible|not able) to (?!see\b|give\b)<FIND>\b
 \b(?:there is|there['’]s|there was|there are|i found|i have|we have) (?:currently )?
     (?:no|not enough|insufficient|nothing|not any) ?[^.!?]{0,40}?\b(?:<WHAT>|answer|mention|details?|data)\b
 \bno (?:specific |relevant |explicit |direct |such |further |matching )?(?:answer|<WHAT>)
@@ -57,6 +63,10 @@ _ABSTENTIONS = r"""
      <NOT> [^.!?]{0,25}?\b<TELL>\b
 \b<NOT> (?:mention|provide|contain|give|include|offer) (?:enough|sufficient|any|the|this|that|an|a)
      ?(?:\w{1,15} )?<WHAT>\b
+\b<PASSAGES> (?:\w{1,12} )?
+    (?:discuss|talk about|focus on|describe|cover|deal with|mention(?! that)|provide (?:information|details))
+    (?:e?s)? [^.!?]{0,200}?\b(?:but|and|yet|although|though)\b,? (?:they |it )?(?:\w{1,12} )?<NOT>
+     [^.!?]{0,25}?\b<TELL>\b
 \b(?:not|never|nowhere|n['’]t) (?:be )?(?:explicitly |directly |specifically |clearly )?<TOLD>(?: [^.!?]{0,30}?)?
     \b(?:in|by|from|within|on) <PASSAGES>
 \b(?:none of|nothing in|nowhere in|neither of|no) <PASSAGES> [^.!?]{0,25}?\b(?:<TELL>|match|relate)(?:e?s|ed)?\b
@@ -65,8 +75,8 @@ _ABSTENTIONS = r"""
 \b(?:insufficient|not enough|lack of) <WHAT>\b
 ^\W{0,3}no <WHAT>\b
 \b<PASSAGES> (?:is|are|was|were) (?:insufficient|not sufficient|not enough|silent|unclear|not relevant|irrelevant)
-\b(?:it|this) (?:is|remains) (?:unclear|unknown|not clear|not known|not possible|not specified|not stated)\b
-\b(?:cannot|can ?not|can['’]t|could not) be (?:answered|determined|found)\b
+\b(?:it|this) (?:is|remains) (?:unclear|unknown|not (?:clear|known|possible(?! to see\b)|specified|stated))\b
+\b(?:cannot|can ?not|can['’]t|could not) be (?:answered|determined|found (?:in|from|within|on) <PASSAGES>|found\W{0,3}$)
 ^\W{0,3}(?:sorry|no answer|not found|n/a|none|unanswerable|unknown|no idea|no results?)\b[^.!?]{0,20}\W{0,3}$
 ^\W{0,3}(?:not|nothing) (?:found|mentioned|specified|available|provided|stated)\b[^.!?]{0,60}\W{0,3}$
 \b(?:beyond|outside) (?:of )?(?:my|the) (?:knowledge|scope)\b
@@ -75,7 +85,14 @@ _ABSTENTIONS = r"""
 _META = r"""
 \bi hope (?:this|that|it)\b
 \b(?:let me know|feel free to|happy to help|glad to help)\b
-\bplease (?:note|let|ask|provide|consult|contact|refer|see)\b
+\bplease (?:let|ask|provide|consult|contact|refer|see)\b
+\bplease note\b\D*$
+^\D{0,240}\b(?:these|the following)(?: \w{1,15}){0,2}
+     (?:steps?|instructions?|directions?|guidelines?|tips?)\W{0,3}:\W{0,3}$
+^\W{0,3}there (?:are|can be|may be) (?:also )?(?:several|many|various|multiple|numerous|some|a few|different|other)
+     (?:\w{1,15} ){0,2}(?:reason|way|factor|step|type|kind|benefit|method|requirement|option|thing|cause|difference)s?
+    (?: (?:for|to|of|behind|in|you can|that can) (?:this|that|it|these|do(?:ing)? (?:so|this|that|it)|consider))?
+    \W{0,3}$
 ^\W{0,3}(?:sure|certainly|of course|great question|thank you|thanks|hello|hi|you['’]re welcome)\b[^.!?:]{0,40}\W{0,3}$
 ^\W{0,3}(?:here (?:is|are)|here['’]s|below (?:is|are)|the following (?:is|are)|these are|let['’]s)\b.{0,200}:\W{0,3}$
 \b(?:if you (?:have|need|want|would like|could|can) [^.!?]{0,40}(?:question|information|detail|help|assist|context))
@@ -88,13 +105,15 @@ _META = r"""
     (?:answer|provide|summarize|try|help|use|list|explain)\b
 \b(?:this|the|my|that) (?:answer|response|summary|information|list) (?:is|was|has been|comes) (?:\w{1,14} ){0,2}
     (?:based|drawn|taken|derived|from|found|provided|mentioned)\b.{0,20}\b<PASSAGES>
+^\W{0,3}(?:this|these|the|that|more|all of this) (?:\w{1,12} )?(?:answer|information|quote|fact|detail|statement|data)s?
+     (?:is|are|was|were|comes?|can be|could be) (?:\w{1,12} ){0,2}(?:in|from|by|on) <PASSAGES>\W{0,3}$
 """
 
 _LEADS = r"""
 (?:based (?:solely |only |purely |entirely )?(?:up)?on|according to|as (?:stated|mentioned|described|noted|explained) in
     |as per|per|in|from) <PASSAGES>(?=\W|$)(?:,|:)?
     (?: (?:it (?:is|can be|seems|appears)|we can|one can)(?: \w{1,12})? that)?
-\b(?:the |in )?(?:passage|document|context|source|excerpt|snippet|text|article)s? ?(?:<RANKS>)?
+\b(?:in )?(?:<KIND> ){0,4}(?:passage|document|context|source|excerpt|snippet|text|article)s? ?(?:<RANKS>)?
      (?:also |further |explicitly )?(?:states?|mentions?|says?|suggests?|notes?|indicates?|explains?|describes?
     |provides?|adds?|confirms?|discuss(?:es)?|highlights?|recommends?)(?: that)?\b
 [\[(](?:see )?(?:passage|document|context|source|doc|ref)s? ?#?\d{1,2}
@@ -106,14 +125,29 @@ _LEADS = r"""
 \b(?:the )?(?:provided|given|retrieved) <WHAT>(?=\W|$)
 \[\^?\d{1,3}(?:[,;–-] ?\d{1,3}){0,8}\]
 \b(?:the )?answer (?:to (?:your|the|this) question )?is(?: that)?\b
+\b(?:the )?answer to (?:your|the|this) question(?=,? ["“])
 ^\W{0,3}(?:final |short |direct )?(?:answer|response|a) ?:
+^\W{0,3}(?:sources?|references?|citations?|explanation|note|conclusion|summary|rationale|reasoning) ?:
+^\W{0,3}step (?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten) ?[:.)–-]
+(?<![\w.])\(?\d{1,2}\) (?=[^\W\d_])
+^\W{0,3}(?:in (?:conclusion|summary|short|addition|general|other words|contrast|fact)
+    |to (?:summari[sz]e|conclude|sum up)|overall|additionally
+    |furthermore|moreover|finally|lastly|similarly|likewise|specifically|consequently
+    |for (?:example|instance)|as a result|on the other hand|(?:first|second|third|fourth)(?:ly)?|next|of course|sure
+    |certainly|absolutely|great question) ?[,:!]
+\bit(?: is|['’]s) (?:also )?(?:important|worth|essential|necessary|helpful) (?:to )?
+    (?:note|noting|mention|mentioning|remember|keep in mind)(?: that)?\b
+^\W{0,3}(?:please )?(?:note|keep in mind|remember) that\b
 """
+
+
+_FRAGMENT = re.compile("<[A-Z]+>")
 
 
 def _any_of(table: str) -> re.Pattern[str]:
     """One pattern that matches where any line of the table does."""
     joined = table.replace("\n    ", "")
-    while "<" in joined:
+    while _FRAGMENT.search(joined):
         before = joined
         for name, fragment in _FRAGMENTS.items():
             joined = joined.replace(f"<{name}>", fragment)

@@ -82,8 +82,8 @@ class SecondStorey:
         unclear = [self._unclear(row, one, passages, texts) for row, one in zip(rows, together, strict=True)]
         pages.read(each for cells in unclear for each in cells.values())
         found = [
-            by_words(row, self._rules.words) if one is None else self._apart(row, one, cells, pages)
-            for row, one, cells in zip(rows, together, unclear, strict=True)
+            self._by_words(row, each) if one is None else self._apart(row, one, cells, pages)
+            for row, one, cells, each in zip(rows, together, unclear, asked, strict=True)
         ]
         self._left(+pages.left)
         return found
@@ -103,7 +103,11 @@ class SecondStorey:
             against = self._artefact.contradiction.probability(lexical, signals)
             contradicted = against >= self._rules.contradicted_from
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
-        return Ruling(verdict, support, (False,) * len(row.alone), row.alone)
+        return Ruling(verdict, support, (False,) * len(row.alone), row.alone, against=True)
+
+    def _by_words(self, row: Row, asked: Texts) -> Ruling:
+        """What words say. They are blind to contradiction; but no context denies what none holds a word of."""
+        return replace(by_words(row, self._rules.words), against=not asked[1])
 
     def _unclear(
         self, row: Row, together: Ruling | None, passages: Sequence[Passage], texts: Sequence[str]

@@ -8,6 +8,7 @@ does not know is an abstention. Code is left out because words cannot tell right
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ragwatch.core.phrases import abstains, is_meta, without_leads
@@ -17,8 +18,12 @@ from ragwatch.judges.reading.words import TOKEN, terms
 _FRAGMENT_WORDS = 3
 _LABEL_WORDS = 6
 _HEADING = re.compile(r"#{1,6}\s|[*_]{2}[^*_\n]{1,80}[*_]{2}:?$")
-_BARE_NUMBER = re.compile(r"\(?\d{1,2}[.)]")  # a list number on a line of its own
+_BARE_NUMBER = re.compile(r"\(?(\d{1,2})[.)]")  # a list number on a line of its own, or between two sentences
 _MARGIN = 8  # an answer that is little more than such a number means the number
+_TURN = re.compile(r";\s|,? (?:but|however|yet|although|though|while)\b,? ", re.IGNORECASE)
+_COMMA = re.compile(r",\s")
+_TURNS = 8  # turns of a sentence that are looked at
+_CONCESSION = re.compile(r"\W{0,3}(?:while|whilst|although|though|even though)\b", re.IGNORECASE)
 _YES_OR_NO = re.compile(r"\W{0,3}(?:yes|no|yeah|nope|true|false|correct)\b", re.IGNORECASE)
 
 
@@ -57,12 +62,12 @@ def claims_of(answer: str, question: str | None = None) -> Answer:
     abstained = False
     for start, end in _glued(answer, spans(answer)):
         text = answer[start:end]
-        rest = _past_abstention(text)
+        rest = _past_announcement(_past_abstention(text))
         if not rest:
             abstained = True
             continue
         words = without_leads(rest)
-        if is_meta(text) or _is_label(text, led=words != rest) or _is_list_number(text, answer):
+        if (rest == text and is_meta(text)) or _is_label(text, led=words != rest) or _is_list_number(text, answer):
             continue
         if not terms(words):
             if not (question and _YES_OR_NO.match(text)):
@@ -73,11 +78,26 @@ def claims_of(answer: str, question: str | None = None) -> Answer:
 
 
 def _past_abstention(text: str) -> str:
-    """The part of a sentence that claims something: all of it, nothing, or what follows "..., but"."""
+    """The part of a sentence that claims something: all of it, nothing, or what follows "..., but".
+
+    >>> _past_abstention("While the passages do not mention it, the tower was built by monks.")
+    'the tower was built by monks.'
+    """
     if not abstains(text):
         return text
-    head, _, tail = text.partition(", but ")
-    return tail if abstains(head) and not abstains(tail) and len(terms(tail)) >= _FRAGMENT_WORDS else ""
+    turns = [*_COMMA.finditer(text)] if _CONCESSION.match(text) else []
+    for turn in sorted([*turns, *_TURN.finditer(text)][:_TURNS], key=re.Match.end):
+        head, tail = text[: turn.start()], text[turn.end() :]
+        if abstains(head) and not abstains(tail) and not is_meta(tail) and len(terms(tail)) >= _FRAGMENT_WORDS:
+            return tail
+    return ""
+
+
+def _past_announcement(text: str) -> str:
+    """A sentence without what speaks of the answer before its colon: "I can answer this: tea is green"."""
+    head, colon, tail = text.partition(": ")
+    announced = colon and is_meta(text) and is_meta(head + ":") and not is_meta(tail)
+    return tail if announced and len(terms(tail)) > 1 else text
 
 
 def _is_label(text: str, *, led: bool) -> bool:
@@ -95,9 +115,7 @@ def _glued(answer: str, parts: list[Span]) -> list[tuple[int, int]]:
     """Sentences, with fragments joined to the sentence before them on their line, else to the one behind."""
     joined: list[tuple[int, int, int]] = []
     waiting: int | None = None
-    for part in parts:
-        if part.block:
-            continue
+    for part in _unnumbered(answer, parts):
         same_line = bool(joined) and joined[-1][2] == part.line
         short = _is_fragment(answer, part)
         if waiting is not None and same_line:
@@ -111,7 +129,23 @@ def _glued(answer: str, parts: list[Span]) -> list[tuple[int, int]]:
     return [(start, end) for start, end, _ in joined]
 
 
+def _unnumbered(answer: str, parts: Sequence[Span]) -> Iterator[Span]:
+    """The parts that are no code, and no numbers of a list that runs on in one line ("Boil it. 2. Drink it.")."""
+    count = 1  # the first one opens the line, or follows a colon: it was told from a sentence before
+    for before, part, behind in zip([None, *parts], parts, [*parts[1:], None], strict=False):
+        if before is None or before.line != part.line:
+            count = 1
+        number = _BARE_NUMBER.fullmatch(answer, part.start, part.end)
+        runs_on = before is not None and behind is not None and before.line == part.line == behind.line
+        if number and runs_on and int(number[1]) == count + 1:
+            count += 1
+        elif not part.block:
+            yield part
+
+
 def _is_fragment(answer: str, part: Span) -> bool:
     if part.end - part.start > 60:  # three words are rarely longer; saves counting in long sentences
+        return False
+    if answer[part.end - 1] == ":":  # a label
         return False
     return len(TOKEN.findall(answer, part.start, part.end)) < _FRAGMENT_WORDS

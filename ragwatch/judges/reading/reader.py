@@ -68,12 +68,14 @@ class Ruling:
         support: Probability that they support it.
         cells: For each context, whether it supports the claim alone; never without the verdict.
         alone: For each context, the probability of that, as far as it was looked into.
+        against: Whether it was also asked if they contradict it.
     """
 
     verdict: ClaimVerdict
     support: float
     cells: tuple[bool, ...]
     alone: tuple[float, ...]
+    against: bool = False
 
 
 Second = Callable[[Sequence[Row], Sequence[Passage], Sequence[str]], Sequence[Ruling]]
@@ -111,7 +113,7 @@ def read(
             for value, found, lines in zip(values, passages, carriers, strict=True)
         ),
         address=_address(answer, asked, used, passages, sample.question),
-        reads_contradiction=second is not None,
+        reads_contradiction=second is not None and all(one.against for one in rulings),
     )
 
 

@@ -12,9 +12,9 @@ from ragwatch.judges.reading.steps import actions, named
 from ragwatch.judges.reading.tables import Tables
 from ragwatch.judges.reading.words import terms
 
-READING = 2
-"""Part of the judge's version. Raise it with every change of what this module or `steps` reads: a gate must not
-compare figures of two readings."""
+READING = 3
+"""Part of the judge's version. Raise it with every change of what this module or `steps` reads, or of the terms that
+`words` makes: a gate must not compare figures of two readings."""
 
 
 def with_reference(

@@ -33,6 +33,7 @@ _TRAILING = _words(
     "etc inc ltd co corp jr sr u.s u.k u.n e.u u.s.a a.m p.m b.c a.d ph.d m.d d.c est dept univ jan feb mar apr jun jul"
     " aug sep sept oct nov dec"
 )
+_FIRST = re.compile(r"[:;]\s{0,3}(?=\(?1$)")  # "... these steps: 1. Boil the water. 2. Add the tea."
 _BEFORE_DIGIT = frozenset({"no", "nos", "p", "art", "op", "sect"})
 _OPENING = _words(
     "the a an this that these those it its he she they we you i in on at as if when while however but and so there his"
@@ -125,6 +126,11 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         while begin < end and text[begin].isspace():
             begin += 1
         wide = stop.group()[0] in "。！？"
+        listed = None if wide else _FIRST.search(text, max(start, stop.start() - _BEFORE), stop.start())
+        if listed and after < begin < end:
+            yield (start, listed.start() + 1)
+            start = begin
+            continue
         if (begin == after and not wide) or begin >= end or not (wide or _ends(text, stop, begin, end)):
             continue
         yield (start, after)

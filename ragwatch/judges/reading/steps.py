@@ -100,5 +100,5 @@ def _forms(verbs: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
     """Terms of the forms of verbs, and the beginnings by which words of their roots are known."""
     written = [form for verb in verbs for form in (verb, f"{verb}s", f"{verb[:-1]}ied", f"{verb[:-1]}ing")]
     written += [form for verb in verbs for form in _IRREGULAR.get(verb, "").split()]
-    roots = [term(verb).rstrip("y") for verb in verbs]
+    roots = [term(verb).rstrip("ey") for verb in verbs]
     return frozenset(map(term, written)) - {""}, tuple(root for root in roots if len(root) >= _ROOT)

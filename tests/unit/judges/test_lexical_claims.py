@@ -63,6 +63,13 @@ def test_a_sentence_stays_whole(whole: str) -> None:
         ("George Two", ["George Two"]),
         ("1.\nBoil the water well", ["Boil the water well"]),
         ("42.", ["42."]),
+        (
+            "Do this: 1. Boil the water. 2. Add the tea leaves. 3. Stir it well.",
+            ["Boil the water.", "Add the tea leaves.", "Stir it well."],
+        ),
+        ("1. Boil the water. 2. Add the tea leaves.", ["Boil the water.", "Add the tea leaves."]),
+        ("It was the year of the flood: 1. January was dry.", ["It was the year of the flood:", "January was dry."]),
+        ("The score was low. 7. Nobody had won.", ["The score was low. 7.", "Nobody had won."]),
     ],
 )
 def test_an_answer_is_cut_where_its_claims_end(answer: str, parts: list[str]) -> None:
@@ -89,6 +96,8 @@ def test_an_answer_is_cut_where_its_claims_end(answer: str, parts: list[str]) ->
         "Sorry, no answer.",
         "Unfortunately, the search results provide no details. I hope this helps!",
         "I have no idea.",
+        "Unable to answer based on given passages. The passages discuss the history but do not mention its size.",
+        "The passages describe the mill and provide information about its owner, but they do not state its age.",
     ],
 )
 def test_an_abstention_is_recognised(answer: str) -> None:
@@ -107,6 +116,15 @@ def test_an_abstention_is_recognised(answer: str) -> None:
         "The passages do not mention her age. She lives in Oslo with two cats.",
         "I don't know the year, but the tower was built by monks.",
         "The library has no documentation.",
+        "While the passages do not mention the date, they suggest that monks built the tower.",
+        "Although the passages do not give the exact figure, the town had roughly 34,000 people in 1900.",
+        "The passages do not mention the date; however, monks built the tower.",
+        "The passages do not mention the date but monks built the tower.",
+        "Plant sources do not contain vitamin D.",
+        "Wild pandas cannot be found outside of China.",
+        "It is not possible to see the wall from the moon.",
+        "If you are unable to find the serial number, look under the lid.",
+        "Passage 2 states that the drug relieves pain but does not give any protection from fever.",
     ],
 )
 def test_an_answer_with_a_claim_is_no_abstention(answer: str) -> None:
@@ -123,6 +141,13 @@ def test_an_answer_with_a_claim_is_no_abstention(answer: str) -> None:
         "Thought process:",
         "I hope this helps!",
         "Based on the context, here are the steps you asked for:",
+        "To boil the water in a kettle of this kind, follow these simple steps:",
+        "There are several requirements for this.",
+        "There are many ways to do this.",
+        "Please note that these are general guidelines and results may vary.",
+        "This information can be found in passages 1 and 2.",
+        "This quote is from passage 1.",
+        "Source: passage 2.",
         "",
         " \n",
         "...",
@@ -139,6 +164,39 @@ def test_what_follows_a_but_is_read_alone() -> None:
     """Of "the passage does not say, but ..." only the rest gives words to look for."""
     (claim,) = claims_of("The passage does not say when, but monks built the tower.").claims
     assert terms(claim.words) == terms("monks built the tower")
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        "Step 2: {}",
+        "Of course! Based on the passages you provided, {}",
+        "In conclusion, {}",
+        "Additionally, passage 2 states that {}",
+        "All three of the passages suggest that {}",
+        "However, it is important to note that {}",
+        "Note: {}",
+        "Explanation: {}",
+        "Second, {}",
+        "I can answer this: {}",
+    ],
+)
+def test_what_opens_a_sentence_is_no_part_of_its_claim(opened: str) -> None:
+    """No context holds "step 2" or "in conclusion": such words, and their numbers, are not looked for."""
+    (claim,) = claims_of(opened.format("tea grows in green hills.")).claims
+    assert terms(claim.words) == terms("tea grows in green hills")
+
+
+def test_numbers_of_a_list_in_a_sentence_are_not_looked_for() -> None:
+    """Neither "1)" nor "(2)"; a number that says something stays."""
+    (claim,) = claims_of("Tea is 1) green leaves, (2) black leaves and (3) kept for 50 years (at 7 degrees).").claims
+    assert terms(claim.words) == terms("tea green leaves black leaves kept 50 years 7 degrees")
+
+
+def test_a_note_with_a_number_is_a_claim() -> None:
+    """General caution claims nothing; a fee does."""
+    (claim,) = claims_of("Please note that the renewal costs 45 dollars.").claims
+    assert terms(claim.words) == terms("the renewal costs 45 dollars")
 
 
 def test_a_lead_is_blanked_and_offsets_stay() -> None:

@@ -69,6 +69,15 @@ def test_the_three_verdicts() -> None:
     assert claims[1].evidence == "The museum is closed for repair in winter."
 
 
+def test_a_contradiction_that_nobody_looked_for_is_no_zero() -> None:
+    """Where words decide a claim that some context touches, the share of contradictions is unknown, not 0."""
+    german = "Die Lampe der alten Mühle ist im Mai ausgegangen und niemand hat sie bisher ersetzt."
+    assert score_all(read(german, german))[Quantity.CONTRADICTION] is None
+    few = a_judge(max_pairs=1).evidence(a_sample("The lamp burns for twelve hours. The museum is open.", LAMP, MUSEUM))
+    assert score_all(few)[Quantity.CONTRADICTION] is None
+    assert score_all(read("Zebras sleep on a wall.", LAMP))[Quantity.CONTRADICTION] == 0.0
+
+
 def test_a_contradiction_is_a_score() -> None:
     """It reads contradictions, so their share is known; needs it does not read."""
     evidence = read(

@@ -173,14 +173,14 @@ def test_pairs_are_cut_to_what_the_model_reads() -> None:
     assert model.pairs([("", "")])[0].length == 3
 
 
-def test_a_batch_reads_as_each_pair_alone() -> None:
-    """Padding and order change nothing; results come in the order of the questions."""
+def test_a_pair_is_read_alone_whatever_its_company() -> None:
+    """To the last bit; results come in the order of the questions."""
     model = PairModel(load(TINY))
     texts = [(f"Tea is {'not ' * (index % 2)}green.", "Tea is green. " * (index % 7)) for index in range(40)]
     pairs = model.pairs(texts)
     together = model.read(pairs)
     for pair, said in zip(pairs, together, strict=True):
-        assert said == pytest.approx(model.read([pair])[0], abs=1e-3)
+        assert said == model.read([pair])[0]
     assert model.read([]) == []
 
 
