@@ -50,7 +50,7 @@ def judge(files: Sequence[BinaryIO], kind: str, format_name: str, settings: Sequ
 
 
 def _print(verdict: Verdict) -> None:
-    sys.stdout.write(json.dumps(verdict_line(verdict)) + "\n")
+    click.echo(json.dumps(verdict_line(verdict)))
 
 
 def _summarise(verdicts: Sequence[Verdict], rejected: Counter[str]) -> None:
@@ -65,7 +65,7 @@ def _summarise(verdicts: Sequence[Verdict], rejected: Counter[str]) -> None:
     console = Console(stderr=True)
     console.print(table)
     unjudged = Counter(str(each.reason) for each in verdicts if not isinstance(each, Judged))
-    stages = Counter(str(each.stage) for each in verdicts if isinstance(each, Judged))
+    stages = Counter(str(each.stage or "unknown") for each in verdicts if isinstance(each, Judged))
     for title, counts in (("stage", stages), ("unjudged", unjudged), ("rejected", rejected)):
         if counts:
             console.print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))

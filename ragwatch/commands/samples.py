@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ragwatch import formats
+from ragwatch.commands.packed import records
 from ragwatch.commands.terminal import plain
 from ragwatch.config import Config, JudgeConfig, judge_of
 from ragwatch.config.text import resolve_secrets, value_of
@@ -23,6 +25,7 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.record import parse
+from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
 from ragwatch.pipeline.purse import FreePurse
 from ragwatch.pipeline.reading import PutBack, Reader
@@ -33,6 +36,8 @@ TIMEOUT_SECONDS = 120.0
 AT_ONCE = 16
 PATIENCE = 3  # times that a reading is tried again while a judge is out of order
 LONGEST_WAIT = 30.0
+_QUESTIONS = frozenset({"query", "user_query", "user_input", "prompt", "input", "messages", "q"})
+"""Where a row may keep its question under another name: it is then no row without one."""
 
 
 class Rows:
@@ -50,34 +55,46 @@ class Rows:
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
         """The samples of one stream, in its order."""
         folder = Path(name).parent
-        for number, line in enumerate(stream, start=1):
-            if not line.strip():
-                continue
+        for number, line in records(stream):
             try:
-                record, _ = parse(line.rstrip(b"\r\n"))
+                if isinstance(line, FormatError):
+                    raise line
+                record, _ = parse(line)
                 yield self._read(self._filled(record, folder), f"{name}:{number}")
             except FormatError as error:
                 self.rejected[error.reason] += 1
                 click.echo(plain(f"{name}:{number}: {error.reason}: {error}"), err=True)
 
-    def _filled(self, record: dict[str, Any], folder: Path) -> dict[str, Any]:
-        """A row of a labelled set that keeps its contexts in a file beside it, with the contexts filled in."""
-        references = record.get("context_refs")
-        if not isinstance(references, list) or not isinstance(record.get("docs"), str):
+    def _filled(self, record: Record, folder: Path) -> Record:
+        """A row of a labelled set, which may have no question, and keep its contexts in a file beside it."""
+        refers = "context_refs" in record and not record.get("contexts")
+        if not refers and "contexts" not in record:
             return record
-        path = folder / record["docs"]
+        if "question" not in record and "answer" in record and _QUESTIONS.isdisjoint(record):
+            record = {**record, "question": None}
+        return {**record, "contexts": self._looked_up(record, folder)} if refers else record
+
+    def _looked_up(self, record: Record, folder: Path) -> list[Any]:
+        """The contexts that a row names."""
+        references, docs = record["context_refs"], record.get("docs")
+        if not isinstance(docs, str):
+            if not references:
+                return []
+            raise FormatError("missing_field", "docs", "is missing; which file holds what `context_refs` names?")
+        path = folder / docs
         if path not in self._texts:
             try:
                 self._texts[path] = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError) as error:
                 raise FormatError("missing_field", "docs", f"{path.name} cannot be read: {error}") from error
         texts = self._texts[path]
-        if not isinstance(texts, dict) or not all(isinstance(each, str) for each in references):
+        named = isinstance(references, list) and all(isinstance(each, str) for each in references)
+        if not isinstance(texts, dict) or not named:
             raise FormatError("wrong_type", "context_refs", f"must be names in the mapping that {path.name} holds")
         absent = [each for each in references if each not in texts]
         if absent:
             raise FormatError("missing_field", "context_refs", f"{absent[0]!r} is not in {path.name}")
-        return {**record, "contexts": [texts[each] for each in references]}
+        return [texts[each] for each in references]
 
 
 def judge_of_kind(kind: str, settings: Sequence[str] = ()) -> Judge:
@@ -130,24 +147,32 @@ def built(each: JudgeConfig) -> Judge:
 
 
 async def read_all(
-    rows: Rows, streams: Sequence[BinaryIO], made: Judge, tell: Callable[[Verdict], None] = lambda _: None
+    rows: Rows, streams: Sequence[BinaryIO], made: Judge, tell: Callable[[Verdict], None] | None = None
 ) -> list[Verdict]:
     """Judge every sample of the streams, and release the judge. `tell` hears of each verdict, in order."""
     reader = Reader(made, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry())
     verdicts: list[Verdict] = []
     console = Console(stderr=True)
     try:
-        with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        # What is told goes to stdout, which the bar would catch, fold, and move to stderr.
+        bar = Progress(console=console, disable=not _watched(console, tell), transient=True, redirect_stdout=False)
+        with bar as progress:
             for stream in streams:
                 samples = list(rows.samples(getattr(stream, "name", "stdin"), stream))
                 for first in progress.track(range(0, len(samples), AT_ONCE), description="judging"):
                     few = await asyncio.gather(*(_settled(reader, each) for each in samples[first : first + AT_ONCE]))
-                    for verdict in few:
-                        tell(verdict)
+                    if tell:
+                        for verdict in few:
+                            tell(verdict)
                     verdicts += few
     finally:
         await made.close()
     return verdicts
+
+
+def _watched(console: Console, tell: object) -> bool:
+    """Whether somebody looks at a bar: verdicts that are told on the same terminal are progress enough."""
+    return console.is_terminal and not (tell and sys.stdout.isatty())
 
 
 async def _settled(reader: Reader, sample: Sample) -> Verdict:

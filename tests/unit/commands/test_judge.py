@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import pty
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -91,3 +95,99 @@ def test_the_labelled_set_of_the_acceptance_list() -> None:
     ids = [json.loads(each)["id"] for each in path.read_text(encoding="utf-8").split("\n") if each]
     assert [each["id"] for each in lines] == ids
     assert len(ids) == 500
+
+
+def test_a_row_without_a_question_is_judged() -> None:
+    """Labelled sets have rows that nobody asked anything: the question is unknown, and so is what follows from it."""
+    bare = {key: value for key, value in ROW.items() if key != "question"}
+    result = _judge(json.dumps(bare) + "\n" + json.dumps({**bare, "id": "r2"}))
+    assert result.return_value == 0
+    lines = [json.loads(each) for each in result.stdout.splitlines()]
+    assert [line["scores"]["faithfulness"] for line in lines] == [1.0, 1.0]
+    assert [line["scores"]["answer_relevancy"] for line in lines] == [None, None]
+
+
+def test_a_question_under_another_name_is_not_lost() -> None:
+    """Such a row is told, not judged without its question."""
+    row = {("query" if key == "question" else key): value for key, value in ROW.items()}
+    result = _judge(json.dumps(row) + "\n")
+    assert (result.return_value, result.stdout) == (1, "")
+
+
+def test_contexts_that_are_named_and_there_are_used_as_they_are(tmp_path: Path) -> None:
+    """Rows whose contexts somebody filled in need no file of documents; rows that name none's file are told."""
+    filled = {**ROW, "context_refs": ["k1", "k2"], "docs": "gone.json"}
+    path = tmp_path / "rows.jsonl"
+    lost = {key: value for key, value in ROW.items() if key != "contexts"} | {"context_refs": ["k1"]}
+    path.write_text(json.dumps(filled) + "\n" + json.dumps(lost) + "\n")
+    result = _judge("", str(path))
+    assert json.loads(result.stdout)["scores"]["faithfulness"] == 1.0
+    assert ":2: missing_field: docs: is missing" in result.stderr
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_json_array_of_rows_is_read(tmp_path: Path, indent: int | None) -> None:
+    """However it is laid out; what is wrong with a row is told by its place."""
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([ROW, 7, {**ROW, "id": 2}], indent=indent))
+    result = _judge("", str(path))
+    assert [json.loads(each)["id"] for each in result.stdout.splitlines()] == ["r1", "2"]
+    assert ":2: not_an_object" in result.stderr
+    assert result.return_value == 1
+
+
+def test_one_object_over_many_lines_is_a_row() -> None:
+    """As an editor or `jq` lays it out."""
+    assert json.loads(_judge(json.dumps(ROW, indent=2)).stdout)["id"] == "r1"
+
+
+def test_a_file_that_is_no_json_is_told_line_by_line() -> None:
+    """A torn first line hides no other."""
+    result = _judge('[{"torn\n' + json.dumps(ROW) + "\n")
+    assert json.loads(result.stdout)["id"] == "r1"
+    assert ":1: torn_json" in result.stderr
+
+
+def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
+    """Gzip is told by its first bytes; what lies behind a tear is told."""
+    path = tmp_path / "rows.jsonl.gz"
+    rows = "".join(json.dumps({**ROW, "id": f"r{number}"}) + "\n" for number in range(3))
+    path.write_bytes(gzip.compress(rows.encode()))
+    assert len(_judge("", str(path)).stdout.splitlines()) == 3
+    path.write_bytes(gzip.compress(rows.encode())[:-9])
+    result = _judge("", str(path))
+    assert "binary: the gzip file is torn" in result.stderr
+    assert result.return_value == 1
+
+
+def test_a_stage_that_nobody_knows_is_called_so() -> None:
+    """`none` is the stage of an answer without a fault: it must not be read for the other."""
+    summary = _judge(json.dumps({**ROW, "question": None, "answer": "I do not know."})).stderr
+    assert "stage: unknown 1" in summary
+
+
+@pytest.mark.parametrize("told", ["to a file", "to the terminal"])
+def test_verdicts_go_to_stdout_whole_while_somebody_looks_on(tmp_path: Path, told: str) -> None:
+    """With a terminal on stderr a bar is drawn; it neither takes the verdict lines away nor folds them."""
+    path, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
+    path.write_text("".join(json.dumps({**ROW, "id": f"r{number}"}) + "\n" for number in range(40)))
+    ours, theirs = pty.openpty()
+    with out.open("wb") as file:
+        command = [sys.executable, "-m", "ragwatch", "judge", str(path)]
+        process = subprocess.Popen(command, stdout=file if told == "to a file" else theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b"".join(iter(partial(_rest, ours), b""))
+    os.close(ours)
+    assert process.wait(60) == 0
+    lines = out.read_bytes() if told == "to a file" else shown.replace(b"\r\n", b"\n")
+    ids = [json.loads(line)["id"] for line in lines.splitlines() if line.startswith(b"{")]
+    assert ids == [f"r{number}" for number in range(40)]
+    assert b"40 samples" in shown
+
+
+def _rest(terminal: int) -> bytes:
+    """What has been written to a terminal; nothing once everybody has let go of it."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # Linux says so instead of "end of file"
+        return b""
