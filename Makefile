@@ -63,7 +63,7 @@ rules: .venv/dev.stamp
 	promtool check config deploy/prometheus/prometheus.yaml
 	amtool check-config deploy/alertmanager/alertmanager.yaml
 	$(BIN)/python -m pytest tests/functional/test_prometheus.py tests/functional/test_oncall.py \
-	  tests/functional/test_oncall_inhibition.py tests/functional/test_oncall_rules.py tests/unit/exporter \
+	  tests/functional/test_oncall_inhibition.py tests/functional/test_oncall_rules.py tests/functional/test_oncall_peace.py tests/unit/exporter \
 	  tests/house/test_catalogue.py tests/house/test_oncall.py tests/house/test_oncall_expressions.py tests/house/test_oncall_files.py
 
 .venv/deploy.stamp: .venv/dev.stamp requirements-deploy.lock
@@ -94,6 +94,9 @@ lock:
 	  --extra claude --extra openai --extra probes pyproject.toml tools/build.in -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --constraint requirements-dev.lock --extra claude --extra openai --extra probes --extra local pyproject.toml \
+	  tools/build.in -o requirements-local.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group oracles -o requirements-oracles.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \

@@ -21,6 +21,7 @@ PLAN = Plan(
     burns=BURNS[:2],
     windows=(900.0, 3600.0, 21600.0),
     limits=Limits(stale=3600.0),
+    rare={"nightly": 86400.0},
 )
 
 
@@ -123,12 +124,13 @@ _UNJUDGED = 'ragwatch_samples_unjudged_total{route="search",judge="embedded",rea
 _UNQUOTED = 'ragwatch_judge_unquoted_cells_total{judge="embedded"}'
 _SPOKEN = 'ragwatch_judge_instructions_total{judge="claude",place="context"}'
 _FRESH = 'ragwatch_context_use_last_sample_timestamp_seconds{route="search",judge="embedded"}'
-_DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
 _RUN = 'ragwatch_canary_last_run_timestamp_seconds{suite="docs"}'
+_WHOLE = 'ragwatch_canary_last_success_timestamp_seconds{suite="docs"}'
 _ASKED = 'ragwatch_canary_failures_total{suite="docs",reason="timeout"}'
-_STEPS = 'ragwatch_step_failures_total{loop="judging"}'
+_STEPS = 'ragwatch_step_failures_total{loop="judge embedded"}'
 _LAW = 'ragwatch_invariant_violations_total{law="seen"}'
 _BUILD = 'ragwatch_build_info{version="1",python_version="3"}'
+_DIGEST = "ragwatch_last_digest_timestamp_seconds"
 _LEAST = PLAN.limits
 
 # 60 answers an hour: an interval's upper end reaches 0.85 from a mean of 0.7335 on, and a lower end 0.2 from 0.3210
@@ -190,9 +192,9 @@ CASES: tuple[Case, ...] = (
     Case(
         "RagwatchCanariesFailing",
         {"suite": "docs", "reason": "timeout"},
-        {_ASKED: Climb(1)},
-        {_ASKED: Climb(0)},
-        {_ASKED: Climb(0)},
+        {_ASKED: Climb(1), _RUN: Behind(0), _WHOLE: Behind(400)},
+        {_ASKED: Climb(1), _RUN: Behind(0), _WHOLE: Behind(0)},
+        {_ASKED: Climb(0), _RUN: Behind(0), _WHOLE: Behind(0)},
     ),
     Case(
         "RagwatchJudgeFailing",
@@ -245,14 +247,23 @@ CASES: tuple[Case, ...] = (
     Case(
         "RagwatchNoFreshSamples",
         _SEARCH,
-        {_FRESH: Behind(_LEAST.stale + 1), _DRAWN: Climb(1)},
-        {_FRESH: Behind(_LEAST.stale), _DRAWN: Climb(1)},
-        {_FRESH: Behind(0), _DRAWN: Climb(1)},
+        {_FRESH: Behind(_LEAST.stale + 1), _UNJUDGED: Climb(1)},
+        {_FRESH: Behind(_LEAST.stale), _UNJUDGED: Climb(1)},
+        {_FRESH: Behind(0), _UNJUDGED: Climb(1)},
     ),
     Case("RagwatchAbsent", {}, {_BUILD: None}, {_BUILD: Flat(1)}, {_BUILD: Flat(1)}, before={_BUILD: Flat(1)}),
     _level("RagwatchDown", "up", "", 0, 1, 1),
+    Case(
+        "RagwatchFiguresStale",
+        {},
+        {_DIGEST: Behind(_LEAST.lag + 1)},
+        {_DIGEST: Behind(_LEAST.lag)},
+        {_DIGEST: Behind(5)},
+    ),
     _level("RagwatchReloadFailed", "ragwatch_config_last_reload_successful", "", 0, 1, 1),
     _level("RagwatchDiskLow", "ragwatch_state_free_bytes", "", _LEAST.free - 1, _LEAST.free, 2 * _LEAST.free),
-    Case("RagwatchStepsFailing", {"loop": "judging"}, {_STEPS: Climb(2)}, {_STEPS: Climb(1)}, {_STEPS: Climb(0)}),
+    Case(
+        "RagwatchStepsFailing", {"loop": "judge embedded"}, {_STEPS: Climb(2)}, {_STEPS: Climb(1)}, {_STEPS: Climb(0)}
+    ),
     Case("RagwatchBooksDoNotBalance", {"law": "seen"}, {_LAW: Climb(1)}, {_LAW: Climb(0)}, {_LAW: Climb(0)}),
 )

@@ -77,6 +77,7 @@ JUDGES: tuple[Series, ...] = (
         "Texts handed to a judge that speak to the judge, by where they stood, since the start.",
         ("judge", "place"),
         Count.INSTRUCTIONS,
+        from_zero=True,
     ),
     Series(
         "ragwatch_judge_breaker_open",

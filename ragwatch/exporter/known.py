@@ -20,7 +20,19 @@ from ragwatch.exporter.series import Series
 _REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
     {Tally.REJECTED: RejectReason, Tally.UNJUDGED: UnjudgedReason, Tally.CANARY_FAILURES: Failure}
 )
-_ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType({"stage": Stage, "fault": Fault, "law": Law})
+
+
+class Place(StrEnum):
+    """Where in a sample a text may stand that speaks to the judge."""
+
+    QUESTION = "question"
+    CONTEXT = "context"
+    ANSWER = "answer"
+
+
+_ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType(
+    {"stage": Stage, "fault": Fault, "law": Law, "place": Place}
+)
 
 
 @dataclass(frozen=True, slots=True)

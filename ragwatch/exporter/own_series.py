@@ -25,6 +25,13 @@ OWN: tuple[Series, ...] = (
         from_zero=True,
     ),
     Series(
+        "ragwatch_last_digest_timestamp_seconds",
+        _G,
+        "When the figures shown were last drawn from the store, in seconds since the epoch.",
+        (),
+        Figure.DIGESTED,
+    ),
+    Series(
         "ragwatch_state_free_bytes",
         _G,
         "Bytes that may still be written on the disk of the state directory, as of the last digest.",

@@ -45,16 +45,12 @@ class Exporter:
         self._board = board
         self._telemetry = telemetry
         self._known = Known.of(sources=sources, routes=routes, judges=judges, suites=suites)
-        self._drawn: tuple[Snapshot, Known, list[Metric]] | None = None
+        self._drawn: tuple[Snapshot, list[Metric]] | None = None
         self._registry = CollectorRegistry(auto_describe=True)  # so that `name[]` finds the process's own series too
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
         GCCollector(registry=self._registry)
-
-    def know(self, *, sources: Iterable[str], routes: Iterable[str], judges: Iterable[str]) -> None:
-        """Take the label values of a reloaded configuration."""
-        self._known = Known.of(sources=sources, routes=routes, judges=judges)
 
     def describe(self) -> Iterator[Metric]:
         """Every family of the catalogue, empty. For prometheus_client, which finds collectors by it."""
@@ -62,17 +58,17 @@ class Exporter:
 
     def collect(self) -> Iterator[Metric]:
         """Families with something to say. For prometheus_client."""
-        snapshot, known = self._board.look(), self._known
+        snapshot = self._board.look()
         if snapshot is not None:
-            yield from self._of(snapshot, known)
-        yield from families.of_telemetry(self._telemetry, known)
+            yield from self._of(snapshot)
+        yield from families.of_telemetry(self._telemetry, self._known)
 
-    def _of(self, snapshot: Snapshot, known: Known) -> list[Metric]:
+    def _of(self, snapshot: Snapshot) -> list[Metric]:
         """Families of a Snapshot, kept until the next one hangs: Snapshots never change, and scrapes are many."""
         drawn = self._drawn
-        if drawn is None or drawn[0] is not snapshot or drawn[1] is not known:
-            drawn = self._drawn = (snapshot, known, families.of_snapshot(snapshot, known))
-        return drawn[2]
+        if drawn is None or drawn[0] is not snapshot:
+            drawn = self._drawn = (snapshot, families.of_snapshot(snapshot, self._known))
+        return drawn[1]
 
     def render(self, accept: str, names: Sequence[str] = ()) -> tuple[bytes, str]:
         """One scrape.

@@ -39,6 +39,7 @@ class Figure(StrEnum):
     JUDGES = "judges"
     SHARE = "share"
     BUDGET_LEFT = "budget_left"
+    DIGESTED = "digested"
     REPEAT_AGREEMENT = "repeat_agreement"
     FOOLED = "fooled"
     BUILD = "build"

@@ -58,10 +58,10 @@ def firing(case: Case, phases: Iterable[Phase], at: int, instances: Iterable[str
     }
 
 
-def run(case: Case, folder: Path, tests: list[dict[str, Any]]) -> tuple[int, str]:
-    """Run tests against the rules of a case."""
+def run(case: Case, folder: Path, tests: list[dict[str, Any]], every: int = STEP) -> tuple[int, str]:
+    """Run tests against the rules of a case, evaluated every so many seconds."""
     (folder / "rules.yaml").write_text(yaml_text({"groups": rules_of(case)}))
-    content = {"rule_files": ["rules.yaml"], "evaluation_interval": f"{STEP}s", "tests": tests}
+    content = {"rule_files": ["rules.yaml"], "evaluation_interval": f"{every}s", "tests": tests}
     (folder / "case.json").write_text(json.dumps(content))
     return promtool("test", "rules", folder / "case.json")
 

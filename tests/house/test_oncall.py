@@ -7,11 +7,15 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from oncall_cases import CASES, PLAN
 
-from ragwatch.exporter.oncall import alerts, prometheus, yaml_text
+from ragwatch.exporter.oncall import alerts, boards, prometheus, yaml_text
+from ragwatch.web.samples import query_of
+
+FILLED = {"stage": "retrieval", "quantity": "faithfulness"}
 
 
 def promtool(*arguments: str | Path) -> str:
@@ -49,3 +53,15 @@ def test_every_alert_says_what_is_needed_at_night() -> None:
         assert told["dashboard_url"].startswith(f"{PLAN.links.dashboards}/d/ragwatch-")
         if rule["labels"]["area"] == "quality":
             assert told["samples_url"].startswith(f"{PLAN.links.pages}/samples?")
+
+
+def test_links_to_samples_ask_for_what_the_page_knows() -> None:
+    """Every parameter of a link to `/samples`, its labels filled in, has a meaning there."""
+    links = [rule["annotations"].get("samples_url") for rule in (each.rule(PLAN) for each in alerts(PLAN))]  # type: ignore[index, call-overload, union-attr]
+    links += [link["url"] for each in boards(PLAN.links.pages).values() for link in each["links"]]  # type: ignore[union-attr, index, call-overload]
+    asked = [str(link) for link in links if link is not None and "/samples?" in str(link)]
+    assert len(asked) > 5
+    for link in asked:
+        label = re.compile(r"\{\{ (?:\$labels\.(\w+)|[^}]*label \"(\w+)\") \}\}")
+        filled = re.sub(r"\{\{[^}]*\}\}", "", label.sub(lambda found: FILLED.get(found[1] or found[2], "x"), link))
+        query_of(parse_qsl(urlsplit(filled).query, strict_parsing=True), now=0.0)

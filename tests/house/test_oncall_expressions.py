@@ -155,6 +155,26 @@ def test_a_panel_is_fit_to_read(name: str, panel: dict[str, Any]) -> None:
                 assert "$__rate_interval" in target["expr"]
 
 
+def test_figures_of_now_are_of_now() -> None:
+    """A single figure is asked for at one instant: over a span, Grafana shows the last one there was, however old."""
+    shown = [panel for _, panel in PANELS if panel["type"] in {"stat", "table", "gauge"}]
+    assert shown
+    assert all(target["instant"] and not target["range"] for panel in shown for target in panel["targets"])
+
+
+def test_quality_is_drawn_beside_its_threshold() -> None:
+    """Every panel of a quantity with an interval holds the threshold that calls people, under the job of the rules."""
+    drawn = [each for _, each in PANELS if any("quality:low" in target["expr"] for target in each["targets"])]
+    assert drawn
+    for panel in drawn:
+        quantity = re.search(r'quantity="(\w+)"', panel["targets"][0]["expr"])
+        assert quantity is not None
+        marks = [each["expr"] for each in panel["targets"] if each["legendFormat"] == "threshold"]
+        assert marks == [f'max(ragwatch:quality_threshold{{job=~"$job",quantity="{quantity[1]}"}})']
+    said = [rule["labels"] for rule in records() if rule["record"] == "ragwatch:quality_threshold"]
+    assert {labels["job"] for labels in said} == {PLAN.job}
+
+
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_dashboard_is_well_made(name: str) -> None:
     """Variables, annotations, unique panels that do not overlap, not editable."""

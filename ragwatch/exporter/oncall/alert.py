@@ -75,12 +75,11 @@ class Alert:
 
     def _annotations(self, plan: Plan) -> dict[str, Plain]:
         links = plan.links
-        found: dict[str, Plain] = {
-            "summary": self.summary,
-            "description": self.description,
-            "runbook_url": f"{links.runbooks}/{self.name}.md",
-            "dashboard_url": f"{links.dashboards}/d/ragwatch-{self.board}?{self._chosen('var-')}",
-        }
+        found: dict[str, Plain] = {"summary": self.summary, "description": self.description}
+        if links.runbooks is not None:
+            found["runbook_url"] = f"{links.runbooks}/{self.name}.md"
+        if links.dashboards is not None:
+            found["dashboard_url"] = f"{links.dashboards}/d/ragwatch-{self.board}?{self._chosen('var-')}"
         if self.samples is not None:
             found["samples_url"] = f"{links.pages}/samples?{self._chosen('', ('route', 'judge'))}{self.samples}"
         return found

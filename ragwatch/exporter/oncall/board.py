@@ -95,7 +95,7 @@ def _links(pages: str) -> list[Plain]:
     return [
         {**others, "type": "dashboards", "tags": ["ragwatch"], "asDropdown": True, "includeVars": True},
         _link("Overview page", f"{pages}/"),
-        _link("Failing samples", f"{pages}/samples?outcome=judged"),
+        _link("Judged samples", f"{pages}/samples?outcome=judged"),
     ]
 
 

@@ -36,12 +36,12 @@ def overview() -> Rows:
 def _now() -> Panel:
     return Panel(
         "Quality now",
-        "Mean over the chosen window and all routes. Empty: nothing was scored, which is not the same as bad.",
+        "Mean over the chosen window and all routes, now. Empty: nothing was scored, which is not the same as bad.",
         "percentunit",
         (Query(f'all:ragwatch_quality:mean{{{JOB},judge="$judge",window="$window"}}', "{{quantity}}"),),
         kind="stat",
         width=14,
-        options={"graphMode": "area", "colorMode": "none", "reduceOptions": {"calcs": ["lastNotNull"]}},
+        options={"graphMode": "none", "colorMode": "none", "reduceOptions": {"calcs": ["lastNotNull"]}},
     )
 
 

@@ -12,7 +12,7 @@ _CANARY = (
     ("Recall", "Expected contexts within the first k.", "recall", "suite, k"),
     ("Normalised gain", "Expected contexts near the top weigh more.", "ndcg", "suite, k"),
     ("Reciprocal rank", "1 / rank of the first expected context.", "reciprocal_rank", "suite"),
-    ("Health", "Share of canaries that succeeded.", "health", "suite"),
+    ("Health", "Grade of the first passage, of the highest that was expected.", "health", "suite"),
 )
 
 
@@ -233,7 +233,13 @@ def _itself() -> Sequence[Panel]:
             "none",
             f"min by (instance) (ragwatch_config_last_reload_successful{{{JOB}}})",
             "{{instance}}",
-            width=12,
+        ),
+        line(
+            "Age of the figures",
+            "Seconds since the last digest; a few are ordinary.",
+            "s",
+            f"max by (instance) (time() - ragwatch_last_digest_timestamp_seconds{{{JOB}}})",
+            "{{instance}}",
         ),
         Panel(
             "Versions",
@@ -241,6 +247,5 @@ def _itself() -> Sequence[Panel]:
             "none",
             (Query(f"count by (version, python_version) (ragwatch_build_info{{{JOB}}})", ""),),
             kind="table",
-            width=12,
         ),
     )

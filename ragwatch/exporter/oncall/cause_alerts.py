@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from ragwatch.exporter.oncall.alert import PERCENT, Alert, Area, Severity
@@ -10,7 +11,7 @@ from ragwatch.exporter.oncall.promql import pick, span
 
 _AGE = "{{ $value | humanizeDuration }}"
 _COUNT = '{{ $value | printf "%.0f" }}'
-_LEAST_CALLS = 5
+_FEW = 5
 
 
 def alerts(plan: Plan) -> Iterator[Alert]:
@@ -21,27 +22,54 @@ def alerts(plan: Plan) -> Iterator[Alert]:
 
 
 def _canaries(plan: Plan) -> Iterator[Alert]:
-    window = span(plan.window)
     yield _retrieval(
         "RagwatchCanariesDegraded",
         "max by (job, suite) (ragwatch_canary_degraded) > 0",
         "The retriever no longer finds what it must find.",
         f"{_COUNT} canaries of suite {{{{ $labels.suite }}}} are degraded: the stage at fault is retrieval.",
     )
-    age = "time() - max by (job, suite) (ragwatch_canary_last_run_timestamp_seconds)"
     yield _retrieval(
         "RagwatchCanariesStale",
-        f"{age} > {plan.limits.canaries:g}",
+        "\nor ".join(_stale(chosen, pause + plan.limits.canaries) for chosen, pause in _paces(plan)),
         "Canaries have not been asked for too long.",
         f"Suite {{{{ $labels.suite }}}} was last run {_AGE} ago.",
     )
-    failed = f"sum by (job, suite, reason) (increase(ragwatch_canary_failures_total[{window}]))"
     yield _retrieval(
         "RagwatchCanariesFailing",
-        f"{failed} > 0",
-        "Canaries could not be asked.",
-        f"{_COUNT} questions of suite {{{{ $labels.suite }}}} had no reply within {window}: {{{{ $labels.reason }}}}.",
+        "\nor ".join(_failing(chosen, 2 * max(pause, plan.limits.canaries)) for chosen, pause in _paces(plan)),
+        "Canaries could not be asked, run after run.",
+        f"{_COUNT} questions of suite {{{{ $labels.suite }}}} had no reply in its last runs: {{{{ $labels.reason }}}}.",
     )
+
+
+def _paces(plan: Plan) -> Iterator[tuple[str, float]]:
+    """Matchers of suites, and what `limits.canaries` leaves out: the seconds between two runs of rare ones."""
+    quoted = {json.dumps(suite, ensure_ascii=False): pause for suite, pause in plan.rare.items()}
+    yield ",".join(f"suite!={suite}" for suite in quoted), 0.0
+    for suite, pause in quoted.items():
+        yield f"suite={suite}", pause
+
+
+def _stale(chosen: str, limit: float) -> str:
+    last = _of_suites("ragwatch_canary_last_run_timestamp_seconds", chosen)
+    return f"time() - max by (job, suite) ({last}) > {limit:g}"
+
+
+def _failing(chosen: str, seconds: float) -> str:
+    """Two runs failed for the same reason, the last one among them: one may have met a service that was starting."""
+    failed, run, success = (
+        _of_suites(f"ragwatch_canary_{each}", chosen)
+        for each in ("failures_total", "last_run_timestamp_seconds", "last_success_timestamp_seconds")
+    )
+    return (
+        f"sum by (job, suite, reason) (\n  increase({failed}[{span(seconds)}])"
+        f" and changes({failed}[{span(seconds)}]) > 1\n"
+        f"  and on (job, instance, suite) ({run} unless {success} >= {run})\n)"
+    )
+
+
+def _of_suites(name: str, chosen: str) -> str:
+    return f"{name}{{{chosen}}}" if chosen else name
 
 
 def _retrieval(name: str, expr: str, summary: str, description: str) -> Alert:
@@ -55,7 +83,7 @@ def _judges(plan: Plan) -> Iterator[Alert]:
     )
     yield _judge(
         "RagwatchJudgeFailing",
-        f"{failed}\n  / ({called} >= {_LEAST_CALLS}) > {limits.failures:g}",
+        f"{failed}\n  / ({called} >= {_FEW}) > {limits.failures:g}",
         "Most calls of a judge fail.",
         f"{PERCENT} of the calls of judge {{{{ $labels.judge }}}} failed within {short}; answers go unmeasured.",
     )
@@ -98,11 +126,9 @@ def _replies(plan: Plan) -> Iterator[Alert]:
         "A judge calls claims supported without a quote that stands in the context.",
         '{{ $value | printf "%.2f" }} such claims for each answer that judge {{ $labels.judge }} has read.',
     )
-    spoken = "ragwatch_judge_instructions_total"
     yield _judge(
         "RagwatchJudgeInstructions",
-        f"sum by (job, judge, place) (increase({spoken}[{window}])) > 0\n"
-        f"or sum by (job, judge, place) ({spoken} unless {spoken} offset {window}) > 0",
+        f"sum by (job, judge, place) (increase(ragwatch_judge_instructions_total[{window}])) > 0",
         "Texts handed to a judge speak to the judge.",
         f"About {_COUNT} texts in the {{{{ $labels.place }}}} hold orders to judge {{{{ $labels.judge }}}}.",
         held=0.0,
@@ -122,7 +148,8 @@ def _sources(plan: Plan) -> Iterator[Alert]:
     seen = "sum by (job, source) (increase(ragwatch_requests_seen_total[{}]))"
     yield _source(
         "RagwatchSourceSilent",
-        f"{seen.format(silent)} == 0\nand {seen.format('1d')} > 0",
+        f"{seen.format(silent)} == 0\nand {seen.format('1d')} > 0\n"
+        f"and sum by (job, source) (ragwatch_requests_seen_total offset {silent}) >= 0",  # else it is us who were away
         "A source has fallen silent.",
         f"Nothing was read from source {{{{ $labels.source }}}} for {silent}, though it spoke within the last day.",
     )
@@ -150,11 +177,12 @@ def _sources(plan: Plan) -> Iterator[Alert]:
         f"Judge {{{{ $labels.judge }}}} read {PERCENT} of its draws on route {{{{ $labels.route }}}} within {window}.",
     )
     newest = '{__name__=~"ragwatch_(faithfulness|context_use)_last_sample_timestamp_seconds"}'
-    drawn = f"sum by (job, route) (increase(ragwatch_samples_drawn_total[{stale}]))"
+    settled = f'increase({{__name__=~"ragwatch_samples_(judged|unjudged)_total"}}[{stale}])'
     yield _unmeasured(
         "RagwatchNoFreshSamples",
-        f"time() - max by (job, route, judge) ({newest}) > {limits.stale:g}\nand on (job, route) {drawn} > 0",
-        "Answers are drawn, but none was scored for long.",
+        f"time() - max by (job, route, judge) ({newest}) > {limits.stale:g}\n"
+        f"and sum by (job, route, judge) ({settled}) >= {_FEW}",
+        "A judge is given answers, but none was scored for long.",
         f"The newest scored answer on route {{{{ $labels.route }}}} by judge {{{{ $labels.judge }}}} is {_AGE} old.",
     )
 

@@ -23,11 +23,19 @@ def alerts(plan: Plan) -> Iterator[Alert]:
         "No instance of job {{ $labels.job }} shows any series.",
         severity=Severity.CRITICAL,
     )
-    yield _own(
+    hold = span(plan.limits.hold)
+    yield _own(  # held instance by instance: in a long rollout there is always one that is not there yet
         "RagwatchDown",
-        f"count by (job) ({up} == 0)",
+        f"count by (job) (\n  {up} == 0 and max_over_time({up}[{hold}]) == 0 and {up} offset {hold}\n)",
         "An instance of ragwatch cannot be scraped.",
-        f"{_COUNT} instances of job {{{{ $labels.job }}}} cannot be scraped.",
+        f"{_COUNT} instances of job {{{{ $labels.job }}}} could not be scraped for {hold}.",
+        held=0.0,
+    )
+    yield _own(
+        "RagwatchFiguresStale",
+        f"max by (job) (time() - ragwatch_last_digest_timestamp_seconds) > {plan.limits.lag:g}",
+        "ragwatch shows old figures: its digest stands still.",
+        "The figures of an instance are {{ $value | humanizeDuration }} old, and what builds on them cannot alarm.",
     )
     yield _own(
         "RagwatchReloadFailed",

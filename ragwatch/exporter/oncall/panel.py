@@ -38,6 +38,7 @@ class Panel:
         kind: timeseries, stat, table or heatmap.
         width: Of 24 columns.
         bands: Pairs of legends (upper, lower) between which is shaded.
+        marks: Legends of lines that are no figures but what figures are held against: dashed.
         options: Of that kind of panel.
         custom: Of the lines.
     """
@@ -50,6 +51,7 @@ class Panel:
     width: int = 8
     height: int = 8
     bands: Sequence[tuple[str, str]] = ()
+    marks: Sequence[str] = ()
     options: Mapping[str, Plain] = field(default_factory=dict)
     custom: Mapping[str, Plain] = field(default_factory=dict)
 
@@ -80,10 +82,15 @@ class Panel:
             for name, properties in ((upper, shade), (lower, [])):
                 edge: list[Plain] = [{"id": "custom.lineWidth", "value": 0}]
                 yield {"matcher": {"id": "byName", "options": name}, "properties": [*edge, *properties]}
+        for name in self.marks:
+            dashed: Json = {"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [8, 8]}}
+            red: Json = {"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}
+            yield {"matcher": {"id": "byName", "options": name}, "properties": [dashed, red]}
 
     def _target(self, index: int, query: Query) -> Json:
         shape: Json = {"format": "heatmap"} if self.kind == "heatmap" else {}
-        once: Json = {"instant": True, "format": "table"} if self.kind == "table" else {}
+        once: Json = {"instant": True, "range": False} if self.kind in {"table", "stat"} else {}  # now, or nothing
+        once = {**once, "format": "table"} if self.kind == "table" else once
         return {
             "refId": chr(ord("A") + index),
             "datasource": SOURCE,
@@ -137,9 +144,11 @@ def quality(title: str, quantity: str, description: str, *, width: int = 12) -> 
             Query(f"all:ragwatch_quality:high{{{chosen}}}", "upper end"),
             Query(f"all:ragwatch_quality:low{{{chosen}}}", "lower end"),
             Query(f'route:ragwatch_quality:mean{{{chosen},route=~"$route"}}', "{{route}}"),
+            Query(f'max(ragwatch:quality_threshold{{{JOB},quantity="{quantity}"}})', "threshold"),
         ),
         width=width,
         bands=(("upper end", "lower end"),),
+        marks=("threshold",),
     )
 
 

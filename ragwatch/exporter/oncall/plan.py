@@ -17,13 +17,13 @@ class Links:
     """Where the links of an alert lead; addresses without a slash at the end.
 
     Attributes:
-        runbooks: Folder of the runbooks.
-        dashboards: Grafana.
+        runbooks: Folder of the runbooks; None for no links to them, since a dead one costs more time than none.
+        dashboards: Grafana; None for no links to it.
         pages: ragwatch itself, as people reach it.
     """
 
-    runbooks: str
-    dashboards: str
+    runbooks: str | None
+    dashboards: str | None
     pages: str
 
 
@@ -37,9 +37,9 @@ class Limits:
         coverage: Judged share of the draws, below which estimates say little about the rest.
         stale: Age of the newest scored answer.
         silent: Time without any record from a source.
-        lag: Age of the oldest unread record.
+        lag: Age of the oldest unread record, and of the figures shown.
         rejects: Share of records that could not be read.
-        canaries: Age of the last run of a suite.
+        canaries: Age of the last run of a suite that is run twice as often at least; for the others, how late a run is.
         failures: Share of a judge's calls that failed.
         budget: Share of a judge's budget that is left.
         unquoted: Claims called supported without a quote, for each judged answer.
@@ -76,6 +76,8 @@ class Plan:
             last is the baseline.
         window: The one of them that thresholds are held against.
         confidence: Two-sided level of the intervals.
+        rare: The longest time between two runs, in seconds, of suites of canaries that are run less than twice within
+            `limits.canaries`.
         limits: Where other things begin to be bad.
     """
 
@@ -88,4 +90,5 @@ class Plan:
     windows: tuple[float, ...] = WINDOWS
     window: float = 3600.0
     confidence: float = 0.95
+    rare: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     limits: Limits = Limits()

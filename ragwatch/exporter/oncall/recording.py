@@ -130,7 +130,8 @@ def _thresholds(plan: Plan) -> Iterator[Record]:
     """Thresholds as series, so that dashboards need no configuration; and by how much an estimate is surely beyond."""
     window = span(plan.window)
     for quantity, threshold in plan.thresholds.items():
-        yield Record("ragwatch:quality_threshold", f"vector({threshold:g})", {"quantity": str(quantity)})
+        about = {"job": plan.job, "quantity": str(quantity)}
+        yield Record("ragwatch:quality_threshold", f"vector({threshold:g})", about)
     for quantity, threshold in plan.thresholds.items():
         about = {"quantity": str(quantity)}
         chosen = {**about, "judge": plan.judge, "window": window}

@@ -105,6 +105,35 @@ def test_links_lead_to_the_address_people_use() -> None:
     assert plan_of(outside).links.pages == "https://rag.example.com"
 
 
+@pytest.mark.parametrize(
+    ("schedule", "pause"),
+    [("10m", None), ("*/10 * * * *", None), ("45m", 2701.0), ("0 3 * * *", 86401.0), ("*/10 8-17 * * 1-5", 223801.0)],
+)
+def test_suites_that_are_run_seldom_are_given_their_time(schedule: str, pause: float | None) -> None:
+    """A suite of once a day is not late after an hour: rules know the longest pause of each schedule."""
+    suite = {"suite": "docs", "schedule": schedule, "jitter": "1s", "items": [{"query": "?", "expected": ["a"]}]}
+    canaries = [
+        {
+            **suite,
+            "probe": {"kind": "http", "url": "http://127.0.0.1:1", "contexts": "hits", "params": {"q": "{{ query }}"}},
+        }
+    ]
+    plan = plan_of(parse({**MINIMAL, "canaries": canaries}, folder=Path()))
+    assert plan.rare == ({} if pause is None else {"docs": pause})
+    limit = 3600.0 if pause is None else pause + 3600.0
+    stale = next(each for each in alerts(plan) if each.name == "RagwatchCanariesStale").expr
+    assert stale.endswith(f" > {limit:g}")
+
+
+def test_a_link_that_leads_nowhere_is_left_out() -> None:
+    """Without an address of runbooks or of Grafana alerts carry none, and the command says so."""
+    told = [each.rule(plan_of(parse(MINIMAL, folder=Path())))["annotations"] for each in alerts(PLAN)]
+    assert not any({"runbook_url", "dashboard_url"} & set(each) for each in told)  # type: ignore[arg-type]
+    shown = CliRunner().invoke(rules, ["--config", str(EXAMPLE)], catch_exceptions=False)
+    assert "alerts.runbooks is not set" in shown.stderr
+    assert "alerts.dashboards is not set" in shown.stderr
+
+
 def test_the_command_prints_or_writes(tmp_path: Path) -> None:
     """To stdout as one document, to a directory as files; both formats."""
     shown = CliRunner().invoke(rules, ["--config", str(EXAMPLE)], catch_exceptions=False)

@@ -97,15 +97,6 @@ def test_a_new_snapshot_shows_at_once() -> None:
     assert "ragwatch_samples_pending 7.0" in shown.text()
 
 
-def test_a_reload_changes_the_known_routes() -> None:
-    """After a reload, new routes are counted from zero and old ones are gone."""
-    shown = exporter(small())
-    assert 'ragwatch_samples_drawn_total{route="search"} 3.0' in shown.text()
-    shown.know(sources=["app"], routes=["chat"], judges=["embedded"])
-    assert 'ragwatch_samples_drawn_total{route="chat"} 0.0' in shown.text()
-    assert 'route="search"' not in shown.text()
-
-
 def test_label_values_are_escaped() -> None:
     """A configured name with quotes, backslashes and line breaks cannot forge a series."""
     route = 'a"} 1\nragwatch_forged_total{x="\\'

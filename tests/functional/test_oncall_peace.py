@@ -1,0 +1,160 @@
+"""What calls nobody (rollouts, restarts, gaps in scraping, rare schedules) and what still does, played to promtool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from functional.test_oncall_rules import run
+from oncall_cases import Case
+
+MINUTE = 60
+HOUR = 60  # steps of a minute
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Series, a value a minute, and the minutes at which an alert fires or must not."""
+
+    alert: str
+    series: Mapping[str, str]
+    quiet: tuple[int, ...] = ()
+    firing: tuple[int, ...] = ()
+
+
+def flat(value: float, steps: int) -> str:
+    """So many equal values."""
+    return f"{value}x{steps - 1}"
+
+
+def gone(steps: int) -> str:
+    """So many scrapes without a value; Prometheus marks the first of them, so that nothing is carried forward."""
+    return f"stale _x{steps - 1}"
+
+
+def climb(first: float, by: float, steps: int) -> str:
+    """So many values, each greater than the one before."""
+    return f"{first}+{by}x{steps - 1}"
+
+
+def _seen(values: str) -> dict[str, str]:
+    return {'ragwatch_requests_seen_total{job="ragwatch",instance="a",source="app"}': values}
+
+
+def _pod(number: int) -> dict[str, str]:
+    """A pod that is replaced in its turn, one every two minutes: the new one cannot be scraped for two minutes."""
+    old, new = f'up{{job="ragwatch",instance="old{number}"}}', f'up{{job="ragwatch",instance="new{number}"}}'
+    at = 5 + 2 * number
+    return {old: f"{flat(1, at)} {gone(60)}", new: f"{gone(at)} {flat(0, 2)} {flat(1, 60)}"}
+
+
+def _suite(name: str, failures: str, last_run: str, last_success: str | None = None) -> dict[str, str]:
+    inner = f'job="ragwatch",instance="a",suite="{name}"'
+    found = {
+        f'ragwatch_canary_failures_total{{{inner},reason="refused"}}': failures,
+        f"ragwatch_canary_last_run_timestamp_seconds{{{inner}}}": last_run,
+    }
+    if last_success is not None:
+        found[f"ragwatch_canary_last_success_timestamp_seconds{{{inner}}}"] = last_success
+    return found
+
+
+def _reading(route: str, *, unscored: str) -> dict[str, str]:
+    """A route that was scored at the beginning only, with draws of all, and answers of one judge without a score."""
+    place = f'job="ragwatch",instance="a",route="{route}"'
+    return {
+        f'ragwatch_faithfulness_last_sample_timestamp_seconds{{{place},judge="claude"}}': flat(0, 3 * HOUR),
+        f"ragwatch_samples_drawn_total{{{place}}}": climb(0, 1, 3 * HOUR),
+        f'ragwatch_samples_unjudged_total{{{place},judge="claude",reason="timeout"}}': flat(0, 3 * HOUR),
+        f'ragwatch_samples_judged_total{{{place},judge="claude"}}': unscored,
+    }
+
+
+SPOKEN = 'ragwatch_judge_instructions_total{job="ragwatch",instance="a",judge="claude",place="context"}'
+SCENES = {
+    "a rollout of many pods": Scene(
+        "RagwatchDown",
+        {name: values for number in range(10) for name, values in _pod(number).items()},
+        quiet=tuple(range(5, 30)),
+    ),
+    "one instance that stays away": Scene(
+        "RagwatchDown", {'up{job="ragwatch",instance="a"}': f"{flat(1, 5)} {flat(0, 30)}"}, quiet=(9,), firing=(12, 30)
+    ),
+    "an instance that is deleted while it is away": Scene(
+        "RagwatchDown", {'up{job="ragwatch",instance="a"}': f"{flat(0, 4)} {gone(20)}"}, quiet=(4, 5, 6, 7, 8, 10, 12)
+    ),
+    "a quiet source, and a ragwatch that is back after an outage": Scene(
+        "RagwatchSourceSilent",
+        _seen(f"{climb(0, 10, 60)} {gone(90)} {flat(600, 90)}"),
+        quiet=(157, 165, 180, 200),
+        firing=(220,),
+    ),
+    "a rollout after which nothing is read any more": Scene(
+        "RagwatchSourceSilent",
+        _seen(f"{climb(0, 10, 60)} {gone(200)}")
+        | {'ragwatch_requests_seen_total{job="ragwatch",instance="b",source="app"}': f"{gone(60)} {flat(0, 200)}"},
+        quiet=(60, 100),
+        firing=(130, 200),
+    ),
+    "a judge that reads a share, and has not read this route": Scene(
+        "RagwatchNoFreshSamples", _reading("search", unscored=flat(7, 3 * HOUR)), quiet=(90, 150)
+    ),
+    "a judge that reads the route, and scores nothing": Scene(
+        "RagwatchNoFreshSamples", _reading("search", unscored=climb(7, 1, 3 * HOUR)), quiet=(30,), firing=(90, 150)
+    ),
+    "canaries at the start, before the service listens": Scene(
+        "RagwatchCanariesFailing",
+        _suite(
+            "docs",
+            f"{flat(0, 2)} {flat(4, 88)}",
+            f"{flat(60, 11)} {flat(660, 79)}",
+            f"{gone(11)} {flat(660, 79)}",
+        ),
+        quiet=(5, 8, 12, 20, 40, 80),
+    ),
+    "canaries that cannot be asked": Scene(
+        "RagwatchCanariesFailing",
+        _suite("docs", f"{flat(0, 2)} {flat(4, 10)} {flat(8, 60)}", f"{flat(60, 12)} {flat(660, 60)}"),
+        quiet=(10,),
+        firing=(18, 40),
+    ),
+    "a pod that is gone, and could not ask its canaries": Scene(
+        "RagwatchCanariesFailing",
+        _suite("docs", f"{climb(0, 4, 12)} {gone(80)}", f"{climb(0, 60, 12)} {gone(80)}"),
+        quiet=(20, 30, 60),
+    ),
+    "a suite that is run once a day": Scene(
+        "RagwatchCanariesStale", _suite("nightly", flat(0, 1500), flat(0, 1600)), quiet=(70, 300, 1440), firing=(1510,)
+    ),
+    "a suite of once a day that could not be asked on two days": Scene(
+        "RagwatchCanariesFailing",
+        _suite("nightly", f"{flat(0, 60)} {flat(4, 1440)} {flat(8, 300)}", flat(0, 1900), flat(-1, 1900)),
+        quiet=(70, 1400),
+        firing=(1510, 1700),
+    ),
+    "orders that were counted long ago, and a gap in scraping": Scene(
+        "RagwatchJudgeInstructions",
+        {SPOKEN: f"{flat(5, 60)} {gone(20)} {flat(5, 200)}"},
+        quiet=tuple(range(60, 260, 7)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_an_alert_tells_trouble_from_ordinary_life(name: str, tmp_path: Path) -> None:
+    """It is silent at the quiet minutes of a scene, and fires at the others."""
+    scene = SCENES[name]
+    told = f'count(ALERTS{{alertname="{scene.alert}",alertstate="firing"}})'
+    once = [{"labels": "{}", "value": 1}]
+    test = {
+        "interval": f"{MINUTE}s",
+        "input_series": [{"series": series, "values": values} for series, values in scene.series.items()],
+        "promql_expr_test": [
+            {"expr": told, "eval_time": f"{minute}m", "exp_samples": once if minute in scene.firing else []}
+            for minute in (*scene.quiet, *scene.firing)
+        ],
+    }
+    code, output = run(Case(scene.alert, {}, {}, {}, {}), tmp_path, [test], MINUTE)
+    assert code == 0, output

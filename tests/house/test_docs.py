@@ -1,0 +1,182 @@
+"""What the documents speak of exists: series, commands and their flags, make targets, keys, files and links."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from ragwatch.commands import cli
+from ragwatch.config import parse
+from ragwatch.config.model import Settings
+from ragwatch.exporter.catalogue import CATALOGUE, Kind
+from ragwatch.stores.sqlite import Options as Sqlite
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "config.example.yaml",
+    *(each for room in ("docs", "deploy", "training") for each in sorted((ROOT / room).rglob("*.md"))),
+    *sorted(each for each in (ROOT / "deploy").rglob("*") if each.suffix in {".yaml", ".service"} or not each.suffix),
+]
+PAGES = [each for each in PAGES if each.is_file()]
+CASE = re.compile(r"(?m)^(?:async )?def (test_\w+)")
+IMAGES = {"grafana/grafana"}
+ROOMS = "bench|deploy|docs|grafana|ragwatch|tests|tools|training"
+NEEDED: dict[str, Any] = {"sources": [{"kind": "tail", "name": "app", "path": "/var/log/x"}]}
+
+
+def told(page: Path) -> str:
+    """A path as people write it."""
+    return page.relative_to(ROOT).as_posix()
+
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=told)
+
+
+@every_page
+def test_series_exist(page: Path) -> None:
+    """Every name of a series is in the catalogue; a star stands for several, Q for a quantity."""
+    known = {row.name for row in CATALOGUE}
+    known |= {
+        f"{row.name}_{end}" for row in CATALOGUE if row.kind is Kind.HISTOGRAM for end in ("bucket", "count", "sum")
+    }
+    known |= {row.name.replace("faithfulness", "Q") for row in CATALOGUE}
+    for name in re.findall(r"(?<![\w:./$-])ragwatch_[A-Za-z_]+(?![A-Za-z_(])\*?", page.read_text()):
+        start = name.removesuffix("*")
+        assert name in known or (name != start and any(each.startswith(start) for each in known)), name
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Words of every `ragwatch ...` in code: between backticks, or a line of a block."""
+    spans = [" ".join(each.split()) for each in re.findall(r"`ragwatch ([^`]+)`", text)]
+    fenced = "".join(re.findall(r"(?ms)^```\w*\n(.*?)^```", text))
+    lines = re.findall(r"(?m)^(?: {4,}.*)?ragwatch ([a-z]+ [^#\n]*)", fenced)
+    for each in (*spans, *lines):
+        yield shlex.split(each.replace("[", " ").replace("]", " ").replace("\\|", " ").replace("'", ""), comments=True)
+
+
+@every_page
+def test_commands_and_their_flags_exist(page: Path) -> None:
+    """A verb that is told of is one of ours, and so is every flag behind it."""
+    for words in commands(page.read_text()):
+        verb, *rest = words
+        assert verb in cli.commands, words
+        found: Any = cli.commands[verb]
+        if isinstance(found, click.Group) and rest and rest[0] in found.commands:
+            found = found.commands[rest[0]]
+        flags = {name for each in found.params for name in (*each.opts, *each.secondary_opts)} | {"--help"}
+        assert {each.partition("=")[0] for each in rest if each.startswith("--")} <= flags, words
+
+
+@every_page
+def test_make_targets_exist(page: Path) -> None:
+    """`make X` is a target of the Makefile."""
+    targets = set(re.findall(r"(?m)^([a-z][a-z-]*):", (ROOT / "Makefile").read_text()))
+    named = re.findall(r"(?:`|^ {4})make ([a-z][a-z-]*)", page.read_text(), flags=re.MULTILINE)
+    assert set(named) <= targets
+
+
+def keys(model: type[BaseModel]) -> Iterator[str]:
+    """Every dotted key of a model, sections included."""
+    for name, field in model.model_fields.items():
+        yield name
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                yield from (f"{name}.{each}" for each in keys(inner))
+
+
+@every_page
+def test_configuration_keys_exist(page: Path) -> None:
+    """A dotted key whose first part is a section of the configuration is one that can be set."""
+    known = {*keys(Settings), *(f"store.{each}" for each in keys(Sqlite))}
+    sections = {each.partition(".")[0] for each in known}
+    named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", page.read_text())
+    assert {each for each in named if each.partition(".")[0] in sections} <= known
+
+
+def anchors(page: Path) -> set[str]:
+    """Names under which the headings of a page can be linked to, as GitHub makes them."""
+    headings = re.findall(r"(?m)^#+ (.+)$", page.read_text())
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+@pytest.mark.parametrize("page", [each for each in PAGES if each.suffix == ".md"], ids=told)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Links within the repository lead to a file or a folder that is there, and to a heading that it has."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if re.match(r"[a-z]+:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        place = (page.parent / file).resolve() if file else page
+        assert place.exists(), link
+        assert not anchor or anchor in anchors(place), link
+
+
+@every_page
+def test_files_that_are_named_are_there(page: Path) -> None:
+    """A path that begins with a room of the repository exists."""
+    for name in re.findall(rf"(?<![\w/.-])(?:{ROOMS})/[\w./*{{}},-]*\w", page.read_text()):
+        if not re.search(r"[*{}]", name) and name not in IMAGES:
+            assert (ROOT / name).exists() or (page.parent / name).exists(), name
+
+
+def test_the_tail_is_tested_as_often_as_is_said() -> None:
+    """The README's number of named cases is no more than there are."""
+    said = re.search(r"over (\d+) named cases", (ROOT / "README.md").read_text())
+    assert said is not None
+    cases = [
+        name for each in (ROOT / "tests/unit/sources").glob("test_tail*.py") for name in CASE.findall(each.read_text())
+    ]
+    assert len(cases) > int(said[1])
+
+
+def test_every_room_of_the_house_is_told_of() -> None:
+    """The README's table names every folder and file of the package, and no other."""
+    house = (ROOT / "README.md").read_text().partition("\n## The house\n")[2]
+    told = {name for line in re.findall(r"(?m)^\| (`.*?) \|", house) for name in re.findall(r"`([\w.]+/?)`", line)}
+    rooms = {f"{each.name}/" for each in (ROOT / "ragwatch").iterdir() if (each / "__init__.py").is_file()}
+    files = {each.name for each in (ROOT / "ragwatch").glob("*.py") if not each.stem.startswith("__")}
+    assert told == rooms | files
+
+
+def blocks(text: str) -> Iterator[str]:
+    """Indented paragraphs that begin with a key of the configuration."""
+    sections = "|".join(("judges", "canaries", *Settings.model_fields))
+    for found in re.findall(r"(?m)(?:^ {4,}\S.*\n)+", text):
+        shown = textwrap.dedent(found)
+        if re.match(rf"(?:{sections}):", shown):
+            yield shown
+
+
+def test_configurations_of_the_readme_are_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each block, put into a minimal configuration, is one that starts."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a key")
+    found = [yaml.safe_load(each) for each in blocks((ROOT / "README.md").read_text())]
+    assert len(found) == 4
+    for each in found:
+        parse({**NEEDED, **each}, folder=tmp_path)
+
+
+def test_what_the_example_shows_as_comments_is_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Judges and canaries that stand there to be taken over can be."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a key")
+    text = (ROOT / "config.example.yaml").read_text()
+    items = re.findall(r"(?m)^# (?:- .*\n)(?:#   .*\n)+", text)
+    shown = [each for item in items for each in yaml.safe_load(re.sub(r"(?m)^# ", "", item))]
+    judges = [each for each in shown if "name" in each]
+    suites = [{key: each[key] for key in each if key != "file"} for each in shown if "suite" in each]
+    assert (len(judges), len(suites)) == (3, 1)
+    config = parse(
+        {**NEEDED, "judges": [{"name": "embedded", "kind": "lexical"}, *judges], "canaries": suites}, folder=tmp_path
+    )
+    assert len(config.canaries[0].canaries) == 2
