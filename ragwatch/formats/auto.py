@@ -14,10 +14,11 @@ _ALIKE = 0.5
 
 
 class Auto:
-    """Tries the shape that fitted last, then every shape in order. One log rarely holds two.
+    """Tries every shape in order, for each record.
 
-    A record that fits none, but has most of the keys of one that did, is read as that shape: it lacks a field, and
-    the error should name the field rather than say that the shape is unknown.
+    How a record is read that fits two shapes must not depend on what was read before it, since when the daemon runs.
+    A record that fits none, but has most of the keys of the last one that fitted, is read as that shape: it lacks a
+    field, and the error should name the field rather than say that the shape is unknown.
 
     Args:
         formats: Known shapes, the most specific first.
@@ -34,12 +35,11 @@ class Auto:
         Raises:
             FormatError: unknown_format with the keys that were seen, or what the shape that fits has to say.
         """
-        if self._keys and self._last.matches(record):
-            return self._last.read(record, fallback_id)
         for shape in self._formats:
             if shape.matches(record):
                 sample = shape.read(record, fallback_id)
-                self._last, self._keys = shape, frozenset(record)
+                if shape is not self._last or not self._keys:
+                    self._last, self._keys = shape, frozenset(record)
                 return sample
         if self._keys and len(self._keys & record.keys()) >= _ALIKE * len(self._keys):
             return self._last.read(record, fallback_id)

@@ -18,7 +18,7 @@ from typing import Any
 
 import jmespath
 from jmespath import functions
-from jmespath.exceptions import JMESPathError, LexerError, ParseError
+from jmespath.exceptions import JMESPathError, JMESPathTypeError, LexerError, ParseError
 from jmespath.parser import ParsedResult
 
 from ragwatch.core.sample import RejectReason, Sample
@@ -30,6 +30,9 @@ NAME = "custom"
 REQUIRED = ("contexts", "answer")
 KEYS = ("question", *REQUIRED, "id", "at", "route", "trace_id", "reference", "metadata")
 _METADATA = "metadata."
+# What Python says of values that an expression was not made for: jmespath lets it pass. `a < b` of a text and a number,
+# `contains(a, b)` and `merge(a, b)` with null, `ceil` of infinity, a slice with step 0, equality of deep lists.
+_FAILURES = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class _Functions(functions.Functions):
@@ -38,6 +41,12 @@ class _Functions(functions.Functions):
     @functions.signature({"types": []})
     def _func_from_json(self, value: object) -> object:
         return fields.embedded(value)
+
+    @functions.signature({"types": []})
+    def _func_to_number(self, value: object) -> object:
+        """JMESPath's own also makes `nan`, `inf` and integers that no JSON holds; those are unknown here."""
+        found = super()._func_to_number(value)  # type: ignore[misc]  # jmespath has no types
+        return found if found is None or abs(found) <= fields.LARGEST else None
 
 
 _OPTIONS = jmespath.Options(custom_functions=_Functions())
@@ -85,9 +94,16 @@ class Custom:
 def _search(expression: ParsedResult, key: str, record: Record) -> Any:  # noqa: ANN401  a JSON value is any value
     try:
         return expression.search(record, options=_OPTIONS)
-    except JMESPathError as error:
-        message = " ".join(str(error).split())
-        raise FormatError(RejectReason.WRONG_TYPE, key, f"its expression fails here: {message[:200]}") from error
+    except (JMESPathError, *_FAILURES) as error:
+        raise FormatError(RejectReason.WRONG_TYPE, key, f"its expression fails here: {_failure(error)}") from error
+
+
+def _failure(error: Exception) -> str:
+    """What went wrong, by types alone: errors are logged, and jmespath's own words quote the text of the sample."""
+    if isinstance(error, JMESPathTypeError):
+        wanted = " or ".join(error.expected_types)
+        return f"{error.function_name}() takes {wanted}, not {error.actual_type}"
+    return str(error) if isinstance(error, TypeError) else type(error).__name__
 
 
 def _compiled(key: str, expression: str) -> ParsedResult:

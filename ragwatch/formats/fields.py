@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from sys import float_info
 from typing import Any
 
 import orjson
@@ -18,6 +18,7 @@ ID_KEYS = ("id", "request_id", "run_id")
 CONTEXT_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 TIME_KEYS = ("at", "timestamp", "ts", "created_at", "created")
 DEEPEST_METADATA = 32
+LARGEST = float_info.max
 
 _KINDS = {str: "text", list: "a list", dict: "an object", bool: "a boolean", type(None): "null"}
 
@@ -135,7 +136,7 @@ def context(item: object, path: str, rank: int) -> Context:
 
 def number(value: object, path: str) -> float:
     """A finite number."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value):
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST:
         return float(value)
     raise wrong(path, "a finite number", value)
 

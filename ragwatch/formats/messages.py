@@ -28,7 +28,22 @@ def with_role(messages: object, roles: Iterable[str]) -> list[dict[str, Any]]:
     wanted = frozenset(roles)
     if not isinstance(messages, list):
         return []
-    return [m for m in messages if isinstance(m, dict) and (m.get("role") or m.get("type")) in wanted]
+    return [each for each in messages if isinstance(each, dict) and _role(each) in wanted]
+
+
+def _role(message: dict[str, Any]) -> str | None:
+    found = message.get("role") or message.get("type")
+    return found if isinstance(found, str) else None
+
+
+def of_last_turn(messages: object, role: str) -> list[dict[str, Any]]:
+    """The messages of a role since a person wrote last, or all of that role where there are none since.
+
+    A conversation is logged whole each time: what was looked up for an earlier question is no retrieval for this one.
+    """
+    turns = with_role(messages, {role, *_ASKING})
+    since = max((at for at, each in enumerate(turns, 1) if _role(each) in _ASKING), default=0)
+    return turns[since:] or [each for each in turns if _role(each) == role]
 
 
 def last_question(messages: object) -> str | None:

@@ -2,7 +2,7 @@
 
 `{"request": {...}, "response": {...}}`, or both flat in one record. Contexts are looked for, in this order: a field
 `documents`, `contexts`, `context` or `retrieved_contexts` of record or request; file search results; the citations that
-Azure adds to the message; tool messages; system messages.
+Azure adds to the message; tool messages since the last question (or before it, if there are none); system messages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
-from ragwatch.formats.messages import content_text, question_text, with_role
+from ragwatch.formats.messages import content_text, of_last_turn, question_text, with_role
 from ragwatch.formats.shape import Record
 
 NAME = "openai"
@@ -88,9 +88,17 @@ def _items(output: object, kind: str) -> list[dict[str, Any]]:
 
 
 def _output_text(output: object) -> str | None:
-    texts = [content_text(item.get("content")) for item in _items(output, "message")]
+    texts = [_said(item.get("content")) for item in _items(output, "message")]
     known = [text for text in texts if text is not None]
     return "\n".join(known) if known else None
+
+
+def _said(content: object) -> str | None:
+    """The text of an output message, or, for that is an answer too, its refusal."""
+    text = content_text(content)
+    if text is not None or not isinstance(content, list):
+        return text
+    return content_text([part.get("refusal") for part in content if isinstance(part, dict)])
 
 
 def _contexts(
@@ -107,7 +115,8 @@ def _contexts(
     if isinstance(added, dict) and isinstance(added.get("citations"), list):
         return fields.contexts(added["citations"], "choices[0].message.context.citations")
     for role in ("tool", "system", "developer"):
-        texts = [content_text(turn.get("content")) for turn in with_role(conversation, (role,))]
+        turns = of_last_turn(conversation, role) if role == "tool" else with_role(conversation, (role,))
+        texts = [content_text(turn.get("content")) for turn in turns]
         if texts:
             return tuple(context for text in texts if text for context in _opened(text))
     raise fields.missing("contexts", "is missing: no documents, file search, citations, tool or system message")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from math import inf
+from sys import float_info
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 
 # A number above the limit counts in that fraction of a second: seconds reach 1e11 in the year 5138.
 _MOST_SECONDS = 10**11
+_LARGEST = float_info.max
+_DATE, _SECOND = len("20260501"), len("20260501100000")
+_DATES = (_DATE, _SECOND)  # taken as numbers, the first would be a time of 1970, the second one after 2286
 _UNITS = ((10**17, 10**9), (10**14, 10**6), (_MOST_SECONDS, 10**3))
 
 
@@ -30,13 +33,22 @@ def epoch_seconds(value: object, path: str) -> float:
 
 
 def _from_text(text: str, path: str) -> float:
+    # Digits are a number before they are a date: ISO's basic form may have any sign for its T, so that one in two
+    # hundred counts of milliseconds, "1794010112345", is the minute 23:45 of the first day of 1794 as well.
+    compact = text.isdecimal() and len(text) in _DATES
+    if not compact and text.replace(".", "", 1).isdecimal():
+        return _from_digits(text, path)
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(f"{text[:_DATE]}T{text[_DATE:]}" if compact and len(text) > _DATE else text)
     except ValueError:
         pass
     else:
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return _from_number(moment.timestamp(), path)
+    return _from_digits(text, path)
+
+
+def _from_digits(text: str, path: str) -> float:
     try:
         # Whole numbers stay whole: as floats, nanoseconds would be off by some hundreds.
         return _from_number(int(text) if len(text) < 20 and text.isdecimal() else float(text), path)
@@ -47,7 +59,7 @@ def _from_text(text: str, path: str) -> float:
 def _from_number(number: float, path: str) -> float:
     if 0 <= number <= _MOST_SECONDS:
         return float(number)
-    if not 0 <= number < inf:
+    if not 0 <= number <= _LARGEST:
         raise _wrong(number, path)
     return number / next(per_second for limit, per_second in _UNITS if number > limit)
 

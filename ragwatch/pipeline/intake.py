@@ -22,6 +22,7 @@ from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"
 """Metadata key of answers that our own canaries asked for; probes send it as the header `X-Ragwatch-Canary`."""
+_NOBODY = frozenset({"", "-", "0", "false", "no", "none", "null"})
 Read = Callable[[Mapping[str, Any], str], Sample]
 
 
@@ -71,6 +72,18 @@ def placing(plan: SamplingPlan, factor: float = 1.0) -> Callable[[Sample], tuple
     return by_stratum
 
 
+def names_canary(value: object) -> bool:
+    """Whether what stands under `CANARY` says that we asked.
+
+    A service that logs the header of every request logs null, "" or "-" for those of its users, and one that is rolled
+    out by canary releases may log false there. All of its traffic would be left out.
+
+    >>> [names_canary(each) for each in ("refunds", True, None, "", "-", "None", False)]
+    [True, True, False, False, False, False, False]
+    """
+    return value.strip().lower() not in _NOBODY if isinstance(value, str) else bool(value)
+
+
 class Intake:
     """The loop of one source.
 
@@ -108,23 +121,26 @@ class Intake:
         return await asyncio.to_thread(self._step)
 
     def _step(self) -> bool:
+        try:
+            return self._admit()
+        finally:  # a step that fails leaves more unread, and what was unread before it is no longer true
+            self.lag = self.source.lag()
+
+    def _admit(self) -> bool:
         waiting = self._waiting()
         self.factor = kept_when_behind(waiting, self.rules.shed_above)
         if waiting >= self.rules.max_pending:
-            self.lag = self.source.lag()
             return False
         batch = self.source.read()
-        if batch is not None:
-            admission, questions = self._admission(batch)
-            self._store.admit(admission)
-            self.source.commit(batch)
-            if self.rules.vocabularies is not None and questions:
-                self.rules.vocabularies.learn(questions)
-        self.lag = self.source.lag()
         if batch is None:
             return False
+        admission, questions = self._admission(batch)
+        self._store.admit(admission)
+        self.source.commit(batch)
         for reason in batch.resets:
             self._telemetry.reset(self.source.name, batch.file, reason)
+        if self.rules.vocabularies is not None and questions:
+            self.rules.vocabularies.learn(questions)
         return True
 
     def _waiting(self) -> int:
@@ -161,7 +177,7 @@ class Intake:
                 continue
             if repaired:
                 found.tallies[Tally.REPAIRED, (name,)] += 1
-            if CANARY in sample.metadata:
+            if CANARY in sample.metadata and names_canary(sample.metadata[CANARY]):
                 found.tallies[Tally.OF_CANARIES, (name,)] += 1
                 continue
             route, probability = place(sample)

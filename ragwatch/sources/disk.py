@@ -27,29 +27,54 @@ class Found:
     mtime_ns: int
 
 
-def discover(patterns: Iterable[str]) -> tuple[dict[Identity, Found], set[str]]:
-    """The regular files that match, in order of their names, and the names that match but are no text to follow.
+def discover(patterns: Iterable[str]) -> tuple[dict[Identity, Found], set[str], dict[str, str]]:
+    """The regular files that match, in order of their names; names that match and are no text to follow; what hides.
 
-    A FIFO would hang the reader and a device has side effects, so neither is ever opened.
+    A FIFO would hang the reader and a device has side effects, so neither is ever opened. What hides is a name that
+    cannot be looked at, or a folder that cannot be listed, with the reason: there may be files behind it.
     """
     found: dict[Identity, Found] = {}
     skipped: set[str] = set()
-    for path in dict.fromkeys(path for pattern in patterns for path in sorted(_expand(pattern))):
+    hidden: dict[str, str] = {}
+    matching = {pattern: sorted(_expand(pattern)) for pattern in patterns}
+    for path in dict.fromkeys(path for paths in matching.values() for path in paths):
         try:
             status = os.stat(path)  # noqa: PTH116 - pathlib would cost more than the call on every poll
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             continue  # gone since it was listed, or a link to nowhere: the next scan sees
+        except OSError as error:
+            hidden[path] = error.strerror or str(error)
+            continue
         if not stat.S_ISREG(status.st_mode) or path.endswith(_COMPRESSED):
             skipped.add(path)
             continue
         identity = Identity(status.st_dev, status.st_ino)
         known = found[identity].paths if identity in found else ()
         found[identity] = Found((*known, path), status.st_size, status.st_mtime_ns)
-    return found, skipped
+    for pattern in [each for each, paths in matching.items() if not paths]:
+        hidden |= _closed(pattern)
+    return found, skipped, hidden
 
 
 def _expand(pattern: str) -> list[str]:
     return glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207 - speed
+
+
+def _closed(pattern: str) -> dict[str, str]:
+    """The folder under which all that matches must be, if it is there and cannot be listed, and why.
+
+    `glob` takes such a folder for an empty one.
+    """
+    folder = pattern
+    while glob.has_magic(folder):
+        folder = os.path.dirname(folder)  # noqa: PTH120 - a string stays a string
+    try:
+        os.scandir(folder or ".").close()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        return {folder: error.strerror or str(error)}
+    return {}
 
 
 def folders_of(pattern: str) -> list[str]:

@@ -101,7 +101,7 @@ class Followed:
         return self._certain and known == (size, mtime_ns)
 
     def to_end(self) -> None:
-        """Skip every complete line there is now."""
+        """Skip every complete line there is now, and a last record that lacks only its newline."""
         size, mtime_ns = self._open.state()
         offset = end_of_last_line(self._open, size)
         edges = edges_at(self._open, offset) or Edges()
@@ -113,6 +113,10 @@ class Followed:
             size=size,
             mtime_ns=mtime_ns,
         )
+        rest = self._block()[: size - offset]
+        passage = self._understand(rest, size)
+        if passage is not None and passage.piece.lines:
+            self.position = self._step(passage, rest, edges, (size, mtime_ns)).position
         self.stream = name_stream(self.position)
 
     def look(self, now: float) -> tuple[int, int]:

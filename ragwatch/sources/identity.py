@@ -60,7 +60,8 @@ class Position:
         ino: Its inode.
         path: Its real path when it was first followed: rotated siblings are looked for beside it.
         generation: How often its content was started over.
-        offset: Bytes read. Behind a newline, except when `within` says otherwise.
+        offset: Bytes read. Behind a newline, or a record at the file's end that had none, except when `within` says
+            otherwise.
         line: Line ends passed; None when unknown (reading began behind much unread text).
         mark: Hash of the edges before the offset.
         within: `line` inside a line that is dropped up to its end, `hole` behind NUL bytes that were counted; a name

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from errno import EBADF
 
 from ragwatch.ports import Batch
 from ragwatch.sources.beside import Opened
@@ -153,6 +155,14 @@ class Ledger:
             return content
         content.close()
         return None
+
+    def refuse(self, path: str, content: Content, error: OSError) -> None:
+        """It was opened, and cannot be read at present: let it go."""
+        self.unreadable[path] = error.strerror or str(error)
+        self.active[:] = [each for each in self.active if each.content is not content]
+        if error.errno != EBADF:  # else the number may be another file's by now
+            with suppress(OSError):  # of a stale handle the descriptor is free all the same
+                content.close()
 
     def find(self, listing: Listing, identity: Identity) -> tuple[str, Content, os.stat_result] | None:
         """Open a file wherever in a folder it is by now; None when it is not there, or cannot be opened at present."""

@@ -176,15 +176,16 @@ class Packs:
         Raises:
             FileNotFoundError: The name is gone, or another file has it by now.
             RefusedError: It is packed, and not to be read as it is now.
-            OSError: It cannot be opened.
+            OSError: It cannot be opened, or not be read.
         """
         opened = open_regular(path, ino)
         if opened is None:
             return None
         fd, status = opened
-        if not path.endswith(GZIP):
-            return Plain(fd), status
         try:
+            if not path.endswith(GZIP):
+                os.pread(fd, 1, 0)  # a file on a sick disk can be opened, and is as good as closed
+                return Plain(fd), status
             known = self._examined(path, fd, status)
         except OSError:
             os.close(fd)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import orjson
+
 from ragwatch.core.sample import RejectReason
 from ragwatch.ports import Rejection
 from ragwatch.sources.frames import Dropped, Framing, detect, unwrap
 from ragwatch.sources.identity import Position, Within
-from ragwatch.sources.lines import Cut, cut
+from ragwatch.sources.lines import BOM, Cut, cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class Reading:
         if piece.used:
             return Passage(piece.used, piece, rejections=self._too_long(piece, path))
         if len(block) <= limit:
-            return None
+            return self._unended(block, position, size)
         too_long = Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=f"more than {limit} bytes")
         return Passage(len(block), _nothing(len(block)), "line", (too_long,))
 
@@ -108,6 +110,23 @@ class Reading:
             reason, detail = RejectReason.BINARY, f"{len(block)} NUL bytes at the end"
         rejection = Rejection(reason, path, position.number, detail=detail)
         return Passage(len(block), _nothing(len(block)), "line", (rejection,))
+
+    def _unended(self, block: bytes, position: Position, size: int) -> Passage | None:
+        """A last record that lacks only its newline, which some writers put before each record, or between two.
+
+        No JSON object is the beginning of another one, so that nothing can be torn here.
+        """
+        text = block.removeprefix(BOM).strip()
+        if position.offset + len(block) < size or self.framed or not (text[:1] == b"{" and text[-1:] == b"}"):
+            return None
+        if self._framing is None and detect(text + b"\n") != "plain":
+            return None
+        try:
+            orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return None
+        start = position.offset + block.index(b"{")
+        return Passage(len(block), Cut((text,), (start,), (position.number,), (), len(block), 0))
 
     def _parts(self, block: bytes, position: Position, path: str) -> Passage:
         """The whole records among what waited for an end of others; those others are given up."""

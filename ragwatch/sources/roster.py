@@ -74,9 +74,8 @@ class Roster:
         self._scanned = now
         ledger = self.ledger
         ledger.now = now
-        ledger.unreadable = {}
         ledger.adopted.clear()
-        found, self.skipped = discover(self._plan.patterns)
+        found, self.skipped, ledger.unreadable = discover(self._plan.patterns)
         if self._since is None:
             self._since = self._begin(found)
             ledger.notes.append(note(STARTED, "", dump_start(self._since)))
@@ -123,9 +122,9 @@ class Roster:
 
     def lose(self, followed: Followed, error: OSError) -> None:
         """It cannot be read at present: let it go, and take it up again where it stood once a scan can open it."""
-        self.ledger.unreadable[followed.path] = error.strerror or str(error)
-        self.ledger.active.remove(followed)
-        followed.content = None  # a stale descriptor may not even be closed
+        if followed.content is not None:
+            self.ledger.refuse(followed.path, followed.content, error)
+        followed.content = None
         if followed.stream is not None:
             self.ledger.stored[followed.position.identity] = (followed.stream, followed.position)
 
@@ -199,7 +198,7 @@ class Roster:
         done = ledger.finished.get(identity)
         if done and done.content_packed != path.endswith(GZIP):
             self._search.finished_gone(done)  # its inode is another file's now
-            done = None
+            done = None  # and so it is no longer among the finished ones
         if (
             identity in ledger.adopted
             or not (item.size or done or identity in ledger.stored or rotated_name(path) is None)  # a copy to be
@@ -211,6 +210,14 @@ class Roster:
         if content is None:
             self._unopened.remember(identity, item)
             return False
+        try:
+            return self._take_up(identity, content, found, now)
+        except OSError as error:
+            ledger.refuse(path, content, error)
+            return False
+
+    def _take_up(self, identity: Identity, content: Content, found: Mapping[Identity, Found], now: float) -> bool:
+        ledger, path, done = self.ledger, found[identity].paths[0], self.ledger.finished.get(identity)
         if done and done.position.fits(edges_at(content, done.position.offset)):
             ledger.reopen(done, path, content)
             return False
@@ -273,9 +280,11 @@ class Roster:
         """The stored place of a file: by identity, or by path and content (restored, packed, devices renumbered)."""
         ledger = self.ledger
         if identity in ledger.stored:
-            stream, position = ledger.stored.pop(identity)
+            stream, position = ledger.stored[identity]
             same_name = position.path == path and content.packed is None  # packing makes a new file
-            if same_name or (position.offset and position.fits(edges_at(content, position.offset))):
+            kept = same_name or (position.offset > 0 and position.fits(edges_at(content, position.offset)))
+            del ledger.stored[identity]  # not before the content could be read
+            if kept:
                 return stream, position
             self._search.vanished(stream, position)  # another file got the inode of one that is gone
         listing = list_directory(os.path.dirname(path)) if ledger.stored else None  # noqa: PTH120 - a string stays one

@@ -109,7 +109,7 @@ class TailSource:
         A batch without lines moves a cursor; one whose cursor is empty says that the stream is gone for good.
 
         Raises:
-            SourceError: Files match, and none of them can be read at present.
+            SourceError: Files match, or may match in a folder that is closed, and none of them can be read at present.
         """
         if self._pending is None:
             self._pending = self._next()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 from logged import ANSWER, AT, FULL, QUESTION, records
 
@@ -55,6 +56,37 @@ def test_names_the_key(mapping: dict[str, str], record: dict[str, Any], reason: 
     with pytest.raises(FormatError) as caught:
         Custom(mapping).read(record, "log:1")
     assert (caught.value.reason, caught.value.field) == (RejectReason(reason), field)
+
+
+@pytest.mark.parametrize(
+    ("expression", "found", "why"),
+    [
+        ("join(', ', x)", "ann@example.org", "join() takes array-string, not string"),
+        ("sort_by(x, &a)", [{"a": "ann@example.org"}, {"a": 2}], "sort_by() takes"),
+        ("x[?s > `0.5`]", [{"s": "ann@example.org"}], "'>' not supported between"),
+        ("contains('ann@example.org', x)", None, "requires string as left operand"),
+        ("merge(@, x)", None, "object is not iterable"),
+        ("ceil(sum(x))", [1.5e308, 1.5e308], "OverflowError"),
+        ("x[::0]", [1], "ValueError"),
+        ("x == x[0]", orjson.loads(1000 * b"[" + 1000 * b"]"), "RecursionError"),
+        ("to_string(x)", orjson.loads(1000 * b"[" + 1000 * b"]"), "RecursionError"),
+    ],
+)
+def test_what_an_expression_cannot_work_out_refuses_the_record(expression: str, found: object, why: str) -> None:
+    """Whatever Python says of values it was not written for: a record is refused, and its text is not told."""
+    with pytest.raises(FormatError) as caught:
+        Custom({**SMALL, "metadata.x": expression}).read({"c": [], "a": "a", "x": found}, "log:1")
+    assert (caught.value.reason, caught.value.field) == (RejectReason.WRONG_TYPE, "metadata.x")
+    assert why in str(caught.value)
+    assert "ann@" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-1e999", "9" * 400])
+def test_numbers_that_no_json_holds_are_unknown(text: str) -> None:
+    """`to_number` makes no NaN, no infinity, and no integer that is larger than every float."""
+    reader = Custom({"contexts": "c[].{text: t, score: to_number(s)}", "answer": "a", "metadata.x": "to_number(s)"})
+    sample = reader.read({"c": [{"t": "p", "s": text}], "a": "a", "s": text}, "log:1")
+    assert (sample.contexts, sample.metadata) == ((Context("p"),), {})
 
 
 @pytest.mark.parametrize(
@@ -116,6 +148,16 @@ def test_auto_changes_its_mind() -> None:
     reader = build("auto")
     mixed = [record for pair in zip(records("ragas"), records("deepeval"), strict=True) for record in pair]
     assert [reader.read(record, "x").answer for record in mixed] == [ANSWER] * 4
+
+
+def test_auto_reads_a_record_alike_whatever_came_before_it() -> None:
+    """One that fits two shapes is read as the first of them, also behind a record of the second."""
+    both = {"question": "q", "answer": "a", "contexts": ["one", "two"], "context": "one and two"}
+    reader = build("auto")
+    before = reader.read(both, "x")
+    reader.read({"input": "q", "answer": "a", "context": "one and two"}, "x")
+    assert reader.read(both, "x") == before
+    assert len(before.contexts) == 2
 
 
 @pytest.mark.parametrize(

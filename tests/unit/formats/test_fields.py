@@ -32,6 +32,11 @@ def read(**more: object) -> Sample:
         (1777629600250000000, 1777629600.25),
         ("1777629600.25", 1777629600.25),
         ("1777629600250000000", 1777629600.25),
+        ("1794010112345", 1794010112.345),
+        ("1794010112345.0", 1794010112.345),
+        ("20260501", 1777593600.0),
+        ("20260501100000", 1777629600.0),
+        ("99999999999999", 99999999999.999),
         (0, 0.0),
     ],
 )
@@ -42,7 +47,7 @@ def test_times(value: object, expected: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["yesterday", "", "inf", "nan", -1, True, [], {}, float("nan"), "1066-10-14", "9" * 400]
+    "value", ["yesterday", "", "inf", "nan", -1, True, [], {}, float("nan"), "1066-10-14", "9" * 400, 10**400]
 )
 def test_wrong_times(value: object) -> None:
     """A time that cannot be read is refused, never guessed."""
@@ -119,6 +124,14 @@ def test_deep_metadata(depth: int, *, is_read: bool) -> None:
     assert caught.value.reason == RejectReason.TOO_DEEP
 
 
+@pytest.mark.parametrize("score", [10**400, -(10**400), float("nan"), float("inf")])
+def test_scores_beyond_every_float(score: float) -> None:
+    """A score that is no finite float is refused by name, however it came about."""
+    with pytest.raises(FormatError) as caught:
+        read(contexts=[{"text": "c", "score": score}])
+    assert caught.value.field == "contexts[0].score"
+
+
 @pytest.mark.parametrize("key", fields.TEXT_KEYS)
 def test_text_aliases(key: str) -> None:
     """A passage's text goes by several names."""
@@ -132,6 +145,13 @@ def test_text_aliases(key: str) -> None:
 def test_content_text(content: object, expected: str | None) -> None:
     """The texts of a message's parts are one text; a message without any has none."""
     assert content_text(content) == expected
+
+
+@pytest.mark.parametrize("role", [[], ["user"], {}, {"user": 1}, 3, True, 1.5])
+def test_roles_that_are_none(role: object) -> None:
+    """A role may be any JSON value; one that is no text is nobody's."""
+    said = [{"role": role, "content": "q"}, {"type": role, "content": "q"}]
+    assert (with_role(said, ["user"]), question_text(said)) == ([], None)
 
 
 def test_messages_that_are_none() -> None:

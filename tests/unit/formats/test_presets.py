@@ -173,6 +173,44 @@ def test_unknown_question(name: str, record: Mapping[str, Any], texts: list[str]
     assert [context.text for context in sample.contexts] == texts
 
 
+@pytest.mark.parametrize("more", [[], [3, {"type": "summary"}, {"type": "refusal", "refusal": None}]])
+def test_a_refusal_is_an_answer(more: list[Any]) -> None:
+    """Of the Responses API as of chat completions: who leaves refusals out counts too few abstentions."""
+    said = {"type": "message", "content": [*more, {"type": "refusal", "refusal": "I can't help with that."}]}
+    sample = build("openai").read({"input": "q", "output": [said], "contexts": ["c"]}, "log:1")
+    assert sample.answer == "I can't help with that."
+
+
+def a_tool(text: str) -> dict[str, str]:
+    """What a retriever returned, as a message."""
+    return {"role": "tool", "content": text}
+
+
+@pytest.mark.parametrize(
+    ("turn", "texts"),
+    [
+        ([a_tool("new")], ["new"]),
+        (
+            [a_tool('["new", "newer"]'), {"role": "assistant", "content": None}, a_tool("newest")],
+            ["new", "newer", "newest"],
+        ),
+        ([a_tool("[]")], []),
+        ([], ["old", "older"]),
+    ],
+)
+def test_what_was_retrieved_for_an_earlier_question_is_left_out(turn: list[Any], texts: list[str]) -> None:
+    """A conversation is logged whole; without a retrieval for this question, the answer rests on the earlier ones."""
+    before = [
+        *SYSTEM,
+        {"role": "user", "content": "p"},
+        a_tool('["old", "older"]'),
+        {"role": "assistant", "content": "b"},
+    ]
+    record = {"messages": [*before, {"role": "user", "content": "q"}, *turn], "choices": CHOICES}
+    sample = build("openai").read(record, "log:1")
+    assert (sample.question, [context.text for context in sample.contexts]) == ("q", texts)
+
+
 def test_ids_of_another_number_of_contexts_are_dropped() -> None:
     """A wrong name is worse than none."""
     record = {"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "retrieved_context_ids": ["1", "2"]}

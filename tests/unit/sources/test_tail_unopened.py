@@ -6,7 +6,10 @@ import os
 import resource
 from pathlib import Path
 
+import pytest
 from tail_reader import Reader, append
+
+from ragwatch.errors import SourceError
 
 
 def unopenable(reader: Reader) -> None:
@@ -49,7 +52,8 @@ def test_what_could_not_be_opened_waits_for_its_folder(tmp_path: Path) -> None:
     assert len(reader.source.unreadable) == 1
     folder.rename(away)
     folder.symlink_to(folder)
-    reader.settle()
+    with pytest.raises(SourceError, match="symbolic links"):
+        reader.settle()
     folder.unlink()
     away.rename(folder)
     assert reader.settle() == [b"one"]

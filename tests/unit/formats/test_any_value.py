@@ -1,0 +1,70 @@
+"""Any JSON value may stand anywhere in a record: it is read, or refused with a reason, and never stops its source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from logged import records
+
+from ragwatch.core.redact import Redactor
+from ragwatch.core.sample import RejectReason
+from ragwatch.errors import FormatError
+from ragwatch.formats import FORMATS, build
+
+ODD: tuple[Any, ...] = (
+    *(None, True, 0, -1, 2**64 - 1, 1.5, 1e308, "", "\x00", "9" * 400, "[", '{"text": []}', "[[1]]"),
+    *(
+        [],
+        {},
+        [[]],
+        [{}],
+        ["user"],
+        [{"role": {}}],
+        [{"type": ["user"]}],
+        {"text": {}},
+        {"role": []},
+        {"answers": [{}]},
+    ),
+    {"lc": 1, "kwargs": {}},
+)
+MAPPING = {
+    "at": "to_number(when)",
+    "contexts": "from_json(rag).hits[?sim > `0.1`].{id: key, text: snippet, score: to_number(sim)}",
+    "answer": "join(' ', [reply.final, reply.final])",
+    "metadata.tenant": "contains(tenant, 'n')",
+}
+
+
+def with_odd_values(value: Any) -> Iterator[Any]:
+    """The value with one of its parts exchanged, each by each."""
+    yield from ODD
+    parts = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
+    for key, part in parts:
+        for odd in with_odd_values(part):
+            changed = value.copy()
+            changed[key] = odd
+            yield changed
+
+
+@pytest.mark.parametrize("name", [*FORMATS, "custom"])
+def test_any_value_is_read_or_refused(name: str) -> None:
+    """Every part of every known record, exchanged for every odd value; what is read can be redacted and stored."""
+    readers = [build(name, MAPPING if name == "custom" else None), build("auto")]
+    redactor = Redactor()
+    for record in records(name):
+        for odd in filter(lambda each: isinstance(each, dict), with_odd_values(record)):
+            for reader in readers:
+                try:
+                    sample = reader.read(odd, "log:1")
+                except FormatError as error:
+                    assert RejectReason(error.reason)  # noqa: PT017 - most are refused, and for a known reason
+                    continue
+                clean = redactor.redact_sample(sample)[0]
+                assert isinstance(clean.answer, str)
+                assert all(isinstance(each.text, str) for each in clean.contexts)
+                json.dumps(clean.to_record(), allow_nan=False)

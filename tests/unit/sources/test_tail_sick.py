@@ -1,0 +1,160 @@
+"""Sick disks: files that can be named and opened, and cannot be read; folders that hide what is in them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from tail_reader import Reader, append, lines_of, rotate
+
+from ragwatch.core.snapshot import Lag
+from ragwatch.errors import SourceError
+
+
+@pytest.fixture
+def bad(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Inodes whose bytes cannot be read, as of a bad sector or a share that has gone."""
+    inodes: set[int] = set()
+    pread = os.pread
+
+    def read(fd: int, size: int, offset: int) -> bytes:
+        if os.fstat(fd).st_ino in inodes:
+            raise OSError(errno.EIO, "Input/output error")
+        return pread(fd, size, offset)
+
+    monkeypatch.setattr(os, "pread", read)
+    return inodes
+
+
+def descriptors() -> int:
+    """How many this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_file_that_cannot_be_read_holds_no_more_descriptors(tmp_path: Path, bad: set[int]) -> None:
+    """Each look opens it again, and closes what failed; once it is well, it goes on where it stood."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"one")
+    reader = Reader(path)
+    reader.drain()
+    bad.add(path.stat().st_ino)
+    append(path, b"two")
+    before = descriptors()
+    for _ in range(9):
+        reader.now += 1
+        with pytest.raises(SourceError, match="Input/output error"):
+            reader.step()
+    assert descriptors() <= before
+    bad.clear()
+    assert reader.drain() == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("name", ["bad.jsonl", "good.jsonl.1", "bad.jsonl.2026-01-01"])
+def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[int], name: str) -> None:
+    """Whatever it is called and whenever it is met: other files go on, it is named, and read once it can be."""
+    good, sick = tmp_path / "good.jsonl", tmp_path / name
+    append(good, b"first")
+    append(sick, *lines_of("s", 9))
+    bad.add(sick.stat().st_ino)
+    reader = Reader(tmp_path / "*.jsonl*")
+    before = descriptors()
+    for round_ in range(9):
+        append(good, b"%d" % round_)
+        reader.now += 1
+        reader.drain()
+    assert reader.lines[-9:] == [b"%d" % round_ for round_ in range(9)]
+    assert [Path(each).name for each in reader.source.unreadable] == [name]
+    assert descriptors() <= before + 1
+    bad.clear()
+    reader.drain()
+    append(sick, b"new")
+    assert [*lines_of("s", 9), b"new"] == [
+        line for line, file in zip(reader.settle(), reader.files, strict=True) if file == name
+    ]
+
+
+def test_a_sick_place_behind_the_first_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What can be opened, and not be looked through for its last line, stops no other file, and is not read whole."""
+    good, sick = tmp_path / "good.jsonl", tmp_path / "sick.jsonl"
+    append(good, b"first")
+    append(sick, *lines_of("s", 9))
+    pread, inode = os.pread, sick.stat().st_ino
+
+    def read(fd: int, size: int, offset: int) -> bytes:
+        if os.fstat(fd).st_ino == inode and size > 1:
+            raise OSError(errno.EIO, "Input/output error")
+        return pread(fd, size, offset)
+
+    monkeypatch.setattr(os, "pread", read)
+    reader = Reader(tmp_path / "*.jsonl", start="end")
+    reader.drain()
+    append(good, b"new")
+    before = descriptors()
+    for _ in range(9):
+        reader.now += 1
+        reader.drain()
+    assert (reader.lines, descriptors()) == ([b"new"], before)
+    assert [Path(each).name for each in reader.source.unreadable] == ["sick.jsonl"]
+
+
+def test_a_rotation_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[int]) -> None:
+    """It was renamed while nobody looked: the log that has its name now is read, and it too once it is well."""
+    path = tmp_path / "app.jsonl"
+    append(path, b"one")
+    reader = Reader(path)
+    reader.drain()
+    reader.stop()
+    append(path, b"two")
+    moved = rotate(path)
+    append(path, b"three")
+    bad.add(moved.stat().st_ino)
+    reader.start()
+    reader.settle()
+    assert reader.lines == [b"one", b"three"]
+    bad.clear()
+    assert sorted(reader.settle()) == sorted([b"one", b"three", b"two"])
+
+
+@pytest.mark.parametrize("pattern", ["open/*.jsonl", "open/link.jsonl", "shut/*/*.jsonl", "shut/deep/app.jsonl"])
+def test_what_hides_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
+    """Links into a folder of another user's, as of pods and containers: that nothing can be seen there is said."""
+    shut, link = tmp_path / "shut", tmp_path / "open" / "link.jsonl"
+    (shut / "deep").mkdir(parents=True)
+    link.parent.mkdir()
+    link.symlink_to(shut / "deep" / "app.jsonl")
+    append(shut / "deep" / "app.jsonl", b"one")
+    stat, scandir = os.stat, os.scandir
+    closed = True
+
+    def denied(name: object) -> bool:
+        return closed and os.fspath(name).startswith((str(shut), str(link)))
+
+    def look(name: object, **how: object) -> os.stat_result:
+        if isinstance(name, str) and denied(name) and how.get("follow_symlinks", True) and name != str(shut):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return stat(name, **how)
+
+    def listed(name: object) -> object:
+        if isinstance(name, str) and denied(name):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return scandir(name)
+
+    monkeypatch.setattr(os, "stat", look)
+    monkeypatch.setattr(os, "scandir", listed)
+    reader = Reader(tmp_path / pattern)
+    with pytest.raises(SourceError, match="Permission denied"):
+        reader.step()
+    assert reader.source.lag() == Lag(0, None)
+    closed = False
+    assert reader.drain() == [b"one"]
+
+
+@pytest.mark.parametrize("pattern", ["nowhere/*.jsonl", "file/*.jsonl", "file/app.jsonl", "*.jsonl", "dangling"])
+def test_what_is_not_there_yet_is_no_fault(tmp_path: Path, pattern: str) -> None:
+    """A service that has not started has no log: nothing is wrong with that."""
+    append(tmp_path / "file", b"one")
+    (tmp_path / "dangling").symlink_to(tmp_path / "missing")
+    reader = Reader(tmp_path / pattern)
+    assert (reader.drain(), reader.source.unreadable) == ([], {})
