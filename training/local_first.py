@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from local_edits import edits
-from local_pairs import ABSENT, CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair, human_answers, others, parsed, read, said
+from local_pairs import ABSENT, CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair, human_answers, parsed, read, said
 from sets import DATA, load
 
 TALK = (
@@ -21,7 +21,6 @@ PAGES = ("relevance/hotpotqa/sample100", "relevance/musique/sample100")
 CORPORA = ("chunking_eval", "hotpotqa", "musique")
 DENIES = frozenset({"number", "negation", "opposite"})
 """Edits that contradict; another name or word may as well be something nobody spoke of."""
-SENTENCES = 14_000
 _ASIDE = re.compile(r"\s*\([^)]*\)")
 
 
@@ -55,7 +54,7 @@ def passages() -> list[str]:
     return sorted(text for text in found if text)
 
 
-def sentences(budget: int, rng: random.Random, count: int = SENTENCES) -> Iterator[Pair]:
+def sentences(budget: int, rng: random.Random, count: int) -> Iterator[Pair]:
     """Sentences of passages, shortened; as they are, with an edit, or over a passage that lacks them."""
     texts = passages()
     made = 0
@@ -94,9 +93,3 @@ def _sentence(claim: str, text: str, place: tuple[int, int], budget: int, rng: r
     else:
         evidence, lexical = read(claim, [text[: place[0]] + text[place[1] :]], budget)
         yield Pair("sentence", "", claim, evidence, ABSENT, lexical, None, 0.7)
-
-
-def first(budget: int, seed: int) -> list[Pair]:
-    """All of it, in a fixed order."""
-    rng = random.Random(seed)
-    return [*others(budget), *broken(budget, rng), *sentences(budget, rng)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from fit import auroc, interval
-from local_export import export, pruned, quantise
+from local_export import export, pruned
 from local_fuse import Heard, against_curve, calibration_error, contradicted_from, probability, support_curve
 from local_model import Reader
 from local_pairs import CONTRADICTED, SUPPORTED
@@ -64,9 +63,7 @@ def ship(reader: Reader, tokenizer: Path, content: dict[str, Any], folder: Path)
     """Write `reader.onnx`, `tokenizer.json` and `local.json`, whose `content` lacks the digests of the two others."""
     folder.mkdir(parents=True, exist_ok=True)
     small, pieces = pruned(reader, json.loads(tokenizer.read_text(encoding="utf-8")))
-    with tempfile.TemporaryDirectory() as work:
-        export(small, Path(work) / "reader.onnx")
-        quantise(Path(work) / "reader.onnx", folder / "reader.onnx")
+    export(small, folder / "reader.onnx")
     (folder / "tokenizer.json").write_text(json.dumps(pieces, ensure_ascii=False) + "\n", encoding="utf-8")
     names = ("reader.onnx", "tokenizer.json")
     digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}

@@ -11,13 +11,17 @@ import numpy as np
 import torch
 from local_model import Reader
 from local_pairs import UNSUPPORTED, Pair
+from local_team import ALONE, Team
 from tokenizers import Encoding, Tokenizer
 from torch.nn import functional
 
 CLAIM_PIECES, PIECES = 64, 192
-BATCH_PIECES = 5120
-"""Word pieces of a batch, padding included: short pairs come many at a time."""
+BATCH_PIECES = 2048
+"""Word pieces of a batch, padding included: short pairs come many at a time. More at once are slower a pair."""
 IGNORED = -1.0
+HEADS_FASTER = 3
+KEPT = 0.998
+"""Of the mean of weights, what the next step leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +36,28 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a run goes: learning rate of the body (heads get five times it), epochs, weight of the token loss."""
+    """How a run goes.
 
-    rate: float = 8e-5
+    Attributes:
+        rate: Highest learning rate of the body; the heads get `HEADS_FASTER` times it.
+        epochs: How often every pair is shown.
+        tokens: Weight of the token loss.
+        warm: Share of the run in which the rate rises; then it falls to nothing.
+        smoothing: Share of each target that says nothing.
+        residual: Share of the lexical logit that is added to the logit of "supported" in the loss.
+        micro: Batches of a step, in each process.
+        average: Whether the mean of the last weights is kept instead of the last.
+        seed: Of the order of the pairs.
+    """
+
+    rate: float = 5e-5
     epochs: float = 1.0
     tokens: float = 0.5
     warm: float = 0.06
     smoothing: float = 0.03
     residual: float = 0.0
+    micro: int = 1
+    average: bool = False
     seed: int = 7
 
 
@@ -108,60 +126,110 @@ def loss_of(
     return (each * weight).sum() / weight.sum(), (marked * known * odd).sum() / known.sum().clamp(min=1.0)
 
 
-def train(reader: Reader, coded: Sequence[Coded], recipe: Recipe, *, until: float | None = None) -> Reader:
+class Average:
+    """Mean of the weights over the last steps, each counting a little less than the next: it ranks better than they do.
+
+    Args:
+        weights: What is trained.
+    """
+
+    def __init__(self, weights: Sequence[torch.Tensor]) -> None:
+        self._weights, self._steps = weights, 0
+        self._means = [weight.detach().clone() for weight in weights]
+
+    def take(self) -> None:
+        """Count the weights as they are now."""
+        self._steps += 1
+        kept = min(KEPT, (1 + self._steps) / (10 + self._steps))
+        torch._foreach_mul_(self._means, kept)
+        torch._foreach_add_(self._means, [weight.detach() for weight in self._weights], alpha=1 - kept)
+
+    def put(self) -> None:
+        """Put the mean where the weights are."""
+        with torch.no_grad():
+            for weight, mean in zip(self._weights, self._means, strict=True):
+                weight.copy_(mean)
+
+
+def train(reader: Reader, coded: Sequence[Coded], recipe: Recipe, team: Team = ALONE) -> Reader:
     """Train in place.
 
     Args:
-        reader: Where to begin.
-        coded: What to learn from.
+        reader: Where to begin; the same in every process of a team.
+        coded: What to learn from: the share of this process.
         recipe: How.
-        until: Wall-clock limit in seconds since the epoch; the learning rate falls to nothing by then.
+        team: The processes that train together.
     """
-    rng = random.Random(recipe.seed)
+    rng = random.Random(recipe.seed + team.rank)
     torch.manual_seed(recipe.seed)
-    heads = [
-        value for name, value in reader.named_parameters() if name.split(".")[0] in ("hidden", "verdict", "tokens")
-    ]
-    body = [
-        value
-        for name, value in reader.named_parameters()
-        if name.split(".")[0] not in ("hidden", "verdict", "tokens") and value.requires_grad
-    ]
-    groups = [{"params": body, "lr": recipe.rate}, {"params": heads, "lr": 5 * recipe.rate}]
+    heads = [value for name, value in reader.named_parameters() if _is_head(name)]
+    body = [value for name, value in reader.named_parameters() if not _is_head(name) and value.requires_grad]
+    weights = [*body, *heads]
+    groups = [{"params": body, "lr": recipe.rate}, {"params": heads, "lr": HEADS_FASTER * recipe.rate}]
     optimiser = torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
     rates = [group["lr"] for group in optimiser.param_groups]
-    plan: list[list[Coded]] = []
-    whole = int(recipe.epochs)
-    for _ in range(whole):
-        plan += batches(coded, rng)
-    if recipe.epochs > whole:
-        last = list(batches(coded, rng))
-        plan += last[: int(len(last) * (recipe.epochs - whole))]
+    mean = Average(weights) if recipe.average else None
+    log = Log(team)
+    goal, shown = recipe.epochs * team.sum(len(coded)), 0.0
     reader.train()
-    start, shown, sums = time.time(), 0, np.zeros(3)
-    for step, batch in enumerate(plan):
-        done = step / len(plan)
-        if until is not None:
-            done = max(done, (time.time() - start) / max(1.0, until - start))
-            if done >= 1.0:
-                break
-        factor = min(1.0, (step + 1) / max(1.0, recipe.warm * len(plan))) * (1.0 - done)
-        for group, rate in zip(optimiser.param_groups, rates, strict=True):
-            group["lr"] = rate * factor
-        with torch.autocast("cpu", torch.bfloat16):
-            verdict, marks = reader(*tensors(batch))
-        first, second = loss_of(verdict, marks, batch, recipe)
-        (first + recipe.tokens * second).backward()
-        torch.nn.utils.clip_grad_norm_(body + heads, 1.0)
+    stream = _stream(coded, rng)
+    while shown < goal:
+        count = 0
+        for _ in range(recipe.micro):
+            batch = next(stream)
+            with torch.autocast("cpu", torch.bfloat16):
+                verdict, marks = reader(*tensors(batch))
+            first, second = loss_of(verdict, marks, batch, recipe)
+            ((first + recipe.tokens * second) / recipe.micro).backward()
+            count += len(batch)
+            log.add(first.item(), second.item())
+        rate = min(1.0, shown / (recipe.warm * goal) + 0.01) * (1.0 - shown / goal)
+        for group, most in zip(optimiser.param_groups, rates, strict=True):
+            group["lr"] = most * rate
+        shown += team.share(weights, count)
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
-        shown += len(batch)
-        sums += (first.item(), second.item(), 1.0)
-        if step % 50 == 49 or step == len(plan) - 1:
-            pace = shown / (time.time() - start)
-            print(f"step {step + 1}/{len(plan)} {shown} pairs {pace:.0f}/s loss {sums[0] / sums[2]:.3f} {sums[1] / sums[2]:.3f}", flush=True)  # noqa: E501  # fmt: skip
-            sums[:] = 0
+        if mean:
+            mean.take()
+        log.step(shown, goal)
+    if mean:
+        mean.put()
     return reader.eval()
+
+
+def _is_head(name: str) -> bool:
+    return name.split(".", maxsplit=1)[0] in ("hidden", "verdict", "tokens")
+
+
+def _stream(coded: Sequence[Coded], rng: random.Random) -> Iterator[list[Coded]]:
+    """Batches, over and over."""
+    while True:
+        yield from batches(coded, rng)
+
+
+class Log:
+    """Prints a line now and then.
+
+    Args:
+        team: Only its first process prints.
+    """
+
+    def __init__(self, team: Team) -> None:
+        self._loud, self._start, self._steps = team.rank == 0, time.time(), 0
+        self._sums = np.zeros(3)
+
+    def add(self, verdict: float, tokens: float) -> None:
+        """Losses of a batch."""
+        self._sums += (verdict, tokens, 1.0)
+
+    def step(self, shown: float, goal: float) -> None:
+        """A step is done, after which `shown` of `goal` pairs were seen."""
+        self._steps += 1
+        if self._loud and (self._steps % 50 == 0 or shown >= goal):
+            pace, (verdict, tokens, count) = shown / (time.time() - self._start), self._sums
+            print(f"{shown:.0f}/{goal:.0f} pairs {pace:.0f}/s loss {verdict / count:.3f} {tokens / count:.3f}", flush=True)  # noqa: E501  # fmt: skip
+            self._sums[:] = 0
 
 
 @dataclass(frozen=True, slots=True)
