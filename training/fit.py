@@ -35,7 +35,7 @@ def logistic(
     return float(best.x[0] - raw @ mean), raw
 
 
-def auroc(positive: Sequence[bool], score: Sequence[float]) -> float:
+def auroc(positive: Sequence[bool] | NDArray[np.bool_], score: Sequence[float] | Vector) -> float:
     """Probability that a positive scores above a negative, ties by half."""
     flags = np.asarray(positive, dtype=bool)
     ranks = rankdata(np.asarray(score, dtype=float))
