@@ -12,8 +12,9 @@ import sys
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
+from itertools import islice
 from time import monotonic
 from typing import Any
 
@@ -22,6 +23,7 @@ import structlog
 from ragwatch.errors import RagwatchError
 
 REJECTIONS_A_MINUTE = 10
+NAMES_SHOWN = 5
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -116,9 +118,21 @@ class Telemetry:
         """A stream was started over (its file was truncated or replaced)."""
         self._log.info("stream started over", source=source, file=file, reason=reason)
 
-    def source_failed(self, source: str, why: str) -> None:
-        """A source cannot be read at present."""
-        self._log.warning("source cannot be read", source=source, why=why)
+    def unreadable(self, source: str, new: Mapping[str, str], total: int) -> None:
+        """Files of a source, or whatever it is made of, cannot be read since now; the rest of it is read all the same.
+
+        Args:
+            source: Its name.
+            new: Names and why. A few are shown: a folder that is closed may hold thousands.
+            total: How many cannot be read, with those that were told before.
+        """
+        first = dict(islice(new.items(), NAMES_SHOWN))
+        self._log.warning("files cannot be read", source=source, new=len(new), total=total, first=first)
+
+    def readable_again(self, source: str, names: Collection[str], left: int) -> None:
+        """What could not be read has been read for a while, or is gone."""
+        first = list(islice(names, NAMES_SHOWN))
+        self._log.info("files no longer unreadable", source=source, files=len(names), left=left, first=first)
 
     def judge_called(self, judge: str, model: str, seconds: float) -> None:
         """A call was made; it answered, or failed."""

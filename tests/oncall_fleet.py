@@ -18,7 +18,7 @@ from functional.daemon import write_config
 from loopback.process import LoopbackProcess
 from oncall_stage import Stage, a_port
 
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.demo import Demo
 from ragwatch.exporter.oncall import Burn, Limits, Links, Plan
 from ragwatch.exporter.oncall.burn import PERIOD
@@ -27,6 +27,8 @@ JUDGE = "reader"  # whatever its kind: one plan calls for all
 JOB, PAID, FLEET, SINGLE = "ragwatch", "paid", "fleet", "single"
 SHORT, WINDOW, LONG = 8.0, 10.0, 600.0
 RATE = 12.0
+UNPAGED = {quantity: float(quantity in LOW_IS_GOOD) for quantity in Quantity}
+"""Thresholds that no mean can be beyond: panels draw a line, nobody is paged."""
 
 
 def plan(stage: Stage, fleet: Fleet) -> Plan:
@@ -36,7 +38,7 @@ def plan(stage: Stage, fleet: Fleet) -> Plan:
         judge=JUDGE,
         job=JOB,
         links=Links(f"http://127.0.0.1:{stage.hook}", "https://grafana.example.com", f"http://127.0.0.1:{fleet.own}"),
-        thresholds={Quantity.CONTEXT_PRECISION: 0.7, Quantity.FAITHFULNESS: 0.7},
+        thresholds={**UNPAGED, Quantity.CONTEXT_PRECISION: 0.7, Quantity.FAITHFULNESS: 0.7},
         objectives={Quantity.CONTEXT_PRECISION: 0.95},
         burns=(Burn(WINDOW, SHORT, burnt, "critical"),),
         windows=(SHORT, WINDOW, LONG),

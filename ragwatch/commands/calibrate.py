@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ragwatch.commands.door import Door, address_of, door, options_of
+from ragwatch.commands.stored import picked_line
 from ragwatch.config import load
 from ragwatch.core.agreement import Agreement, Share, TooFew
 from ragwatch.core.calibration import CLASSES, ClaimPair, Level, OfClaims, Pair, Report, report
@@ -37,6 +38,7 @@ class _Beside:
     claims: Sequence[ClaimPair]
     twice: Sequence[tuple[float, float]]
     of_others: int
+    picked: float | None
 
 
 @click.command()
@@ -71,6 +73,7 @@ def calibrate(path: Path, name: str | None, out: Path | None, url: str | None, *
         "judge": judge,
         "version": beside.version,
         "of_other_versions": beside.of_others,
+        "picked_until": beside.picked,
         **to_record(found, place),
     }
     if out is not None:
@@ -95,7 +98,10 @@ def _read(way: Door, judge: str, since: float) -> _Beside:
         label = from_record(record)
         if label.at >= since:
             by_key.setdefault(label.key, []).append(label)
+    until = way.picked_until()
     lines = {key: line for key in by_key if (line := _line(way.verdicts(key), judge)) is not None}
+    picked = {key for key, line in lines.items() if until is not None and float(line["at"]) <= until}
+    lines = {key: line for key, line in lines.items() if key not in picked}
     newest = max(lines.values(), key=lambda line: float(line["at"]), default=None)
     version = "" if newest is None else str(newest["judge"]["version"])
     mine = {key: line for key, line in lines.items() if line["judge"]["version"] == version}
@@ -108,7 +114,7 @@ def _read(way: Door, judge: str, since: float) -> _Beside:
         claims += _claims(line, by_key[key])
         scored = [each.scores[Quantity.FAITHFULNESS] for each in by_key[key] if Quantity.FAITHFULNESS in each.scores]
         twice += [(scored[0], scored[1])] if len(scored) > 1 else []
-    return _Beside(version, pairs, claims, twice, len(lines) - len(mine))
+    return _Beside(version, pairs, claims, twice, len(lines) - len(mine), until if picked else None)
 
 
 def _line(lines: Iterable[Line], judge: str) -> Line | None:
@@ -178,6 +184,8 @@ def _show(found: Report, beside: _Beside, judge: str, place: str) -> None:
     console.print(_summary(found, f"{judge} ({beside.version})"))
     if beside.of_others:
         console.print(f"{beside.of_others} labelled answers were read by another version of {judge}: left out.")
+    if beside.picked is not None:
+        console.print(picked_line(beside.picked))
     rates = _rates(found)
     if rates.row_count:
         console.print(rates)

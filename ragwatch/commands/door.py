@@ -39,6 +39,10 @@ class Door(Protocol):
         """All words, oldest first."""
         ...
 
+    def picked_until(self) -> float | None:
+        """Instant up to which retention has taken some answers and left others; None where it took none."""
+        ...
+
     def verdicts(self, key: str) -> list[dict[str, Any]]:
         """Verdict lines of an answer."""
         ...
@@ -69,6 +73,11 @@ class Daemon:
     def labels(self) -> list[dict[str, Any]]:
         """See `Door`."""
         found: list[dict[str, Any]] = self._ask("/api/v1/labels")["labels"]
+        return found
+
+    def picked_until(self) -> float | None:
+        """See `Door`."""
+        found: float | None = self._ask("/api/v1/labels").get("picked_until")
         return found
 
     def verdicts(self, key: str) -> list[dict[str, Any]]:
@@ -120,6 +129,10 @@ class State:
     def labels(self) -> list[dict[str, Any]]:
         """See `Door`."""
         return self._labelling.labels()
+
+    def picked_until(self) -> float | None:
+        """See `Door`."""
+        return self._labelling.picked_until()
 
     def verdicts(self, key: str) -> list[dict[str, Any]]:
         """See `Door`."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from ragwatch.config import Config
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Found, Query
 from ragwatch.stores.reader import Reader
 from ragwatch.stores.search import found_of, statement
+from ragwatch.stores.sweep import UNTIL
 
 LATEST = 20_000  # verdicts that are looked at
 
@@ -20,13 +23,38 @@ def verdicts(config: Config, query: Query) -> Iterator[Found]:
         ConfigError: The store is another than sqlite.
         StoreError: There is no state yet, or it cannot be read.
     """
+    reader = _opened(config)
+    try:
+        yield from map(found_of, reader.rows(*statement(query)))
+    finally:
+        reader.close()
+
+
+def picked_until(config: Config) -> float:
+    """See `ports.Store.picked_until`.
+
+    Raises:
+        ConfigError: The store is another than sqlite.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    reader = _opened(config)
+    try:
+        found = reader.rows(UNTIL)
+    finally:
+        reader.close()
+    return float(found[0][0]) if found else -math.inf
+
+
+def picked_line(until: float) -> str:
+    """What people are told where answers of before an instant are left out, because retention has picked from them."""
+    at = f"{datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
+    return f"only answers since {at}: retention has taken good ones of before, and what is left would look too bad"
+
+
+def _opened(config: Config) -> Reader:
     if config.store.kind != "sqlite":
         raise ConfigError(f"store.kind: stored verdicts are read from sqlite only, not from {config.store.kind}")
     database = config.settings.state / "ragwatch.db"
     if not database.is_file():
         raise StoreError(f"state: {database} is not there; let ragwatch run, and judge some traffic first")
-    reader = Reader(database)
-    try:
-        yield from map(found_of, reader.rows(*statement(query)))
-    finally:
-        reader.close()
+    return Reader(database)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ragwatch.commands.stored import LATEST, verdicts
+from ragwatch.commands.stored import LATEST, picked_line, picked_until, verdicts
 from ragwatch.config import Config
 from ragwatch.core.compare_line import Answer, stored
 from ragwatch.core.sample import NOTHING
@@ -67,7 +68,8 @@ def told_apart(
 def live(a: str, b: str, config: Config, *, label: str, judge: str | None, since: float, most: int = LATEST) -> Live:
     """What the newest version of one judge has read of two variants since an instant.
 
-    Verdicts whose sample retention has taken are left out, with those of earlier versions: they share no mean.
+    Verdicts whose sample retention has taken are left out, with those of earlier versions: they share no mean. So are
+    those of times from which retention has taken the good ones first.
 
     Args:
         a: Name of one variant.
@@ -86,7 +88,9 @@ def live(a: str, b: str, config: Config, *, label: str, judge: str | None, since
     name = judge or names[0]
     if name not in names:
         raise ConfigError(f"--judge {name}: is not configured; use one of: {', '.join(names)}")
-    seen = [_seen(each) for each in verdicts(config, Query(judge=name, since=since, limit=most))]
+    until = picked_until(config)
+    first = max(since, math.nextafter(until, math.inf))
+    seen = [_seen(each) for each in verdicts(config, Query(judge=name, since=first, limit=most))]
     version = next((each.version for each in seen if each.answer is not None), "")
     sides = told_apart(a, b, ((each, each.metadata) for each in seen), label)
     left_out: Counter[str] = Counter()
@@ -99,7 +103,8 @@ def live(a: str, b: str, config: Config, *, label: str, judge: str | None, since
                 left_out["are of an earlier version of the judge"] += 1
             else:
                 answers.append(each.answer)
-    told = [f"{count} answers {why} and are left out" for why, count in sorted(left_out.items())]
+    told = [picked_line(until)] if until >= since else []
+    told += [f"{count} answers {why} and are left out" for why, count in sorted(left_out.items())]
     if len(seen) == most:
         told.append(f"only the newest {most} verdicts were looked at; give a shorter --since")
     return Live(*counted, told)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ragwatch import probes
 from ragwatch.config import crontab
-from ragwatch.config.model import Name, Seconds
+from ragwatch.config.model import Name
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import duration_seconds
 from ragwatch.core.canary import Canary
@@ -20,6 +20,7 @@ from ragwatch.errors import ConfigError
 from ragwatch.probes.similarity import Measure
 
 SOONEST = 1.0  # seconds between two runs of a suite, at least
+MOST_JITTER = 86400.0
 
 
 def _schedule(value: str) -> str:
@@ -38,6 +39,17 @@ def _schedule(value: str) -> str:
     return value
 
 
+def _jitter(value: object) -> object:
+    """Seconds; 0 for no spread."""
+    try:
+        seconds = duration_seconds(value)
+    except ValueError:
+        seconds = None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0.0 <= seconds <= MOST_JITTER:
+        raise ValueError(f"{value!r} is no time from 0s to 1d; write one such as 30s, or 0s for no spread")
+    return seconds
+
+
 class SuitePlace(BaseModel):
     """A suite of canaries, without its questions and its probe."""
 
@@ -45,7 +57,7 @@ class SuitePlace(BaseModel):
 
     suite: Name
     schedule: Annotated[str, AfterValidator(_schedule)] = "*/10 * * * *"
-    jitter: Seconds = 30.0
+    jitter: Annotated[float, BeforeValidator(_jitter)] = 30.0
     at_start: bool = True
     k: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field((1, 3, 5, 10), min_length=1)
     tau: float = Field(TAU, gt=0.0, le=1.0)

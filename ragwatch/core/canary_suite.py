@@ -101,6 +101,11 @@ class SuiteReport:
         """Whether every canary succeeded. A suite without canaries has nothing to say for itself."""
         return bool(self.reports) and all(each.success for each in self.reports)
 
+    @property
+    def unreached(self) -> bool:
+        """Whether nobody could be reached: no question was put at all."""
+        return bool(self.reports) and all(each.failure is Failure.CONNECT for each in self.reports)
+
     def _mean(self, of: Callable[[Ranking], float | None]) -> float | None:
         return ranking.mean_of_known(of(each.ranking) for each in self.reports if each.ranking is not None)
 

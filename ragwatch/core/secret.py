@@ -114,8 +114,25 @@ _ASSIGNMENT = re.compile(
     r"[A-Za-z0-9_-]{0,24}\\?[\"']?[ \t]{0,4}(?P<sign>:|=|:=|=>)[ \t]{0,4}"
     r"(?P<quote>\\?[\"'])?(?P<secret>(?(quote)[^\"'\\\[\]\r\n]{4,256}(?=\\?[\"'])|(?!))|[^\s\"'\\,;<>\[\](){}]{4,256})"
 )
+_NAMES = re.compile(
+    r"(?i)api[_-]?key|secret(?!ar|ion)|(?:access|private|signing)[_-]?key|passw(?:or)?d|passphrase|pwd"
+    r"|(?:auth|access|refresh|session|bearer|csrf|id)[_-]?token(?!s)|(?:authorization|cookies?)\Z"
+)
+_ABOUT = re.compile(  # an id of a key, the age of a password: nothing to hide
+    r"(?:[_.-]|(?<=[a-z])(?=[A-Z]))(?i:ids?|name|counts?|length|len|type|kind|status|state|policy|version|enabled"
+    r"|required|valid|present|reset|attempts|strength|expir[a-z]{1,5}|age|ttl|at|in|ms|seconds)\Z"
+)
 _RANDOM = re.compile(r"[0-9=]|[a-z][A-Z]")
 _STRONG = re.compile(r"[0-9!@#$%^&*+=~|]")
+
+
+def names_secret(key: str) -> bool:
+    """Whether what stands under this key is a secret, whatever it looks like.
+
+    >>> [names_secret(each) for each in ("password", "X-Api-Key", "db.client_secret", "apiKeyId", "max_tokens")]
+    [True, True, True, False, False]
+    """
+    return _NAMES.search(key) is not None and _ABOUT.search(key) is None
 
 
 def _with_digit(match: re.Match[str]) -> Span | None:

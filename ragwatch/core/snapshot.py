@@ -52,10 +52,12 @@ class Lag:
     Attributes:
         size: Unread bytes (or records, where a transport knows only those).
         seconds: Age of the oldest unread record; None when unknown, 0 when nothing is unread.
+        unreadable: What of it cannot be read at present, by name, and why. Nobody knows how much is unread in there.
     """
 
     size: int
     seconds: float | None
+    unreadable: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
 
 
 class Gauge(StrEnum):

@@ -1,22 +1,31 @@
-"""Schedule: what is done at set times: forgetting once an hour, and each suite of canaries at its own."""
+"""Schedule: what is done at set times: forgetting once an hour, and each suite of canaries at its own.
+
+Suites that run at the start do so when ragwatch starts, and at a reload where they are not what they were. Beside a
+service that does not listen yet they are tried again soon, until somebody could be asked.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
+from apscheduler.triggers.date import DateTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from ragwatch.config import crontab
+from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.text import duration_seconds
 from ragwatch.daemon.process import give_back
 from ragwatch.daemon.rooms import Rooms
 from ragwatch.telemetry import Telemetry
 
 KEEP_SECONDS = 3600.0
+FIRST_KEEP_SECONDS = 60.0  # whoever starts again each half an hour forgets all the same
+FIRST_AGAIN, LONGEST_AGAIN = 5.0, 300.0  # seconds until a suite that could ask nobody is tried again
 GIVE_BACK_SECONDS = 300.0
 LATE_SECONDS = 3600.0  # a run that was missed by less is made up for, once
 
@@ -32,6 +41,8 @@ class Schedule:
         self._telemetry = telemetry
         self._scheduler = AsyncIOScheduler(timezone="UTC")
         self._tasks: set[asyncio.Task[object]] = set()
+        self._rooms: Rooms | None = None
+        self._asked: dict[str, SuiteConfig] = {}  # as they were when they last could be asked since the start
 
     @property
     def tasks(self) -> frozenset[asyncio.Task[object]]:
@@ -40,16 +51,37 @@ class Schedule:
 
     def start(self, rooms: Rooms) -> None:
         """Begin, or begin anew with other rooms. Suites run at once where they are to run at the start."""
+        self._note_asked()
+        self._rooms = rooms
         self._scheduler.remove_all_jobs()
         self._add("memory", lambda: asyncio.to_thread(give_back), IntervalTrigger(seconds=GIVE_BACK_SECONDS))
-        self._add("keeping", rooms.keeping.step, IntervalTrigger(seconds=KEEP_SECONDS))
+        self._add("keeping", rooms.keeping.step, keeping_trigger(datetime.now(UTC)))
         for each in rooms.config.canaries:
             place, step = each.place, partial(rooms.canaries.run, each.place.suite)
             self._add(f"canaries {place.suite}", step, trigger_of(place.schedule, place.jitter))
-            if place.at_start:
-                self._begin(f"canaries {place.suite}", step)
+            if place.at_start and self._asked.get(place.suite) != each:
+                self._begin(f"canaries {place.suite}", partial(self._ask_at_start, rooms, place.suite))
         if not self._scheduler.running:
             self._scheduler.start()
+
+    def _note_asked(self) -> None:
+        """Remember which suites the rooms before have asked: a reload that leaves them alone need not ask again."""
+        if self._rooms is not None:
+            reached = self._rooms.canaries.reached
+            self._asked |= {
+                each.place.suite: each for each in self._rooms.config.canaries if each.place.suite in reached
+            }
+
+    async def _ask_at_start(self, rooms: Rooms, suite: str, pause: float | None = None) -> None:
+        """Run a suite. Whoever watches a service may begin before it listens, so it is tried again until it does."""
+        if pause is None or suite not in rooms.canaries.reached:  # else its own time came first
+            await rooms.canaries.run(suite, again=pause is not None)
+        if suite in rooms.canaries.reached or rooms is not self._rooms:
+            return
+        pause = longer(pause)
+        later = partial(self._ask_at_start, rooms, suite, pause)
+        at = DateTrigger(datetime.now(UTC) + timedelta(seconds=pause))
+        self._scheduler.add_job(self._run, at, args=(f"canaries {suite}", later), misfire_grace_time=int(LATE_SECONDS))
 
     def pause(self) -> None:
         """Begin nothing more."""
@@ -87,6 +119,16 @@ class Schedule:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def longer(pause: float | None) -> float:
+    """Seconds to wait before nobody is asked again; None where it was the first time."""
+    return FIRST_AGAIN if pause is None else min(2 * pause, LONGEST_AGAIN)
+
+
+def keeping_trigger(started: datetime) -> BaseTrigger:
+    """When to forget: soon behind a start, and each hour from then on."""
+    return IntervalTrigger(seconds=KEEP_SECONDS, start_date=started + timedelta(seconds=FIRST_KEEP_SECONDS))
 
 
 def trigger_of(schedule: str, jitter: float) -> BaseTrigger:

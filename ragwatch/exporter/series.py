@@ -36,6 +36,7 @@ class Figure(StrEnum):
     PROBABILITY = "probability"
     LAG_BYTES = "lag_bytes"
     LAG_SECONDS = "lag_seconds"
+    UNREADABLE = "unreadable"
     JUDGES = "judges"
     SHARE = "share"
     BUDGET_LEFT = "budget_left"

@@ -63,6 +63,13 @@ TRAFFIC: tuple[Series, ...] = (
         Figure.LAG_SECONDS,
     ),
     Series(
+        "ragwatch_source_unreadable_files",
+        _G,
+        "Files of a source that cannot be read while others may be, as of the last digest; the log names them.",
+        ("source",),
+        Figure.UNREADABLE,
+    ),
+    Series(
         "ragwatch_sampling_probability",
         _G,
         "Probability, 0 to 1, with which an answer of the route is drawn for judging at present.",

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 _ASKING = frozenset({"user", "human"})
+_ROLE = re.compile(r"(?i:you are|you're|act as|your (?:name|role|task|job) is) (?:an? |the |to |[A-Z])")
+_ORDER = re.compile(
+    r"(?i)[\s#*\d.)-]*(?:you (?:are|must|should|will|always|never|only|speak|help)|you're|your (?:answers?|replies"
+    r"|name|role|task|job|goal|tone)|act|answer|be|please|respond|reply|always|never|do not|don't|if you|if the (?:user"
+    r"|question)|when you|when the user|keep|write|help|stay|avoid|today is|current (?:date|time)|knowledge cutoff)\b"
+)
+_PASSAGES = re.compile(
+    r"(?i)\b(?:contexts?|documents?|passages?|excerpts?|sources?|snippets?|articles?|chunks?|facts|information|retrieved"
+    r"|results|references|knowledge base|following|below)\b|<[a-z]|\[\d|```"
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def content_text(content: object) -> str | None:
@@ -55,3 +67,17 @@ def last_question(messages: object) -> str | None:
 def question_text(value: object) -> str | None:
     """A question that was logged as text or as the conversation that led to it."""
     return value if isinstance(value, str) else last_question(value)
+
+
+def only_instructs(text: str) -> bool:
+    """Whether all of a system prompt tells the model who it is and what to do: nothing was retrieved for it.
+
+    Many services put passages there, in words of their own. So this is said only where every sentence is an order, and
+    nothing hints at passages.
+
+    >>> [only_instructs(each) for each in ("You are a helpful assistant. Be brief.", "You are a bot. Paris is big.")]
+    [True, False]
+    """
+    if not _ROLE.match(text.lstrip()) or _PASSAGES.search(text):
+        return False
+    return all(_ORDER.match(each) for each in _SENTENCE_END.split(text) if each.strip())

@@ -2,7 +2,8 @@
 
 `{"request": {...}, "response": {...}}`, or both flat in one record. Contexts are looked for, in this order: a field
 `documents`, `contexts`, `context` or `retrieved_contexts` of record or request; file search results; the citations that
-Azure adds to the message; tool messages since the last question (or before it, if there are none); system messages.
+Azure adds to the message; tool messages since the last question (or before it, if there are none); system messages
+that do more than tell the model who it is.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
-from ragwatch.formats.messages import content_text, of_last_turn, question_text, with_role
+from ragwatch.formats.messages import content_text, of_last_turn, only_instructs, question_text, with_role
 from ragwatch.formats.shape import Record
 
 NAME = "openai"
@@ -117,9 +118,13 @@ def _contexts(
     for role in ("tool", "system", "developer"):
         turns = of_last_turn(conversation, role) if role == "tool" else with_role(conversation, (role,))
         texts = [content_text(turn.get("content")) for turn in turns]
+        if role != "tool":
+            texts = [text for text in texts if text and not only_instructs(text)]
         if texts:
             return tuple(context for text in texts if text for context in _opened(text))
-    raise fields.missing("contexts", "is missing: no documents, file search, citations, tool or system message")
+    raise fields.missing(
+        "contexts", "is missing: no documents, file search, citations, tool messages or passages in system messages"
+    )
 
 
 def _results(search: dict[str, Any]) -> tuple[Context, ...]:

@@ -69,6 +69,9 @@ class Canaries:
         holder: Name of this process in a fleet.
         clock: Seconds since the epoch.
         claimed_seconds: How long the right to run a suite holds; it is renewed while the run goes on.
+
+    Attributes:
+        reached: Suites of which something could be asked by now.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class Canaries:
         self._last_success: dict[str, float] = {}
         self._running: set[asyncio.Task[SuiteReport]] = set()
         self._closed = asyncio.Event()
+        self.reached: set[str] = set()
 
     def resume(self) -> None:
         """Show the last run of each suite until the next one, so that a restart hides nothing.
@@ -110,8 +114,12 @@ class Canaries:
         """What the last runs show."""
         return {cell: value for gauges in list(self._gauges.values()) for cell, value in gauges.items()}
 
-    async def run(self, name: str) -> SuiteReport | None:
+    async def run(self, name: str, *, again: bool = False) -> SuiteReport | None:
         """Run one suite. None when it runs already, another process of the fleet does it, or we are being closed.
+
+        Args:
+            name: The suite.
+            again: Tried again because nobody could be reached: where that is still so, it is told once, not each time.
 
         Raises:
             StoreError: The run could not be written.
@@ -124,13 +132,13 @@ class Canaries:
             if not await asyncio.to_thread(self._claim, name, self._claimed_seconds):
                 return None
             try:
-                return None if self._closed.is_set() else await self._worked(name, started)
+                return None if self._closed.is_set() else await self._worked(name, started, again=again)
             finally:
                 await asyncio.to_thread(self._claim, name, 0.0)
 
-    async def _worked(self, name: str, started: float) -> SuiteReport | None:
+    async def _worked(self, name: str, started: float, *, again: bool) -> SuiteReport | None:
         """The run itself; None when it is given up because we are being closed."""
-        work = asyncio.create_task(self._ask(name, started))
+        work = asyncio.create_task(self._ask(name, started, again=again))
         renewal = asyncio.create_task(self._renew(name))
         self._running.add(work)
         try:
@@ -151,9 +159,13 @@ class Canaries:
             with suppress(RagwatchError):  # there are two more turns before it ends
                 await asyncio.to_thread(self._claim, name, self._claimed_seconds)
 
-    async def _ask(self, name: str, started: float) -> SuiteReport:
+    async def _ask(self, name: str, started: float, *, again: bool) -> SuiteReport:
         suite = self.suites[name]
         found = await suite.ask(self._clock)
+        if not found.unreached:
+            self.reached.add(name)
+        elif again:
+            return found
         answers = [] if suite.answers is None else await suite.answers.of(name, found.reports, suite.probe)
         await asyncio.to_thread(self._keep, found, answers, started)
         self._telemetry.canaries_ran(name, len(found.reports), len(found.degraded), sum(found.failures.values()))

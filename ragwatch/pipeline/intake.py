@@ -16,6 +16,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import FormatError
 from ragwatch.formats.record import parse
+from ragwatch.pipeline.unreadable import Unreadable
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, Rejection, Source, Store
 from ragwatch.telemetry import Telemetry
@@ -56,6 +57,7 @@ class _Batch:
     tallies: Tallies
     signals: Signals
     draws: list[tuple[Draw, tuple[Assignment, ...]]]
+    of_draws: dict[str, Tallies]
 
 
 def placing(plan: SamplingPlan, factor: float = 1.0) -> Callable[[Sample], tuple[str, float]]:
@@ -113,6 +115,7 @@ class Intake:
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
+        self._unreadable = Unreadable(source.name, telemetry)
         self.lag: Lag | None = None
         self.factor = 1.0
 
@@ -125,6 +128,7 @@ class Intake:
             return self._admit()
         finally:  # a step that fails leaves more unread, and what was unread before it is no longer true
             self.lag = self.source.lag()
+            self._unreadable.look(self.lag.unreadable, self._clock())
 
     def _admit(self) -> bool:
         waiting = self._waiting()
@@ -150,7 +154,7 @@ class Intake:
     def _admission(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
         """What is to be written, and questions to learn from once it is."""
         vocabularies = self.rules.vocabularies
-        found = _Batch(Counter(), Signals(None if vocabularies is None else vocabularies.meters), [])
+        found = _Batch(Counter(), Signals(None if vocabularies is None else vocabularies.meters), [], {})
         name, tallies = self.source.name, found.tallies
         if batch.lines or batch.rejections:
             tallies[Tally.SEEN, (name,)] += len(batch.lines) + len(batch.rejections)
@@ -160,7 +164,7 @@ class Intake:
             tallies[Tally.RESETS, (name, reason)] += times
         self._take_lines(batch, found)
         found.signals.add_to(tallies)
-        admission = Admission(name, batch.stream, batch.cursor, found.draws, tallies, self._clock())
+        admission = Admission(name, batch.stream, batch.cursor, found.draws, tallies, self._clock(), found.of_draws)
         return admission, found.signals.to_learn_from()
 
     def _take_lines(self, batch: Batch, found: _Batch) -> None:
@@ -194,8 +198,10 @@ class Intake:
         if self.rules.redactor is not None:
             clean, secrets = self.rules.redactor.redact_sample(draw.sample)
             draw = replace(draw, sample=clean)
-            for secret, times in secrets.items():
-                found.tallies[Tally.REDACTED, (str(secret),)] += times
+            if secrets:  # of an id that comes twice, the first one is stored
+                found.of_draws.setdefault(
+                    draw.key, Counter({(Tally.REDACTED, (str(secret),)): times for secret, times in secrets.items()})
+                )
         found.draws.append((draw, assignments))
 
     def _assign(self, draw: Draw) -> tuple[Assignment, ...]:

@@ -21,6 +21,7 @@ from ragwatch.ports import Assignment, FollowUp, Judge, Store
 from ragwatch.telemetry import Telemetry
 
 GIVEN_UP_AT_ONCE = 500
+LEAP = 600.0  # seconds that a draw waits, at most, between two looks: a clock that moves by more was set, or we slept
 SETTLE_SECONDS = 0.5  # one transaction for all that was read within
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 600.0
@@ -57,6 +58,31 @@ class JudgingRules:
     lease_seconds: float = 300.0
     max_age_seconds: float = 6 * 3600.0
     followers: Mapping[str, Follower] = field(default_factory=dict)
+
+
+class Patience:
+    """How long draws may wait. Time that this process has not seen pass is no waiting: a leap of the clock is left out.
+
+    Args:
+        max_age: In seconds.
+    """
+
+    def __init__(self, max_age: float) -> None:
+        self._max_age = max_age
+        self._last: float | None = None
+        self._leapt, self._unseen = 0.0, 0.0  # when the clock leapt, and by how much
+
+    def before(self, now: float) -> float:
+        """Instant before which a draw must have come to have waited for too long."""
+        moved = 0.0 if self._last is None else now - self._last
+        self._last = now
+        if moved > LEAP:
+            self._leapt, self._unseen = now, self._unseen + moved - LEAP
+        elif moved < 0.0:  # what it was ahead is taken back
+            self._leapt, self._unseen = self._leapt + moved, max(0.0, self._unseen + moved)
+        if now - self._leapt >= self._max_age:  # all that came before has waited for as long since
+            self._unseen = 0.0
+        return now - self._max_age - self._unseen
 
 
 _Outcome = tuple[Verdict | PutBack, Tallies]
@@ -97,6 +123,7 @@ class Judging:
         self._held: dict[str, int] = {}  # by key of the draws that are read, or wait for their place: their turn
         self._turns = count()
         self._ending = False
+        self._patience = Patience(rules.max_age_seconds)
 
     async def step(self) -> bool:
         """Take pending draws up, and settle what was read. False when nothing is pending.
@@ -140,7 +167,7 @@ class Judging:
         if not self.sends_batches:  # left over from when it was `relaxed`
             for batch in await asyncio.to_thread(self._store.batches, self.judge.name):
                 await asyncio.to_thread(self._store.close_batch, batch.id)
-        before = self._clock() - self._rules.max_age_seconds
+        before = self._patience.before(self._clock())
         draws = await asyncio.to_thread(self._lease, GIVEN_UP_AT_ONCE, before)
         late: list[Verdict] = [Unjudged(draw, self._reader.nothing, UnjudgedReason.EXPIRED) for draw in draws]
         if late:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ragwatch.ports import Retention, Store
 from ragwatch.telemetry import Telemetry
 
+KEPT = "keeping"
 LEAP = 86400.0  # a clock that moves on by more between two steps is not believed at once
 
 
@@ -19,19 +21,23 @@ class Keeping:
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
-        self._last: float | None = None
-        self._doubted = False
+        self._last: Mapping[str, Any] | None = None
 
     async def step(self) -> bool:
         """Prune once. True when something went.
 
         Not at the first step behind a leap of the clock: were it wrong for a moment, everything would be too old.
+        A restart or a reload is no excuse: a host may come up with any time.
         """
-        last, self._last = self._last, self._clock()
-        self._doubted = not self._doubted and last is not None and self._last - last > LEAP
-        if self._doubted:
-            return False
-        gone = await asyncio.to_thread(self._store.prune, self._retention, now=self._last)
+        gone = await asyncio.to_thread(self._step)
         if gone:
             self._telemetry.pruned(gone)
         return gone > 0
+
+    def _step(self) -> int:
+        now, before = self._clock(), self._last or self._store.recall(KEPT)
+        doubted = before is not None and not before["doubted"] and now - float(before["at"]) > LEAP
+        self._last = {"at": now, "doubted": doubted}  # on a full disk this is all there is, and doubt must end
+        gone = 0 if doubted else self._store.prune(self._retention, now=now)
+        self._store.remember(KEPT, self._last)
+        return gone

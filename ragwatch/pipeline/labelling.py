@@ -154,6 +154,15 @@ class Labelling:
         """
         return [label.to_record() for label in self._store.labels(0.0)]
 
+    def picked_until(self) -> float | None:
+        """Instant up to which retention has taken some answers and left others; None where it took none.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        found = self._store.picked_until()
+        return found if math.isfinite(found) else None
+
     def _labels(self, state: _State, now: float) -> dict[str, dict[str, Label]]:
         """Labels that may be on a pool, by sample and annotator."""
         since = min([now - self._rules.fresh, *(made for made in state.made)])

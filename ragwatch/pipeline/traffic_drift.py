@@ -68,7 +68,9 @@ class TrafficRules:
     def scheme(self, signal: Signal) -> AgainstCounts:
         """How a signal is watched."""
         threshold = threshold_for(self.false_alarm_days, len(self.cells))
-        return AgainstCounts(threshold, buckets_of(signal), self.requests, self.tolerance, Unit.DAYS)
+        return AgainstCounts(
+            threshold, buckets_of(signal), self.requests, self.tolerance, Unit.DAYS, span=self.reference_seconds
+        )
 
 
 @dataclass(slots=True)
@@ -78,16 +80,12 @@ class _Seen:
     Attributes:
         watch: What its detector knows.
         counts: The tallies as they were at the last look.
-        held: Counts that are to be learnt from once they span enough time.
-        since: When that time began; None before the first request.
         told: Number of the warning that was recorded last.
         vocabulary: Mark of the vocabulary that its questions were measured with; None for other signals.
     """
 
     watch: Watch[Counts]
     counts: tuple[int, ...]
-    held: tuple[int, ...]
-    since: float | None = None
     told: int | None = None
     vocabulary: str | None = None
 
@@ -166,17 +164,16 @@ class TrafficDrift:
 
     def _restored(self, kept: Mapping[str, Any] | None, cell: tuple[Signal, str], now: tuple[int, ...]) -> _Seen:
         signal, route = cell
-        fresh = _Seen(begin(self._schemes[signal]), now, (0,) * len(now), vocabulary=self._mark(signal, route))
+        fresh = _Seen(begin(self._schemes[signal]), now, vocabulary=self._mark(signal, route))
         if kept is None:
             return fresh
         try:
-            counts, held = tuple(map(int, kept["counts"])), tuple(map(int, kept["held"]))
+            counts = tuple(map(int, kept["counts"]))
             watch = from_dict(self._schemes[signal], kept["watch"])
-            since, told, vocabulary = kept["since"], kept["told"], kept.get("vocabulary")
+            told, vocabulary = kept["told"], kept.get("vocabulary")
         except (KeyError, TypeError, ValueError):  # kept by a version that counted other things
             return fresh
-        fits = len(counts) == len(now) == len(held)
-        return _Seen(watch, counts, held, since, told, vocabulary) if fits else fresh
+        return _Seen(watch, counts, told, vocabulary) if len(counts) == len(now) else fresh
 
     def _step(self) -> bool:
         tallies, now = self._tallies(), self._clock()
@@ -201,12 +198,6 @@ class TrafficDrift:
         seen.counts, seen.watch = counts, no_later(seen.watch, now)
         if min(more) < 0:  # kept by a version with other buckets: the difference is no traffic
             return True
-        if seen.watch.detector is None:
-            seen.since = now if seen.since is None else min(seen.since, now)
-            seen.held = tuple(one + other for one, other in zip(seen.held, more, strict=True))
-            if now - seen.since < self.rules.reference_seconds:
-                return True
-            more, seen.held = seen.held, (0,) * len(more)
         seen.watch = step(self._schemes[signal], seen.watch, seen.watch.seq + sum(more), now, more)
         return True
 
@@ -250,8 +241,7 @@ class TrafficDrift:
         return tuple(done)
 
     def _begin_anew(self, signal: Signal, seen: _Seen) -> None:
-        seen.watch, seen.since = renew(self._schemes[signal], seen.watch), None
-        seen.held = (0,) * len(seen.counts)
+        seen.watch = renew(self._schemes[signal], seen.watch)
 
     def _mark(self, signal: str, route: str) -> str | None:
         if self._vocabularies is None or signal != Signal.QUESTION_WORDS:
@@ -265,8 +255,6 @@ class TrafficDrift:
                 "/".join(cell): {
                     "watch": to_dict(seen.watch),
                     "counts": list(seen.counts),
-                    "held": list(seen.held),
-                    "since": seen.since,
                     "told": seen.told,
                     "vocabulary": seen.vocabulary,
                 }

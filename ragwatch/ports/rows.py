@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ragwatch.core.sample import Draw
@@ -64,6 +64,7 @@ class Admission:
         draws: What was sampled, each with the judges that are to read it.
         tallies: What was counted on the way (seen, rejected, traffic signals).
         at: When, in seconds since the epoch: draws wait since then. None for since they were answered.
+        of_draws: By key of a draw, what is counted on top if it is new: a repeated one is not stored.
     """
 
     source: str
@@ -72,6 +73,7 @@ class Admission:
     draws: Sequence[tuple[Draw, tuple[Assignment, ...]]]
     tallies: Tallies
     at: float | None = None
+    of_draws: Mapping[str, Tallies] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,14 +32,24 @@ def renamed(listing: Listing, position: Position, packs: Packs) -> Opened | None
     if opened is None:
         return None
     path, content, status = opened
-    if position.offset and position.fits(edges_at(content, position.offset)):
-        return Opened(path, content, _moved(position, status))
+    try:
+        if position.offset and position.fits(edges_at(content, position.offset)):
+            return Opened(path, content, _moved(position, status))
+    except OSError:
+        content.close()
+        raise
     content.close()
     return None
 
 
 def copied(
-    listing: Listing, lost: Position, known: Mapping[Identity, Position | None], packs: Packs, since: int = 0
+    listing: Listing,
+    lost: Position,
+    known: Mapping[Identity, Position | None],
+    packs: Packs,
+    *,
+    closed: Callable[[str, str, OSError], None],
+    since: int = 0,
 ) -> Opened | None:
     """A rotation of the same name with the content that was read (copytruncate, gzip): reading goes on there.
 
@@ -49,11 +59,15 @@ def copied(
         known: Files that are followed already, and those that are only known from a cursor, with its position: their
             inodes may be other files' by now.
         packs: Opens files.
+        closed: Is told the path, and the path it was written under, of what cannot be read at present, and why.
         since: Modification time (ns) below which packed files are passed over: to compare one costs much.
     """
-    for path, content, status in _rotations(listing, {family(lost.path): since}, known, packs, lambda *_: None):
-        if proves(content, lost):
-            return Opened(path, content, replace(_moved(lost, status), generation=0))
+    for path, content, status in _rotations(listing, {family(lost.path): since}, known, packs, closed):
+        try:
+            if proves(content, lost):
+                return Opened(path, content, replace(_moved(lost, status), generation=0))
+        except OSError as error:  # the first bytes were there, others are not: this is no reason to look no further
+            closed(path, family(lost.path), error)
         content.close()
     return None
 
@@ -76,13 +90,18 @@ def younger(
         known: See `copied`.
         packs: Opens files.
         copy: Whether such a content may be a copy of one that is known.
-        closed: Is told the path, and the path it was written under, of what cannot be opened at present, and why.
+        closed: Is told the path, and the path it was written under, of what cannot be read at present, and why.
     """
     for path, content, status in _rotations(listing, newest, known, packs, closed):
         origin = origin_of(path) or path
         position = Position(status.st_dev, status.st_ino, origin, mtime_ns=status.st_mtime_ns)
         opened = Opened(path, content, position)
-        if status.st_mtime_ns >= newest[origin] and not copy(opened):
+        try:
+            news = status.st_mtime_ns >= newest[origin] and not copy(opened)
+        except OSError as error:
+            closed(path, origin, error)
+            news = False
+        if news:
             yield opened
         else:
             content.close()
@@ -121,7 +140,12 @@ def _rotations(
         if opened is None:
             continue
         now, content, status = opened
-        if origin_of(now) != origin or (place and place.offset and place.fits(edges_at(content, place.offset))):
+        try:
+            other = origin_of(now) != origin or (place and place.offset and place.fits(edges_at(content, place.offset)))
+        except OSError as error:
+            closed(now, origin, error)
+            other = True
+        if other:
             content.close()
         else:
             yield now, content, status

@@ -14,6 +14,9 @@ from ragwatch.sources.frames import Dropped, Framing, detect, unwrap
 from ragwatch.sources.identity import Position, Within
 from ragwatch.sources.lines import BOM, Cut, cut
 
+_WIDEST = 4
+"""Bytes of a character in the widest encoding of text. A line that ends in `\\n` leaves the rest of it to the next."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -84,10 +87,10 @@ class Reading:
         """
         if position.within == "line":
             return _drop(block)
-        if block.startswith(b"\0"):
+        if block.startswith(b"\0") and not _wide(block, 0):
             return _hole(block, position, size, path)
-        if b"\0" in block and (at := block.find(b"\n\0")) >= 0:
-            block = block[: at + 1]  # the hole is the next step's
+        if b"\0" in block and (at := _hole_in(block)) >= 0:
+            block = block[:at]  # the hole is the next step's
         if self._framing is None:
             self._framing = detect(block)
         if self.framed and b"\n" in block:
@@ -105,6 +108,8 @@ class Reading:
         """Give up the unfinished end of a file that was moved away: counted, and never glued to another line."""
         if self.framed and b"\n" in block:
             return self._parts(block, position, path)
+        if block == b"\0":  # the rest of the line end of UTF-16
+            return Passage(len(block), _nothing(len(block)), "line")
         reason, detail = RejectReason.PARTIAL_AT_ROTATION, f"{len(block)} bytes without a newline at the end"
         if not block.strip(b"\0"):
             reason, detail = RejectReason.BINARY, f"{len(block)} NUL bytes at the end"
@@ -178,6 +183,22 @@ def _drop(block: bytes) -> Passage | None:
     if at >= 0:
         return Passage(at + 1, _nothing(at + 1, 1))
     return Passage(len(block), _nothing(len(block)), "line") if block else None
+
+
+def _wide(block: bytes, at: int) -> bool:
+    """Whether the NUL bytes there begin a line of wide characters (UTF-16), which is refused as a whole, and once."""
+    end = block.find(b"\n", at)
+    line = block[at : end if end >= 0 else len(block)]
+    text = line[:_WIDEST].lstrip(b"\0")
+    return bool(text) and b"\0" in line[min(len(line), _WIDEST) - len(text) :]
+
+
+def _hole_in(block: bytes) -> int:
+    """Where a line begins with a hole, behind the first line; -1 when none does."""
+    at = block.find(b"\n\0")
+    while at >= 0 and _wide(block, at + 1):
+        at = block.find(b"\n\0", at + 1)
+    return at + 1 if at >= 0 else -1
 
 
 def _hole(block: bytes, position: Position, size: int, path: str) -> Passage | None:

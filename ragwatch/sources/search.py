@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -171,6 +172,11 @@ class Search:
         if kept is not position:
             self._ledger.notes.append(note(stream, position.path, kept.dump()))
 
+    def _sick(self, path: str, _: str, error: OSError) -> None:
+        """A file that may be a copy cannot be read at present, and so proves nothing."""
+        if not isinstance(error, RefusedError):
+            self._ledger.unreadable[path] = error.strerror or str(error)
+
     def _tend_finished(self, listing: Listing, followed: Followed) -> None:
         """Forget a finished file that is gone, unless it is packed now; take up one that has grown since."""
         ledger, position = self._ledger, followed.position
@@ -186,12 +192,18 @@ class Search:
                 self.finished_gone(followed)
             return
         path, content, status = found
-        if followed.unchanged(status.st_size, status.st_mtime_ns):
-            content.close()
-        elif position.fits(edges_at(content, position.offset)):
+        try:
+            same = followed.unchanged(status.st_size, status.st_mtime_ns)
+            fits = same or position.fits(edges_at(content, position.offset))
+        except OSError as error:
+            ledger.refuse(path, content, error)
+            self.unsettled = True
+            return
+        if fits and not same:
             ledger.reopen(followed, path, content)
-        else:  # its inode was given to another file
-            content.close()
+            return
+        content.close()
+        if not same:  # its inode was given to another file
             self.finished_gone(followed)
 
     def finished_gone(self, followed: Followed) -> None:
@@ -205,13 +217,17 @@ class Search:
         """Go on in a copy of a content that is gone, as the same stream: its cursor moves there. Returns whether so."""
         ledger = self._ledger
         listing = list_directory(os.path.dirname(lost.path))  # noqa: PTH120 - a string stays a string
-        opened = copied(listing, lost, ledger.known(), ledger.packs, since) if listing else None
+        opened = (
+            copied(listing, lost, ledger.known(), ledger.packs, closed=self._sick, since=since) if listing else None
+        )
         if opened is None:
             return False
-        for place in ledger.positions():  # another copy of it may have been read further, and be gone as well
-            here = opened.position
-            if place.offset > here.offset and family(place.path) == family(here.path) and proves(opened.content, place):
-                opened = replace(opened, position=replace(place, dev=here.dev, ino=here.ino, generation=0))
+        with suppress(OSError):  # the next read finds out, and says so
+            for place in ledger.positions():  # another copy of it may have been read further, and be gone as well
+                here = opened.position
+                further = place.offset > here.offset and family(place.path) == family(here.path)
+                if further and proves(opened.content, place):
+                    opened = replace(opened, position=replace(place, dev=here.dev, ino=here.ino, generation=0))
         stream = stream or name_stream(opened.position)
         ledger.follow_rotated(opened, stream)
         ledger.notes.append(note(stream, opened.path, opened.position.dump()))

@@ -147,7 +147,7 @@ class TailSource:
                 unread, seconds = followed.unread(now)
                 size, age = size + unread, max(age, seconds)
         unknown = not self._files.active and (self._files.unreadable or not self._roster.scanned)
-        return Lag(size, None if unknown else age)
+        return Lag(size, None if unknown else age, self.unreadable)
 
     def close(self) -> None:
         """Release the files. What was read and not committed is read again by the next start."""

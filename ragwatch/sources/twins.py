@@ -52,15 +52,18 @@ class Twins:
         return None
 
     def _may_be_copy(self, content: Content, size: int, place: Position) -> bool:
-        other = self._original(place)
+        edges, other = edges_at(content, size), self._original(place)
         if other is None:
             return proves(content, place)
-        try:
-            if _begins_with(other, content, size):
+        try:  # the file is asked after the content: it may be growing
+            if edges is not None and edges == edges_at(other, size):
                 return True
-            return not place.fits(edges_at(other, place.offset)) and proves(content, place)
+            moved = not place.fits(edges_at(other, place.offset))
+        except OSError:
+            moved = True  # it cannot be asked: as if it were not here
         finally:
             other.close()
+        return moved and proves(content, place)
 
     def _original(self, place: Position) -> Content | None:
         """The file of a place, for a look at it. None when it is not in this folder, or cannot be read."""
@@ -69,9 +72,3 @@ class Twins:
             return content.again()
         found = self._ledger.find(self._listing, place.identity)
         return found[1] if found is not None else None
-
-
-def _begins_with(other: Content, content: Content, size: int) -> bool:
-    """Whether a file begins with all of a content, by its edges. The file is asked last: it may be growing."""
-    edges = edges_at(content, size)
-    return edges is not None and edges == edges_at(other, size)

@@ -89,6 +89,7 @@ class SqliteStore(Notebook):
                     continue
                 new += 1
                 tallies[Tally.DRAWN, (draw.route,)] += 1
+                tallies.update(admission.of_draws.get(draw.key, {}))
                 tallies.update((Tally.ASSIGNED, (each.judge,)) for each in assignments)
                 since = draw.at if admission.at is None else admission.at
                 entries.insert_work(writer, draw.key, assignments, since)

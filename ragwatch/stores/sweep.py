@@ -68,11 +68,13 @@ def _take(writer: sqlite3.Connection, gone: list[tuple[str, float]], now: float)
 
 
 def _drop_orphans(writer: sqlite3.Connection, keys: list[tuple[str]]) -> None:
-    """Delete the samples among these that no verdict, no waiting judge and no label needs."""
+    """Delete the samples among these that no verdict and no waiting judge needs.
+
+    That a person gave their word on one keeps nothing: the word stays, and without a verdict nobody can read the text.
+    """
     writer.executemany(
         "DELETE FROM samples WHERE key = ?1"
         " AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.key = ?1)"
-        " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = ?1)"
-        " AND NOT EXISTS (SELECT 1 FROM labels l WHERE l.key = ?1)",
+        " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = ?1)",
         keys,
     )

@@ -34,6 +34,10 @@ class Annotation(Protocol):
         """All words, oldest first."""
         ...
 
+    def picked_until(self) -> float | None:
+        """Instant up to which retention has taken some answers and left others; None where it took none."""
+        ...
+
 
 def label_routes(annotation: Callable[[], Annotation] | None) -> list[Route]:
     """`POST /v1/labels/tasks`, `POST /v1/labels` and `GET /api/v1/labels`; none where nobody takes words.
@@ -63,7 +67,8 @@ def label_routes(annotation: Callable[[], Annotation] | None) -> list[Route]:
             raise ParameterError(f"labels: {error}") from error
 
     async def every(_: Request) -> Response:
-        return _json({"labels": await run_in_threadpool(annotation().labels)})
+        labels, until = annotation().labels, annotation().picked_until
+        return _json({"labels": await run_in_threadpool(labels), "picked_until": await run_in_threadpool(until)})
 
     return [
         _post("/v1/labels/tasks", tasks),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from ragwatch.core.sample import OTHER
@@ -27,6 +28,7 @@ _HEADLINES = {
     "plain": "No thresholds are set",
     "silent": "Nothing is known yet",
 }
+_NAMED = 5  # of the files that cannot be read: a closed folder may hold thousands
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,8 @@ def _source(read: _Reader, source: str) -> dict[str, Any]:
         "resets": read.counts(Tally.RESETS, source),
         "lag_bytes": None if lag is None else lag.size,
         "lag_seconds": None if lag is None else lag.seconds,
+        "unreadable": {} if lag is None else dict(islice(lag.unreadable.items(), _NAMED)),
+        "unreadable_files": None if lag is None else len(lag.unreadable),
     }
 
 

@@ -84,8 +84,11 @@ def test_labels_survive_json() -> None:
     assert from_record(a_label(probability=None).to_record()).probability is None
 
 
-def test_a_labelled_sample_outlives_its_verdicts(store: Store) -> None:
-    """A person's work is lost without the text it was about."""
+def test_a_label_outlives_its_sample(store: Store) -> None:
+    """A person's word is kept; the text it was about goes with the last verdict, for it may be about a person.
+
+    So the sample may come again, as one that was never seen.
+    """
     draw = a_draw("a")
     store.admit(an_admission(draw))
     store.settle([a_verdict(draw)])
@@ -93,6 +96,7 @@ def test_a_labelled_sample_outlives_its_verdicts(store: Store) -> None:
     store.prune(Retention(30, 90, 1 << 30), now=AT + 400 * DAY)
     assert store.find(Query()) == []
     assert [each.key for each in store.labels(0.0)] == [draw.key]
+    assert store.admit(an_admission(draw)) == 1
 
 
 def test_what_is_remembered_is_replaced(store: Store) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 
 TINY = Path(__file__).parents[1] / "data" / "local"
@@ -23,15 +24,15 @@ def _log(folder: Path, *answers: str) -> None:
 
 
 def test_contradictions_become_a_gauge_and_what_is_left_to_words_is_counted(tmp_path: Path) -> None:
-    """Words alone leave the gauge absent; the model says two of four answers. What is not English is counted."""
+    """The model calls two of the three answers that it reads; of the one that is not English nobody knows."""
     config = write_config(tmp_path, judges=f"[{{name: reader, kind: local, weights: '{TINY}'}}]")
     denial, said = "The museum is not closed for repair in winter.", "The museum opens at nine in summer."
     _log(tmp_path, said, denial, GERMAN, denial)
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         ragwatch.wait_for(JUDGED, 4)
-        series = ragwatch.wait_for(f"ragwatch_contradiction_samples{LABELS}", 4)
+        series = ragwatch.wait_for(f"ragwatch_contradiction_samples{LABELS}", 3)
         info = next(name for name in series if name.startswith("ragwatch_judge_info"))
-    assert series[f"ragwatch_contradiction_ratio{LABELS}"] == 0.5
+    assert series[f"ragwatch_contradiction_ratio{LABELS}"] == pytest.approx(2 / 3)
     assert series[f"ragwatch_faithfulness_ratio{LABELS}"] == 0.5
     assert series['ragwatch_judge_left_to_words_total{judge="reader",reason="language"}'] == 1
     assert series['ragwatch_judge_left_to_words_total{judge="reader",reason="too_many"}'] == 0

@@ -34,13 +34,14 @@ LABELS = {
 }
 QUALITY = {name for name in LABELS if name.startswith(("RagwatchQuality", "RagwatchError", "RagwatchTop"))}
 DOWNSTREAM = QUALITY - {"RagwatchQualityBad"}
+SEVERITY = {each.name: str(each.severity) for each in alerts(PLAN)} | {"RagwatchErrorBudgetBurn": "warning"}
 LEFT_ALONE = QUALITY | {"RagwatchJudgeFailing", "RagwatchCoverageLow", "RagwatchNoFreshSamples"}
 HELD_BACK = {
     "RagwatchJudgeFailing": QUALITY,
     "RagwatchJudgeLeftAlone": LEFT_ALONE,
     "RagwatchJudgeDrift": QUALITY,
-    "RagwatchSourceSilent": QUALITY,
-    "RagwatchSourceLag": QUALITY,
+    "RagwatchSourceSilent": DOWNSTREAM,
+    "RagwatchSourceLag": DOWNSTREAM,
     "RagwatchQualityBad": DOWNSTREAM,
     "RagwatchCanariesDegraded": set(),
     "RagwatchDown": set(),
@@ -66,7 +67,10 @@ def tell(address: str, fired: list[dict[str, str]]) -> list[dict[str, Any]]:
     area = {each.name: str(each.area) for each in alerts(PLAN)}
     last = {"job": f"after {fired[0]['job']}"}
     told = [*fired, *({**last, "alertname": name} for name in ("RagwatchAbsent", "RagwatchDown"))]
-    body = [{"labels": {**labels, "area": area[labels["alertname"]]}, "annotations": {}} for labels in told]
+    whole = [
+        {"area": area[labels["alertname"]], "severity": SEVERITY[labels["alertname"]], **labels} for labels in told
+    ]
+    body = [{"labels": labels, "annotations": {}} for labels in whole]
     request = urllib.request.Request(address, json.dumps(body).encode(), headers={"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=10):
         jobs = {labels["job"] for labels in fired}
@@ -111,6 +115,16 @@ def test_what_it_does_not_explain_is_told(cause: str, elsewhere: dict[str, str],
     first = {**LABELS[cause], "alertname": cause, **about, **elsewhere}
     names = [name for name in DOWNSTREAM | {"RagwatchQualityBad"} if name != cause and "judge" in LABELS[name]]
     found = tell(address, [first, *({**LABELS[name], "alertname": name, **about} for name in names[:1])])
+    assert not any(map(_held, found))
+
+
+@pytest.mark.parametrize("page", ["RagwatchQualityBad", "RagwatchErrorBudgetBurn"])
+@pytest.mark.parametrize("cause", ["RagwatchSourceSilent", "RagwatchSourceLag"])
+def test_a_quiet_source_mutes_no_page(cause: str, page: str, address: str) -> None:
+    """Of several sources one may be quiet while the others' answers are bad; the severity is the rule's own."""
+    here = {"job": f"{page} beside {cause}"}
+    first = {**LABELS[cause], "alertname": cause, **here}
+    found = tell(address, [first, {**LABELS[page], "alertname": page, "severity": "critical", **here}])
     assert not any(map(_held, found))
 
 

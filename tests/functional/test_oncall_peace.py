@@ -91,6 +91,18 @@ SCENES = {
         quiet=(157, 165, 180, 200),
         firing=(220,),
     ),
+    "a source that is silent for days": Scene(
+        "RagwatchSourceSilent",
+        _seen(f"{climb(0, 10, 60)} {flat(600, 4500)} {climb(610, 10, 60)}"),
+        quiet=(60, 100, 4570, 4600),
+        firing=(130, 1530, 3000, 4550),
+    ),
+    "a silent source that is taken out of the configuration": Scene(
+        "RagwatchSourceSilent",
+        _seen(f"{climb(0, 10, 60)} {flat(600, 100)} {gone(120)}"),
+        quiet=(100, 170, 200, 270),
+        firing=(130, 155),
+    ),
     "a rollout after which nothing is read any more": Scene(
         "RagwatchSourceSilent",
         _seen(f"{climb(0, 10, 60)} {gone(200)}")

@@ -91,4 +91,4 @@ def test_words_of_other_sites_are_refused(tmp_path: Path) -> None:
     with RagwatchProcess(_config(tmp_path)).wait_until_serving() as ragwatch:
         assert ragwatch.get("/v1/labels", method="POST")[0] == 400
         assert ragwatch.get("/v1/labels")[0] == 405
-        assert json.loads(ragwatch.get("/api/v1/labels")[1]) == {"labels": []}
+        assert json.loads(ragwatch.get("/api/v1/labels")[1]) == {"labels": [], "picked_until": None}

@@ -22,7 +22,8 @@ def test_happenings_are_told(telemetry: Telemetry, log: LogCapture) -> None:
     telemetry.configured(5.0)
     telemetry.misconfigured("drain: no")
     telemetry.reset("app", "a.jsonl", "truncated")
-    telemetry.source_failed("app", "gone")
+    telemetry.unreadable("app", {f"{index}.jsonl": "Permission denied" for index in range(9)}, 12)
+    telemetry.readable_again("app", ["a.jsonl"], 11)
     telemetry.pruned(3)
     telemetry.announced("deploy", "v2")
     assert [(each["log_level"], each["event"]) for each in log.entries] == [
@@ -31,10 +32,13 @@ def test_happenings_are_told(telemetry: Telemetry, log: LogCapture) -> None:
         ("info", "configuration loaded"),
         ("error", "configuration refused, the old one stays"),
         ("info", "stream started over"),
-        ("warning", "source cannot be read"),
+        ("warning", "files cannot be read"),
+        ("info", "files no longer unreadable"),
         ("info", "verdicts pruned"),
         ("info", "event"),
     ]
+    shown = next(each for each in log.entries if each["event"] == "files cannot be read")
+    assert (len(shown["first"]), shown["new"], shown["total"]) == (5, 9, 12)
 
 
 def test_last_reload(telemetry: Telemetry) -> None:

@@ -118,6 +118,7 @@ class AgainstCounts:
         tolerance: What a share may differ from the reference without anybody being called.
         unit: What run length is counted in; `scores` means requests.
         risk: Probability that some bound does not hold.
+        span: Seconds to learn for, at least.
     """
 
     threshold: float
@@ -126,11 +127,7 @@ class AgainstCounts:
     tolerance: float = 0.02
     unit: Unit = Unit.SCORES
     risk: float = 0.05
-
-    @property
-    def span(self) -> float:
-        """None: whoever counts waits, and hands over what was counted meanwhile as one batch."""
-        return 0.0
+    span: float = 0.0
 
     def size(self, reading: Counts) -> float:
         """Requests in the batch."""

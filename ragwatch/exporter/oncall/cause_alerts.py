@@ -146,12 +146,13 @@ def _sources(plan: Plan) -> Iterator[Alert]:
     limits, window = plan.limits, span(plan.window)
     silent, stale = span(limits.silent), span(limits.stale)
     seen = "sum by (job, source) (increase(ragwatch_requests_seen_total[{}]))"
-    yield _source(
+    ever = "sum by (job, source) (ragwatch_requests_seen_total{})"
+    yield _source(  # however long it lasts: what was seen ever is kept in the state, and by whoever comes without one
         "RagwatchSourceSilent",
-        f"{seen.format(silent)} == 0\nand {seen.format('1d')} > 0\n"
-        f"and sum by (job, source) (ragwatch_requests_seen_total offset {silent}) >= 0",  # else it is us who were away
+        f"{seen.format(silent)} == 0\nand ({ever.format('')} > 0 or {ever.format('')} == 0 and {seen.format('1d')} > 0)"
+        f"\nand {ever.format(f' offset {silent}')} >= 0",  # else it is us who were away
         "A source has fallen silent.",
-        f"Nothing was read from source {{{{ $labels.source }}}} for {silent}, though it spoke within the last day.",
+        f"Nothing was read from source {{{{ $labels.source }}}} for {silent} or longer, though it spoke before.",
     )
     yield _source(
         "RagwatchSourceLag",

@@ -14,7 +14,6 @@ _FAILED_STEPS = 3
 
 def alerts(plan: Plan) -> Iterator[Alert]:
     """Alerts about ragwatch itself."""
-    window, short = span(plan.window), span(plan.windows[0])
     up = pick("up", job=plan.job)
     yield _own(
         "RagwatchAbsent",
@@ -50,6 +49,12 @@ def alerts(plan: Plan) -> Iterator[Alert]:
         "{{ $value | humanize1024 }}B are free on the disk of the state directory; below store.min_free ragwatch reads "
         "nothing more.",
     )
+    yield from _inside(plan)
+
+
+def _inside(plan: Plan) -> Iterator[Alert]:
+    """What is wrong within."""
+    window, short = span(plan.window), span(plan.windows[0])
     yield _own(
         "RagwatchStepsFailing",
         f"sum by (job, loop) (increase(ragwatch_step_failures_total[{short}])) > {_FAILED_STEPS}",

@@ -16,6 +16,7 @@ from ragwatch.commands.variants import live
 from ragwatch.config import load
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.ports import Retention
 from ragwatch.stores.sqlite import SqliteStore
 
 NOW = time.time()
@@ -83,6 +84,31 @@ def test_two_variants_of_live_traffic(state: Path) -> None:
 def test_a_variant_may_be_a_number(state: Path) -> None:
     """YAML and JSON make numbers of some names."""
     assert compare("7", "green", "--config", a_config(state), "--live").return_value == 0
+
+
+def test_what_retention_has_picked_from_is_no_sample(tmp_path: Path) -> None:
+    """Of two days ago only the bad ones are left: who looks that far back is told from when on there is an answer."""
+    store = SqliteStore(tmp_path / "state")
+    verdicts = [read(each, number, good=True) for each in ("blue", "green") for number in range(40)]
+    old = {"blue": (100, 140), "green": (100, 102)}
+    for each, (first, last) in old.items():
+        verdicts += [read(each, number, good=number % 2 == 0, age=2 * 86400.0) for number in range(first, last)]
+    store.admit(an_admission(*(each.draw for each in verdicts)))
+    store.settle(verdicts)
+    assert store.prune(Retention(1, 90, 1 << 40), now=NOW) == 21
+    store.close()
+    told = {}
+    for since in ("7d", "1d"):
+        line = json.loads(
+            compare("blue", "green", "--config", a_config(tmp_path), "--live", "--since", since, "--json").stdout
+        )
+        faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
+        assert (faithful["a"], faithful["b"]) == (1.0, 1.0)
+        told[since] = line["warnings"]
+    assert told["1d"] == []
+    assert [each.partition(" UTC:")[2] for each in told["7d"]] == [
+        " retention has taken good ones of before, and what is left would look too bad"
+    ]
 
 
 def test_many_verdicts_are_cut_and_it_is_said(state: Path) -> None:

@@ -58,8 +58,9 @@ def test_contexts_in_a_file_of_another_shape(tmp_path: Path, texts: object, refe
     """The row is told and counted; the others are judged."""
     (tmp_path / "texts.json").write_text(json.dumps(texts))
     log = tmp_path / "log.jsonl"
+    bare = {key: value for key, value in GOOD.items() if key != "contexts"}
     log.write_text(
-        "".join(json.dumps(each) + "\n" for each in (GOOD | {"docs": "texts.json", "context_refs": references}, GOOD))
+        "".join(json.dumps(each) + "\n" for each in (bare | {"docs": "texts.json", "context_refs": references}, GOOD))
     )
     line = json.loads(gate(str(log), "--json").stdout)
     assert (line["judged"], line["unread"]) == (1, {"wrong_type": 1})

@@ -19,6 +19,7 @@ from ragwatch.commands.label import imported, marked, plain
 from ragwatch.core.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.ports import Query, Retention
 from ragwatch.stores.sqlite import SqliteStore
 
 F = Quantity.FAITHFULNESS
@@ -259,3 +260,22 @@ def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
     shown = run(config, command="calibrate").output
     for text in ("two people agree", "probability of support", "sensitivity", "/samples/"):
         assert text in shown
+
+
+def test_calibrate_leaves_out_what_retention_has_picked_from(tmp_path: Path) -> None:
+    """Bad answers outlive good ones: of such a time they would be all that judge and people are compared on."""
+    store = SqliteStore(tmp_path / "state")
+    world = World(store, Random(2), requests=500, begin=BEGIN)
+    world.label(150)
+    store.prune(Retention(1, 90, 1 << 40), now=BEGIN + 86400.0 + 900.0)
+    until = store.picked_until()
+    keys = {label.key for label in store.labels(0.0)}
+    ages = [each.verdict["at"] > until for key in keys for each in store.find(Query(key=key))]
+    store.close()
+    assert True in ages
+    assert False in ages
+    config = written(tmp_path)
+    report = json.loads(run(config, "--json", command="calibrate").stdout)
+    assert report["quantities"]["faithfulness"]["labels"] == sum(ages)
+    assert report["picked_until"] == until
+    assert "only answers since" in run(config, command="calibrate").output

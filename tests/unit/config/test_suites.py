@@ -135,3 +135,13 @@ def test_a_path_that_no_file_can_have(tmp_path: Path) -> None:
         suites = [{"suite": "docs", "file": file, "probe": probe}]
         with pytest.raises(ConfigError, match=r"canaries\[0\].file"):
             parse({"sources": sources, "canaries": suites}, folder=tmp_path)
+
+
+@pytest.mark.parametrize(("written", "seconds"), [("0s", 0.0), (0, 0.0), ("30s", 30.0), ("1d", 86400.0)])
+def test_the_spread_can_be_none(written: object, seconds: float, tmp_path: Path) -> None:
+    """Who asks at set times may want just these."""
+    probe = {"kind": "http", "url": "http://a/", "body": {"q": "{{ query }}"}, "contexts": "hits"}
+    suite = {"suite": "docs", "jitter": written, "items": [{"query": "q", "expected": ["a"]}], "probe": probe}
+    log = {"kind": "tail", "name": "app", "path": "app.jsonl"}
+    found = parse({"sources": [log], "canaries": [suite]}, folder=tmp_path)
+    assert found.canaries[0].place.jitter == seconds

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.redact import Redactor
-from ragwatch.core.sample import Context, Sample
 from ragwatch.core.secret import RULES, Secret
 
 TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
@@ -234,35 +233,3 @@ def test_kinds_cannot_be_taken_for_secrets() -> None:
 def test_every_kind_has_a_rule() -> None:
     """Every label value can occur, and no other."""
     assert {rule.kind for rule in RULES} == set(Secret)
-
-
-def test_sample_keeps_its_ids() -> None:
-    """Texts and nested metadata are redacted and counted; ids, numbers, route and times stay."""
-    deep: object = "ann@example.org"
-    for _ in range(70):
-        deep = [deep]
-    sample = Sample(
-        "ann@example.org",
-        "who is ann@example.org?",
-        (Context("call +1-415-555-2671", "bob@example.org", 0.5),),
-        "ann@example.org",
-        7.0,
-        "search",
-        {"trace_id": "4111111111111111", "user": {"mail": ["ann@example.org", 3, None]}, "deep": deep},
-        "none",
-    )
-    clean, found = Redactor().redact_sample(sample)
-    token = Redactor().redact("ann@example.org")
-    assert (clean.id, clean.at, clean.route, clean.trace_id) == ("ann@example.org", 7.0, "search", "4111111111111111")
-    assert clean.question == f"who is {token}?"
-    assert clean.contexts == (Context(Redactor().redact("call +1-415-555-2671"), "bob@example.org", 0.5),)
-    assert (clean.answer, clean.reference) == (token, "none")
-    assert clean.metadata["user"] == {"mail": [token, 3, None]}
-    assert "ann" not in str(clean.metadata["deep"])
-    assert found == Counter({Secret.EMAIL: 3, Secret.PHONE: 1})
-
-
-def test_sample_without_question() -> None:
-    """What is unknown stays unknown."""
-    clean, found = Redactor().redact_sample(Sample("1", None, (), "fine"))
-    assert (clean.question, clean.reference, found) == (None, None, Counter())

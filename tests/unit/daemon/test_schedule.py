@@ -1,13 +1,30 @@
-"""Schedule: a crontab line means what crontab(5) says."""
+"""Schedule: a crontab line means what crontab(5) says; what is done at the start is done in time, and once."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
+from canaries import a_canary, a_failure, a_reply
+from kit import Clock
 
+from ragwatch.board import Board
+from ragwatch.config import parse
 from ragwatch.config.crontab import week_days
-from ragwatch.daemon.schedule import trigger_of
+from ragwatch.core.canary import Retrieved
+from ragwatch.core.tally import Tally
+from ragwatch.daemon import schedule
+from ragwatch.daemon.rooms import Rooms, build
+from ragwatch.daemon.schedule import Schedule, keeping_trigger, longer, trigger_of
+from ragwatch.daemon.shared import Shared
+from ragwatch.pipeline.canaries import Canaries, Suite
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.telemetry import Telemetry
 
 SATURDAY = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -54,3 +71,115 @@ def test_what_is_no_crontab(schedule: str) -> None:
     """The wrong number of fields, a field that is none, or a day that never comes: the suite would never run."""
     with pytest.raises(ValueError, match=r"fields|Error validating|never"):
         trigger_of(schedule, 0.0)
+
+
+def test_forgetting_begins_soon() -> None:
+    """Within minutes of a start, for one that is started anew each half an hour; then once an hour."""
+    trigger, now = keeping_trigger(SATURDAY), SATURDAY
+    found: list[datetime] = []
+    for _ in range(3):
+        fires = trigger.get_next_fire_time(found[-1] if found else None, now)
+        assert fires is not None
+        found.append(fires)
+        now = fires
+    assert [each - SATURDAY for each in found] == [timedelta(minutes=each) for each in (1, 61, 121)]
+
+
+class Service:
+    """A retriever that does not listen the first few times."""
+
+    name, concurrency = "docs", 1
+
+    def __init__(self, deaf: int = 0) -> None:
+        self.deaf = deaf
+        self.asked = 0
+        self.heard = asyncio.Event()
+
+    async def ask(self, query: str, k: int) -> Retrieved:  # noqa: ARG002 - the port's
+        """What it finds, once it listens."""
+        self.asked += 1
+        if self.asked <= self.deaf:
+            return a_failure("connect")
+        self.heard.set()
+        return a_reply("d1")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class Stage:
+    """A schedule, and rooms with one suite that is asked at the start and hardly ever again."""
+
+    def __init__(self, folder: Path, store: SqliteStore, telemetry: Telemetry) -> None:
+        self.folder, self.shared = folder, Shared(store, Board(), telemetry, Clock())
+        self.schedule = Schedule(telemetry)
+
+    def rooms(self, service: Service, **place: Any) -> Rooms:
+        """Rooms that ask this service."""
+        suite = {"suite": "docs", "schedule": "1d", "items": [{"query": "q", "expected": ["d1"]}], **place}
+        suite["probe"] = {
+            "kind": "http",
+            "url": "http://127.0.0.1:9/",
+            "body": {"q": "{{ query }}"},
+            "contexts": "hits",
+        }
+        log = {"kind": "tail", "name": "app", "path": str(self.folder / "app.jsonl")}
+        made = build(parse({"sources": [log], "canaries": [suite]}, folder=self.folder), self.shared, tuple)
+        scripted = Suite("docs", (a_canary("d1"),), (1,), service)
+        parts: dict[str, Any] = {"store": self.shared.store, "telemetry": self.shared.telemetry}
+        return replace(made, canaries=Canaries([scripted], holder="me", clock=self.shared.clock, **parts))
+
+    async def ended(self) -> None:
+        """All that was begun has ended."""
+        await asyncio.gather(*self.schedule.tasks)
+
+
+@pytest.fixture
+async def stage(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> AsyncIterator[Stage]:
+    """A schedule that is shut down at the end."""
+    found = Stage(tmp_path, store, telemetry)
+    yield found
+    found.schedule.shutdown()
+
+
+async def test_a_service_that_does_not_listen_yet(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked again until it listens, and never again then; of all the runs that reached nobody one is counted."""
+    monkeypatch.setattr(schedule, "FIRST_AGAIN", 0.0)
+    service = Service(deaf=5)
+    stage.schedule.start(stage.rooms(service))
+    await asyncio.wait_for(service.heard.wait(), 10.0)
+    await stage.ended()
+    tallies = stage.shared.store.tallies()
+    assert service.asked == 6
+    assert tallies[Tally.CANARY_RUNS, ("docs",)] == 2
+    assert tallies[Tally.CANARY_FAILURES, ("docs", "connect")] == 1
+
+
+def test_who_asks_again_waits_longer_each_time() -> None:
+    """Five seconds, then twice as long, and never longer than five minutes: nobody is asked without end."""
+    waits: list[float] = []
+    for _ in range(8):
+        waits.append(longer(waits[-1] if waits else None))
+    assert waits == [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
+
+
+async def test_a_reload_asks_what_it_changed(stage: Stage) -> None:
+    """A suite that is as it was, and was asked, is left alone, however often; one that is not, is asked."""
+    asked = []
+    for place in ({}, {}, {}, {"tau": 0.9}, {"tau": 0.9}, {}):
+        service = Service()
+        stage.schedule.start(stage.rooms(service, **place))
+        await stage.ended()
+        asked.append(service.asked)
+    assert asked == [1, 0, 0, 1, 0, 1]
+
+
+async def test_a_reload_asks_what_could_not_be_asked(stage: Stage) -> None:
+    """Rooms that come while nobody listens begin anew."""
+    asked = []
+    for deaf in (1, 1, 0, 0):
+        service = Service(deaf)
+        stage.schedule.start(stage.rooms(service))
+        await stage.ended()
+        asked.append(service.asked)
+    assert asked == [1, 1, 1, 0]

@@ -27,6 +27,7 @@ UNITS = frozenset(
         "samples",
         "score",
         "contexts",
+        "files",
         "chars",
         "probability",
         "successful",

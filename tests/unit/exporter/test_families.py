@@ -184,6 +184,7 @@ def test_what_was_counted_is_shown() -> None:
     assert value(found, "ragwatch_sampling_probability", route="support") == 1.0
     assert value(found, "ragwatch_source_lag_bytes", source="app") == 2048
     assert value(found, "ragwatch_source_lag_seconds", source="app") == 1.5
+    assert value(found, "ragwatch_source_unreadable_files", source="app") == 0
     assert value(found, "ragwatch_coverage_ratio", **SCORED, window="1h") == 0.75
     assert value(found, "ragwatch_faithfulness_last_sample_timestamp_seconds", **SCORED) == AT - 90.0
     assert value(found, "ragwatch_judge_info", judge="embedded", kind="lexical", version="lexical-1") == 1
@@ -201,6 +202,13 @@ def test_an_unknown_lag_is_absent() -> None:
     found = of_snapshot(replace(small(), lags={"app": Lag(7, None)}), KNOWN)
     assert value(found, "ragwatch_source_lag_bytes", source="app") == 7
     assert samples(found, "ragwatch_source_lag_seconds") == []
+
+
+def test_files_that_cannot_be_read_are_counted() -> None:
+    """By source; their names are no labels."""
+    unreadable = {f"/log/{number}.jsonl": "Permission denied" for number in range(3)}
+    found = of_snapshot(replace(small(), lags={"app": Lag(7, None, unreadable)}), KNOWN)
+    assert value(found, "ragwatch_source_unreadable_files", source="app") == 3
 
 
 def test_no_label_value_from_outside_the_configuration() -> None:

@@ -130,6 +130,14 @@ OUTPUT = [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}
         ("openai", {"messages": MESSAGES, "choices": "a"}, "wrong_type", "choices"),
         ("openai", {"messages": SYSTEM, "choices": [{"message": {}}]}, "missing_field", "choices[0].message.content"),
         ("openai", {"messages": MESSAGES, "choices": CHOICES}, "missing_field", "contexts"),
+        *(
+            ("openai", {"messages": [{"role": role, "content": text}], "choices": CHOICES}, "missing_field", "contexts")
+            for role in ("system", "developer")
+            for text in (
+                "You are a helpful assistant.",
+                "You are HelpBot, the assistant of ACME. Answer briefly.\n- Be polite.\n\nToday is Monday.",
+            )
+        ),
         ("openai", {"input": "q"}, "missing_field", "output"),
         ("openai", {"input": "q", "output": []}, "missing_field", "output[].content[].text"),
         ("openai", {"output": [*OUTPUT, {"type": "file_search_call"}]}, "missing_field", "output[].results"),
@@ -224,3 +232,23 @@ def test_ids_of_another_number_of_contexts_are_dropped() -> None:
 def test_matching_never_raises(name: str, record: Mapping[str, Any]) -> None:
     """The shape test looks at any record without an error."""
     assert FORMATS[name].matches(record) is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You are a helpful assistant. Paris is the capital of France.",
+        "You are a helpful assistant.\n\nParis is the capital of France.",
+        "You are a helpful assistant. You can return goods within 30 days.",
+        "You are a helpful assistant. Answer from this:\n<doc>Be kind.</doc>",
+        "You are an assistant. Use the following pieces of context to answer.\n\nAnswer keys are kept for ten years.",
+        "You are entitled to a refund within 30 days.",
+        "You must be 18 to open an account.",
+        "Du bist ein Assistent. Rechnungen werden zehn Jahre aufbewahrt.",
+    ],
+)
+def test_passages_in_a_system_prompt(text: str) -> None:
+    """Many services put what they retrieved there: only a prompt that does nothing but instruct is no context."""
+    turns = [{"role": "system", "content": "You are a helpful assistant."}, {"role": "system", "content": text}]
+    sample = build("openai").read({"messages": [*turns, *MESSAGES], "choices": CHOICES}, "log:1")
+    assert [context.text for context in sample.contexts] == [text]

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from itertools import pairwise
 
-from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission, an_evidence
+import pytest
+from kit import JUDGE, Clock, ScriptedJudge, a_draw, an_admission, an_evidence
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import JudgeError
@@ -69,8 +70,11 @@ async def test_what_waited_too_long_expires_and_is_counted(store: SqliteStore, t
     loop = judging(ScriptedJudge({"old": DOWN}), store, telemetry, clock)
     await loop.step()
     assert await loop.expire() is False
-    clock.now = AT + 40 * 86400
-    assert await loop.expire() is True
+    expired = []
+    for _ in range(10):
+        clock.now += 400.0
+        expired.append(await loop.expire())
+    assert expired.count(True) == 1
     assert store.tallies()[Tally.UNJUDGED, ("search", JUDGE, "expired")] == 1
     assert [each.verdict["reason"] for each in store.find(Query())] == ["expired"]
 
@@ -90,3 +94,39 @@ async def test_a_slow_reading_holds_nobody_up(store: SqliteStore, telemetry: Tel
     gate.set()
     await loop.finish()
     assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 2
+
+
+@pytest.mark.parametrize("back", [True, False])
+async def test_a_clock_that_leaps_expires_nothing(store: SqliteStore, telemetry: Telemetry, *, back: bool) -> None:
+    """A day ahead, for a moment or for good: who waited for a minute waits on, and no longer than `max_age` in all."""
+    clock = Clock()
+    loop = judging(ScriptedJudge(), store, telemetry, clock)
+    store.admit(an_admission(a_draw()))
+    assert await loop.expire() is False
+    clock.now += 60.0 + 86400.0
+    assert await loop.expire() is False
+    if back:
+        clock.now -= 86400.0
+    for _ in range(49):
+        clock.now += 60.0
+        assert await loop.expire() is False
+    expired = []
+    for _ in range(12):
+        clock.now += 60.0
+        expired.append(await loop.expire())
+    assert expired.count(True) == 1
+
+
+async def test_behind_a_leap_of_the_clock_others_wait_as_long(store: SqliteStore, telemetry: Telemetry) -> None:
+    """What is drawn after it waits for `max_age`, neither longer nor shorter."""
+    clock = Clock()
+    loop = judging(ScriptedJudge(), store, telemetry, clock)
+    await loop.expire()
+    clock.now += 86400.0
+    await loop.expire()
+    store.admit(an_admission(a_draw(at=clock.now)))
+    expired = []
+    for _ in range(62):
+        clock.now += 60.0
+        expired.append(await loop.expire())
+    assert (expired.index(True), sum(expired)) == (60, 1)

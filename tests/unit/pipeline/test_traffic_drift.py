@@ -165,7 +165,7 @@ def test_a_kill_between_warning_and_record_is_made_up_for(tmp_path: Path) -> Non
         assert lived(tmp_path / str(instant), {30, 31}, instant) == uninterrupted(), instant
 
 
-@pytest.mark.parametrize("kept", [{"watch": {}}, {"counts": [1], "held": [1], "since": None, "watch": None}])
+@pytest.mark.parametrize("kept", [{"watch": {}}, {"counts": [1], "watch": None}])
 def test_what_another_version_kept_is_begun_anew(store: SqliteStore, kept: dict[str, Any]) -> None:
     """State that cannot be understood is no reason to stop, nor to warn."""
     store.remember(KIND, {"contexts/search": kept})
@@ -256,6 +256,20 @@ def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteStore, l
     assert watch.gauges()[cell] == 0.0
     pass_by(store, clock, watch, hours(learnt + 60, learnt + 64, score=0.6))
     assert watch.gauges()[cell] == 1.0
+
+
+@pytest.mark.parametrize(("first", "second"), [(-30 * 365 * 24, 0), (0, 30 * 24), (0, 365 * 24)])
+def test_a_clock_that_leaps_is_no_day_of_learning(store: SqliteStore, first: int, second: int) -> None:
+    """A host that comes up in 1970, or a clock that is ahead for good: what one hour is like is no reference."""
+    clock = Clock()
+    clock.now += first * HOUR
+    watch = a_watch(store, clock)
+    pass_by(store, clock, watch, hours(0, 2))
+    clock.now = AT + (second + 2) * HOUR
+    pass_by(store, clock, watch, [requests(2500, score=0.8, abstained=0.05, seed=2), *hours(3, 20)])
+    assert watch.gauges() == {}
+    pass_by(store, clock, watch, hours(20, 26))
+    assert watch.gauges() != {}
 
 
 @pytest.mark.parametrize("learnt", [3, 30])

@@ -146,7 +146,8 @@ def test_what_hides_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     reader = Reader(tmp_path / pattern)
     with pytest.raises(SourceError, match="Permission denied"):
         reader.step()
-    assert reader.source.lag() == Lag(0, None)
+    assert reader.source.lag() == Lag(0, None, reader.source.unreadable)
+    assert set(reader.source.lag().unreadable.values()) == {"Permission denied"}
     closed = False
     assert reader.drain() == [b"one"]
 
@@ -158,3 +159,64 @@ def test_what_is_not_there_yet_is_no_fault(tmp_path: Path, pattern: str) -> None
     (tmp_path / "dangling").symlink_to(tmp_path / "missing")
     reader = Reader(tmp_path / pattern)
     assert (reader.drain(), reader.source.unreadable) == ([], {})
+
+
+@pytest.fixture
+def scratched(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Inodes of which only the first bytes can be read."""
+    inodes: set[int] = set()
+    pread = os.pread
+
+    def read(fd: int, size: int, offset: int) -> bytes:
+        if os.fstat(fd).st_ino in inodes and (offset or size > 1):
+            raise OSError(errno.EIO, "Input/output error")
+        return pread(fd, size, offset)
+
+    monkeypatch.setattr(os, "pread", read)
+    return inodes
+
+
+@pytest.mark.parametrize("emptied", [True, False])
+def test_a_copy_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[int], *, emptied: bool) -> None:
+    """It is opened, and fails where it is compared with what was read: other files go on, and it is named."""
+    path, other = tmp_path / "app.jsonl", tmp_path / "other.jsonl"
+    append(path, *lines_of("old", 200))
+    append(other, b"first")
+    reader = Reader(tmp_path / "*.jsonl")
+    reader.drain()
+    copy = tmp_path / "app.jsonl.1"
+    copy.write_bytes(path.read_bytes())
+    scratched.add(copy.stat().st_ino)
+    if emptied:
+        path.write_bytes(b"")
+    append(path, b"new")
+    before, rounds = descriptors(), [b"%d" % each for each in range(9)]
+    named = set()
+    for line in rounds:
+        append(other, line)
+        reader.now += 1
+        reader.drain()
+        named |= {Path(each).name for each in reader.source.unreadable}
+    assert [line for line in reader.lines if line in rounds] == rounds
+    assert (b"new" in reader.lines, named, descriptors() <= before) == (True, {"app.jsonl.1"}, True)
+
+
+def test_a_finished_file_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[int]) -> None:
+    """A rotation that was read to its end and has grown is looked at again, and is compared with what is new."""
+    path = tmp_path / "app.jsonl"
+    append(path, *lines_of("old", 200))
+    reader = Reader(path)
+    reader.drain()
+    moved = rotate(path)
+    append(path, b"one")
+    reader.settle()
+    scratched.add(moved.stat().st_ino)
+    append(moved, b"late")
+    rotate(path)
+    append(path, b"two")
+    reader.settle()
+    assert reader.lines[-2:] == [b"one", b"two"]
+    assert [Path(each).name for each in reader.source.unreadable] == ["app.jsonl.2"]
+    scratched.clear()
+    append(path, b"three")
+    assert {b"late", b"three"} <= set(reader.settle())

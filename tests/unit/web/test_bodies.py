@@ -36,6 +36,9 @@ class Words:
         """There are none."""
         return []
 
+    def picked_until(self) -> None:
+        """Nothing was taken."""
+
 
 @asynccontextmanager
 async def door() -> AsyncIterator[int]:

@@ -41,6 +41,10 @@ class Words:
         """What was kept."""
         return [dict(each) for each in self.kept]
 
+    def picked_until(self) -> float | None:
+        """Nothing was taken."""
+        return None
+
 
 @asynccontextmanager
 async def client(words: Words | None) -> AsyncIterator[httpx.AsyncClient]:

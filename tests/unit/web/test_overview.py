@@ -12,7 +12,7 @@ from snapshots import AT, JUDGE, estimate, small
 
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import Quantity
-from ragwatch.core.snapshot import EstimateRow, Snapshot
+from ragwatch.core.snapshot import EstimateRow, Lag, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.web.overview import overview
 from ragwatch.web.scope import Scope
@@ -134,6 +134,14 @@ def test_sources_and_judges_account_for_everything() -> None:
     (judge,) = view["judges"]
     assert (judge["version"], judge["judged"], judge["unjudged"]) == ("lexical-1", 3, {"timeout": 1})
     assert judge["pending"] == 2
+
+
+def test_files_that_cannot_be_read_are_named() -> None:
+    """A few of them, with the reason, and how many there are."""
+    unreadable = {f"/log/{number}.jsonl": "Permission denied" for number in range(9)}
+    (source,) = overview(replace(small(), lags={"app": Lag(7, None, unreadable)}), SCOPE, now=AT)["sources"]
+    assert (source["unreadable_files"], len(source["unreadable"])) == (9, 5)
+    assert source["unreadable"]["/log/0.jsonl"] == "Permission denied"
 
 
 def test_problems_are_named_once() -> None:

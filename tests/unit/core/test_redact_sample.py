@@ -1,0 +1,114 @@
+"""Redaction of samples: every text of one, and of its metadata also what its keys name, keys and numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from ragwatch.core.redact import Redactor
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.secret import Secret
+
+
+def test_sample_keeps_its_ids() -> None:
+    """Texts and nested metadata are redacted and counted; ids, numbers, route and times stay."""
+    deep: object = "ann@example.org"
+    for _ in range(70):
+        deep = [deep]
+    sample = Sample(
+        "ann@example.org",
+        "who is ann@example.org?",
+        (Context("call +1-415-555-2671", "bob@example.org", 0.5),),
+        "ann@example.org",
+        7.0,
+        "search",
+        {"trace_id": "4111111111111111", "user": {"mail": ["ann@example.org", 3, None]}, "deep": deep},
+        "none",
+    )
+    clean, found = Redactor().redact_sample(sample)
+    token = Redactor().redact("ann@example.org")
+    assert (clean.id, clean.at, clean.route, clean.trace_id) == ("ann@example.org", 7.0, "search", "4111111111111111")
+    assert clean.question == f"who is {token}?"
+    assert clean.contexts == (Context(Redactor().redact("call +1-415-555-2671"), "bob@example.org", 0.5),)
+    assert (clean.answer, clean.reference) == (token, "none")
+    assert clean.metadata["user"] == {"mail": [token, 3, None]}
+    assert "ann" not in str(clean.metadata["deep"])
+    assert found == Counter({Secret.EMAIL: 3, Secret.PHONE: 1})
+
+
+@pytest.mark.parametrize(
+    ("metadata", "kind"),
+    [
+        ({"password": "hunter2"}, Secret.CREDENTIAL),
+        ({"request": {"headers": {"X-Api-Key": "abcdefgh"}}}, Secret.CREDENTIAL),
+        ({"cookie": ["session=abcdefgh"]}, Secret.CREDENTIAL),
+        ({"Cookie": "session=abcdefgh; from=10.20.30.40"}, Secret.CREDENTIAL),
+        ({"cookies": {"session_id": "abcdefgh"}}, Secret.CREDENTIAL),
+        ({"db_password": 41114111}, Secret.CREDENTIAL),
+        ({"authorization": "Basic dXNlcjpwYXNz"}, Secret.KEY),
+        ({"opened": {"ann@example.org": 3}}, Secret.EMAIL),
+        ({"paid_with": 4111111111111111}, Secret.CARD),
+        ({"trace_id": {"user": "ann@example.org"}}, Secret.EMAIL),
+    ],
+)
+def test_secrets_by_key_in_keys_and_in_numbers(metadata: dict[str, object], kind: Secret) -> None:
+    """Metadata is logged as it is at hand: under its name, as a key or as a number a secret is one as well."""
+    clean, found = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))
+    assert found == Counter({kind: 1})
+    assert not re.search("hunter2|abcdefgh|dXNlcjpwYXNz|ann@|4111", str(clean.metadata))
+    assert Redactor().redact_sample(clean) == (clean, Counter())
+
+
+def test_what_only_stands_beside_a_secret_stays() -> None:
+    """Numbers that are no card, tokens that are counted, flags."""
+    plain = {
+        "prompt_tokens": 812,
+        "at_ms": 1794010112345,
+        "password": None,
+        "pwd": "no",
+        "secret": True,
+        "private_key": "********",
+        "accessToken": "[REDACTED]",
+        "api_key_id": "production",
+        "passwordExpiresAt": "2026-11-30",
+        "access_tokens": 40960,
+        "secretary": "Smith",
+        "authorization_status": "granted",
+        "author": "Smith",
+        "max_tokens": 4096,
+        "token_count": "4096",
+        "session_id": "4f2a9c31",
+        "ticks": 638000000000000007,
+        "row": 4000000000000000006,
+        "trace_id": 4111111111111111,
+        "huge": 10**5000,
+    }
+    assert Redactor().redact_sample(Sample("1", None, (), "fine", metadata=plain))[0].metadata == plain
+
+
+def test_no_value_is_lost_behind_a_token() -> None:
+    """Two keys that are the same secret stay two."""
+    metadata = {"opened": {"ann@example.org": 3, "Ann@example.org": 4}}
+    clean, _ = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))
+    assert sorted(clean.metadata["opened"].values()) == [3, 4]
+
+
+def test_long_keys_and_values_take_linear_time() -> None:
+    """Whoever writes the log writes its keys: none may be able to hold intake up."""
+    metadata = {"secret" * 50_000: 1, "_expires" * 50_000: 1, "password": "!" * 300_000 + "x", "api_" * 50_000: "x"}
+    clean, _ = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))
+    assert len(clean.metadata) == len(metadata)
+
+
+def test_routes_are_redacted() -> None:
+    """A route may be the path that was asked for."""
+    clean, _ = Redactor().redact_sample(Sample("1", None, (), "fine", route="/users/ann@example.org/ask"))
+    assert "ann" not in clean.route
+
+
+def test_sample_without_question() -> None:
+    """What is unknown stays unknown."""
+    clean, found = Redactor().redact_sample(Sample("1", None, (), "fine"))
+    assert (clean.question, clean.reference, found) == (None, None, Counter())
