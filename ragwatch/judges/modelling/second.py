@@ -132,8 +132,11 @@ class SecondStorey:
             if signals is None:
                 supports[rank] = row.alone[rank] >= self._rules.words.support
             else:
-                alone[rank] = self._artefact.support.probability(lexical_logit(row.alone[rank]), signals)
-                supports[rank] = alone[rank] >= self._rules.supported_from
+                fused = self._artefact.support.probability(lexical_logit(row.alone[rank]), signals)
+                supports[rank] = fused >= self._rules.supported_from
+                # Which context was used, words tell a little better than the model; the mean of both is on one scale
+                # with what words say of the contexts that the model did not read.
+                alone[rank] = (fused + row.alone[rank]) / 2
         return replace(together, cells=tuple(supports), alone=tuple(alone))
 
 
