@@ -33,7 +33,7 @@ TALK_TIMES, BROKEN_TIMES = 4, 2
 """How often each labelled pair and each broken claim of people is shown in stage one."""
 TEAM_BATCHES = 8
 """Batches of a step of stage one, over all processes: the rate below was chosen for it."""
-FIRST = Recipe(rate=2e-4, epochs=0.79, average=True, seed=11)
+FIRST = Recipe(rate=2e-4, epochs=0.7, warm=0.11, average=True, seed=11)
 LAST = Recipe(rate=5e-5, epochs=1.0, micro=2, residual=0.4)
 REPLAYED, KNOWN = 3000, 2000
 FOLDS = {
