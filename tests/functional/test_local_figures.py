@@ -87,19 +87,19 @@ def test_refuted_claims_are_called_contradicted_and_supported_ones_are_not() -> 
     hits = sum(called and not faithful for faithful, called in rows)
     wrong = sum(called and faithful for faithful, called in rows)
     refuted = sum(not faithful for faithful, _ in rows)
-    assert 2 * hits / (refuted + hits + wrong) >= 0.38
+    assert 2 * hits / (refuted + hits + wrong) >= 0.42
     assert wrong / (len(rows) - refuted) <= 0.05
 
 
 def test_claims_made_of_the_documents_own_words_are_told_apart() -> None:
     """Words reach .71."""
-    assert ranked(FEVER) >= 0.76
+    assert ranked(FEVER) >= 0.79
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "floor"), [("judge/dev/attributionbench/test_id500", 0.75), ("judge/dev/wice/claim_test", 0.79)]
+    ("name", "floor"), [("judge/dev/attributionbench/test_id500", 0.75), ("judge/dev/wice/claim_test", 0.80)]
 )
 def test_unfaithful_answers_rank_below_faithful_ones(name: str, floor: float) -> None:
-    """The other two test parts; words reach .760 and .777."""
+    """The other two test parts; words reach .756 and .778."""
     assert ranked(name) >= floor
