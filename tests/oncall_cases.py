@@ -230,6 +230,7 @@ CASES: tuple[Case, ...] = (
         before={_SEEN: Climb(1)},
     ),
     _level("RagwatchSourceLag", "ragwatch_source_lag_seconds", "source=app", 901, 900, 0),
+    _level("RagwatchSourceUnreadable", "ragwatch_source_unreadable_files", "source=app", 1, 0, 0),
     Case(
         "RagwatchSourceRejects",
         {"source": "app"},

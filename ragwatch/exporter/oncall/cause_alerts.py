@@ -160,6 +160,12 @@ def _sources(plan: Plan) -> Iterator[Alert]:
         "ragwatch is far behind a source.",
         f"The oldest unread record of source {{{{ $labels.source }}}} is {_AGE} old.",
     )
+    yield _source(
+        "RagwatchSourceUnreadable",
+        "max by (job, source) (ragwatch_source_unreadable_files) > 0",
+        "Files of a source cannot be read.",
+        "{{ $value }} files of source {{ $labels.source }} cannot be read; what is written there is not seen.",
+    )
     rejected = f"sum by (job, source) (increase(ragwatch_requests_rejected_total[{window}]))"
     yield _source(
         "RagwatchSourceRejects",
