@@ -59,6 +59,7 @@ def _take(writer: sqlite3.Connection, gone: list[tuple[str, float]], now: float)
         return
     before = writer.execute(UNTIL).fetchone() or (-math.inf,)
     until = min(now, max(*before, *(at for _, at in gone)))  # a clock that was ahead told times that are yet to come
+    until = math.ceil(until * 1000) / 1000  # JSON keeps 15 digits: what is cut off would let the last one taken back in
     seq = writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'verdicts'").fetchone()[0]
     writer.execute(
         "INSERT OR REPLACE INTO states (name, body) VALUES ('retention', json_object('until', ?, 'seq', ?))",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from kit import AT, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 
 from ragwatch.ports import Query, Retention, Store
@@ -52,3 +53,14 @@ def test_size_takes_the_rest_of_a_time_out_of_windows(opened: Callable[[], Store
     assert (store.window(0, 0.0, 10), store.picked_until()) == ([], AT)
     settle(store, "next", at=AT + 1.0)
     assert [row.at for row in opened().window(0, 0.0, 10)] == [AT + 1.0]
+
+
+@pytest.mark.parametrize("part", [0.1234567, 0.7654321, 0.5000004, 0.9999996])
+def test_no_moment_of_what_was_taken_comes_back(opened: Callable[[], Store], part: float) -> None:
+    """Whatever the digits of a time: answers of the very moment of the last one that was taken are left out too."""
+    store = opened()
+    settle(store, "good", at=AT - 31 * DAY + part)
+    settle(store, "bad", BAD, at=AT - 31 * DAY + part)
+    assert store.prune(AGES, now=AT + 5.0) == 1
+    assert store.picked_until() >= AT - 31 * DAY + part
+    assert store.window(0, 0.0, 10) == []
