@@ -7,5 +7,6 @@ from ragwatch.web.guard import allowed_hosts
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import Scope
 from ragwatch.web.serve import Server
+from ragwatch.web.turns import BusyError
 
-__all__ = ["Action", "ParameterError", "Scope", "Server", "allowed_hosts", "build_app"]
+__all__ = ["Action", "BusyError", "ParameterError", "Scope", "Server", "allowed_hosts", "build_app"]

@@ -10,14 +10,13 @@ from time import time
 from types import MappingProxyType
 from typing import Any
 
-import orjson
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.board import Board
@@ -27,20 +26,28 @@ from ragwatch.web import samples
 from ragwatch.web.bodies import Bodies
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.drift_page import drift_routes
-from ragwatch.web.guard import HEADERS, Guard
+from ragwatch.web.guard import HEADERS, UNKEPT, Guard
 from ragwatch.web.labels import Annotation, label_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, overview_page
+from ragwatch.web.reply import json_reply
 from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import Scope
+from ragwatch.web.turns import MIB, BusyError, Turns
+from ragwatch.web.whole import sample_json, samples_json
 
 Action = Callable[[Mapping[str, str]], Awaitable[str]]
-"""What a POST does: its query parameters to what it says. Raises `ParameterError` (400) for those it cannot take, and
-a `RagwatchError` (500) where it failed."""
+"""What a POST does: its query parameters to what it says. Raises `ParameterError` (400) for those it cannot take,
+`BusyError` (429) where others have asked already, and a `RagwatchError` (500) where it failed."""
 NO_ACTIONS: Mapping[str, Action] = MappingProxyType({})
 Render = Callable[[str, Sequence[str]], tuple[bytes, str]]
 GZIP_ABOVE = 1024
 GZIP_LEVEL = 5
+MOST_JUDGES = 50  # of one sample
+PAGE_THREADS, SCRAPE_THREADS = 2, 4
+PAGE_BYTES, SCRAPE_BYTES = 32 * MIB, 16 * MIB  # of responses that are made or wait for their clients
+PAGE_SIZE, SCRAPE_SIZE = 8 * MIB, MIB  # that making one takes, about
+PATIENCE_SECONDS = 10.0
 _STATIC = Path(__file__).parent / "static"
 _NOT_GET = ("GET", "HEAD", "PUT", "PATCH", "DELETE")
 
@@ -55,6 +62,7 @@ def build_app(
     actions: Mapping[str, Action] = NO_ACTIONS,
     labels: Callable[[], Annotation] | None = None,
     hosts: Callable[[], frozenset[str] | None] = lambda: None,
+    external: Callable[[], str | None] = lambda: None,
     clock: Callable[[], float] = time,
 ) -> Starlette:
     """The whole application.
@@ -68,28 +76,23 @@ def build_app(
         actions: What a POST to a path does.
         labels: Who takes people's words at present; None takes none.
         hosts: Allowed names in the Host header at present (see `allowed_hosts`), None for any.
+        external: Address that people use at present, None for that of the request.
         clock: Seconds since the epoch.
     """
-    doors = _Doors(board, render, store, scope, ready, clock)
+    pages = Turns(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
+    scrapes = Turns(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
+    doors = _Doors(board, render, store, scope, ready, clock, pages, scrapes)
     return Starlette(
         routes=[
-            Route("/", doors.page),
-            Route("/canaries", doors.canaries_page),
-            Route("/metrics", doors.metrics),
-            Route("/-/healthy", doors.healthy),
-            Route("/-/ready", doors.ready),
+            *doors.routes(),
             *(Route(path, _posted(action), methods=["POST"]) for path, action in actions.items()),
             *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
-            *label_routes(labels),
-            *sample_routes(store, scope, clock),
-            *drift_routes(board, store, clock),
-            Route("/api/v1/snapshot", doors.snapshot),
-            Route("/api/v1/canaries", doors.canaries),
-            Route("/api/v1/samples", doors.samples),
-            Route("/api/v1/samples/{key}", doors.sample),
+            *label_routes(labels, pages),
+            *sample_routes(store, scope, clock, pages),
+            *drift_routes(board, store, clock, pages),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        middleware=[Middleware(Guard, hosts=hosts), Middleware(Bodies)],
+        middleware=[Middleware(Guard, hosts=hosts, external=external), Middleware(Bodies)],
         exception_handlers={StoreError: _store_failed, samples.ParameterError: _bad_parameter, Exception: _broken},
     )
 
@@ -104,12 +107,27 @@ class _Doors:
     scope: Callable[[], Scope]
     problems: Callable[[], tuple[str, ...]]
     clock: Callable[[], float]
+    pages: Turns
+    scrapes: Turns
 
-    async def metrics(self, request: Request) -> Response:
+    def routes(self) -> list[Route]:
+        return [
+            Route("/", self.page),
+            Route("/canaries", self.canaries_page),
+            Route("/metrics", self.metrics),
+            Route("/-/healthy", self.healthy),
+            Route("/-/ready", self.ready),
+            Route("/api/v1/snapshot", self.snapshot),
+            Route("/api/v1/canaries", self.canaries),
+            Route("/api/v1/samples", self.samples),
+            Route("/api/v1/samples/{key}", self.sample),
+        ]
+
+    async def metrics(self, request: Request) -> ASGIApp:
         accept = request.headers.get("accept", "")
         names = request.query_params.getlist("name[]")
         zipped = _accepts_gzip(request.headers.get("accept-encoding", ""))
-        return await run_in_threadpool(self._metrics, accept, names, zipped=zipped)
+        return await self.scrapes.answer(lambda: self._metrics(accept, names, zipped=zipped), SCRAPE_SIZE)
 
     def _metrics(self, accept: str, names: Sequence[str], *, zipped: bool) -> Response:
         body, content_type = self.scrape(accept, names)
@@ -128,15 +146,13 @@ class _Doors:
             return PlainTextResponse("".join(f"{problem}\n" for problem in problems), status_code=503)
         return PlainTextResponse("ragwatch is ready\n")
 
-    async def page(self, request: Request) -> Response:
-        return HTMLResponse(await run_in_threadpool(self._page, request.query_params.get("window")))
+    async def page(self, request: Request) -> ASGIApp:
+        window = request.query_params.get("window")
+        return await self.pages.answer(lambda: HTMLResponse(overview_page(self._overview(window))), PAGE_SIZE)
 
-    def _page(self, window: str | None) -> str:
-        return overview_page(self._overview(window))
-
-    async def snapshot(self, request: Request) -> Response:
-        view = await run_in_threadpool(self._overview, request.query_params.get("window"))
-        return _json(view)
+    async def snapshot(self, request: Request) -> ASGIApp:
+        window = request.query_params.get("window")
+        return await self.pages.answer(lambda: json_reply(self._overview(window)), PAGE_SIZE)
 
     def _overview(self, window: str | None) -> dict[str, Any]:
         failing: list[dict[str, Any]] = []
@@ -151,35 +167,49 @@ class _Doors:
         )
         return {"version": __version__, **view}
 
-    async def canaries_page(self, _: Request) -> Response:
-        return HTMLResponse(await run_in_threadpool(lambda: canaries_page(self._canaries())))
+    async def canaries_page(self, _: Request) -> ASGIApp:
+        return await self.pages.answer(lambda: HTMLResponse(canaries_page(self._canaries())), PAGE_SIZE)
 
-    async def canaries(self, _: Request) -> Response:
-        return _json(await run_in_threadpool(self._canaries))
+    async def canaries(self, _: Request) -> ASGIApp:
+        return await self.pages.answer(lambda: json_reply(self._canaries()), PAGE_SIZE)
 
     def _canaries(self) -> dict[str, Any]:
         suites = suites_of(self.scope(), self.board.look())
         return {"version": __version__, **canaries(self.store, suites, now=self.clock())}
 
-    async def samples(self, request: Request) -> Response:
-        query = samples.query_of(request.query_params.multi_items(), now=self.clock())
-        return _json({"samples": [samples.line(found) for found in await self._find(query)]})
+    async def samples(self, request: Request) -> ASGIApp:
+        pairs, now = request.query_params.multi_items(), self.clock()
+        query, whole = samples.whole_query_of(pairs, now=now)
+        if self.store is None:
+            return json_reply({"samples": []})
+        store, following = self.store, samples.following(pairs, query)
+        if not whole:
+            return await self.pages.answer(
+                lambda: json_reply({"samples": [samples.line(each) for each in store.summaries(query)]}), PAGE_SIZE
+            )
+        return await self.pages.answer(
+            lambda: self.pages.stream(samples_json(store.entries(query), following)), PAGE_SIZE
+        )
 
-    async def sample(self, request: Request) -> Response:
+    async def sample(self, request: Request) -> ASGIApp:
         key = request.path_params["key"]
-        found = await self._find(Query(key=key, limit=samples.MOST)) if samples.KEY.fullmatch(key) else []
-        if not found:
-            return _json({"error": "there is no sample with this key"}, 404)
-        return _json({"key": key, "verdicts": [each.verdict for each in found], "sample": found[0].sample})
+        return await self.pages.answer(lambda: self._sample(key), PAGE_SIZE)
 
-    async def _find(self, query: Query) -> list[Any]:
-        return [] if self.store is None else await run_in_threadpool(self.store.find, query)
+    def _sample(self, key: str) -> ASGIApp:
+        pieces = None
+        if self.store is not None and samples.KEY.fullmatch(key):
+            pieces = sample_json(key, self.store.entries(Query(key=key, limit=MOST_JUDGES)))
+        if pieces is None:
+            return json_reply({"error": "there is no sample with this key"}, 404)
+        return self.pages.stream(pieces)
 
 
 def _posted(action: Action) -> Callable[[Request], Awaitable[Response]]:
     async def door(request: Request) -> Response:
         try:
             return PlainTextResponse(f"{await action(dict(request.query_params))}\n")
+        except BusyError as error:
+            return PlainTextResponse(f"{error}\n", status_code=429, headers={"Retry-After": str(error.seconds)})
         except RagwatchError as error:
             return PlainTextResponse(f"{error}\n", status_code=500)
 
@@ -198,19 +228,14 @@ def _accepts_gzip(header: str) -> bool:
     return False
 
 
-def _json(value: object, status: int = 200) -> Response:
-    body = orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS, default=dict)
-    return Response(body, status_code=status, media_type="application/json")
-
-
 async def _bad_parameter(_: Request, error: Exception) -> Response:
-    return _json({"error": str(error)}, 400)
+    return json_reply({"error": str(error)}, 400)
 
 
 async def _store_failed(_: Request, error: Exception) -> Response:
-    return _json({"error": str(error)}, 503)
+    return json_reply({"error": str(error)}, 503)
 
 
 async def _broken(_: Request, __: Exception) -> Response:
     """The last resort stands outside of the Guard, so it brings the headers along."""
-    return PlainTextResponse("Something is broken; see the log.\n", status_code=500, headers=HEADERS)
+    return PlainTextResponse("Something is broken; see the log.\n", status_code=500, headers=HEADERS | UNKEPT)

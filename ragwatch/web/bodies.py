@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BODY_SECONDS = 30.0  # for the whole of it, however steadily it drips
-OPEN_BODIES = 16
+OPEN_BODIES = 8
 _LAST = {"Connection": "close"}  # the rest of such a body is not waited for
 
 

@@ -7,11 +7,10 @@ from shlex import quote
 from typing import Any
 from urllib.parse import urlencode
 
-import orjson
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.board import Board
@@ -20,9 +19,12 @@ from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.errors import StoreError
 from ragwatch.ports import Notes, Run
 from ragwatch.web.pages import page
+from ragwatch.web.reply import json_reply
+from ragwatch.web.turns import MIB, Turns
 
 KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
 PAST_ALARMS = 5
+SIZE = 4 * MIB  # that making one takes, about
 _DEFAULT_ADDRESS = "http://127.0.0.1:10477"
 _LOW_IS_GOOD = frozenset(map(str, LOW_IS_GOOD))
 _HEADLINES = {
@@ -36,27 +38,29 @@ _STATUS_OUT_OF_ORDER = 503
 _OF_ANSWERS = (Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE, Gauge.BAND_MEAN)
 
 
-def drift_routes(board: Board, store: Notes | None, clock: Callable[[], float]) -> list[Route]:
+def drift_routes(board: Board, store: Notes | None, clock: Callable[[], float], turns: Turns) -> list[Route]:
     """`/drift`, and the same as JSON.
 
     Args:
         board: Where the latest Snapshot hangs.
         store: Keeps past alarms; None knows none.
         clock: Seconds since the epoch.
+        turns: When it is a request's turn.
     """
 
-    def looked(request: Request) -> dict[str, Any]:
-        return drift(board.look(), store, now=clock(), address=str(request.base_url).rstrip("/"))
+    def looked(request: Request) -> tuple[dict[str, Any], int]:
+        view = drift(board.look(), store, now=clock(), address=str(request.base_url).rstrip("/"))
+        return view, 200 if view["error"] is None else _STATUS_OUT_OF_ORDER
 
-    async def shown(request: Request) -> Response:
-        view = await run_in_threadpool(looked, request)
-        status = 200 if view["error"] is None else _STATUS_OUT_OF_ORDER
+    def page_of(request: Request) -> Response:
+        view, status = looked(request)
         return HTMLResponse(page("drift.html", {"version": __version__, **view}), status)
 
-    async def told(request: Request) -> Response:
-        view = await run_in_threadpool(looked, request)
-        body = orjson.dumps(view, option=orjson.OPT_APPEND_NEWLINE)
-        return Response(body, 200 if view["error"] is None else _STATUS_OUT_OF_ORDER, media_type="application/json")
+    async def shown(request: Request) -> ASGIApp:
+        return await turns.answer(lambda: page_of(request), SIZE)
+
+    async def told(request: Request) -> ASGIApp:
+        return await turns.answer(lambda: json_reply(*looked(request)), SIZE)
 
     return [Route("/drift", shown), Route("/api/v1/drift", told)]
 

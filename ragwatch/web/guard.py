@@ -23,6 +23,8 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
 }
+UNKEPT = {"Cache-Control": "no-store"}  # texts of users must not stay in caches; what is in static/ may
+_STATIC = "/static/"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ANY = ("", "0.0.0.0", "::")  # noqa: S104 - recognised, not bound
 _HARMLESS = ("GET", "HEAD", "OPTIONS")
@@ -55,11 +57,18 @@ class Guard:
     Args:
         app: What is guarded.
         hosts: Allowed names in the Host header at present; None for any.
+        external: Address that people use at present, where it is not that of the request; None for none.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Callable[[], frozenset[str] | None]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: Callable[[], frozenset[str] | None],
+        external: Callable[[], str | None] = lambda: None,
+    ) -> None:
         self._app = app
         self._hosts = hosts
+        self._external = external
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. For the server."""
@@ -69,28 +78,32 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS if scope["path"].startswith(_STATIC) else HEADERS | UNKEPT)
             await send(message)
 
-        refused = self._refuses(Headers(scope=scope), scope["method"])
+        refused = self._refuses(Headers(scope=scope), scope["method"], scope.get("scheme", "http"))
         app = self._app if refused is None else PlainTextResponse(f"{refused}\n", status_code=403)
         await app(scope, receive, send_guarded)
 
-    def _refuses(self, headers: Headers, method: str) -> str | None:
+    def _refuses(self, headers: Headers, method: str, scheme: str) -> str | None:
         host, names = headers.get("host", ""), self._hosts()
         if names is not None and not _is_ours(host, names):
             return "This name is not ours. Set web.external_url to the address that people use."
         origin = headers.get("origin")
-        if method not in _HARMLESS and origin is not None and not _is_of(origin, host):
+        ours = {_origin(f"{scheme}://{host}"), _origin(self._external() or "")} - {None}
+        if method not in _HARMLESS and origin is not None and _origin(origin) not in ours:
             return "This request comes from another site."
         return None
 
 
-def _is_of(origin: str, host: str) -> bool:
+def _origin(address: str) -> tuple[str, str] | None:
+    """Scheme, and host with port, of an address; None where it has none."""
     try:
-        return urlsplit(origin).netloc == host
+        found = urlsplit(address)
     except ValueError:  # a bracket that is never closed
-        return False
+        return None
+    return (found.scheme, found.netloc) if found.scheme and found.netloc else None
 
 
 def _is_ours(host: str, names: frozenset[str]) -> bool:

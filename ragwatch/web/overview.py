@@ -229,6 +229,7 @@ def _source(read: _Reader, source: str) -> dict[str, Any]:
         "lag_bytes": None if lag is None else lag.size,
         "lag_seconds": None if lag is None else lag.seconds,
         "unreadable": {} if lag is None else dict(islice(lag.unreadable.items(), _NAMED)),
+        "skipped": lag.skipped if lag is not None and not read.count(Tally.SEEN, source) else "",
         "unreadable_files": None if lag is None else len(lag.unreadable),
     }
 

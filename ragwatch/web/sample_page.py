@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise, zip_longest
 from types import MappingProxyType
 from typing import Any
@@ -12,12 +13,13 @@ from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.label import Label
 from ragwatch.core.scores import LOW_IS_GOOD, Fault, Quantity
 from ragwatch.core.stage import Stage
-from ragwatch.ports import Found, Query, Store
+from ragwatch.errors import StoreError
+from ragwatch.ports import Entry, Found, Query, Store, StoredText
 from ragwatch.web.scope import Scope
 
 ANSWER_CHARS, CONTEXT_CHARS, QUESTION_CHARS, QUOTE_CHARS = 20_000, 6_000, 4_000, 1_000
 MOST_CLAIMS, MOST_CONTEXTS, MOST_METADATA, MOST_JUDGES, MOST_LABELS = 200, 50, 30, 12, 50
-_DAY = 86400.0  # clocks of people's machines may be behind ours
+LINE_BYTES, TEXT_BYTES = 2 << 20, 8 << 20  # of JSON that is read for a page
 _WORST = (ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED)
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -49,7 +51,7 @@ _UNTOLD = "Too little was read to tell which stage is at fault."
 _UNJUDGED = "No judge could read this answer. It is counted, and widens the worst-case bounds of every figure."
 
 
-def sample(store: Store, key: str, scope: Scope, *, judge: str | None, now: float) -> dict[str, Any] | None:
+def sample(store: Store, key: str, scope: Scope, *, judge: str | None) -> dict[str, Any] | None:
     """Everything that is kept of one sample; None for nothing.
 
     Args:
@@ -57,17 +59,41 @@ def sample(store: Store, key: str, scope: Scope, *, judge: str | None, now: floa
         key: Its identity in the store.
         scope: Says which judge goes first.
         judge: Whose verdict marks the answer; the default judge's where there is none of that name.
-        now: Seconds since the epoch.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    found = store.find(Query(key=key, limit=MOST_JUDGES))
+    found: list[Found] = []
+    text: StoredText | None = None
+    for entry in store.entries(Query(key=key, limit=MOST_JUDGES)):  # each brings the text along: one is enough
+        text = text or entry.sample
+        found.append(_line_of(entry))
     if not found:
         return None
-    at = float(found[0].verdict["at"])
-    labels = [each for each in store.labels(min(at, now) - _DAY) if each.key == key]
-    return view(found, labels, scope, judge)
+    found[0] = _with_text(found[0], text)
+    return view(found, store.labels_of(key, MOST_LABELS), scope, judge)
+
+
+def _line_of(entry: Entry) -> Found:
+    """A verdict as far as a page shows it; one that is damaged is what its figures tell."""
+    try:
+        fields, whole = entry.line.beginning(LINE_BYTES)
+    except StoreError as error:
+        return Found(entry.bare, None, str(error))
+    if not whole:  # the last of a list may be cut short
+        fields |= {name: fields.get(name, [])[:-1] for name in ("claims", "contexts")}
+    return Found({**entry.bare, **fields, **entry.place}, None)
+
+
+def _with_text(found: Found, text: StoredText | None) -> Found:
+    if text is None:
+        return found
+    try:
+        fields, whole = text.beginning(TEXT_BYTES)
+    except StoreError as error:
+        return replace(found, damage=found.damage or str(error))
+    note = None if whole else f"Its texts are larger than {TEXT_BYTES >> 20} MiB, and only their beginning is shown."
+    return replace(found, sample={"contexts": [], "answer": "", **fields}, damage=found.damage or note)
 
 
 def view(found: Sequence[Found], labels: Sequence[Label], scope: Scope, judge: str | None) -> dict[str, Any]:
@@ -92,6 +118,7 @@ def view(found: Sequence[Found], labels: Sequence[Label], scope: Scope, judge: s
         "contexts_left_out": max(0, _wide(chosen, kept) - MOST_CONTEXTS),
         "text": None if kept is None else _text(kept, claims),
         "labels": [_label(each) for each in labels[-MOST_LABELS:]],
+        "damage": next((each.damage for each in found if each.damage is not None), None),
     }
 
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import isfinite
 from typing import Any
+from urllib.parse import urlencode
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
-from ragwatch.ports import Found, Query, Store
+from ragwatch.ports import Entry, Found, Query, Store
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MOST = 500
 FAILING = 10
 QUESTION_CHARS = 140
+EXCERPT_CHARS = 300
+_EXCERPTS = ("id", "question", "answer")
 _PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "limit")
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -129,8 +133,60 @@ def _limit(text: str) -> int:
 
 
 def line(found: Found) -> dict[str, Any]:
-    """A stored verdict as JSON holds it."""
-    return {"verdict": found.verdict, "sample": found.sample}
+    """A stored verdict as lists in JSON hold it: `sample` is its beginning; what cannot be read says `error`."""
+    told = {"verdict": found.verdict, "sample": found.sample}
+    return told if found.damage is None else told | {"error": found.damage}
+
+
+def short(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """Id, question and answer of a sample, cut short: those of them that it has.
+
+    >>> short({"id": "r1", "answer": "x" * 1000})["answer"][-2:]
+    'x…'
+    """
+    cut = {name: sample[name] for name in _EXCERPTS if name in sample}
+    return {
+        name: f"{text[: EXCERPT_CHARS - 1]}…" if len(text or "") > EXCERPT_CHARS else text for name, text in cut.items()
+    }
+
+
+def whole_query_of(parameters: Iterable[tuple[str, str]], *, now: float) -> tuple[Query, bool]:
+    """The search of a request for JSON, and whether it wants whole texts (`texts=true`).
+
+    `after` is where the page before ended; only the address in its `next` knows.
+
+    Raises:
+        ParameterError: A parameter is unknown, repeated, or has no meaning.
+    """
+    pairs = list(parameters)
+    more = {name: value for name, value in pairs if name in ("texts", "after")}
+    query = query_of((each for each in pairs if each[0] not in more), now=now)
+    if len(more) < sum(name in more for name, _ in pairs):
+        raise ParameterError(f"{min(more)}: given twice")
+    if more.get("texts", "false") not in ("true", "false"):
+        raise ParameterError("texts: not true or false")
+    after = None if "after" not in more else _place(more["after"])
+    return replace(query, after=after), more.get("texts") == "true"
+
+
+def _place(text: str) -> tuple[float, int]:
+    at, _, seq = text.partition(",")
+    value = _finite(at)
+    if value is None or not re.fullmatch(r"[0-9]{1,18}", seq):
+        raise ParameterError("after: not a place; take the whole address from `next`")
+    return value, int(seq)
+
+
+def following(pairs: Iterable[tuple[str, str]], query: Query) -> Callable[[Entry, int], str]:
+    """From the last row of a page, and how many it has, to the address of the next page of the same search."""
+    kept = [(name, value) for name, value in pairs if name not in ("after", "limit", "since", "until")]
+    kept += [(name, repr(at)) for name, at in (("since", query.since), ("until", query.until)) if at is not None]
+
+    def address(last: Entry, sent: int) -> str:
+        place = f"{last.place['at']!r},{last.seq}"
+        return f"/api/v1/samples?{urlencode([*kept, ('limit', query.limit - sent), ('after', place)])}"
+
+    return address
 
 
 def failing(store: Store) -> list[dict[str, Any]]:
@@ -139,7 +195,7 @@ def failing(store: Store) -> list[dict[str, Any]]:
     Raises:
         StoreError: The store cannot be read.
     """
-    found = [each for stage in _FAULTY for each in store.find(Query(stage=stage, limit=FAILING))]
+    found = [each for stage in _FAULTY for each in store.summaries(Query(stage=stage, limit=FAILING))]
     newest = sorted(found, key=lambda each: float(each.verdict["at"]), reverse=True)[:FAILING]
     return [_short(each) for each in newest]
 
@@ -156,4 +212,5 @@ def _short(found: Found) -> dict[str, Any]:
         "judge": verdict.get("judge_name"),
         "stage": verdict["stage"],
         "question": question,
+        **({} if found.damage is None else {"error": found.damage}),
     }

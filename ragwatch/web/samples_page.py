@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import inf, nextafter
 from typing import Any
 from urllib.parse import urlencode
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.core.sample import OTHER
@@ -23,31 +24,37 @@ from ragwatch.web.pages import clock as instant
 from ragwatch.web.pages import page
 from ragwatch.web.sample_page import cut, sample
 from ragwatch.web.scope import Scope
+from ragwatch.web.turns import MIB, Turns
 
 FIELDS = ("route", "judge", "stage", "outcome", "quantity", "below", "above", "since", "until", "limit")
 LIMITS = ("25", "50", "100", "250", "500")
 COLUMNS = (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION, Quantity.ANSWER_RELEVANCY)
 QUESTION_CHARS = 240
+MANY_SIZE, ONE_SIZE = 8 * MIB, 16 * MIB  # that making a page takes, about
 _BAD, _NOT_FOUND, _OUT_OF_ORDER = 400, 404, 503
 
 Pairs = Sequence[tuple[str, str]]
 
 
-def sample_routes(store: Store | None, scope: Callable[[], Scope], clock: Callable[[], float]) -> list[Route]:
+def sample_routes(
+    store: Store | None, scope: Callable[[], Scope], clock: Callable[[], float], turns: Turns
+) -> list[Route]:
     """`/samples` and `/samples/KEY`.
 
     Args:
         store: Holds the verdicts; None shows none.
         scope: What configuration names at present.
         clock: Seconds since the epoch.
+        turns: When it is a request's turn.
     """
 
-    async def many(request: Request) -> Response:
-        return await run_in_threadpool(_many, request.query_params.multi_items(), store, scope(), clock())
+    async def many(request: Request) -> ASGIApp:
+        pairs = request.query_params.multi_items()
+        return await turns.answer(lambda: _many(pairs, store, scope(), clock()), MANY_SIZE)
 
-    async def one(request: Request) -> Response:
+    async def one(request: Request) -> ASGIApp:
         key, judge = request.path_params["key"], request.query_params.get("judge")
-        return await run_in_threadpool(_one, key, judge, store, scope(), clock())
+        return await turns.answer(lambda: _one(key, judge, store, scope()), ONE_SIZE)
 
     return [Route("/samples", many), Route("/samples/{key}", one)]
 
@@ -68,10 +75,10 @@ def _many(pairs: Pairs, store: Store | None, scope: Scope, now: float) -> Respon
     return HTMLResponse(page("samples.html", {**around, **view, "newest": newest, "columns": columns(given)}), status)
 
 
-def _one(key: str, judge: str | None, store: Store | None, scope: Scope, now: float) -> Response:
+def _one(key: str, judge: str | None, store: Store | None, scope: Scope) -> Response:
     error, status, view = None, 200, None
     try:
-        view = sample(store, key, scope, judge=judge, now=now) if store and samples.KEY.fullmatch(key) else None
+        view = sample(store, key, scope, judge=judge) if store and samples.KEY.fullmatch(key) else None
         if view is None:
             error, status = "There is no sample with this key, or retention has taken it.", _NOT_FOUND
     except StoreError as broken:
@@ -103,27 +110,21 @@ def leaf(store: Store, query: Query) -> tuple[list[Found], float | None, bool]:
     A page ends between two instants, because `until` cannot cut one instant in two. Where more verdicts than a page
     holds are of one instant, the page holds them all, as far as a search may go.
     """
-    found = store.find(_narrowed(query, limit=query.limit + 1))
+    found = store.summaries(_narrowed(query, limit=query.limit + 1))
     if len(found) <= query.limit:
         return found, None, False
     begun = found[-1].verdict["at"]
     whole = [each for each in found if each.verdict["at"] != begun]
     if whole:
         return whole, float(whole[-1].verdict["at"]), False
-    crowd = store.find(_narrowed(query, limit=samples.MOST + 1, since=begun, until=nextafter(begun, inf)))
-    older = store.find(_narrowed(query, limit=1, until=begun))
+    crowd = store.summaries(_narrowed(query, limit=samples.MOST + 1, since=begun, until=nextafter(begun, inf)))
+    older = store.summaries(_narrowed(query, limit=1, until=begun))
     return crowd[: samples.MOST], float(begun) if older else None, len(crowd) > samples.MOST
 
 
 def _narrowed(query: Query, *, limit: int, since: float | None = None, until: float | None = None) -> Query:
-    return Query(
-        route=query.route,
-        judge=query.judge,
-        stage=query.stage,
-        outcome=query.outcome,
-        quantity=query.quantity,
-        below=query.below,
-        above=query.above,
+    return replace(
+        query,
         since=query.since if since is None else since,
         until=query.until if until is None else until,
         limit=limit,
@@ -145,6 +146,7 @@ def row(found: Found) -> dict[str, Any]:
         "scores": verdict["scores"],
         "kept": found.sample is not None,
         "question": None if question is None else cut(question, QUESTION_CHARS)["text"],
+        "damage": found.damage,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,7 +17,9 @@ from starlette.applications import Starlette
 from ragwatch.board import Board
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.exporter import Exporter
-from ragwatch.ports import Found, Query
+from ragwatch.ports import Entry, Found, Query
+from ragwatch.stores.rows import pack
+from ragwatch.stores.texts import PackedText
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import ParameterError, Scope, allowed_hosts, build_app
 
@@ -43,6 +45,14 @@ class Shelf:
             if query.key in (None, each.verdict["key"]) and query.stage in (None, each.verdict["stage"])
         ]
         return matching[: query.limit]
+
+    summaries = find
+
+    def entries(self, query: Query) -> Iterator[Entry]:
+        """The same, packed."""
+        for each in self.find(query):
+            sample = None if each.sample is None else PackedText(pack(each.sample))
+            yield Entry(0, each.verdict, each.verdict, PackedText(pack({"id": "r1"})), sample)
 
 
 def verdict(number: int = 0, stage: str = "retrieval", question: str | None = "Why?") -> Found:
@@ -276,3 +286,13 @@ async def test_a_broken_store_is_named() -> None:
         assert "the store cannot be read: disk is gone" in (await client.get("/")).text
         told = await client.get("/api/v1/samples")
     assert (told.status_code, told.json()) == (503, {"error": "disk is gone"})
+
+
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [("/", "no-store"), ("/samples", "no-store"), ("/api/v1/samples", "no-store"), ("/static/ragwatch.css", None)],
+)
+async def test_texts_stay_out_of_caches(path: str, kept: str | None) -> None:
+    """Pages and API hold texts of users and must not be kept by a browser or a proxy; a stylesheet may."""
+    async with asking(app(Shelf([verdict()]))) as client:
+        assert (await client.get(path)).headers.get("cache-control") == kept

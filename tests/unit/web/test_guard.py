@@ -66,3 +66,49 @@ async def test_what_is_not_http_passes() -> None:
 
     await Guard(app, frozenset)({"type": "lifespan"}, receive, send)
     assert seen == ["lifespan", "lifespan.startup"]
+
+
+async def refused(origin: str, scheme: str, external: str | None = None) -> bool:
+    """Whether a POST to localhost with this origin is refused."""
+    statuses: list[int] = []
+
+    async def app(_: Scope, __: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    headers = [(b"host", b"localhost:10477"), (b"origin", origin.encode())]
+    scope = {"type": "http", "method": "POST", "path": "/-/reload", "scheme": scheme, "headers": headers}
+    await Guard(app, lambda: None, lambda: external)(scope, receive, send)
+    return statuses == [403]
+
+
+@pytest.mark.parametrize(
+    ("origin", "scheme", "external", "wanted"),
+    [
+        ("http://localhost:10477", "http", None, False),
+        ("https://localhost:10477", "https", None, False),
+        ("https://localhost:10477", "http", None, True),
+        ("ftp://localhost:10477", "http", None, True),
+        ("http://localhost:10477", "https", None, True),
+        ("http://localhost", "http", None, True),
+        ("https://rag.example.org", "http", "https://rag.example.org/watch/", False),
+        ("http://rag.example.org", "http", "https://rag.example.org/watch/", True),
+        ("null", "http", None, True),
+        ("http://[", "http", "http://[", True),
+        ("//localhost:10477", "http", "", True),
+    ],
+)
+async def test_an_origin_is_scheme_and_host(
+    origin: str,
+    scheme: str,
+    external: str | None,
+    wanted: bool,  # noqa: FBT001 - a parameter of the table
+) -> None:
+    """A page of the same host over another scheme is another site, unless people use that address."""
+    assert await refused(origin, scheme, external) is wanted

@@ -11,9 +11,13 @@ import pytest
 from snapshots import small
 
 from ragwatch.board import Board
-from ragwatch.core.label import from_record
+from ragwatch.core.label import Label, from_record
 from ragwatch.errors import StoreError
+from ragwatch.pipeline.labelling import Labelling
+from ragwatch.pipeline.sheets import LabelRules
+from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.web import build_app
+from ragwatch.web.labels import MOST_VALUES, NOTE_CHARS, PAGE_BYTES
 
 WORD = {"key": "0" * 32, "annotator": "ann", "at": 1.0, "scores": {"faithfulness": 1.0}}
 
@@ -121,3 +125,39 @@ async def test_where_nobody_takes_words_there_is_no_door() -> None:
     """Without labelling there are no such endpoints."""
     async with client(None) as made:
         assert (await made.post("/v1/labels", json={"labels": [WORD]})).status_code == 404
+
+
+async def test_labels_come_page_by_page(store: SqliteStore) -> None:
+    """What does not fit a response is behind its `next`, each label once; a made-up place is refused."""
+    note = "x" * (NOTE_CHARS - 1)
+    labels = [Label(f"{number:032x}", "ann", 1.0, {}, note=note) for number in range(PAGE_BYTES // NOTE_CHARS + 5)]
+    store.add_labels(labels)
+    rules = LabelRules({}, ())
+    labelling = Labelling(rules, store=store, clock=lambda: 1.0, uniform=lambda: 0.5)
+    app = build_app(board=Board(), render=lambda *_: (b"", ""), labels=lambda: labelling)
+    path: str | None = "/api/v1/labels"
+    found: list[str] = []
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as made:
+        while path is not None:
+            page = (await made.get(path)).json()
+            found += [each["key"] for each in page["labels"]]
+            path = page.get("next")
+        for place in ("x", "[1]", "7", '["x","y","z"]', "null"):
+            refused = await made.get("/api/v1/labels", params={"after": place})
+            assert (place, refused.status_code) == (place, 400)
+    assert found == [label.key for label in labels]
+
+
+async def test_long_notes_are_refused() -> None:
+    """A note is a remark, not a document: what is longer is the caller's error."""
+    async with client(Words()) as made:
+        told = await made.post("/v1/labels", json={"labels": [WORD | {"note": "x" * (NOTE_CHARS + 1)}]})
+    assert (told.status_code, "note" in told.json()["error"]) == (400, True)
+
+
+async def test_values_are_counted_before_they_are_made() -> None:
+    """A body of a million empty lists would take a hundred megabytes and hold everything up: it is refused unread."""
+    body = b'{"labels":[' + b"[]," * (MOST_VALUES // 2) + b"[]]}"
+    async with client(Words()) as made:
+        told = await made.post("/v1/labels", content=body)
+    assert (told.status_code, told.json()["error"].startswith("body: more than")) == (400, True)

@@ -161,3 +161,13 @@ def test_a_view_is_json() -> None:
     """What the page shows is plain data."""
     view = overview(small(), SCOPE, now=AT)
     assert orjson.loads(orjson.dumps(view))["routes"][0]["route"] == "search"
+
+
+def test_records_that_are_passed_over_are_told_until_one_was_read() -> None:
+    """A source that skipped its log says so, but not once something of it was read, nor where nobody has looked."""
+    snapshot = replace(small(), lags={"app": Lag(0, 0.0, skipped="0 of 9 existing records read")}, tallies=Counter())
+    (source,) = overview(snapshot, SCOPE, now=AT)["sources"]
+    assert source["skipped"] == "0 of 9 existing records read"
+    seen = replace(snapshot, tallies=Counter({(Tally.SEEN, ("app",)): 1.0}))
+    assert overview(seen, SCOPE, now=AT)["sources"][0]["skipped"] == ""
+    assert overview(None, SCOPE, now=AT)["sources"][0]["skipped"] == ""

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ragwatch.errors import ConfigError
-from ragwatch.web import Server, serve
+from ragwatch.web import Server
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 
@@ -82,68 +82,5 @@ async def test_stopping_before_serving_is_harmless() -> None:
     one.stop()
     port, task = await running(one)
     assert port > 0
-    one.stop()
-    await task
-
-
-@pytest.mark.parametrize("unfinished", [b"", REQUEST, b"GET"])
-async def test_unfinished_headers_are_hung_up_on(unfinished: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that does not finish its headers in time loses the connection."""
-    monkeypatch.setattr(serve, "HEADER_SECONDS", 0.05)
-    one = server()
-    port, task = await running(one)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(unfinished)
-    assert await asyncio.wait_for(reader.read(), 10) == b""
-    writer.close()
-    one.stop()
-    await task
-
-
-async def test_later_requests_have_a_deadline_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kept connection is quick or closed; waiting between requests is not being slow."""
-    monkeypatch.setattr(serve, "HEADER_SECONDS", 0.05)
-    one = server()
-    port, task = await running(one)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    for _ in range(2):
-        writer.write(REQUEST + b"\r\n")
-        assert (await asyncio.wait_for(reader.readuntil(b"hello"), 10)).startswith(b"HTTP/1.1 200")
-    writer.write(REQUEST)
-    assert await asyncio.wait_for(reader.read(), 10) == b""
-    writer.close()
-    one.stop()
-    await task
-
-
-UNREAD = REQUEST + b"Content-Length: 9\r\n\r\n"
-
-
-async def test_a_body_nobody_reads_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was answered before its body ended is hung up on, however it drips; the answer arrives."""
-    monkeypatch.setattr(serve, "LEFTOVER_SECONDS", 0.05)
-    one = server()
-    port, task = await running(one)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(UNREAD)
-    assert (await asyncio.wait_for(reader.readuntil(b"hello"), 10)).startswith(b"HTTP/1.1 200")
-    writer.write(b"drip")
-    assert await asyncio.wait_for(reader.read(), 10) == b""
-    writer.close()
-    one.stop()
-    await task
-
-
-async def test_a_connection_is_not_kept_for_ever_after_a_late_body(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the body ends after its answer, the connection is a kept one: another request, or its time is over."""
-    monkeypatch.setattr(serve, "KEEP_ALIVE_SECONDS", 0.05)
-    one = server()
-    port, task = await running(one)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(UNREAD)
-    assert (await asyncio.wait_for(reader.readuntil(b"hello"), 10)).startswith(b"HTTP/1.1 200")
-    writer.write(b"the whole")
-    assert await asyncio.wait_for(reader.read(), 10) == b""
-    writer.close()
     one.stop()
     await task

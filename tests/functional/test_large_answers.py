@@ -1,0 +1,189 @@
+"""Answers of megabytes: no request, and no number of requests at once, takes much memory or holds up a scrape."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from functional.daemon import RagwatchProcess, write_config
+from kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
+
+from ragwatch.core.label import Label
+from ragwatch.core.scores import Quantity
+from ragwatch.stores.sqlite import SqliteStore
+
+MIB = 1 << 20
+ANSWERS, ANSWER_CHARS = 24, 3_900_000  # 94 MB, several times as much once unpacked: more than may be resident
+RESIDENT = 256 * MIB
+A_RESPONSE = 8 * MIB
+A_SCRAPE = 2.0  # seconds, on a machine that is busy with other tests; 0.25 is measured on a quiet one
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state with 24 answers of 3.9 MB, judged, with hundreds of claims each, and labels with long notes."""
+    folder = tmp_path_factory.mktemp("large")
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 9))) for _ in range(5000)]
+    text = " ".join(rng.choices(words, k=620_000))[:ANSWER_CHARS]
+    with closing(SqliteStore(folder / "state")) as store:
+        for number in range(ANSWERS):
+            answer = text[number * 50_000 :] + text[: number * 50_000]
+            claims = [a_claim((number % 2, 0), text=answer[at : at + 180]) for at in range(0, 100_000, 200)]
+            draw = a_draw(f"r{number}", answer=answer, question=answer[:3000], at=time.time() - number)
+            store.admit(an_admission(draw))
+            store.settle([a_verdict(draw, an_evidence(*claims))])
+            note = answer[:9000]
+            store.add_labels(
+                [
+                    Label(draw.key, f"a{each}", time.time(), {Quantity.FAITHFULNESS: 1.0}, note=note)
+                    for each in range(20)
+                ]
+            )
+    return write_config(folder, sources=f"[{{kind: tail, name: other, path: '{folder}/log/*'}}]")
+
+
+@pytest.fixture(scope="module")
+def ragwatch(config: Path) -> Iterator[RagwatchProcess]:
+    """The daemon on that state. What it writes to its log is read, so that it never waits for us."""
+    with RagwatchProcess(config).wait_until_serving() as daemon:
+        assert daemon.process.stderr is not None
+        reader = threading.Thread(target=daemon.process.stderr.read, daemon=True)
+        reader.start()
+        yield daemon
+
+
+def peak(ragwatch: RagwatchProcess) -> int:
+    """Most bytes that were ever resident."""
+    status = Path(f"/proc/{ragwatch.process.pid}/status").read_text()
+    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def get(ragwatch: RagwatchProcess, path: str) -> tuple[int, bytes]:
+    """Status and body."""
+    try:
+        with urllib.request.urlopen(ragwatch.address + path, timeout=120) as reply:
+            return reply.status, reply.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def a_key(ragwatch: RagwatchProcess) -> str:
+    """Key of one of the answers."""
+    found: str = json.loads(get(ragwatch, "/api/v1/samples?limit=1")[1])["samples"][0]["verdict"]["key"]
+    return found
+
+
+def paths(key: str) -> list[str]:
+    """Everything that can be asked for, with the greatest limits."""
+    return [
+        "/",
+        "/samples?limit=500",
+        "/samples?limit=500&quantity=faithfulness&below=0.5",
+        f"/samples/{key}",
+        "/canaries",
+        "/drift",
+        "/api/v1/snapshot",
+        "/api/v1/samples?limit=500",
+        "/api/v1/samples?limit=500&texts=true",
+        f"/api/v1/samples/{key}",
+        "/api/v1/labels",
+        "/api/v1/canaries",
+        "/api/v1/drift",
+    ]
+
+
+@contextmanager
+def scraping(ragwatch: RagwatchProcess) -> Iterator[list[float]]:
+    """Scrapes all the time; the seconds of each."""
+    seconds: list[float] = []
+    stop = threading.Event()
+
+    def scrape() -> None:
+        while not stop.wait(0.05):
+            start = time.monotonic()
+            assert get(ragwatch, "/metrics")[0] == 200
+            seconds.append(time.monotonic() - start)
+
+    with ThreadPoolExecutor(1) as pool:
+        scraper = pool.submit(scrape)
+        try:
+            yield seconds
+        finally:
+            stop.set()
+        scraper.result()
+    print(f"slowest of {len(seconds)} scrapes: {max(seconds):.3f} s")
+
+
+def test_every_list_is_short_and_light(ragwatch: RagwatchProcess) -> None:
+    """Each page, list and API with its greatest limit: at most 8 MiB, below 256 MiB resident, scrapes go on."""
+    asked = paths(a_key(ragwatch))
+    with scraping(ragwatch) as seconds:
+        for path in asked:
+            status, body = get(ragwatch, path)
+            assert (path, status) == (path, 200)
+            assert len(body) <= A_RESPONSE, path
+            assert peak(ragwatch) < RESIDENT, path
+    assert max(seconds) < A_SCRAPE
+
+
+def test_all_at_once_is_light_too(ragwatch: RagwatchProcess) -> None:
+    """Sixteen clients ask for all of it at once: each is answered, or told when to ask again, in the same memory."""
+    asked = paths(a_key(ragwatch)) * 6
+    random.Random(1).shuffle(asked)
+    with scraping(ragwatch) as seconds, ThreadPoolExecutor(16) as clients:
+        statuses = {status for status, _ in clients.map(lambda path: get(ragwatch, path), asked)}
+    assert statuses <= {200, 503}
+    assert 200 in statuses
+    assert peak(ragwatch) < RESIDENT
+    assert max(seconds) < A_SCRAPE
+
+
+def test_lists_hold_every_row_without_its_texts(ragwatch: RagwatchProcess) -> None:
+    """One request lists all answers: figures, and the beginning of question and answer where it lies near."""
+    rows = json.loads(get(ragwatch, "/api/v1/samples?limit=500")[1])["samples"]
+    assert len(rows) == ANSWERS
+    assert {len(each["sample"]["question"]) for each in rows} == {300}
+    assert all("claims" not in each["verdict"] for each in rows)
+
+
+def test_whole_texts_come_page_by_page(ragwatch: RagwatchProcess) -> None:
+    """With `texts=true` every whole text is had, each once, by following `next`."""
+    path: str | None = f"/api/v1/samples?limit={ANSWERS}&texts=true&since=1h"
+    lengths: list[tuple[str, int]] = []
+    while path is not None:
+        page = json.loads(get(ragwatch, path)[1])
+        lengths += [(each["verdict"]["key"], len(each["sample"]["answer"])) for each in page["samples"]]
+        path = page.get("next")
+    assert len({key for key, _ in lengths}) == len(lengths) == ANSWERS
+    assert {length for _, length in lengths} == {ANSWER_CHARS}
+
+
+def test_one_answer_is_shown_whole(ragwatch: RagwatchProcess) -> None:
+    """A single sample of 3.9 MB is given whole, with its verdict."""
+    found = json.loads(get(ragwatch, f"/api/v1/samples/{a_key(ragwatch)}")[1])
+    assert (len(found["sample"]["answer"]), len(found["verdicts"][0]["claims"])) == (ANSWER_CHARS, 500)
+    assert "truncated" not in found
+
+
+def test_labels_come_page_by_page(ragwatch: RagwatchProcess) -> None:
+    """480 labels with long notes: each once, by following `next`."""
+    path: str | None = "/api/v1/labels"
+    found: list[tuple[str, str]] = []
+    pages = 0
+    while path is not None:
+        page = json.loads(get(ragwatch, path)[1])
+        found += [(each["key"], each["annotator"]) for each in page["labels"]]
+        path, pages = page.get("next"), pages + 1
+    assert len(set(found)) == len(found) == 20 * ANSWERS
+    assert pages > 1

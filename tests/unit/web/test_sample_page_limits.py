@@ -1,0 +1,70 @@
+"""The page of one answer where there is too much to show, or something that cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+from asked import get
+from kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+
+from ragwatch.core.label import Label
+from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.web.sample_page import LINE_BYTES, MOST_LABELS, TEXT_BYTES
+
+DRAW = a_draw("a", answer="Cats purr. And more.")
+
+
+def settle(store: SqliteStore, **parts: str) -> str:
+    """Keep a verdict of two judges; the answer's key."""
+    draw = a_draw("a", **parts)
+    store.admit(an_admission(draw, judges=("embedded", "second")))
+    store.settle([a_verdict(draw), a_verdict(draw, reading=a_reading("second", "v2"))])
+    return draw.key
+
+
+async def test_texts_larger_than_a_page_reads_are_cut(store: SqliteStore) -> None:
+    """The page stands, shows the beginning, and says that it is not all."""
+    key = settle(store, answer="begin " + "x" * TEXT_BYTES)
+    found = await get(store, f"/samples/{key}")
+    assert found.status_code == 200
+    assert "only their beginning is shown" in found.text
+    assert "begin xxx" in found.text
+
+
+async def test_a_verdict_larger_than_a_page_reads_is_cut(store: SqliteStore) -> None:
+    """Claims as far as they were read; the page does not stumble over the one that is cut."""
+    draw = a_draw("a")
+    claims = [a_claim((1, 0), text=f"claim {number} " + "x" * (LINE_BYTES // 100)) for number in range(150)]
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, an_evidence(*claims))])
+    found = await get(store, f"/samples/{draw.key}")
+    assert found.status_code == 200
+    assert "claim 90 " in found.text
+    assert "claim 120 " not in found.text
+
+
+@pytest.mark.parametrize("place", ["samples SET body", "verdicts SET line"])
+async def test_damage_is_told_on_the_page(store: SqliteStore, place: str) -> None:
+    """What can be read is shown, with one line on what cannot."""
+    key = settle(store)
+    store._writer.execute(f"UPDATE {place} = X'00ff'")
+    found = await get(store, f"/samples/{key}")
+    assert (found.status_code, found.text.count("a stored text is damaged")) == (200, 1)
+    assert key in found.text
+
+
+async def test_damage_of_both_is_told_once(store: SqliteStore) -> None:
+    """One line is enough."""
+    key = settle(store)
+    store._writer.execute("UPDATE samples SET body = X'00ff'")
+    store._writer.execute("UPDATE verdicts SET line = X'00ff' WHERE judge = 'embedded'")
+    found = await get(store, f"/samples/{key}")
+    assert (found.status_code, found.text.count("a stored text is damaged")) == (200, 1)
+
+
+async def test_the_newest_labels_of_this_answer_are_shown(store: SqliteStore) -> None:
+    """Labels of other answers, and the oldest of too many, are not."""
+    key = settle(store)
+    own = [Label(key, f"person {number:03}", AT + number, {}) for number in range(MOST_LABELS + 3)]
+    store.add_labels([*own, Label("0" * 32, "somebody else", AT, {})])
+    text = (await get(store, f"/samples/{key}")).text
+    assert ("person 002" in text, "person 003" in text, "somebody else" in text) == (False, True, False)
