@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Protocol
 
+from ragwatch.sources.descriptors import Handle
 from ragwatch.sources.identity import HEAD, TAIL, Edges, Position
 
 CHUNK = 1 << 20
@@ -14,6 +14,8 @@ COUNTED = 64 << 20
 
 class Content(Protocol):
     """Bytes that can be read at any offset; cheapest forward."""
+
+    handle: Handle
 
     @property
     def packed(self) -> int | None:
@@ -49,31 +51,36 @@ class Plain:
     """A file as it is.
 
     Args:
-        fd: Open for reading; closed by `close`.
+        handle: Open for reading; closed by `close`.
     """
 
-    __slots__ = ("fd",)
+    __slots__ = ("handle",)
     packed: int | None = None
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+
+    @property
+    def fd(self) -> int | None:
+        """Its descriptor, None while it is closed."""
+        return self.handle.fd
 
     def pread(self, size: int, offset: int) -> bytes:
         """See `Content.pread`."""
-        return os.pread(self.fd, size, offset)
+        return self.handle.read(size, offset)
 
     def state(self) -> tuple[int, int]:
         """See `Content.state`."""
-        status = os.fstat(self.fd)
+        status = self.handle.status()
         return status.st_size, status.st_mtime_ns
 
     def again(self) -> Plain:
         """See `Content.again`."""
-        return Plain(os.dup(self.fd))
+        return Plain(self.handle.again())
 
     def close(self) -> None:
         """See `Content.close`."""
-        os.close(self.fd)
+        self.handle.close()
 
 
 def edges_at(content: Content, offset: int) -> Edges | None:

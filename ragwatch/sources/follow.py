@@ -95,6 +95,11 @@ class Followed:
         """Whether it is read from a packed file."""
         return self._packed is not None
 
+    @property
+    def last_seen(self) -> Position:
+        """Its position, with the largest size that was seen."""
+        return replace(self.position, size=max(self.position.size, self._size, self._high))
+
     def unchanged(self, size: int, mtime_ns: int) -> bool:
         """Whether nothing more could be read of it, and it has had this size and time on disk since."""
         known = self.still and (self.still[0] if self._packed is None else self._packed, self.still[1])
@@ -122,6 +127,7 @@ class Followed:
     def look(self, now: float) -> tuple[int, int]:
         """Size and modification time at present. Remembers when bytes appeared."""
         size, mtime_ns = self._open.state()
+        self._open.handle.drained = (size, mtime_ns) == self.still
         self._looked = now
         if size < self._size != self._reserved:
             self._arrivals.clear()
@@ -179,6 +185,7 @@ class Followed:
             if self._calm[0] != state:
                 self._calm = (state, now)
             self.still, self._certain = state, now - self._calm[1] >= TICK
+            self._open.handle.drained = True
             self._reserved = state[0] if block and not block.strip(b"\0") else None
             if self._reserved is not None:
                 self._high = self.position.offset  # space that a writer may give back

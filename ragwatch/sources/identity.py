@@ -129,14 +129,3 @@ def name_stream(position: Position) -> str:
     name is kept with the cursor; before the first commit nothing is stored under it, so a new one is as good.
     """
     return f"{position.dev:x}-{position.ino:x}-{position.generation}-{token_hex(6)}"
-
-
-def load_start(cursor: str) -> int:
-    """File time (ns) from which on files are news; 0, so all are, for a cursor that does not say."""
-    since = orjson.loads(cursor).get("since_ns", 0)
-    return since if isinstance(since, int) else 0
-
-
-def dump_start(since_ns: int) -> str:
-    """The cursor that says from which file time on files are news."""
-    return orjson.dumps({"since_ns": since_ns}).decode()

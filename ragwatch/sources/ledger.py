@@ -12,6 +12,7 @@ from errno import EBADF
 from ragwatch.ports import Batch
 from ragwatch.sources.beside import Opened
 from ragwatch.sources.content import Content
+from ragwatch.sources.descriptors import Descriptors
 from ragwatch.sources.disk import family, gone_from
 from ragwatch.sources.folders import TICK
 from ragwatch.sources.follow import Followed
@@ -64,14 +65,14 @@ class Ledger:
         now: Monotonic seconds of the last scan. What it found together is ordered by the files' own times.
     """
 
-    def __init__(self, plan: Plan, clock: Callable[[], float]) -> None:
+    def __init__(self, plan: Plan, clock: Callable[[], float], descriptors: Descriptors) -> None:
         self.active: list[Followed] = []
         self.adopted: set[Identity] = set()
         self.finished: dict[Identity, Followed] = {}
         self.stored: dict[Identity, tuple[str, Position]] = {}
         self.notes: deque[Batch] = deque()
         self.unreadable: dict[str, str] = {}
-        self.packs = Packs(clock, plan.patience)
+        self.packs = Packs(clock, plan.patience, descriptors)
         self.limits = plan.limits
         self.now = clock()
         self.since_ns = 0
@@ -110,15 +111,15 @@ class Ledger:
         """
         return max(self.since_ns, mtime_ns - self._between_looks_ns)
 
-    def busy(self, path: str) -> bool:
-        """Whether a file that had this name is gone and not read to its end: its packed copy may lie there already."""
-        return any(
-            each.rotated_since is not None
-            and family(each.position.path) == family(path)
+    def busy(self) -> set[str]:
+        """Families with a file that is gone and not read to its end: its packed copy may lie there already."""
+        return {
+            family(each.position.path)
+            for each in self.active
+            if each.rotated_since is not None
             and not each.content_packed
             and gone_from(each.path, each.position.identity)
-            for each in self.active
-        )
+        }
 
     def follow(self, opened: Opened, stream: str | None) -> Followed:
         """Take a file up."""
@@ -160,9 +161,11 @@ class Ledger:
         """It was opened, and cannot be read at present: let it go."""
         self.unreadable[path] = error.strerror or str(error)
         self.active[:] = [each for each in self.active if each.content is not content]
-        if error.errno != EBADF:  # else the number may be another file's by now
-            with suppress(OSError):  # of a stale handle the descriptor is free all the same
-                content.close()
+        if error.errno == EBADF:  # the number may be another file's by now
+            content.handle.abandon()
+            return
+        with suppress(OSError):  # of a stale handle the descriptor is free all the same
+            content.close()
 
     def find(self, listing: Listing, identity: Identity) -> tuple[str, Content, os.stat_result] | None:
         """Open a file wherever in a folder it is by now; None when it is not there, or cannot be opened at present."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ragwatch.sources.content import Content, Plain
+from ragwatch.sources.descriptors import SHARED, Descriptors, Handle
 from ragwatch.sources.disk import GZIP, open_regular, size_and_time
 from ragwatch.sources.identity import HEAD, TAIL, Identity
 
@@ -42,8 +43,12 @@ class RefusedError(OSError):
         self.flaw = flaw
 
 
-def unpack(fd: int, end: int) -> Iterator[bytes]:
+def unpack(read: Callable[[int, int], bytes], end: int) -> Iterator[bytes]:
     """The decompressed content of the first `end` bytes, all members, in pieces of at most 1 MiB.
+
+    Args:
+        read: Gives so many bytes from an offset on.
+        end: Bytes that count.
 
     Raises:
         RefusedError: It ends early, is damaged, or is far larger than it should be. Earlier pieces may be wrong then.
@@ -53,7 +58,7 @@ def unpack(fd: int, end: int) -> Iterator[bytes]:
     machine: Any = zlib.decompressobj(wbits=_GZIP)
     while True:
         if not data:
-            data = os.pread(fd, min(READ, end - at), at)
+            data = read(min(READ, end - at), at)
             at += len(data)
         if machine is None:
             data = data.lstrip(b"\0")  # tapes and block devices pad
@@ -87,13 +92,13 @@ class Packed:
     """The decompressed content of a file that is known to be whole. A window of it is in memory.
 
     Args:
-        fd: Open for reading; closed by `close`.
+        handle: Open for reading; closed by `close`.
         size: Bytes on disk.
         length: Decompressed bytes.
     """
 
-    def __init__(self, fd: int, size: int, length: int) -> None:
-        self.fd = fd
+    def __init__(self, handle: Handle, size: int, length: int) -> None:
+        self.handle = handle
         self.packed: int | None = size
         self._size = size
         self._length = length
@@ -121,21 +126,21 @@ class Packed:
 
     def state(self) -> tuple[int, int]:
         """See `Content.state`. A file that changed must be examined again, so it cannot be read as it is."""
-        status = os.fstat(self.fd)
+        status = self.handle.status()
         if status.st_size != self._size:
             raise RefusedError("gz_truncated", "changed while it was read")
         return self._length, status.st_mtime_ns
 
     def again(self) -> Packed:
         """See `Content.again`."""
-        return Packed(os.dup(self.fd), self._size, self._length)
+        return Packed(self.handle.again(), self._size, self._length)
 
     def close(self) -> None:
         """See `Content.close`."""
-        os.close(self.fd)
+        self.handle.close()
 
     def _rewind(self) -> None:
-        self._pieces = unpack(self.fd, self._size)
+        self._pieces = unpack(self.handle.read, self._size)
         self._window = bytearray()
         self._start = 0
 
@@ -159,9 +164,11 @@ class Packs:
     Args:
         clock: Monotonic seconds.
         patience: Seconds that a truncated file must stay as it is before it is counted: gzip may be at work.
+        descriptors: The budget of open files.
     """
 
-    def __init__(self, clock: Callable[[], float], patience: float) -> None:
+    def __init__(self, clock: Callable[[], float], patience: float, descriptors: Descriptors = SHARED) -> None:
+        self._descriptors = descriptors
         self._clock = clock
         self._patience = patience
         self._known: dict[Identity, _Known] = {}
@@ -182,17 +189,18 @@ class Packs:
         if opened is None:
             return None
         fd, status = opened
+        handle = Handle(fd, path, status, self._descriptors)
         try:
             if not path.endswith(GZIP):
-                os.pread(fd, 1, 0)  # a file on a sick disk can be opened, and is as good as closed
-                return Plain(fd), status
-            known = self._examined(path, fd, status)
+                handle.read(1, 0)  # a file on a sick disk can be opened, and is as good as closed
+                return Plain(handle), status
+            known = self._examined(path, handle, status)
         except OSError:
-            os.close(fd)
+            handle.close()
             raise
         if known.flaw is None:
-            return Packed(fd, status.st_size, known.length), status
-        os.close(fd)
+            return Packed(handle, status.st_size, known.length), status
+        handle.close()
         raise RefusedError(known.flaw, known.why)
 
     def changed(self) -> bool:
@@ -221,13 +229,13 @@ class Packs:
                 found.append((known.path, known.flaw))
         return found
 
-    def _examined(self, path: str, fd: int, status: os.stat_result) -> _Known:
+    def _examined(self, path: str, handle: Handle, status: os.stat_result) -> _Known:
         identity, state = Identity(status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
         known = self._known.get(identity)
         if known is None or known.state != state:
             known = _Known(path, state, 0, None, "", self._clock())
             try:
-                known.length = sum(map(len, unpack(fd, status.st_size)))
+                known.length = sum(map(len, unpack(handle.read, status.st_size)))
             except RefusedError as refused:
                 known.flaw, known.why = refused.flaw, str(refused)
             self._known[identity] = known

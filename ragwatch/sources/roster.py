@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from glob import has_magic
 
+from ragwatch.sources.beginning import Beginning, history_until
+from ragwatch.sources.beginning import load as load_beginning
 from ragwatch.sources.beside import Opened
+from ragwatch.sources.closed import Closed
 from ragwatch.sources.content import Content, edges_at, proves
+from ragwatch.sources.descriptors import SHARED, Descriptors
 from ragwatch.sources.disk import GZIP, Found, discover, family, folders_of, gone_from, rotated_from, rotated_name
 from ragwatch.sources.folders import Folders
 from ragwatch.sources.follow import Followed
-from ragwatch.sources.identity import Identity, Position, dump_start, load, load_start
+from ragwatch.sources.identity import Identity, Position, load
 from ragwatch.sources.ledger import STARTED, Ledger, Plan, note
 from ragwatch.sources.listing import list_directory
 from ragwatch.sources.losses import Unopened
+from ragwatch.sources.missing import missing
 from ragwatch.sources.search import Search
 from ragwatch.sources.twins import Twins
 
@@ -27,17 +31,21 @@ class Roster:
     Args:
         plan: What to follow.
         clock: Monotonic seconds.
+        descriptors: The budget of open files.
 
     Attributes:
         ledger: The files.
         skipped: Names that match but are no regular text file.
+        beginning: What the first look found, None before it.
+        missing: Watched directories that are not there, and what to do.
     """
 
-    def __init__(self, plan: Plan, clock: Callable[[], float]) -> None:
-        self.ledger = Ledger(plan, clock)
+    def __init__(self, plan: Plan, clock: Callable[[], float], descriptors: Descriptors = SHARED) -> None:
+        self.ledger = Ledger(plan, clock, descriptors)
         self.skipped: set[str] = set()
         self._search = Search(self.ledger)
         self._unopened = Unopened(self.ledger)
+        self._closed = Closed(self.ledger)
         self._folders = Folders()
         self._newest: dict[str, int] = {}
         self._twins: dict[Identity, tuple[Identity, int]] = {}
@@ -45,7 +53,8 @@ class Roster:
         self._clock = clock
         self._scanned: float | None = None
         self._first_start = plan.skip_first
-        self._since: int | None = None
+        self.beginning: Beginning | None = None
+        self.missing: dict[str, str] = {}
 
     def resume(self, cursors: Mapping[str, str]) -> None:
         """Take stored cursors; files are matched with them at the first scan.
@@ -55,7 +64,7 @@ class Roster:
         """
         ledger = self.ledger
         self._first_start = self._plan.skip_first and STARTED not in cursors
-        self._since = load_start(cursors[STARTED]) if STARTED in cursors else None
+        self.beginning = load_beginning(cursors[STARTED]) if STARTED in cursors else None
         positions = [(stream, load(stream, cursor)) for stream, cursor in cursors.items() if stream != STARTED]
         for stream, position in sorted(positions, key=lambda item: item[1].generation):
             older = ledger.stored.get(position.identity)
@@ -71,33 +80,36 @@ class Roster:
         first = self._scanned is None
         if self._scanned is not None and now - self._scanned < self._plan.scan_seconds:
             return
-        self._scanned = now
         ledger = self.ledger
         ledger.now = now
         ledger.adopted.clear()
         found, self.skipped, ledger.unreadable = discover(self._plan.patterns)
-        if self._since is None:
-            self._since = self._begin(found)
-            ledger.notes.append(note(STARTED, "", dump_start(self._since)))
-        ledger.since_ns = self._since
+        self.missing = missing(self._plan.patterns, ledger.positions(), found)
+        begins, self.beginning = self.beginning is None, self.beginning or self._begin(found)
+        ledger.since_ns = self.beginning.since_ns
         newest = ledger.newest()
         before = newest if first else self._newest  # all that is younger than that was taken up by the last look
         since = {path: min(at, before.get(path, ledger.since_ns)) for path, at in newest.items()}
         self._newest = newest
         unread = self._unread(found, newest, now)
-        moved = self._notice_moves(found, now)
+        moved = self._closed.trace(found) | self._notice_moves(found, now)
         known = {followed.position.identity for followed in ledger.active}
         fresh = [self._welcome(each, found, now) for each in found if each not in known]
+        if begins:
+            ledger.notes.appendleft(note(STARTED, "", self.beginning.dump()))
         mended = ledger.packs.changed()
         if first or moved or any(fresh) or mended or self._search.unsettled:
             self._search.beside(newest.keys(), found)
-        looked = since if first or mended else {path: since[path] for path in moved | self._stirred(newest, now)}
+        looked = (
+            since if first or mended else {path: since[path] for path in moved | self._folders.stirred(newest, now)}
+        )
         if looked or unread or self._search.due:
             self._search.adopt_younger(unread | looked)
         self._unopened.settle(found)
         for path, flaw in ledger.packs.flaws():
             ledger.notes.append(note("refused", path, "", {flaw: 1}))
         self._first_start = False
+        self._scanned = self._clock()  # so that reading gets its turn where a look takes longer than the time between
 
     @property
     def scanned(self) -> bool:
@@ -110,7 +122,7 @@ class Roster:
         for followed in self.ledger.active:
             if followed.rotated_since is not None:
                 rotated.setdefault(followed.position.path, []).append(followed)
-        for same in rotated.values():
+        for same in (each for each in rotated.values() if len(each) > 1):
             same.sort(key=lambda each: (each.rotated_since, each.position.mtime_ns))
         return rotated
 
@@ -137,17 +149,11 @@ class Roster:
         for followed in self.ledger.active:
             followed.close()
 
-    def _begin(self, found: Mapping[Identity, Found]) -> int:
-        """What is written after the first look is news. By the files' own times (ns): no clock of ours is asked."""
-        times = [0]
+    def _begin(self, found: Mapping[Identity, Found]) -> Beginning:
+        """What is written after the first look is news, by the files' own times."""
         folders = {os.path.dirname(path) for path in self._paths(found)}  # noqa: PTH120 - strings on both sides
         folders.update(os.path.realpath(each) for pattern in self._plan.patterns for each in folders_of(pattern))
-        for directory in folders:
-            listing = list_directory(directory)
-            for path in listing.paths.values() if listing else ():
-                with suppress(OSError):  # gone meanwhile, so it is no history
-                    times.append(os.stat(path).st_mtime_ns + 1)  # noqa: PTH116 - a string stays a string
-        return max(times)
+        return Beginning(history_until(folders))
 
     def _unread(self, found: Mapping[Identity, Found], newest: Mapping[str, int], now: float) -> dict[str, int]:
         """Paths under which nothing was read yet, and when the first look was: what was rotated since then is news.
@@ -183,13 +189,6 @@ class Roster:
                 followed.rotated_since = now
                 moved.add(followed.position.path)
         return moved
-
-    def _stirred(self, paths: Iterable[str], now: float) -> set[str]:
-        """Paths in whose folders names have changed: a copy may have been made of them before they were emptied."""
-        by_folder: dict[str, set[str]] = {}
-        for path in paths:
-            by_folder.setdefault(os.path.dirname(path), set()).add(path)  # noqa: PTH120 - a string stays a string
-        return {path for folder, names in by_folder.items() if self._folders.changed(folder, now) for path in names}
 
     def _welcome(self, identity: Identity, found: Mapping[Identity, Found], now: float) -> bool:
         """Follow a file that matches and is not open. Returns whether it was not known in this process."""
@@ -235,6 +234,7 @@ class Roster:
         if self._first_start and stream is None:
             followed.to_end()
             ledger.notes.append(note(followed.stream or "", path, followed.position.dump()))
+            self.beginning = (self.beginning or Beginning()).skipping(followed.position)
         return True
 
     def _waits(self, identity: Identity, path: str) -> bool:
@@ -246,7 +246,7 @@ class Roster:
             return True
         origin = family(os.path.realpath(path))
         plain = path.removesuffix(GZIP)
-        return (plain != origin and os.path.lexists(plain)) or self.ledger.busy(origin)
+        return (plain != origin and os.path.lexists(plain)) or family(origin) in self.ledger.busy()
 
     def _is_news(self, identity: Identity, origin: str, content: Content, found: Mapping[Identity, Found]) -> bool:
         """Whether what is named like a rotation is to be followed: by its cursor, or because nobody has its content."""

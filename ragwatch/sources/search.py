@@ -47,7 +47,8 @@ class Search:
     @property
     def due(self) -> bool:
         """Whether something that was put off can be looked for now."""
-        return any(not self._ledger.busy(path) for path in self._postponed) or any(
+        busy = self._ledger.busy() if self._postponed else set()
+        return any(family(path) not in busy for path in self._postponed) or any(
             size_and_time(path) != doubt.state for path, doubt in self._doubted.items()
         )
 
@@ -73,7 +74,8 @@ class Search:
             *((each.origin, each.since) for each in self._doubted.values()),
         ):
             wanted[path] = min(mtime_ns, wanted.get(path, mtime_ns))
-        self._postponed = {path: mtime_ns for path, mtime_ns in wanted.items() if ledger.busy(path)}
+        busy = ledger.busy()
+        self._postponed = {path: mtime_ns for path, mtime_ns in wanted.items() if family(path) in busy}
         self._doubted = {}
         for directory in {os.path.dirname(path) for path in wanted}:  # noqa: PTH120 - strings on both sides
             listing = list_directory(directory)

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ByteSize, ConfigDict, Field
 from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
+from ragwatch.sources.descriptors import SHARED, Descriptors, GoneError
 from ragwatch.sources.follow import Followed, Step
 from ragwatch.sources.ledger import Plan, note
 from ragwatch.sources.passage import Limits
@@ -43,6 +44,9 @@ class Options(BaseModel):
     )
     format: str = Field("auto", description="Shape of the records; `auto` looks at the first ones.")
     mapping: dict[str, str] = Field({}, description="Where the parts of a sample are, for the format `custom`.")
+    skip_prefix: bool = Field(
+        default=False, description="Pass over text (a time, a level) that stands in a line before its JSON object."
+    )
     framing: Literal["auto", "plain", "cri", "docker"] = Field(
         "auto", description="What a container runtime wraps around each record; `auto` looks at each file's first one."
     )
@@ -72,15 +76,18 @@ class TailSource:
     Args:
         options: What to follow.
         clock: Monotonic seconds; only for waiting and ages, never for order or identity.
+        descriptors: The budget of open files, by default the one that all sources of the process share.
     """
 
-    def __init__(self, options: Options, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, options: Options, clock: Callable[[], float] = time.monotonic, descriptors: Descriptors = SHARED
+    ) -> None:
         self.name = options.name
         self._clock = clock
         self._rotate_wait = options.rotate_wait_seconds
         limits = Limits(block=options.read_bytes, line=options.max_line_bytes, framing=options.framing)
         plan = Plan(options.patterns, options.start == "end", limits, options.scan_seconds, self._rotate_wait)
-        self._roster = Roster(plan, clock)
+        self._roster = Roster(plan, clock, descriptors)
         self._files = self._roster.ledger
         self._turn = 0
         self._pending: tuple[Batch, Followed | None, Step | None] | None = None
@@ -146,8 +153,18 @@ class TailSource:
             with suppress(OSError):  # the next read finds out, and says so
                 unread, seconds = followed.unread(now)
                 size, age = size + unread, max(age, seconds)
-        unknown = not self._files.active and (self._files.unreadable or not self._roster.scanned)
-        return Lag(size, None if unknown else age, self.unreadable)
+        unreadable = self.unreadable | self._roster.missing
+        unknown = not self._files.active and (
+            self._files.unreadable or self._roster.missing or not self._roster.scanned
+        )
+        return Lag(
+            size,
+            None if unknown else age,
+            unreadable,
+            closed=sum(each.content is not None and each.content.handle.fd is None for each in self._files.active),
+            problems=tuple(f"{folder}: {why}" for folder, why in self._roster.missing.items()),
+            skipped=str(self._roster.beginning or ""),
+        )
 
     def close(self) -> None:
         """Release the files. What was read and not committed is read again by the next start."""
@@ -184,6 +201,8 @@ class TailSource:
                 step = followed.leave()
                 if step is None:
                     self._roster.retire(followed)
+        except GoneError:
+            return None  # the next scan finds it under another name, or counts what is lost
         except OSError as error:
             self._roster.lose(followed, error)
             return None

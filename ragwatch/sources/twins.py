@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from contextlib import suppress
 
 from ragwatch.sources.beside import Opened
 from ragwatch.sources.content import Content, edges_at, proves
@@ -69,6 +70,7 @@ class Twins:
         """The file of a place, for a look at it. None when it is not in this folder, or cannot be read."""
         content = self._open.get(place.identity)
         if content is not None:
-            return content.again()
+            with suppress(OSError):  # closed for want of descriptors, and renamed since
+                return content.again()
         found = self._ledger.find(self._listing, place.identity)
         return found[1] if found is not None else None

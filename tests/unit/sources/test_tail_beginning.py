@@ -1,0 +1,121 @@
+"""What a first start passes over, and directories that are not there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import orjson
+import pytest
+from tail_reader import Reader, append, lines_of
+
+from ragwatch.sources import content
+from ragwatch.sources.beginning import Beginning, load
+from ragwatch.sources.identity import Identity, Position
+from ragwatch.sources.missing import GONE, UNMOUNTED, missing
+
+
+def test_what_is_passed_over_is_told_also_after_a_restart(tmp_path: Path) -> None:
+    """With `start: end` the records that were there are counted once; a file that comes later is read whole."""
+    append(tmp_path / "a.jsonl", *lines_of("a", 1200))
+    append(tmp_path / "b.jsonl", *lines_of("b", 34))
+    reader = Reader(tmp_path / "*.jsonl", start="end")
+    assert reader.drain() == []
+    assert reader.source.lag().skipped.startswith(
+        "0 of 1,234 existing records read: `start: end`; only what is written"
+    )
+    append(tmp_path / "c.jsonl", b"new")
+    reader.restart()
+    assert reader.drain() == [b"new"]
+    assert "1,234" in reader.source.lag().skipped
+
+
+def test_nothing_is_told_where_nothing_is_passed_over(tmp_path: Path) -> None:
+    """Empty files, or reading from the beginning."""
+    append(tmp_path / "a.jsonl")
+    (tmp_path / "a.jsonl").write_bytes(b"")
+    reader = Reader(tmp_path / "*.jsonl", start="end")
+    reader.drain()
+    assert reader.source.lag().skipped == ""
+    append(tmp_path / "b.jsonl", b"one")
+    reader = Reader(tmp_path / "*.jsonl")
+    reader.drain()
+    assert reader.source.lag().skipped == ""
+
+
+def test_large_files_are_not_counted_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the bound it says `more than`, or how many bytes."""
+    append(tmp_path / "a.jsonl", *lines_of("a", 2000))
+    monkeypatch.setattr(content, "COUNTED", 1000)
+    reader = Reader(tmp_path / "*.jsonl", start="end")
+    reader.drain()
+    assert reader.source.lag().skipped.startswith("0 of 30.2 KiB of existing records read")
+    append(tmp_path / "b.jsonl", *lines_of("b", 9))
+    reader = Reader(tmp_path / "*.jsonl", start="end")
+    reader.drain()
+    assert reader.source.lag().skipped.startswith("0 of more than 9 existing records read")
+
+
+@pytest.mark.parametrize(("size", "said"), [(1, "1 bytes"), (5 << 30, "5 GiB"), (3 << 50, "3.07e+03 TiB")])
+def test_bytes_in_words(size: int, said: str) -> None:
+    """A figure of three digits and a unit."""
+    assert str(Beginning(size=size, more=True)).startswith(f"0 of {said} of existing records")
+
+
+def test_the_cursor_of_an_earlier_version_is_read() -> None:
+    """It only says since when files are news."""
+    assert load(orjson.dumps({"since_ns": 7}).decode()) == Beginning(7)
+    assert load("{}") == Beginning()
+    known = Beginning(7).skipping(Position(1, 2, "a", offset=9, line=3))
+    assert load(known.dump()) == known
+
+
+def test_a_missing_directory_is_told_and_an_empty_one_is_not(tmp_path: Path) -> None:
+    """By the first directory that no wildcard stands for; reading goes on once it is back."""
+    folder = tmp_path / "logs"
+    reader = Reader([str(folder / "*.jsonl"), str(folder / "sub*" / "a.jsonl"), str(tmp_path / "b.jsonl")])
+    reader.drain()
+    lag = reader.source.lag()
+    assert (lag.problems, lag.seconds) == ((f"{folder}: {GONE}",), None)
+    assert dict(lag.unreadable) == {str(folder): GONE}
+    folder.mkdir()
+    reader.drain()
+    assert (reader.source.lag().problems, reader.source.lag().unreadable) == ((), {})
+    append(folder / "a.jsonl", b"one")
+    assert reader.drain() == [b"one"]
+    shutil.rmtree(folder)
+    reader.settle()
+    assert reader.source.lag().problems == (f"{folder}: {GONE}",)
+
+
+def test_a_directory_that_hides_is_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be asked is told as unreadable, not as missing; paths without a directory are in this one."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert missing([str(tmp_path / "loop" / "a.jsonl")], [], {}) == {}
+    monkeypatch.chdir(tmp_path)
+    assert missing(["a.jsonl", "*.jsonl"], [], {}) == {}
+
+
+def test_a_file_system_that_is_no_longer_mounted(tmp_path: Path) -> None:
+    """Files were read on another device, and none is there now: told, until one is, or that device is back."""
+    append(tmp_path / "a.jsonl", *lines_of("a", 9))
+    reader = Reader(tmp_path / "*.jsonl")
+    reader.drain()
+    reader.stop()
+    status = (tmp_path / "a.jsonl").stat()
+    elsewhere = {stream: orjson.loads(cursor) for stream, cursor in reader.cursors.items()}
+    reader.cursors = {
+        stream: orjson.dumps(place | {"dev": status.st_dev + 1, "ino": 1}).decode()
+        for stream, place in elsewhere.items()
+    }
+    (tmp_path / "a.jsonl").rename(tmp_path / "hidden")
+    reader.start()
+    reader.drain()
+    assert reader.source.lag().problems == (f"{tmp_path}: {UNMOUNTED}",)
+    append(tmp_path / "b.jsonl", b"new")
+    reader.drain()
+    assert reader.source.lag().problems == ()
+    gone = Position(status.st_dev + 1, 1, str(tmp_path / "gone" / "a.jsonl"))
+    here = Position(status.st_dev, 2, os.fspath(tmp_path / "a.jsonl"))
+    assert missing([], [gone, here], {Identity(1, 1): None}) == {}  # type: ignore[dict-item]

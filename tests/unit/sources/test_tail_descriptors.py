@@ -1,0 +1,258 @@
+"""The budget of open files: which are closed, that nothing is lost by it, and what is counted when something is."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+from mortal import open_inodes
+from tail_reader import Reader, append, copytruncate, lines_of, pack
+
+from ragwatch.sources.descriptors import SPARE, Descriptors, GoneError, Handle, allowed
+
+
+def handle(path: Path, descriptors: Descriptors) -> Handle:
+    """An open file."""
+    fd = os.open(path, os.O_RDONLY)
+    return Handle(fd, str(path), os.fstat(fd), descriptors)
+
+
+@pytest.mark.parametrize(
+    ("soft", "most"), [(4, 1), (64, 8), (100, 36), (256, 192), (1024, 768), (resource.RLIM_INFINITY, 3 << 28)]
+)
+def test_a_part_of_the_limit_is_kept_back(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
+    """At least 64 descriptors and a quarter of all are for others, but some are always left for logs."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
+    assert allowed() == most
+
+
+def test_the_least_recently_written_are_closed_first(tmp_path: Path) -> None:
+    """Those that are read to their end come first, then the older ones; a sixteenth is closed at once."""
+    descriptors = Descriptors(lambda: 32)
+    paths = [tmp_path / f"{number:02}" for number in range(33)]
+    for number, path in enumerate(paths):
+        append(path, b"x")
+        os.utime(path, (1000 + number, 1000 + number))
+    handles = [handle(path, descriptors) for path in paths[:32]]
+    assert all(each.fd is not None for each in handles)
+    handles[20].drained = True
+    handles.append(handle(paths[32], descriptors))
+    assert [index for index, each in enumerate(handles) if each.fd is None] == [0, 1, 20]
+    assert handles[0].read(9, 0) == b"x\n"  # opened again
+    for each in handles:
+        each.close()
+    assert open_inodes(tmp_path) == set()
+
+
+def test_unread_files_without_a_name_stay_open_for_a_while(tmp_path: Path) -> None:
+    """A deleted file that is not read to its end is closed only when there are too many of its kind."""
+    descriptors = Descriptors(lambda: 1)
+    handles = []
+    for number in range(SPARE + 3):
+        path = tmp_path / str(number)
+        append(path, b"x")
+        handles.append(handle(path, descriptors))
+        path.unlink()
+        assert len([each for each in handles if each.fd is not None]) <= SPARE + 1
+    closed = next(each for each in handles if each.fd is None)
+    with pytest.raises(GoneError, match="no longer under this name"):
+        closed.read(1, 0)
+    with pytest.raises(GoneError):
+        closed.status()
+    for each in handles:
+        each.close()
+
+
+def test_a_closed_file_is_known_by_its_inode(tmp_path: Path) -> None:
+    """Another file under its name, a directory, or a name that cannot be asked, is not taken for it."""
+    path, other = tmp_path / "a", tmp_path / "b"
+    append(path, b"x")
+    append(other, b"y")
+    closed = handle(path, Descriptors(lambda: 9))
+    assert closed.release()
+    assert closed.in_place()
+    assert closed.again().read(2, 0) == b"x\n"
+    closed.release()
+    other.replace(path)
+    assert not closed.in_place()
+    for asked in (closed.status, lambda: closed.read(1, 0), closed.again):
+        with pytest.raises(GoneError):
+            asked()
+    path.unlink()
+    path.symlink_to(path)
+    assert closed.in_place()  # nothing is known: too many levels of symbolic links
+    closed.identity = closed.identity._replace(dev=closed.identity.dev + 1)
+    path.unlink()
+    append(path, b"z")
+    closed.identity = closed.identity._replace(ino=path.stat().st_ino)
+    with pytest.raises(GoneError, match="file system"):
+        closed.read(1, 0)
+    path.unlink()
+    path.mkdir()
+    closed.identity = closed.identity._replace(ino=path.stat().st_ino)
+    with pytest.raises(GoneError, match="regular"):
+        closed.read(1, 0)
+
+
+def test_a_file_that_is_being_read_is_not_closed(tmp_path: Path) -> None:
+    """Another thread's read is under way: it keeps its descriptor."""
+    append(tmp_path / "a", b"x")
+    busy = handle(tmp_path / "a", Descriptors(lambda: 9))
+    with busy._turn:
+        assert not busy.release()
+    busy.close()
+
+
+def test_one_descriptor_for_many_files(tmp_path: Path) -> None:
+    """Every line of nine files is read once, in whatever order they grow, and the lag says how many are closed."""
+    paths = [tmp_path / f"{number}.jsonl" for number in range(9)]
+    for number, path in enumerate(paths):
+        append(path, *lines_of(f"a{number}", 3))
+    reader = Reader(tmp_path / "*.jsonl", open_files=1)
+    reader.settle()
+    assert reader.source.lag().closed == 8
+    for number, path in enumerate(reversed(paths)):
+        append(path, *lines_of(f"b{number}", 3))
+    assert sorted(reader.settle()) == sorted(
+        line for kind in "ab" for number in range(9) for line in lines_of(f"{kind}{number}", 3)
+    )
+    assert len(open_inodes(tmp_path)) == 1
+    reader.stop()
+    assert open_inodes(tmp_path) == set()
+
+
+@pytest.fixture
+def cramped(tmp_path: Path) -> Reader:
+    """A reader of `a.jsonl` and `b.jsonl`, read to their ends; `a.jsonl` is closed."""
+    append(tmp_path / "a.jsonl", *lines_of("a", 9))
+    reader = Reader(tmp_path / "*.jsonl", open_files=1)
+    reader.settle()
+    append(tmp_path / "b.jsonl", *lines_of("b", 9))
+    reader.settle()
+    assert open_inodes(tmp_path) == {(tmp_path / "b.jsonl").stat().st_ino}
+    return reader
+
+
+def test_renamed_while_it_was_closed(tmp_path: Path, cramped: Reader) -> None:
+    """What was written before it was renamed to a name that nobody watches is read, before what replaces it."""
+    append(tmp_path / "a.jsonl", b"late")
+    (tmp_path / "a.jsonl").rename(tmp_path / "kept-by-hand")
+    append(tmp_path / "a.jsonl", b"new")
+    assert cramped.settle()[18:] == [b"late", b"new"]
+    assert not cramped.resets
+
+
+def test_deleted_while_it_was_closed(tmp_path: Path, cramped: Reader) -> None:
+    """Nothing is lost of a file that was read to its end; bytes that were seen and not read are counted."""
+    (tmp_path / "a.jsonl").unlink()
+    cramped.settle()
+    assert not cramped.resets
+    assert len(cramped.cursors) == 1
+
+
+def test_deleted_unread_while_it_was_closed(tmp_path: Path, cramped: Reader) -> None:
+    """It grew, that was seen and not read, and it is gone: a loss that is counted once."""
+    append(tmp_path / "a.jsonl", b"late")
+    cramped.source.lag()
+    (tmp_path / "a.jsonl").unlink()
+    cramped.settle()
+    assert cramped.resets == {"deleted_unread": 1}
+    assert len(cramped.lines) == 18
+
+
+def test_never_read_and_deleted_while_it_was_closed(tmp_path: Path) -> None:
+    """The same for a file of which nothing was read yet."""
+    append(tmp_path / "a.jsonl", *lines_of("a", 9))
+    append(tmp_path / "b.jsonl", *lines_of("b", 9))
+    reader = Reader(tmp_path / "*.jsonl", open_files=1)
+    reader.source._roster.scan()
+    reader.source.lag()
+    assert open_inodes(tmp_path) == {(tmp_path / "b.jsonl").stat().st_ino}
+    (tmp_path / "a.jsonl").unlink()
+    assert reader.settle() == lines_of("b", 9)
+    assert reader.resets == {"deleted_unread": 1}
+
+
+def test_copied_and_truncated_while_it_was_closed(tmp_path: Path, cramped: Reader) -> None:
+    """copytruncate, and logrotate's compression of the copy: what was not read is read there."""
+    append(tmp_path / "a.jsonl", b"late")
+    copytruncate(tmp_path / "a.jsonl", tmp_path / "a.jsonl.1")
+    append(tmp_path / "a.jsonl", b"new")
+    pack(tmp_path / "a.jsonl.1")
+    assert sorted(cramped.settle()[18:]) == [b"late", b"new"]
+
+
+def test_packed_while_it_was_closed(tmp_path: Path, cramped: Reader) -> None:
+    """Renamed and compressed: reading goes on in the packed file."""
+    append(tmp_path / "a.jsonl", b"late")
+    (tmp_path / "a.jsonl").rename(tmp_path / "a.jsonl.1")
+    pack(tmp_path / "a.jsonl.1")
+    assert cramped.settle()[18:] == [b"late"]
+    assert not cramped.resets
+
+
+def test_packed_files_are_closed_too(tmp_path: Path) -> None:
+    """Six packed rotations and one descriptor: each is read whole, however often it was closed."""
+    for number in range(1, 7):
+        append(tmp_path / f"a.jsonl.{number}", *lines_of(f"{number}", 400))
+        pack(tmp_path / f"a.jsonl.{number}")
+    reader = Reader(tmp_path / "a.jsonl.*", open_files=1, read_bytes=1024)
+    assert sorted(reader.settle(20)) == sorted(line for n in range(1, 7) for line in lines_of(f"{n}", 400))
+
+
+def test_an_inode_that_was_used_again_while_its_file_was_closed(tmp_path: Path, cramped: Reader) -> None:
+    """The closed file is deleted, and its inode given to a file with another name and content: that is read whole."""
+    (tmp_path / "a.jsonl").rename(tmp_path / "c.jsonl")
+    (tmp_path / "c.jsonl").write_bytes(b"".join(line + b"\n" for line in lines_of("c", 20)))
+    assert cramped.settle()[18:] == lines_of("c", 20)
+    assert len(cramped.places) == len(set(cramped.places))
+
+
+def test_an_inode_that_a_packed_file_got(tmp_path: Path, cramped: Reader) -> None:
+    """A packed file with the inode of a closed plain one is never read as plain text."""
+    packed = pack(tmp_path / "b.jsonl", keep=True).read_bytes()
+    (tmp_path / "b.jsonl.gz").unlink()
+    (tmp_path / "a.jsonl").rename(tmp_path / "b.jsonl.1.gz")
+    (tmp_path / "b.jsonl.1.gz").write_bytes(packed)
+    assert len(cramped.settle()) == 18
+    assert cramped.rejections == []
+
+
+def test_its_folder_is_gone_for_a_while(tmp_path: Path) -> None:
+    """While the folder of a closed file cannot be listed nothing is known, and nothing is counted."""
+    folder, away = tmp_path / "logs", tmp_path / "away"
+    folder.mkdir()
+    append(folder / "a.jsonl", *lines_of("a", 9))
+    append(tmp_path / "b.jsonl", *lines_of("b", 9))
+    reader = Reader([str(folder / "a.jsonl"), str(tmp_path / "b.jsonl")], open_files=1)
+    reader.settle()
+    append(tmp_path / "b.jsonl", b"more")
+    reader.settle()
+    folder.rename(away)
+    folder.symlink_to(folder)
+    reader.settle()
+    folder.unlink()
+    away.rename(folder)
+    append(folder / "a.jsonl", b"late")
+    assert reader.settle()[-1] == b"late"
+    assert (len(reader.lines), reader.resets) == (20, {})
+
+
+def test_its_folder_cannot_be_listed_for_a_while(
+    tmp_path: Path, cramped: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A closed file was renamed: it is waited for, and read once its folder can be listed again."""
+    append(tmp_path / "a.jsonl", b"late")
+    (tmp_path / "a.jsonl").rename(tmp_path / "kept-by-hand")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", _refuse)
+        cramped.settle()
+    assert (len(cramped.lines), cramped.resets) == (18, {})
+    assert cramped.settle()[18:] == [b"late"]
+    assert cramped.resets == {}
+
+
+def _refuse(*_: object) -> None:
+    raise PermissionError(13, "Permission denied")
