@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.disk import MIB, advice, free_bytes, refuse_network
+from ragwatch.stores.disk import FAILURES, MIB, advice, free_bytes, reason, refuse_network
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.opening import open_writer
 from ragwatch.stores.reader import Reader
@@ -44,7 +44,12 @@ class Connections:
         except StoreError:
             self._lock_file.close()
             raise
-        self._reader, self._pages = Reader(path), Reader(path)
+        try:
+            self._reader, self._pages = Reader(path), Reader(path, tolerant=True)
+        except StoreError:
+            self._writer.close()
+            self._lock_file.close()
+            raise
         self._writing = threading.Lock()
 
     @contextmanager
@@ -57,11 +62,11 @@ class Connections:
                 self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
                 self._writer.execute("COMMIT")
-            except sqlite3.Error as error:
+            except FAILURES as error:
                 self._roll_back()
                 with suppress(sqlite3.Error):  # the log may hold the room that is missing
                     self._fold()
-                raise StoreError(f"state: cannot write: {error}; {advice(error)}") from error
+                raise StoreError(f"state: cannot write: {reason(error)}; {advice(error)}") from error
             except BaseException:
                 self._roll_back()
                 raise

@@ -69,7 +69,16 @@ def free_bytes(directory: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
-def advice(error: sqlite3.Error) -> str:
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What asking SQLite may raise: its message about a damaged schema quotes it, and that may be no text."""
+
+
+def reason(error: Exception) -> str:
+    """What is wrong, for a person."""
+    return "its schema is damaged" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
+def advice(error: Exception) -> str:
     """What a person can do about an error of the database."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF

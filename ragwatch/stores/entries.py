@@ -17,6 +17,7 @@ from ragwatch.stores import rows
 _KNOWN = frozenset(Tally)
 
 
+@rows.sound
 def tallies_of(found: Sequence[tuple[str, str, float]]) -> Tallies:
     """Counts from (name, labels, value). What only a newer version counts stays in the table for it."""
     return Counter({_place(name, labels): value for name, labels, value in found if name in _KNOWN})

@@ -9,13 +9,16 @@ from typing import Any
 
 from ragwatch.core.label import Label, from_record
 from ragwatch.ports import Run
-from ragwatch.stores.rows import known_scores, pack, unpack
+from ragwatch.stores.rows import known_scores, pack, sound, unpack
+from ragwatch.stores.texts import damaged
 
 RUNS = (
     "SELECT kind, name, at, failing, body FROM runs WHERE kind = ? AND name = ? AND (? IS NULL OR failing = ?)"
     " ORDER BY at DESC, id DESC LIMIT ?"
 )
-LABELS = "SELECT body FROM labels WHERE at >= ? ORDER BY at, key"
+LABELS = "SELECT body, key FROM labels WHERE at >= ? ORDER BY at, key"
+LABELS_OF = "SELECT body, key FROM labels WHERE key = ? ORDER BY at DESC LIMIT ?"
+LABELS_AFTER = "SELECT body, key FROM labels WHERE (at, key, annotator) > (?, ?, ?) ORDER BY at, key, annotator LIMIT ?"
 REMEMBERED = "SELECT body FROM states WHERE name = ?"
 
 
@@ -25,8 +28,13 @@ def insert_run(writer: sqlite3.Connection, run: Run) -> None:
     writer.execute("INSERT INTO runs (kind, name, at, failing, body) VALUES (?, ?, ?, ?, ?)", row)
 
 
+@sound
 def run_of(row: tuple[Any, ...]) -> Run:
-    """A row of `RUNS`."""
+    """A row of `RUNS`.
+
+    Raises:
+        StoreError: It is damaged.
+    """
     kind, name, at, failing, body = row
     return Run(kind, name, at, bool(failing), unpack(body))
 
@@ -41,10 +49,18 @@ def put_labels(writer: sqlite3.Connection, labels: Sequence[Label]) -> int:
     return int(writer.execute("SELECT COUNT(*) FROM labels").fetchone()[0]) - int(before)
 
 
+@sound
 def label_of(row: tuple[Any, ...]) -> Label:
-    """A row of `LABELS`."""
+    """A row of `LABELS`, `LABELS_OF` or `LABELS_AFTER`.
+
+    Raises:
+        StoreError: It is damaged.
+    """
     record = unpack(row[0])
-    return from_record({**record, "scores": dict(known_scores(record["scores"]))})
+    try:
+        return from_record({**record, "scores": dict(known_scores(record["scores"]))})
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise damaged(error) from error
 
 
 def remember(writer: sqlite3.Connection, name: str, state: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.disk import advice
+from ragwatch.stores.disk import FAILURES, advice, reason
 from ragwatch.stores.schema import prepare, version_of
 
 WHOLE_BYTES = 256 << 20  # up to here every page is looked at; above, those of offsets, counts and queue
@@ -39,8 +39,8 @@ def open_writer(path: Path) -> sqlite3.Connection:
         except BaseException:
             writer.close()
             raise
-    except sqlite3.Error as error:
-        raise StoreError(f"state: cannot open {path}: {error}; {advice(error)}") from error
+    except FAILURES as error:
+        raise StoreError(f"state: cannot open {path}: {reason(error)}; {advice(error)}") from error
     except OSError as error:
         raise StoreError(
             f"state: cannot open {path}: {error.strerror}; it must be on a disk with room that we may write"

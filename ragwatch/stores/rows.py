@@ -4,21 +4,66 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
 
 import orjson
 
 from ragwatch.core.sample import Context, Draw, Sample
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
-from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
 from ragwatch.core.verdict_line import verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.ports import ScoreRow
+from ragwatch.stores.texts import damaged
 
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 _QUANTITIES = frozenset(Quantity)
 FAST = 1  # zlib level: 90 us for a 6 KB sample, and most of what level 9 saves
+
+
+def sound(convert: Callable[[Given], Made]) -> Callable[[Given], Made]:
+    """A conversion of what is stored, which may raise anything where that is damaged, as one that says so.
+
+    >>> sound(lambda row: row["seq"])({})
+    Traceback (most recent call last):
+    ragwatch.errors.StoreError: state: a stored row is damaged: KeyError: 'seq'; restore a copy of the database
+    """
+
+    @wraps(convert)
+    def checked(given: Given) -> Made:
+        try:
+            return convert(given)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+            why = f"{type(error).__name__}: {error}"
+            raise StoreError(f"state: a stored row is damaged: {why}; restore a copy of the database") from error
+
+    return checked
+
+
+def number(value: Any) -> float:  # noqa: ANN401 - a cell
+    """A cell that holds a number. SQLite lets any cell hold anything, and damage makes use of it.
+
+    Raises:
+        TypeError: It does not.
+    """
+    if isinstance(value, float | int):
+        return value
+    raise TypeError(f"{value!r:.60} is no number")
+
+
+def text(value: Any) -> str:  # noqa: ANN401 - a cell
+    """A cell that holds a text.
+
+    Raises:
+        TypeError: It does not.
+    """
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"{value!r:.60} is no text")
 
 
 def pack(value: Mapping[str, Any]) -> bytes:
@@ -33,9 +78,11 @@ def unpack(body: bytes) -> dict[str, Any]:
         StoreError: It is not what was written.
     """
     try:
-        value: dict[str, Any] = json.loads(zlib.decompress(body))
-    except (zlib.error, ValueError) as error:
-        raise StoreError(f"state: a stored text is damaged: {error}; restore a copy of the database") from error
+        value = json.loads(zlib.decompress(body))
+    except (zlib.error, ValueError, TypeError) as error:
+        raise damaged(error) from error
+    if not isinstance(value, dict):
+        raise damaged("it is no JSON object")
     return value
 
 
@@ -83,14 +130,34 @@ def known_scores(scores: Mapping[str, Any]) -> list[tuple[str, Any]]:
 SCORE_COLUMNS = "seq, key, at, route, judge, version, probability, scores, reason, trace_id"
 
 
+@sound
 def score_row(row: tuple[Any, ...]) -> ScoreRow:
     """A row of `SCORE_COLUMNS`. A quantity that only a newer version knows is left to it."""
     seq, key, at, route, judge, version, probability, scores, reason, trace_id = row
-    known = None if scores is None else {Quantity(name): value for name, value in known_scores(orjson.loads(scores))}
-    return ScoreRow(seq, key, at, route, judge, version, probability, known, reason, trace_id)
+    known = None
+    try:
+        if scores is not None:
+            stored = known_scores(orjson.loads(scores))
+            known = {Quantity(name): None if value is None else number(value) for name, value in stored}
+    except (ValueError, AttributeError, TypeError):
+        known, reason = None, UnjudgedReason.DAMAGED
+    place = (seq, text(key), number(at), text(route), text(judge), text(version), number(probability))
+    return ScoreRow(*place, known, reason, trace_id)
 
 
+@sound
 def draw_of(row: tuple[Any, ...]) -> Draw:
-    """A draw from (key, source, route, at, body, probability)."""
+    """A draw from (key, source, route, at, body, probability). One whose text is damaged says so, and has none."""
     key, source, route, at, body, probability = row
-    return Draw(key, sample_of(unpack(body)), source, route, probability, at)
+    try:
+        sample, damage = sample_of(unpack(body)), None
+    except (StoreError, LookupError, TypeError) as error:
+        sample, damage = Sample(key, None, (), ""), str(error)
+    return Draw(text(key), sample, text(source), text(route), number(probability), number(at), damage)
+
+
+@sound
+def newest_of(found: list[tuple[Any, ...]]) -> float | None:
+    """The only number of an answer; None where it is NULL."""
+    ((value,),) = found
+    return None if value is None else number(value)

@@ -7,10 +7,10 @@ import math
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field
 
@@ -19,7 +19,7 @@ from ragwatch.core.sample import Draw, RejectReason
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
-from ragwatch.ports import Admission, Event, FollowUp, Found, OpenBatch, Query, Retention, ScoreRow
+from ragwatch.ports import Admission, Entry, Event, FollowUp, Found, OpenBatch, Query, Retention, ScoreRow
 from ragwatch.stores import accounts, batches, entries, rows, search, sweep
 from ragwatch.stores.notebook import Notebook
 
@@ -39,6 +39,7 @@ _WINDOW = (
     f" WHERE seq > ?1 AND at >= ?2 AND {sweep.UNPICKED} ORDER BY seq LIMIT ?3"
 )
 RUNS_SHARE = 0.25  # of the bytes allowed: canaries must not evict verdicts
+LEASED_CHARS = 8 << 20  # of texts that are leased at a time, and the one that goes beyond
 LEFT_TO_JUDGING = 8  # judging goes on down to this part of the floor: the log must always fit the database
 
 Made = TypeVar("Made")
@@ -105,10 +106,27 @@ class SqliteStore(Notebook):
             back, self._leased_at = max(0.0, self._leased_at - now), now
             self._leases = {held: until - back for held, until in self._leases.items() if until - back > now}
             taken = json.dumps([key for name, key in self._leases if name == judge])
-            found = self._reader.rows(_FREE, (judge, since, taken, limit))
-            draws = [rows.draw_of(row) for row in found]
+            draws = self._free_draws((judge, since, taken, limit))
             self._leases.update({(judge, draw.key): now + seconds for draw in draws})
             return draws
+
+    def _free_draws(self, parameters: Sequence[object]) -> list[Draw]:
+        """Pending draws; as soon as their texts are large together, they are enough."""
+        draws: list[Draw] = []
+        chars = 0
+        with closing(self._reader.walk(_FREE, parameters)) as found:
+            for row in found:
+                draws.append(self._draw_of(row))
+                chars += draws[-1].sample.chars
+                if chars > LEASED_CHARS:
+                    break
+        return draws
+
+    def _draw_of(self, row: tuple[Any, ...]) -> Draw:
+        draw = rows.draw_of(row)
+        if draw.damage is not None:
+            self._note_damage("samples", draw.key)
+        return draw
 
     def postpone(self, judge: str, keys: Collection[str], until: float) -> None:
         """Hold draws back until an instant. A process that begins anew asks for them at once."""
@@ -190,7 +208,7 @@ class SqliteStore(Notebook):
 
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
         """Score rows settled behind `after` whose answers are not older than `since`, in order of settling."""
-        newest = self._reader.rows("SELECT MAX(at) FROM verdicts")[0][0]
+        newest = rows.newest_of(self._reader.rows("SELECT MAX(at) FROM verdicts"))
         if newest is None or newest < since:  # of a service that is silent, or a log of last year: not row by row
             return []
         found = self._reader.rows(_WINDOW, (after, since, limit))
@@ -202,8 +220,32 @@ class SqliteStore(Notebook):
         return float(found[0][0]) if found else -math.inf
 
     def find(self, query: Query) -> list[Found]:
-        """Stored verdicts, newest first."""
-        return [search.found_of(row) for row in self._pages.rows(*search.statement(query))]
+        """Stored verdicts, newest first, whole and all at once."""
+        return self._found(search.found_of, *search.statement(query))
+
+    def summaries(self, query: Query) -> list[Found]:
+        """Stored verdicts as lists show them, newest first."""
+        return self._found(search.summary_of, *search.summaries(query))
+
+    def entries(self, query: Query) -> Iterator[Entry]:
+        """Stored verdicts, newest first, one by one. None is read before it is asked for, and nothing is held up."""
+        for place in self._pages.rows(*search.places(query)):
+            for row in self._pages.rows(search.ENTRY, place):
+                yield search.entry_of(row)
+
+    def _found(self, make: Callable[[tuple[Any, ...]], Found], sql: str, parameters: Sequence[object]) -> list[Found]:
+        found: list[Found] = []
+        damaged: list[str] = []
+        with closing(self._pages.walk(sql, parameters)) as rows_:
+            for row in rows_:
+                try:
+                    found.append(make(row))
+                except StoreError:  # its very place is damaged: nobody could ask for it
+                    damaged.append(f"seq {row[0]}")
+        damaged += [str(each.verdict["key"]) for each in found if each.damage is not None]
+        for key in damaged:
+            self._note_damage("verdicts", key)
+        return found
 
     def prune(self, retention: Retention, *, now: float) -> int:
         """Forget what is older or larger than allowed, failures last."""

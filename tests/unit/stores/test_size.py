@@ -12,10 +12,9 @@ import pytest
 from kit import AT, a_draw, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.sample import Draw
-from ragwatch.errors import StoreError
 from ragwatch.ports import Query, Retention
 from ragwatch.stores import schema
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite import LEASED_CHARS, SqliteStore
 
 WORDS = [
     f"{first}{middle}{last}"
@@ -168,8 +167,18 @@ def test_the_log_stays_short(store: SqliteStore, tmp_path: Path) -> None:
 
 
 def test_a_damaged_text_is_told(store: SqliteStore) -> None:
-    """A stored text that is not what was written is an error of the store that says so, not a crash and not a guess."""
-    store.admit(an_admission(a_draw("a")))
-    store._writer.execute("UPDATE samples SET body = X'00ff'")
-    with pytest.raises(StoreError, match="a stored text is damaged"):
-        store.lease("embedded", 1, now=AT, seconds=1)
+    """A stored text that is not what was written is told by its draw, without a text: not a crash and not a guess."""
+    store.admit(an_admission(a_draw("a"), a_draw("b")))
+    store._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw("a").key,))
+    damaged, sound = store.lease("embedded", 2, now=AT, seconds=1)
+    assert "a stored text is damaged" in str(damaged.damage)
+    assert (damaged.key, damaged.sample.answer, damaged.sample.contexts) == (a_draw("a").key, "", ())
+    assert sound == a_draw("b")
+    assert store.damaged() == 1
+
+
+def test_a_lease_ends_when_texts_are_large_together(store: SqliteStore) -> None:
+    """However many draws a judge asks for, it is given a few megabytes at a time, and all of them in the end."""
+    store.admit(an_admission(*(a_draw(name, answer="x" * (LEASED_CHARS // 2)) for name in "abcdefg")))
+    taken = [len(store.lease("embedded", 32, now=AT, seconds=60)) for _ in range(4)]
+    assert taken == [2, 2, 2, 1]

@@ -1,0 +1,110 @@
+"""A damaged row in the state: it costs itself, is shown and counted, and stops neither pages nor judging."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from functional.daemon import RagwatchProcess, record, write_config
+
+JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
+UNJUDGED = 'ragwatch_samples_unjudged_total{judge="embedded",reason="damaged",route="search"}'
+
+
+def a_state(folder: Path, count: int) -> Path:
+    """A daemon has judged some answers, each bad in its generation, and ended. Returns the configuration."""
+    config = write_config(folder)
+    (folder / "log" / "rag.jsonl").write_text(
+        "".join(record(number, answer="The tower fell into the sea in 1999.") + "\n" for number in range(count))
+    )
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        ragwatch.wait_for(JUDGED, count)
+    return config
+
+
+def harm(folder: Path, sql: str) -> None:
+    """Change the state behind the program's back."""
+    with closing(sqlite3.connect(folder / "state" / "ragwatch.db")) as database:
+        with database:
+            database.execute(sql)
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+@pytest.mark.parametrize("place", ["samples SET body", "verdicts SET line"])
+def test_pages_and_lists_stand(tmp_path: Path, place: str) -> None:
+    """Every list shows every answer, the damaged one with its key and what is wrong; one series counts it."""
+    config = a_state(tmp_path, 5)
+    harm(tmp_path, f"UPDATE {place} = X'00ff' WHERE rowid = 3")
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        status, text = ragwatch.get("/api/v1/samples")
+        rows = json.loads(text)["samples"]
+        assert (status, len(rows)) == (200, 5)
+        (damaged,) = [each for each in rows if "error" in each]
+        key = damaged["verdict"]["key"]
+        assert "a stored text is damaged" in damaged["error"]
+        status, text = ragwatch.get("/api/v1/samples?texts=true")
+        assert (status, ["error" in each for each in json.loads(text)["samples"]].count(True)) == (200, 1)
+        for path in ("/samples", "/", f"/samples/{key}"):
+            status, page = ragwatch.get(path)
+            assert (path, status, key in page) == (path, 200, True)
+            assert "a stored text is damaged" in page
+        status, text = ragwatch.get(f"/api/v1/samples/{key}")
+        assert (status, "a stored text is damaged" in json.loads(text)["errors"][0]) == (200, True)
+        assert ragwatch.get("/api/v1/labels")[0] == 200
+        assert ragwatch.get("/-/ready")[0] == 200
+        assert ragwatch.wait_for("ragwatch_state_damaged_rows", 1)[JUDGED] == 5
+
+
+def test_judging_goes_on_behind_a_damaged_draw(tmp_path: Path) -> None:
+    """A waiting draw whose text is damaged becomes unjudged, with that reason; those behind it are judged."""
+    config = pending(tmp_path)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        series = ragwatch.wait_for(UNJUDGED, 1)
+        series = ragwatch.wait_for(JUDGED, 5)
+        assert series["ragwatch_samples_pending"] == 0
+        (row,) = json.loads(ragwatch.get("/api/v1/samples?outcome=unjudged")[1])["samples"]
+        assert row["verdict"]["reason"] == "damaged"
+
+
+def test_run_once_goes_on_behind_a_damaged_draw(tmp_path: Path) -> None:
+    """`run --once` ends as well, with the damaged draw counted."""
+    config = pending(tmp_path)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "ragwatch",
+            "run",
+            "--once",
+            "--config",
+            str(config),
+            "--state",
+            str(tmp_path / "state"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"{UNJUDGED} 1" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def pending(folder: Path) -> Path:
+    """A state in which one of five answers waits to be judged anew and is damaged, and a log with one more answer."""
+    config = a_state(folder, 5)
+    harm(
+        folder, "INSERT INTO work (key, judge, probability, since) SELECT key, 'embedded', 1.0, at FROM samples LIMIT 1"
+    )
+    harm(folder, "DELETE FROM verdicts WHERE key IN (SELECT key FROM work)")
+    harm(folder, "UPDATE tallies SET value = value - 1 WHERE name = 'judged'")
+    harm(folder, "UPDATE samples SET body = X'00ff' WHERE key IN (SELECT key FROM work)")
+    with (folder / "log" / "rag.jsonl").open("a") as log:
+        log.write(record(100) + "\n")
+    return config

@@ -1,0 +1,104 @@
+"""Damage: a row that cannot be read costs itself, and no other row and no list."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from kit import AT, JUDGE, a_draw, a_verdict, an_admission
+
+from ragwatch.core.label import Label
+from ragwatch.core.scores import Quantity
+from ragwatch.errors import StoreError
+from ragwatch.ports import Query, Run
+from ragwatch.stores.notebook import RUNS_BYTES
+from ragwatch.stores.reader import Reader
+from ragwatch.stores.sqlite import SqliteStore
+
+KEYS = [a_draw(name).key for name in "abc"]
+
+
+@pytest.fixture
+def filled(store: SqliteStore) -> SqliteStore:
+    """Three verdicts, a label on each, and three runs."""
+    draws = [a_draw(name, at=AT + number) for number, name in enumerate("abc")]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw) for draw in draws])
+    store.add_labels([Label(draw.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0}) for draw in draws])
+    for number in range(3):
+        store.record_run(Run("canary", "docs", AT + number, failing=False, body={"n": number}), Counter())
+    return store
+
+
+@pytest.mark.parametrize("place", ["samples SET body", "verdicts SET line"])
+@pytest.mark.parametrize("harm", ["X'00ff'", "''", "'text'", "7", "X''"])
+def test_a_damaged_text_costs_its_row(filled: SqliteStore, place: str, harm: str) -> None:
+    """Whatever stands in the place of a text, every verdict is found with its figures, and one says what is wrong."""
+    filled._writer.execute(f"UPDATE {place} = {harm} WHERE key = ?", (KEYS[1],))
+    for found in (filled.find(Query()), filled.summaries(Query())):
+        assert [each.verdict["key"] for each in found] == KEYS[::-1]
+        assert [each.damage is not None for each in found] == [False, True, False]
+        assert found[1].verdict["scores"] == found[0].verdict["scores"]
+        assert (found[1].verdict["judge"]["version"], found[1].verdict["outcome"]) == ("scripted-1", "judged")
+    assert filled.damaged() == 1
+
+
+def test_a_damaged_figure_costs_its_row(filled: SqliteStore) -> None:
+    """Scores that are no JSON, and text that is no UTF-8, leave every search and every window standing."""
+    filled._writer.execute("UPDATE verdicts SET scores = '{', route = CAST(X'ff41' AS TEXT) WHERE key = ?", (KEYS[1],))
+    found = filled.summaries(Query())
+    assert [each.verdict["key"] for each in found] == KEYS[::-1]
+    assert set(found[1].verdict["scores"].values()) == {None}
+    assert found[1].verdict["route"] == "\ufffdA"
+    wanted = Query(quantity=Quantity.FAITHFULNESS, above=0.5)
+    assert [each.verdict["key"] for each in filled.find(wanted)] == [KEYS[2], KEYS[0]]
+    rows = filled.window(0, 0.0, 10)
+    assert [(row.key, row.scores is None, row.reason) for row in rows][1] == (KEYS[1], True, "damaged")
+
+
+def test_a_damaged_label_or_run_costs_itself(filled: SqliteStore) -> None:
+    """The other labels and runs are there, and the damage is counted once, however often it is met."""
+    filled._writer.execute("UPDATE labels SET body = X'00' WHERE key = ?", (KEYS[1],))
+    filled._writer.execute("UPDATE runs SET body = X'00' WHERE at = ?", (AT + 1,))
+    for _ in range(2):
+        assert sorted(each.key for each in filled.labels(0.0)) == sorted([KEYS[0], KEYS[2]])
+        assert sorted(each.key for each in filled.labels_after(None, 9)) == sorted([KEYS[0], KEYS[2]])
+        assert [run.body["n"] for run in filled.runs("canary", "docs", 9)] == [2, 0]
+    assert filled.labels_of(KEYS[1], 9) == []
+    assert filled.damaged() == 2
+
+
+def test_runs_end_where_they_are_large_together(store: SqliteStore) -> None:
+    """A suite that keeps whole answers is shown with fewer runs, one at least."""
+    for number in range(5):
+        body = {"n": number, "answer": "x" * (RUNS_BYTES // 3)}
+        store.record_run(Run("canary", "docs", AT + number, failing=False, body=body), Counter())
+        store.record_run(
+            Run("canary", "huge", AT + number, failing=False, body=body | {"more": "x" * RUNS_BYTES}), Counter()
+        )
+    assert [run.body["n"] for run in store.runs("canary", "docs", 9)] == [4, 3]
+    assert [run.body["n"] for run in store.runs("canary", "huge", 9)] == [4]
+
+
+def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
+    """A tally or a queue with a text that is no UTF-8 is read all the same, by every way of asking."""
+    filled._writer.execute("UPDATE verdicts SET judge = CAST(X'ff' AS TEXT) WHERE key = ?", (KEYS[1],))
+    assert [row.judge for row in filled.window(0, 0.0, 10)] == [JUDGE, "\ufffd", JUDGE]
+    filled._writer.execute("INSERT INTO tallies VALUES (CAST(X'ff' AS TEXT), '[]', 1.0)")
+    other = Reader(filled._path)
+    assert len(other.at_once("SELECT name FROM tallies")[0]) == len(filled.tallies()) + 1
+    other.close()
+    walker = Reader(filled._path)
+    with pytest.raises(StoreError, match="decode"):
+        list(walker.walk("SELECT name FROM tallies"))
+    assert list(walker.walk("SELECT name FROM tallies WHERE labels = '[]'"))[-1:]  # the next time
+    walker.close()
+
+
+def test_other_errors_are_told(store: SqliteStore) -> None:
+    """What is no damaged text stays an error of the store."""
+    reader = Reader(store._path)
+    for ask in (reader.rows, lambda sql: list(reader.walk(sql)), reader.at_once):
+        with pytest.raises(StoreError, match="no such table"):
+            ask("SELECT x FROM nowhere")
+    reader.close()
