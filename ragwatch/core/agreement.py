@@ -133,8 +133,8 @@ def kappa(matrix: Matrix, confidence: float = 0.95) -> Share | None:
         return None
     value = (same - chance) / (1.0 - chance)
     rest = 1.0 - value
-    inner = sum(matrix[i][i] / n * (1.0 - (people[i] + judge[i]) * rest) ** 2 for i in classes)
-    outer = sum(matrix[i][j] / n * (judge[i] + people[j]) ** 2 for i in classes for j in classes if i != j)
+    inner = math.fsum(matrix[i][i] / n * (1.0 - (people[i] + judge[i]) * rest) ** 2 for i in classes)
+    outer = math.fsum(matrix[i][j] / n * (judge[i] + people[j]) ** 2 for i in classes for j in classes if i != j)
     spread = inner + rest**2 * outer - (value - chance * rest) ** 2
     error = _z(confidence) * math.sqrt(max(0.0, spread) / n) / (1.0 - chance)
     return Share(value, max(-1.0, value - error), min(1.0, value + error), n)
@@ -176,7 +176,7 @@ def calibration_error(curve: Sequence[Bin]) -> float | None:
     (0.25, None)
     """
     n = sum(each.said.n for each in curve)
-    return sum(each.said.n * abs(each.mean_score - each.said.value) for each in curve) / n if n else None
+    return math.fsum(each.said.n * abs(each.mean_score - each.said.value) for each in curve) / n if n else None
 
 
 @dataclass(frozen=True, slots=True)

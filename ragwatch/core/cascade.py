@@ -8,7 +8,7 @@ and Wretman 1992, chapter 9); to read more of what the first is unsure of is Ney
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import fsum, sqrt
 
 from ragwatch.core.evidence import Evidence
 
@@ -39,7 +39,7 @@ def uncertainty(evidence: Evidence) -> float | None:
     known = [claim.support for claim in evidence.claims if claim.support is not None]
     if not known:
         return None
-    return 2.0 * sqrt(sum(each * (1.0 - each) for each in known) / len(known))
+    return 2.0 * sqrt(fsum(each * (1.0 - each) for each in known) / len(known))
 
 
 def follow_probability(rule: FollowRule, evidence: Evidence | None) -> float:

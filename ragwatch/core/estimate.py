@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from operator import attrgetter
+from functools import reduce
+from operator import add, attrgetter
 from typing import Protocol
 
 
@@ -58,8 +59,8 @@ class Addends:
             return cls()
         # Column by column: many times as fast as part by part.
         n, w, wx, w2, w2x, w2x2, w3, w4 = zip(*map(_COLUMNS, some), strict=True)
-        known = [None if None in column else sum(column) for column in (w3, w4)]
-        return cls(sum(n), sum(w), sum(wx), sum(w2), sum(w2x), sum(w2x2), *known)
+        known = [None if None in column else _added(column) for column in (w3, w4)]
+        return cls(sum(n), *map(_added, (w, wx, w2, w2x, w2x2)), *known)
 
     @classmethod
     def one(cls, score: float, probability: float) -> Addends:
@@ -86,6 +87,11 @@ class Addends:
             None if self.w3 is None or other.w3 is None else self.w3 + other.w3,
             None if self.w4 is None or other.w4 is None else self.w4 + other.w4,
         )
+
+
+def _added(column: Iterable[float]) -> float:
+    """The sum in order, as `+` rounds it: since Python 3.12 the built-in `sum` compensates, and earlier it does not."""
+    return reduce(add, column)
 
 
 _COLUMNS = attrgetter(*(each.name for each in fields(Addends)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import fsum, log2
 
 from ragwatch.core import scores
 
@@ -215,7 +215,7 @@ def ndcg_at(ranking: Ranking, k: int, gain: Callable[[int], float] = linear) -> 
 
 
 def _discounted(grades: Sequence[int], gain: Callable[[int], float]) -> float:
-    return sum(gain(grade) / log2(rank + 1) for rank, grade in enumerate(grades, start=1) if grade)
+    return fsum(gain(grade) / log2(rank + 1) for rank, grade in enumerate(grades, start=1) if grade)
 
 
 def first_relevance(ranking: Ranking) -> float | None:
@@ -236,7 +236,7 @@ def mean_of_known(values: Iterable[float | None]) -> float | None:
     (0.75, None)
     """
     known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    return fsum(known) / len(known) if known else None
 
 
 def _check(k: int) -> None:

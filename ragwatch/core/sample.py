@@ -80,6 +80,11 @@ class Sample(NamedTuple):
         }
 
     @property
+    def chars(self) -> int:
+        """Characters of its texts, which is what makes one large."""
+        return len(self.question or "") + len(self.answer) + sum(len(each.text) for each in self.contexts)
+
+    @property
     def trace_id(self) -> str | None:
         """The trace this answer belongs to, if the log names it."""
         found = self.metadata.get("trace_id")
@@ -97,6 +102,7 @@ class Draw:
         route: One of the configured routes, or `other`.
         probability: Inclusion probability, in (0, 1]; stored with the row because a later rate must not reweight it.
         at: When the question was answered (or, unknown, read), in seconds since the epoch.
+        damage: Why its stored text cannot be read any more, and the sample is empty; None where it can.
     """
 
     key: str
@@ -105,6 +111,7 @@ class Draw:
     route: str
     probability: float
     at: float
+    damage: str | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.probability <= 1.0:

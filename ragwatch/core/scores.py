@@ -8,6 +8,7 @@ ignored documents.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
@@ -179,7 +180,7 @@ def rank_agreement(evidence: Evidence, persistence: float = 0.9) -> float | None
     counts = [sum(claim.cells[rank] for claim in evidence.claims) for rank in range(len(evidence.contexts))]
     by_use = sorted(range(len(counts)), key=lambda rank: -counts[rank])
     overlap = (len(set(by_use[:depth]) & set(range(depth))) / depth for depth in range(1, len(counts) + 1))
-    total = sum(persistence**index * share for index, share in enumerate(overlap))
+    total = math.fsum(persistence**index * share for index, share in enumerate(overlap))
     return (1 - persistence) * total / (1 - persistence ** len(counts))
 
 

@@ -1,8 +1,10 @@
 """Where personal data and secrets stand in a text: one Rule a kind, each linear in the length of the text.
 
-Linear means: a run of characters is entered at its start only (a lookbehind forbids the rest), repetitions are
-bounded or possessive, and whatever a pattern cannot decide (a checksum, a country) is decided by a function on the
-few characters it found. Names of people are not found: that takes a model, and a wrong one does harm.
+Linear means: a run of characters is entered at its start only (a lookbehind forbids the rest), a repetition is bounded
+or followed by what it cannot hold itself (so that giving characters back fails at once), and whatever a pattern cannot
+decide (a checksum, a country) is decided by a function on the few characters it found. No pattern has possessive
+quantifiers or atomic groups: Python reads them wrongly before 3.11.5. Names of people are not found: that takes a
+model, and a wrong one does harm.
 """
 
 from __future__ import annotations
@@ -88,26 +90,25 @@ def _as_written(value: str) -> str:
 
 # --- keys and passwords -------------------------------------------------------------------------------------------
 
-_PEM = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:[^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{1,60}-----"  # the whole block
-    r"|(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,}+)++)"  # or the start of one that was cut off
-)
+_DASHES = "-----"
+_PEM = re.compile(rf"{_DASHES}BEGIN (?:[A-Z0-9]{{1,12}} ){{0,4}}PRIVATE KEY(?: BLOCK)?{_DASHES}")
+_PEM_END = re.compile(rf"{_DASHES}END [A-Z0-9 ]{{1,60}}{_DASHES}")
+_PEM_BODY = re.compile(r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{16,})+")
 
-_JWT = re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,}+(?:\.{1,2}[A-Za-z0-9_-]{4,}+){1,4}+")
+_JWT = re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,}(?:\.{1,2}[A-Za-z0-9_-]{4,}){1,4}")
 
 _KEY = re.compile(
     r"(?<![A-Za-z0-9_-])(?:"
-    r"sk-[A-Za-z0-9_-]{16,}+"  # OpenAI, Anthropic and those who copy them
-    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+"  # Stripe
+    r"sk-[A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic and those who copy them
+    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{10,}"  # Stripe
     r"|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"  # AWS
-    r"|gh[pousr]_[A-Za-z0-9]{20,}+|github_pat_[A-Za-z0-9_]{20,}+|glpat-[A-Za-z0-9_-]{16,}+"
-    r"|xox[a-z]-[A-Za-z0-9-]{10,}+"  # Slack
-    r"|AIza[A-Za-z0-9_-]{30,}+|ya29\.[A-Za-z0-9_-]{20,}+"  # Google
-    r"|hf_[A-Za-z0-9]{20,}+"
+    r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
+    r"|xox[a-z]-[A-Za-z0-9-]{10,}"  # Slack
+    r"|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{20,}"  # Google
+    r"|hf_[A-Za-z0-9]{20,}"
     r")"
 )
-_AUTHORIZATION = re.compile(r"(?i)\b(?:bearer|basic)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/-]{12,}+={0,2})")
+_AUTHORIZATION = re.compile(r"(?i)\b(?:bearer|basic)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/-]{12,}={0,2})")
 _URL_PASSWORD = re.compile(r"://[^\s:/@\[\]]{0,64}:(?P<secret>[^\s/@\[\]]{1,128})@")
 _ASSIGNMENT = re.compile(
     r"(?i)(?P<name>api[_-]?key|secret|access[_-]?key|passw(?:or)?d|passwd|pwd|(?:auth|access|refresh)[_-]?token)"
@@ -135,6 +136,19 @@ def names_secret(key: str) -> bool:
     return _NAMES.search(key) is not None and _ABOUT.search(key) is None
 
 
+def _private_key(match: re.Match[str]) -> Span | None:
+    """The whole block, or the start of one that was cut off; the first line alone is no key.
+
+    A block ends at the next five dashes, which have to be those of its last line: what stands between them is read
+    once, however many first lines a text has.
+    """
+    start, begin = match.span()
+    dashes = match.string.find(_DASHES, begin)
+    last = _PEM_END.match(match.string, dashes) if dashes >= 0 else None
+    body = last or _PEM_BODY.match(match.string, begin)
+    return (start, body.end()) if body else None
+
+
 def _with_digit(match: re.Match[str]) -> Span | None:
     """Keys hold digits; words joined by dashes (`sk-learn-compatible-models`) do not."""
     return match.span() if any(map(str.isdigit, match[0])) else None
@@ -158,7 +172,7 @@ def _assigned(match: re.Match[str]) -> Span | None:
 # --- addresses ----------------------------------------------------------------------------------------------------
 
 _EMAIL = re.compile(
-    r"(?<![\w.%+-])[\w.%+-]++(?:'[\w.%+-]++){0,2}@[^\W_](?:[\w-]{0,62}(?:\.[\w-]{1,63}){0,8})\.[^\W\d_]{2,24}"
+    r"(?<![\w.%+-])[\w.%+-]+(?:'[\w.%+-]+){0,2}@[^\W_](?:[\w-]{0,62}(?:\.[\w-]{1,63}){0,8})\.[^\W\d_]{2,24}"
 )
 _IPV4 = re.compile(
     r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?!\w|\.\d)"
@@ -189,11 +203,11 @@ def _ipv6(match: re.Match[str]) -> Span | None:
 
 # A secret that may hold another stands first: a block of PEM holds keys, an IBAN holds the digits of a card.
 RULES: tuple[Rule, ...] = (
-    Rule(Secret.PRIVATE_KEY, ("PRIVATE KEY",), _PEM, _whole, numbers.letters_and_digits),
+    Rule(Secret.PRIVATE_KEY, ("PRIVATE KEY",), _PEM, _private_key, numbers.letters_and_digits),
     Rule(Secret.JWT, ("eyJ",), _JWT, _whole, _as_written),
     Rule(
         Secret.KEY,
-        ("sk-", "k_", "AKIA", "ASIA", "gh", "glpat-", "xox", "AIza", "ya29", "hf_"),
+        ("sk-", "k_", "AKIA", "ASIA", "gh", "github_pat_", "glpat-", "xox", "AIza", "ya29", "hf_"),
         _KEY,
         _with_digit,
         _as_written,

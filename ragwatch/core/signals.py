@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from operator import eq, itemgetter
+from functools import reduce
+from operator import add, eq, itemgetter
 
 from ragwatch.core.abstention import LONGEST, abstains
 from ragwatch.core.sample import Context, Sample
@@ -110,4 +111,5 @@ def _spread(tallies: Tallies, histogram: Tally, route: str, values: Sequence[flo
         below = up_to
     if below < len(ordered):
         tallies[histogram, (route, INF)] += len(ordered) - below
-    tallies[histogram, (route, SUM)] += sum(values)  # type: ignore[assignment]  # Counter adds floats as well as ints
+    # One by one, as single observations are added: `sum` of floats is another number from Python 3.12 on.
+    tallies[histogram, (route, SUM)] += reduce(add, values)  # type: ignore[assignment]  # Counter adds floats as well as ints

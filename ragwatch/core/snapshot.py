@@ -53,11 +53,17 @@ class Lag:
         size: Unread bytes (or records, where a transport knows only those).
         seconds: Age of the oldest unread record; None when unknown, 0 when nothing is unread.
         unreadable: What of it cannot be read at present, by name, and why. Nobody knows how much is unread in there.
+        closed: Files that are followed and closed between reads, because no more may be open at once.
+        problems: What keeps it from being read as configured, and what to do; ragwatch is not ready meanwhile.
+        skipped: How much of what was there at its very first start is not read, and why; empty when all is.
     """
 
     size: int
     seconds: float | None
     unreadable: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    closed: int = 0
+    problems: tuple[str, ...] = ()
+    skipped: str = ""
 
 
 class Gauge(StrEnum):
@@ -92,6 +98,7 @@ class Gauge(StrEnum):
     LABEL_GAIN = "label_gain"  # quantity, route, window
     LAST_LABEL = "last_label"  # none
     STATE_FREE = "state_free"  # none
+    STATE_DAMAGED = "state_damaged"  # none
 
 
 Gauges = Mapping[tuple[Gauge, tuple[str, ...]], float]

@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import fsum
 from typing import Any
 
 from ragwatch.core.canary import Canary, Category, Expected, name_of
@@ -110,9 +111,9 @@ def _suggestion(answers: list[_Answer]) -> Suggestion | None:
     category = Category.SIMPLE_FACTUAL if len(expected) <= SIMPLE else Category.COMPLEX_FACTUAL
     return Suggestion(
         Canary(name_of(query), query, tuple(sorted(expected, key=lambda each: each.label)), category, tags=(TAG,)),
-        sum(answer.weight for answer in answers),
+        fsum(answer.weight for answer in answers),
         len(answers),
-        sum(answer.faithfulness for answer in answers) / len(answers),
+        fsum(answer.faithfulness for answer in answers) / len(answers),
     )
 
 

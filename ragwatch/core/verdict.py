@@ -30,6 +30,7 @@ class UnjudgedReason(StrEnum):
     PROTOCOL = "protocol"
     MISCONFIGURED = "misconfigured"
     EXPIRED = "expired"
+    DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ class Meter:
         others = [] if len(plain) == len(questions) else [each for each in questions if not _is_plain(each)]
         lines = _NONE.join(plain).encode().translate(_PLAIN).split(_NONE.encode())
         rows = [*(line.split() for line in lines), *map(words_of, others)]
-        return [sum(map(self._of, row)) / len(row) for row in rows if row]
+        return [math.fsum(map(self._of, row)) / len(row) for row in rows if row]
 
 
 class _Strangeness(dict[bytes, float]):

@@ -15,9 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.core.verdict import FREE, UnjudgedReason, Usage
+from ragwatch.core.verdict import FREE, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.reading.claims import claims_of
+from ragwatch.judges.reading.limits import Deadline, check_claims, check_size
 from ragwatch.judges.reading.reader import Second, Thresholds, read
 from ragwatch.judges.reading.reference import READING, with_reference
 from ragwatch.judges.reading.tables import shipped
@@ -33,8 +34,11 @@ class Options(BaseModel):
         support: Probability at which a claim counts as supported.
         relevance: Probability at which a context counts as relevant.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
-        max_claims: An answer with more claims is left unjudged.
-        max_chars: Answer and contexts with more characters together are left unjudged.
+        max_claims: An answer, or a reference, with more claims is left unjudged.
+        max_chars: Question, answer, reference and contexts with more characters together are left unjudged.
+        max_answer_chars: An answer, or a reference, with more characters is left unjudged.
+        max_question_chars: A sample whose question has more characters is left unjudged.
+        max_seconds: A sample that takes more CPU seconds to read is left unjudged.
         concurrency: Samples read at a time, each in a thread; pure Python gains little beyond one.
     """
 
@@ -45,6 +49,9 @@ class Options(BaseModel):
     max_contexts: Annotated[int, Field(ge=1)] = 1000
     max_claims: Annotated[int, Field(ge=1)] = 500
     max_chars: Annotated[int, Field(ge=1)] = 1_000_000
+    max_answer_chars: Annotated[int, Field(ge=1)] = 100_000
+    max_question_chars: Annotated[int, Field(ge=1)] = 50_000
+    max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = 2.0
     concurrency: Annotated[int, Field(ge=1)] = 1
 
 
@@ -100,20 +107,28 @@ class LexicalJudge:
         Raises:
             JudgeError: The sample is larger than the options allow.
         """
-        options = self._options
-        self._check(len(sample.contexts), options.max_contexts, "contexts")
-        chars = len(sample.answer) + len(sample.question or "") + sum(len(found.text) for found in sample.contexts)
-        chars += len(sample.reference or "")
-        self._check(chars, options.max_chars, "characters")
-        answer = claims_of(sample.answer, sample.question)
-        self._check(len(answer.claims), options.max_claims, "claims")
-        found = read(sample, answer, self._tables, self._thresholds, self.second)
-        return with_reference(found, sample, answer, self._tables, self._thresholds)
+        most = self._options.max_claims
+        self._check_size(sample)
+        check = Deadline(self._options.max_seconds)
+        answer = claims_of(sample.answer, sample.question, most=most, check=check)
+        check_claims(len(answer.claims), most)
+        found = read(sample, answer, self._tables, self._thresholds, self._second(check), check=check)
+        return with_reference(found, sample, answer, self._tables, self._thresholds, most=most, check=check)
 
-    @staticmethod
-    def _check(count: int, limit: int, what: str) -> None:
-        if count > limit:
-            raise JudgeError(UnjudgedReason.TOO_LARGE, f"{count} {what}, more than the {limit} allowed")
+    def _second(self, deadline: Deadline) -> Second | None:  # noqa: ARG002 - for judges that read on with a model
+        """Who rules on the claims of one sample; None where words do."""
+        return self.second
+
+    def _check_size(self, sample: Sample) -> None:
+        """Refuse by size alone, before anything is read."""
+        options = self._options
+        check_size(len(sample.contexts), options.max_contexts, "contexts")
+        texts = {"question": sample.question or "", "answer": sample.answer, "reference": sample.reference or ""}
+        most = {"question": options.max_question_chars}
+        for name, text in texts.items():
+            check_size(len(text), most.get(name, options.max_answer_chars), f"characters of its {name}")
+        chars = sum(map(len, texts.values())) + sum(len(context.text) for context in sample.contexts)
+        check_size(chars, options.max_chars, "characters")
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -9,6 +9,7 @@ cannot do: `training/LOCAL.md`. Needs the extra `local`; without it, or without 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +20,8 @@ from ragwatch.judges import lexical
 from ragwatch.judges.lexical import LexicalJudge, Probability
 from ragwatch.judges.modelling.artefact import SHIPPED, Artefact, load
 from ragwatch.judges.modelling.second import ByWords, Rules, SecondStorey
-from ragwatch.judges.reading.reader import Thresholds
+from ragwatch.judges.reading.limits import Deadline
+from ragwatch.judges.reading.reader import Second, Thresholds
 from ragwatch.judges.reading.reference import READING
 from ragwatch.ports import Desk
 
@@ -35,8 +37,12 @@ class Options(BaseModel):
         max_pairs: Claims, alone or beside one context, that the model reads of one sample; words decide the rest. It
             bounds the time of a sample: some 10 ms each.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
-        max_claims: An answer with more claims is left unjudged.
-        max_chars: Answer and contexts with more characters together are left unjudged.
+        max_claims: An answer, or a reference, with more claims is left unjudged.
+        max_chars: Question, answer, reference and contexts with more characters together are left unjudged.
+        max_answer_chars: An answer, or a reference, with more characters is left unjudged.
+        max_question_chars: A sample whose question has more characters is left unjudged.
+        max_seconds: A sample that takes more CPU seconds to read is left unjudged; the model's own, which `max_pairs`
+            bounds, do not count.
         concurrency: Samples read at a time, each in a thread; one keeps one core busy.
     """
 
@@ -50,6 +56,9 @@ class Options(BaseModel):
     max_contexts: Annotated[int, Field(ge=1)] = 1000
     max_claims: Annotated[int, Field(ge=1)] = 500
     max_chars: Annotated[int, Field(ge=1)] = 1_000_000
+    max_answer_chars: Annotated[int, Field(ge=1)] = 100_000
+    max_question_chars: Annotated[int, Field(ge=1)] = 50_000
+    max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = 2.0
     concurrency: Annotated[int, Field(ge=1)] = 1
 
 
@@ -67,6 +76,7 @@ class LocalJudge(LexicalJudge):
     """
 
     kind = "local"
+    second: SecondStorey | None = None
 
     def __init__(self, options: Options, *, name: str, desk: Desk) -> None:
         super().__init__(_words(options), name=name, desk=desk)
@@ -84,6 +94,9 @@ class LocalJudge(LexicalJudge):
             self.version = f"{self.model}-{words}{_changed(options)}"
             self._left_to_words(dict.fromkeys(ByWords, 0))  # from zero, so that the first is an increase
         desk.telemetry.judge_fell_back(name, self.version, self.fallback)
+
+    def _second(self, deadline: Deadline) -> Second | None:
+        return None if self.second is None else partial(self.second, deadline=deadline)
 
     def _storey(self, artefact: Artefact, options: Options) -> SecondStorey:
         from ragwatch.judges.modelling.session import PairModel  # noqa: PLC0415 - an extra: only this kind needs it

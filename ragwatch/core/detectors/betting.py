@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import fsum
 
 from ragwatch.core.detect import Direction, Numbers, Score
 
@@ -77,7 +78,7 @@ class Betting:
 
     def evidence(self, numbers: Numbers) -> float:
         """The mean over all sizes of bet: on average at most the run length while nothing is wrong."""
-        return sum(numbers) / len(numbers)
+        return fsum(numbers) / len(numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +133,4 @@ class TwoSample:
 
     def evidence(self, numbers: Numbers) -> float:
         """The mean over all sizes of bet."""
-        return sum(numbers) / len(numbers)
+        return fsum(numbers) / len(numbers)

@@ -98,7 +98,7 @@ class Shift:
 
     def evidence(self, numbers: Numbers) -> float:
         """The mean over all bets."""
-        return sum(numbers) / len(numbers)
+        return math.fsum(numbers) / len(numbers)
 
     def where(self, numbers: Numbers) -> tuple[int, Direction]:
         """The cut with most evidence, and which way the values went: `rise` when more of them lie above it."""

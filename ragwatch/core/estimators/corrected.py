@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from math import fsum
 
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.estimators import hajek
@@ -105,7 +106,7 @@ def correct_stratified(
     >>> round(correct_stratified({"a": good, "b": bad}, {"a": 3, "b": 1}).estimate.value, 6)      # .75 * .9 + .25 * .5
     0.8
     """
-    whole = sum(shares.values())
+    whole = fsum(shares.values())
     used = {name: share / whole for name, share in shares.items() if share > 0.0}
     counts = {name: strata[name].rows(strata[name].tiers - 1) if name in strata else 0 for name in used}
     labels = sum(counts.values())
@@ -114,13 +115,13 @@ def correct_stratified(
         return Corrected(None, Reason.TOO_FEW_LABELS if labels else Reason.NO_LABELS, missing=missing)
     parts = {name: solve(strata[name]) for name in used}
     together = Solution(
-        sum(used[name] * each.value for name, each in parts.items()),
-        sum(used[name] ** 2 * each.variance for name, each in parts.items()),
-        sum(used[name] ** 2 * each.variance_of_labels for name, each in parts.items()),
+        fsum(used[name] * each.value for name, each in parts.items()),
+        fsum(used[name] ** 2 * each.variance for name, each in parts.items()),
+        fsum(used[name] ** 2 * each.variance_of_labels for name, each in parts.items()),
         (),
     )
-    effective = 1.0 / sum(share**2 / _effective(strata[name]) for name, share in used.items())
-    judged = sum(strata[name].moments(0)[1] for name in used)
+    effective = 1.0 / fsum(share**2 / _effective(strata[name]) for name, share in used.items())
+    judged = fsum(strata[name].moments(0)[1] for name in used)
     return _finish(together, judged / (judged + unjudged_weight), confidence, labels, effective)
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from ragwatch.core.estimate import Addends
 
@@ -204,7 +205,7 @@ def _residual(sums: Sums, tuning: Sequence[float]) -> list[float]:
 
 
 def _dot(numbers: Sequence[float], form: Sequence[float]) -> float:
-    return sum(one * other for one, other in zip(numbers, form, strict=False))
+    return fsum(one * other for one, other in zip(numbers, form, strict=False))
 
 
 def _form(triangle: Sequence[float], one: Sequence[float], other: Sequence[float]) -> float:

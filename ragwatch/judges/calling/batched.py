@@ -18,7 +18,7 @@ from ragwatch.judges.calling.caller import FRAME_BYTES, understood
 from ragwatch.judges.calling.failures import CallFailed
 from ragwatch.judges.calling.prices import BATCH_SHARE, worst_case
 from ragwatch.judges.calling.provider import BatchProvider, Said
-from ragwatch.judges.calling.reader import LLMJudge, check_size
+from ragwatch.judges.calling.reader import LLMJudge
 from ragwatch.ports.reading import Collected
 
 _CLOCKS_DIFFER = 3600.0  # at most, ours and the provider's
@@ -36,7 +36,11 @@ class BatchReader(LLMJudge):
         return " ".join((self.version, *sorted(self._desk.quantities)))
 
     def _inquiry(self, sample: Sample, seed: str) -> Inquiry:
-        return self.inquire(sample, f"{seed} {sample.id}")
+        return self.inquire(sample, self._seed(sample, seed))
+
+    @staticmethod
+    def _seed(sample: Sample, seed: str) -> str:
+        return f"{seed} {sample.id}"
 
     async def reserve(self, sample: Sample, seed: str) -> int | Evidence:
         """Set half the worst case of one call aside; the evidence itself where nothing is to be asked.
@@ -44,8 +48,7 @@ class BatchReader(LLMJudge):
         Raises:
             JudgeError: The sample is too large, or there is no money at present.
         """
-        check_size(sample, self._options)
-        inquiry = self._inquiry(sample, seed)
+        inquiry = await self.begin(sample, self._seed(sample, seed))
         asks = inquiry.asks()
         if not asks:
             self.report(inquiry)

@@ -102,9 +102,8 @@ class LLMJudge:
         Raises:
             JudgeError: It could not be read; permanent when that lies in the sample, or seems to after three times.
         """
-        check_size(sample, self._options)
         bill = Bill()
-        inquiry = self.inquire(sample, secrets.token_hex(16))
+        inquiry = await self.begin(sample, secrets.token_hex(16))
         until = self._clock.now() + self._options.deadline_seconds
         try:
             while asks := inquiry.asks():
@@ -115,6 +114,19 @@ class LLMJudge:
         if TRIAL not in sample.metadata:
             self.report(inquiry)
         return inquiry.evidence(), bill.usage
+
+    async def begin(self, sample: Sample, seed: str) -> Inquiry:
+        """What is to be asked about a sample that is not too large: cut in a thread, so that the event loop goes on.
+
+        Raises:
+            JudgeError: It is too large.
+        """
+
+        def begun() -> Inquiry:
+            check_size(sample, self._options)
+            return self.inquire(sample, seed)
+
+        return await asyncio.to_thread(begun)
 
     def inquire(self, sample: Sample, seed: str) -> Inquiry:
         """What is to be asked about a sample; the same for the same seed."""

@@ -75,7 +75,9 @@ class Curve:
 
     def logit(self, lexical: float, signals: Signals) -> float:
         """The weighted sum; `lexical` is a logit."""
-        return self.bias + sum([weight * x for weight, x in zip(self.weights, (lexical, *signals), strict=True)])
+        return math.fsum(
+            (self.bias, *(weight * x for weight, x in zip(self.weights, (lexical, *signals), strict=True)))
+        )
 
     def probability(self, lexical: float, signals: Signals) -> float:
         """The calibrated probability of a claim whose words have this logit.

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 from typing import TYPE_CHECKING
 
 from ragwatch.core.evidence import ClaimVerdict
@@ -18,6 +19,7 @@ from ragwatch.judges.modelling.artefact import Artefact
 from ragwatch.judges.modelling.fusion import Signals, lexical_logit
 from ragwatch.judges.modelling.language import is_read
 from ragwatch.judges.reading.evidence import window
+from ragwatch.judges.reading.limits import Check, Deadline
 from ragwatch.judges.reading.passages import Passage
 from ragwatch.judges.reading.reader import Row, Ruling, Thresholds, by_words
 
@@ -73,13 +75,22 @@ class SecondStorey:
         self._rules = rules
         self._left = left
 
-    def __call__(self, rows: Sequence[Row], passages: Sequence[Passage], texts: Sequence[str]) -> list[Ruling]:
-        """A ruling for each row."""
-        pages = _Pages(self._model, self._rules.max_pairs)
-        asked = [self._texts(row, passages, texts) for row in rows]
+    def __call__(
+        self,
+        rows: Sequence[Row],
+        passages: Sequence[Passage],
+        texts: Sequence[str],
+        *,
+        deadline: Deadline | None = None,
+    ) -> list[Ruling]:
+        """A ruling for each row; all but the model's time, which `max_pairs` bounds, counts."""
+        deadline = deadline or Deadline(inf)
+        check: Check = deadline
+        pages = _Pages(self._model, self._rules.max_pairs, deadline)
+        asked = [self._texts(row, passages, texts, check) for row in rows]
         pages.read(asked)
         together = [self._together(row, pages.said(each)) for row, each in zip(rows, asked, strict=True)]
-        unclear = [self._unclear(row, one, passages, texts) for row, one in zip(rows, together, strict=True)]
+        unclear = [self._unclear(row, one, passages, texts, check) for row, one in zip(rows, together, strict=True)]
         pages.read(each for cells in unclear for each in cells.values())
         found = [
             self._by_words(row, each) if one is None else self._apart(row, one, cells, pages)
@@ -88,7 +99,8 @@ class SecondStorey:
         self._left(+pages.left)
         return found
 
-    def _texts(self, row: Row, passages: Sequence[Passage], texts: Sequence[str]) -> Texts:
+    def _texts(self, row: Row, passages: Sequence[Passage], texts: Sequence[str], check: Check) -> Texts:
+        check()
         shown = window(row.words, passages, texts, budget=self._artefact.budget)
         return " ".join(row.said.words.split()), shown.text
 
@@ -110,13 +122,13 @@ class SecondStorey:
         return replace(by_words(row, self._rules.words), against=not asked[1])
 
     def _unclear(
-        self, row: Row, together: Ruling | None, passages: Sequence[Passage], texts: Sequence[str]
+        self, row: Row, together: Ruling | None, passages: Sequence[Passage], texts: Sequence[str], check: Check
     ) -> dict[int, Texts]:
         """What is read of the contexts that words leave open, of a claim that is supported."""
         if together is None or together.verdict is not ClaimVerdict.SUPPORTED:
             return {}
         return {
-            rank: self._texts(row, passages[rank : rank + 1], texts[rank : rank + 1])
+            rank: self._texts(row, passages[rank : rank + 1], texts[rank : rank + 1], check)
             for rank, alone in enumerate(row.alone)
             if self._artefact.skip_below <= alone <= self._artefact.skip_above
         }
@@ -147,9 +159,10 @@ class _Pages:
         left: Readings that words have to decide, by reason.
     """
 
-    def __init__(self, model: PairModel, most: int) -> None:
+    def __init__(self, model: PairModel, most: int, deadline: Deadline) -> None:
         self.left: Counter[ByWords] = Counter()
         self._model = model
+        self._deadline = deadline
         self._room = most
         self._said: dict[Texts, Signals | None] = {}
 
@@ -161,11 +174,19 @@ class _Pages:
         """Have the model read what it has not read yet, can read, and has time for."""
         new = [texts for texts in dict.fromkeys(asked) if texts[1] and texts not in self._said]
         self._said.update(dict.fromkeys(new))
-        few = [texts for texts in new if is_read(" ".join(texts))]
+        few = [texts for texts in new if self._is_read(texts)]
         self.left[ByWords.LANGUAGE] += len(new) - len(few)
         self.left[ByWords.TOO_MANY] += max(0, len(few) - self._room)
+        with self._deadline.paused():
+            self._ask(few)
+
+    def _ask(self, few: Sequence[Texts]) -> None:
         pairs = dict(zip(few, self._model.pairs(few[: self._room]), strict=False))
         known = {texts: pair for texts, pair in pairs.items() if pair.unknown <= MOST_UNKNOWN}
         self.left[ByWords.LANGUAGE] += len(pairs) - len(known)
         self._room -= len(known)
         self._said.update(zip(known, self._model.read(list(known.values())), strict=True))
+
+    def _is_read(self, texts: Texts) -> bool:
+        self._deadline()
+        return is_read(" ".join(texts))

@@ -7,8 +7,13 @@ to be padded, and int8 has its scale from all that is read at once: what is said
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+# Else onnxruntime reports to its maker over the network and keeps a device id in the home folder. It looks once, while
+# it is imported; `disable_telemetry_events()` comes too late.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # ships no types

@@ -71,8 +71,9 @@ def _names_someone(answer: str) -> bool:
 
 def covered(question: Mapping[str, float], answer: AbstractSet[str], used: Sequence[AbstractSet[str]]) -> float:
     """Share of the question's weight that the answer, or a context it was taken from, brings back."""
-    own = coverage(question, answer)
-    best = max((coverage(question, answer | terms) for terms in used), default=own)
+    known = answer & question.keys()  # no other term counts, and an answer may have thousands
+    own = coverage(question, known)
+    best = max((coverage(question, known | (terms & question.keys())) for terms in used), default=own)
     return own + BY_CONTEXT * (best - own)
 
 

@@ -8,11 +8,14 @@ does not know is an abstention. Code is left out because words cannot tell right
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
+from ragwatch.core.alphabet import settled
 from ragwatch.core.phrases import abstains, is_meta, without_leads
-from ragwatch.judges.reading.sentences import Span, spans
+from ragwatch.judges.reading.limits import Check, unlimited
+from ragwatch.judges.reading.sentences import Span, each_span
 from ragwatch.judges.reading.words import TOKEN, terms
 
 _FRAGMENT_WORDS = 3
@@ -47,10 +50,16 @@ class Answer(NamedTuple):
     abstained: bool
 
 
-def claims_of(answer: str, question: str | None = None) -> Answer:
+def claims_of(answer: str, question: str | None = None, *, most: int | None = None, check: Check = unlimited) -> Answer:
     """The claims of an answer, or the fact that it abstains.
 
     A bare "yes" or "no" claims what the question asks, so it is read with the question's words.
+
+    Args:
+        answer: The answer.
+        question: What was asked; None when unknown.
+        most: Claims after which cutting stops: one more is returned, and tells that there are too many.
+        check: Called after each sentence.
 
     >>> text = "Based on the context, tea is green [1]. I hope this helps!"
     >>> [text[claim.start:claim.end] for claim in claims_of(text).claims]
@@ -58,9 +67,10 @@ def claims_of(answer: str, question: str | None = None) -> Answer:
     >>> claims_of("I could not find that in the documents.").abstained
     True
     """
+    answer, question = settled(answer), question and settled(question)
     found: list[Said] = []
     abstained = False
-    for start, end in _glued(answer, spans(answer)):
+    for start, end in _glued(answer, each_span(answer), check):
         text = answer[start:end]
         rest = _past_announcement(_past_abstention(text))
         if not rest:
@@ -74,6 +84,8 @@ def claims_of(answer: str, question: str | None = None) -> Answer:
                 continue
             words = question
         found.append(Said(start, end, words))
+        if most is not None and len(found) > most:
+            break
     return Answer(tuple(found), abstained and not found)
 
 
@@ -111,28 +123,28 @@ def _is_list_number(text: str, answer: str) -> bool:
     return _BARE_NUMBER.fullmatch(text) is not None and len(answer) > len(text) + _MARGIN
 
 
-def _glued(answer: str, parts: list[Span]) -> list[tuple[int, int]]:
+def _glued(answer: str, parts: Iterable[Span], check: Check) -> Iterator[tuple[int, int]]:
     """Sentences, with fragments joined to the sentence before them on their line, else to the one behind."""
-    joined: list[tuple[int, int, int]] = []
-    waiting: int | None = None
-    for part in _unnumbered(answer, parts):
-        same_line = bool(joined) and joined[-1][2] == part.line
+    joined: Span | None = None
+    waiting = False
+    for part in _unnumbered(answer, parts, check):
         short = _is_fragment(answer, part)
-        if waiting is not None and same_line:
-            joined[-1] = (joined[-1][0], part.end, part.line)
-            waiting = part.line if short else None
-        elif short and same_line:
-            joined[-1] = (joined[-1][0], part.end, part.line)
+        if joined is not None and joined.line == part.line and (waiting or short):
+            joined = joined._replace(end=part.end)
+            waiting = waiting and short
         else:
-            joined.append((part.start, part.end, part.line))
-            waiting = part.line if short else None
-    return [(start, end) for start, end, _ in joined]
+            if joined is not None:
+                yield joined.start, joined.end
+            joined, waiting = part, short
+    if joined is not None:
+        yield joined.start, joined.end
 
 
-def _unnumbered(answer: str, parts: Sequence[Span]) -> Iterator[Span]:
+def _unnumbered(answer: str, parts: Iterable[Span], check: Check) -> Iterator[Span]:
     """The parts that are no code, and no numbers of a list that runs on in one line ("Boil it. 2. Drink it.")."""
     count = 1  # the first one opens the line, or follows a colon: it was told from a sentence before
-    for before, part, behind in zip([None, *parts], parts, [*parts[1:], None], strict=False):
+    for before, part, behind in _neighbours(parts):
+        check()
         if before is None or before.line != part.line:
             count = 1
         number = _BARE_NUMBER.fullmatch(answer, part.start, part.end)
@@ -141,6 +153,16 @@ def _unnumbered(answer: str, parts: Sequence[Span]) -> Iterator[Span]:
             count += 1
         elif not part.block:
             yield part
+
+
+def _neighbours(parts: Iterable[Span]) -> Iterator[tuple[Span | None, Span, Span | None]]:
+    """Each part with the one before and the one behind it."""
+    before: Span | None = None
+    part: Span | None = None
+    for behind in chain(parts, (None,)):
+        if part is not None:
+            yield before, part, behind
+        before, part = part, behind
 
 
 def _is_fragment(answer: str, part: Span) -> bool:

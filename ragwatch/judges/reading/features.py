@@ -19,6 +19,7 @@ together never support a claim less than one of them alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -118,9 +119,9 @@ def match(claim: ClaimWords, passage: Passage) -> Match:
 def _sentence_recalls(claim: ClaimWords, found: AbstractSet[str], passage: Passage) -> dict[int, float]:
     """Recall of the claim in each sentence that holds any of it, in order."""
     weights = [(name, weight) for name, weight in claim.rarity.items() if name in found]
-    total = sum(claim.rarity.values())
+    total = math.fsum(claim.rarity.values())
     return {
-        index: sum([weight for name, weight in weights if name in sentence]) / total
+        index: math.fsum([weight for name, weight in weights if name in sentence]) / total
         for index, sentence in enumerate(passage.sentences)
         if not found.isdisjoint(sentence)
     }
@@ -128,8 +129,8 @@ def _sentence_recalls(claim: ClaimWords, found: AbstractSet[str], passage: Passa
 
 def recall_of(claim: ClaimWords, found: AbstractSet[str]) -> float:
     """IDF-weighted share of the claim's terms that were found; 0 for a claim without terms."""
-    total = sum(claim.rarity.values())
-    return sum([weight for name, weight in claim.rarity.items() if name in found]) / total if total else 0.0
+    total = math.fsum(claim.rarity.values())
+    return math.fsum([weight for name, weight in claim.rarity.items() if name in found]) / total if total else 0.0
 
 
 def features(claim: ClaimWords, matches: Sequence[Match], question: AbstractSet[str]) -> tuple[float, ...]:

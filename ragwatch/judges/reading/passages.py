@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragwatch.judges.reading.sentences import spans
+from ragwatch.core.alphabet import settled
+from ragwatch.judges.reading.limits import Check, unlimited
+from ragwatch.judges.reading.sentences import each_span
 from ragwatch.judges.reading.words import TOKEN, fold, identifiers, term
 
 GRAM = 4
@@ -31,23 +33,35 @@ class Passage:
     offsets: tuple[tuple[int, int], ...]
 
 
-def passage(text: str) -> Passage:
-    """Read one context.
+def passages_of(texts: Iterable[str], check: Check = unlimited) -> list[Passage]:
+    """Read contexts in their order; texts that come twice, as some retrievers return them, are read once."""
+    known: dict[str, Passage] = {}
+    return [known.get(text) or known.setdefault(text, passage(text, check)) for text in texts]
+
+
+def passage(text: str, check: Check = unlimited) -> Passage:
+    """Read one context; `check` is called before it and after each sentence.
 
     >>> found = passage("Tea is green. It grows in the hills.")
     >>> sorted(found.terms), len(found.sentences)
     (['green', 'grow', 'hill', 'tea'], 2)
     """
+    text = settled(text)
+    check()
     tokens = TOKEN.findall(fold(text))
     ordered = [found for found in map(term, tokens) if found]
-    offsets = tuple((span.start, span.end) for span in spans(text))
-    sentences = tuple(frozenset(map(term, TOKEN.findall(fold(text[start:end])))) - {""} for start, end in offsets)
+    offsets: list[tuple[int, int]] = []
+    sentences: list[frozenset[str]] = []
+    for span in each_span(text):
+        offsets.append((span.start, span.end))
+        sentences.append(frozenset(map(term, TOKEN.findall(fold(text[span.start : span.end])))) - {""})
+        check()
     return Passage(
         terms=frozenset(ordered) | identifiers(text),
         pairs=frozenset(pairwise(ordered)),
         grams=grams(tokens),
-        sentences=sentences,
-        offsets=offsets,
+        sentences=tuple(sentences),
+        offsets=tuple(offsets),
     )
 
 

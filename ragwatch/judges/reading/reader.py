@@ -7,15 +7,17 @@ Everything else of the Evidence follows from that in one way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ragwatch.core.alphabet import settled
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.judges.reading import relevance
 from ragwatch.judges.reading.address import address, better_left_aside, covered, kind_missing
 from ragwatch.judges.reading.claims import Answer, Said
 from ragwatch.judges.reading.features import CARRIES, ClaimWords, Match, claim_words, features, match
-from ragwatch.judges.reading.passages import Passage, passage
+from ragwatch.judges.reading.limits import Check, unlimited
+from ragwatch.judges.reading.passages import Passage, passages_of
 from ragwatch.judges.reading.tables import Tables
 from ragwatch.judges.reading.words import identifiers, terms
 
@@ -83,7 +85,13 @@ Second = Callable[[Sequence[Row], Sequence[Passage], Sequence[str]], Sequence[Ru
 
 
 def read(
-    sample: Sample, answer: Answer, tables: Tables, thresholds: Thresholds, second: Second | None = None
+    sample: Sample,
+    answer: Answer,
+    tables: Tables,
+    thresholds: Thresholds,
+    second: Second | None = None,
+    *,
+    check: Check = unlimited,
 ) -> Evidence:
     """What the contexts of a sample say of its answer.
 
@@ -93,24 +101,26 @@ def read(
         tables: Fitted numbers.
         thresholds: Where probabilities become verdicts.
         second: Who rules on the claims; None where words do.
+        check: Called between the steps of the reading, each of which is short; raises when it has to stop.
     """
-    passages = [passage(context.text) for context in sample.contexts]
+    passages = passages_of((context.text for context in sample.contexts), check)
     asked = _asked(sample.question or "", passages, tables)
-    rows = [_row(said, passages, asked, tables) for said in answer.claims]
-    texts = [context.text for context in sample.contexts]
+    rows = _rows(answer, passages, asked, tables, check)
+    texts = [settled(context.text) for context in sample.contexts]
     rulings = second(rows, passages, texts) if second else [by_words(row, thresholds) for row in rows]
     claims = tuple(_claim(row, one, sample, passages) for row, one in zip(rows, rulings, strict=True))
     used = [any(claim.cells[rank] for claim in claims) for rank in range(len(passages))]
     drawn = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
-    by_answer = _by_answer(asked, passages, rows, used, tables) if drawn else None
+    found = _relevance_features(asked, passages, rows, tables, check) if drawn else None
+    by_answer = None if found is None else _by_answer(found, rows, used, tables)
     lost = relevance.names_lost(identifiers(asked.text), passages)
     values = relevance.ruled(by_answer, asked.covers, used, len(asked.weights), names_lost=lost)
-    carriers = [_carriers(rank, claims, rows) for rank in range(len(passages))] if drawn else _covering(asked, passages)
+    carriers = _carriers(claims, rows, passages, check) if drawn else _covering(asked, passages, check)
     return Evidence(
         claims=claims,
         contexts=tuple(
-            _context(value, lines, found, thresholds)
-            for value, found, lines in zip(values, passages, carriers, strict=True)
+            _context(value, lines, one, thresholds)
+            for value, one, lines in zip(values, passages, carriers, strict=True)
         ),
         address=_address(answer, asked, used, passages, sample.question),
         reads_contradiction=second is not None and all(one.against for one in rulings),
@@ -118,22 +128,47 @@ def read(
 
 
 def _asked(question: str, passages: Sequence[Passage], tables: Tables) -> Asked:
+    question = settled(question)
     weights = relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
     covers = [relevance.coverage(weights, found.terms) for found in passages] if weights else None
     return Asked(question, weights, covers)
 
 
-def _row(said: Said, passages: Sequence[Passage], asked: Asked, tables: Tables) -> Row:
+def _rows(answer: Answer, passages: Sequence[Passage], asked: Asked, tables: Tables, check: Check) -> list[Row]:
+    """A row for each claim; claims of the same words (a model that repeats itself) are looked up once."""
+    known: dict[str, Row] = {}
+    rows = []
+    for said in answer.claims:
+        row = known.get(said.words)
+        known[said.words] = row = replace(row, said=said) if row else _row(said, passages, asked, tables, check)
+        rows.append(row)
+    return rows
+
+
+def _row(said: Said, passages: Sequence[Passage], asked: Asked, tables: Tables, check: Check) -> Row:
     words = claim_words(said.words, tables.rarity)
-    matches = tuple(match(words, found) for found in passages)
-    alone = _alone(words, matches, asked, tables)
+    matches = _matches(words, passages, check)
+    alone = _alone(words, matches, asked, tables, check)
     together = tables.support.probability(features(words, matches, asked.weights.keys()))
     return Row(said, words, matches, max(together, *alone) if alone else together, alone)
 
 
-def _alone(words: ClaimWords, matches: Sequence[Match], asked: Asked, tables: Tables) -> tuple[float, ...]:
-    question = asked.weights.keys()
-    return tuple(tables.support.probability(features(words, (one,), question)) for one in matches)
+def _matches(words: ClaimWords, passages: Sequence[Passage], check: Check) -> tuple[Match, ...]:
+    found = []
+    for each in passages:
+        check()
+        found.append(match(words, each))
+    return tuple(found)
+
+
+def _alone(
+    words: ClaimWords, matches: Sequence[Match], asked: Asked, tables: Tables, check: Check
+) -> tuple[float, ...]:
+    found = []
+    for one in matches:
+        check()
+        found.append(tables.support.probability(features(words, (one,), asked.weights.keys())))
+    return tuple(found)
 
 
 def by_words(row: Row, thresholds: Thresholds) -> Ruling:
@@ -170,10 +205,9 @@ def _best_sentence(row: Row, sample: Sample, passages: Sequence[Passage]) -> str
 
 
 def _by_answer(
-    asked: Asked, passages: Sequence[Passage], rows: Sequence[Row], used: Sequence[bool], tables: Tables
+    found: Sequence[tuple[float, ...]], rows: Sequence[Row], used: Sequence[bool], tables: Tables
 ) -> list[float]:
-    """Relevance of each context as the answer tells it, before the rules."""
-    found = _relevance_features(asked, passages, rows, tables)
+    """Relevance of each context as the answer tells it (its features), before the rules."""
     return relevance.lifted([tables.relevance.probability(one) for one in found], used, short=_is_short(rows))
 
 
@@ -183,14 +217,14 @@ def _is_short(rows: Sequence[Row]) -> bool:
 
 def relevance_of(sample: Sample, answer: Answer, tables: Tables) -> list[tuple[float, ...]]:
     """Features of relevance of each context of a sample: what `training/lexical.py` fits on."""
-    passages = [passage(context.text) for context in sample.contexts]
+    passages = passages_of(context.text for context in sample.contexts)
     asked = _asked(sample.question or "", passages, tables)
-    rows = [_row(said, passages, asked, tables) for said in answer.claims]
-    return _relevance_features(asked, passages, rows, tables)
+    rows = _rows(answer, passages, asked, tables, unlimited)
+    return _relevance_features(asked, passages, rows, tables, unlimited)
 
 
 def _relevance_features(
-    asked: Asked, passages: Sequence[Passage], rows: Sequence[Row], tables: Tables
+    asked: Asked, passages: Sequence[Passage], rows: Sequence[Row], tables: Tables, check: Check
 ) -> list[tuple[float, ...]]:
     """Features of each context; a short answer is read together with the question."""
     said = " ".join(row.said.words for row in rows)
@@ -198,32 +232,35 @@ def _relevance_features(
     if asked.weights and _is_short(rows):
         said = f"{asked.text} {said}"
         words = claim_words(said, tables.rarity)
-        supports = [_alone(words, [match(words, found) for found in passages], asked, tables)]
-    return relevance.rows(relevance.weigh(terms(said), tables.rarity), asked.weights.keys(), passages, supports)
+        supports = [_alone(words, _matches(words, passages, check), asked, tables, check)]
+    weights = relevance.weigh(terms(said), tables.rarity)
+    return relevance.rows(weights, asked.weights.keys(), passages, supports, check)
 
 
-def _carriers(rank: int, claims: Sequence[Claim], rows: Sequence[Row]) -> set[int]:
-    """Sentences of one context that carry a supported claim, or are the best of a context that supports one."""
-    lines: set[int] = set()
+def _carriers(
+    claims: Sequence[Claim], rows: Sequence[Row], passages: Sequence[Passage], check: Check
+) -> list[set[int]]:
+    """Sentences of each context that carry a supported claim, or are the best of a context that supports one."""
+    lines: list[set[int]] = [set() for _ in passages]
     for claim, row in zip(claims, rows, strict=True):
-        one = row.matches[rank]
-        if claim.verdict is ClaimVerdict.SUPPORTED:
-            lines.update(one.carriers)
-        if claim.cells[rank] and one.sentence is not None:
-            lines.add(one.sentence)
+        check()
+        for found, one, cell in zip(lines, row.matches, claim.cells, strict=True):
+            if claim.verdict is ClaimVerdict.SUPPORTED:
+                found.update(one.carriers)
+            if cell and one.sentence is not None:
+                found.add(one.sentence)
     return lines
 
 
-def _covering(asked: Asked, passages: Sequence[Passage]) -> list[set[int]]:
+def _covering(asked: Asked, passages: Sequence[Passage], check: Check) -> list[set[int]]:
     """Sentences of each context that carry the question, for answers that took nothing from the contexts."""
-    return [
-        {
-            index
-            for index, sentence in enumerate(found.sentences)
-            if relevance.coverage(asked.weights, sentence) >= CARRIES
-        }
-        for found in passages
-    ]
+    lines: list[set[int]] = [set() for _ in passages]
+    for found, one in zip(lines, passages, strict=True):
+        for index, sentence in enumerate(one.sentences):
+            check()
+            if relevance.coverage(asked.weights, sentence) >= CARRIES:
+                found.add(index)
+    return lines
 
 
 def _context(value: float | None, lines: set[int], found: Passage, thresholds: Thresholds) -> ContextReading:

@@ -36,6 +36,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from ragwatch.judges.reading.features import UNLISTED
+from ragwatch.judges.reading.limits import Check, unlimited
 from ragwatch.judges.reading.passages import Passage
 from ragwatch.judges.reading.words import terms
 
@@ -59,8 +60,8 @@ def coverage(weights: Mapping[str, float], found: AbstractSet[str]) -> float:
     >>> coverage({"tea": 0.75, "green": 0.25}, {"tea"})
     0.75
     """
-    total = sum(weights.values())
-    return sum([weight for term, weight in weights.items() if term in found]) / total if total else 0.0
+    total = math.fsum(weights.values())
+    return math.fsum([weight for term, weight in weights.items() if term in found]) / total if total else 0.0
 
 
 def rows(
@@ -68,6 +69,7 @@ def rows(
     question: AbstractSet[str],
     passages: Sequence[Passage],
     supports: Sequence[Sequence[float]],
+    check: Check = unlimited,
 ) -> list[tuple[float, ...]]:
     """The features of each context, in the order of `NAMES`.
 
@@ -76,21 +78,24 @@ def rows(
         question: Terms of the question.
         passages: The contexts, read.
         supports: For each claim, the probability that each context alone supports it.
+        check: Called after each term and each context.
     """
     new = {term: weight for term, weight in answer.items() if term not in question} or answer
-    holders = {term: sum([term in passage.terms for passage in passages]) for term in answer}
+    holders = {term: _holders(term, passages, check) for term in answer}
     shared = {term: weight / max(1, holders[term]) for term, weight in answer.items()}
-    plain = [
-        (
-            coverage(answer, passage.terms),
-            coverage(new, passage.terms),
-            math.fsum(row[rank] for row in supports) / max(1, len(supports)),
-            coverage(shared, passage.terms),
-        )
-        for rank, passage in enumerate(passages)
-    ]
+    plain: list[tuple[float, ...]] = []
+    for rank, passage in enumerate(passages):
+        check()
+        support = math.fsum(row[rank] for row in supports) / max(1, len(supports))
+        recalls = [coverage(each, passage.terms) for each in (answer, new, shared)]
+        plain.append((recalls[0], recalls[1], support, recalls[2]))
     means = [math.fsum(column) / len(plain) for column in zip(*plain, strict=True)]
     return [(*row, *(value - mean for value, mean in zip(row, means, strict=True))) for row in plain]
+
+
+def _holders(term: str, passages: Sequence[Passage], check: Check) -> int:
+    check()
+    return sum([term in passage.terms for passage in passages])
 
 
 def names_lost(names: AbstractSet[str], passages: Sequence[Passage]) -> bool:

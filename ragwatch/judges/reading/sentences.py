@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
+from unicodedata import category
 
-_STOP = re.compile(r"[.!?…]++|[。！？]++")
+_STOP = re.compile(r"[.!?…]+|[。！？]+")
 _CLOSERS = re.compile(r"""["'”’»)\]*_`]{0,4}(?:\s?\[\d{1,3}(?:[,;–-]\s?\d{1,3}){0,8}\]){0,6}""")
 _MARKER = re.compile(r"[ \t>]{0,64}(?:[-*+•◦▪‣·–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][)])[ \t]{1,64}(?=\S)")
 _FENCE = re.compile(r"[ \t]{0,16}(?:```|~~~)")
@@ -69,14 +70,17 @@ def spans(text: str) -> list[Span]:
     >>> [text[span.start:span.end] for span in spans(text)]
     ['Dr. No paid $1.50 in the U.S. in May.', 'He left.', 'First step', 'See os.path.']
     """
-    found: list[Span] = []
+    return list(each_span(text))
+
+
+def each_span(text: str) -> Iterator[Span]:
+    """The same one by one, so that a caller can stop early."""
     for line, (start, end, item, block) in enumerate(_lines(text)):
         if block:
-            found.append(Span(start, end, item=False, block=True, line=line))
+            yield Span(start, end, item=False, block=True, line=line)
             continue
         for first, last in _sentences(text, start, end):
-            found.append(Span(first, last, item=item and first == start, line=line))
-    return found
+            yield Span(first, last, item=item and first == start, line=line)
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, bool, bool]]:
@@ -112,7 +116,12 @@ def _lines(text: str) -> Iterator[tuple[int, int, bool, bool]]:
 
 def _continues(text: str, end: int, begin: int) -> bool:
     """Whether a line is the wrapped rest of the line before it."""
-    return text[begin].islower() and text[end - 1] not in ".!?…:;。！？"
+    return _is_lower(text[begin]) and text[end - 1] not in ".!?…:;。！？"
+
+
+def _is_lower(sign: str) -> bool:
+    """Whether it is a small letter; `str.islower` also knows modifier letters, and not the same ones in all Pythons."""
+    return category(sign) == "Ll"
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -151,7 +160,7 @@ def _stops(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
 def _ends(text: str, stop: re.Match[str], begin: int, end: int) -> bool:
     """Whether a stop ends a sentence, given the token before it and the first character of what follows."""
     first = text[begin]
-    if first.islower():
+    if _is_lower(first):
         call = _CALL.match(text, begin, end)
         if not call:
             return False

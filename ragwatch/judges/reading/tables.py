@@ -31,7 +31,7 @@ class Linear:
         >>> Linear(0.0, (2.0,)).probability((0.0,))
         0.5
         """
-        logit = self.bias + sum(w * x for w, x in zip(self.weights, features, strict=True))
+        logit = math.fsum((self.bias, *(w * x for w, x in zip(self.weights, features, strict=True))))
         return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, logit))))
 
 

@@ -12,9 +12,9 @@ import unicodedata
 from functools import lru_cache
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-TOKEN = re.compile(rf"[{_CJK}]|\d++(?:[.,]\d++)+|[^\W_]++(?:['’][^\W_{_CJK}]++)?+")
+TOKEN = re.compile(rf"[{_CJK}]|\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_{_CJK}]+)?")
 _MARKS = re.compile("[\u0300-\u036f]+")
-_IDENTIFIER = re.compile(r"(?<![\w.])[^\W\d]\w*+(?:\.[a-z_]\w*+)*+")
+_IDENTIFIER = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.[a-z_]\w*)*")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -44,7 +44,7 @@ _NUMBERS = {
 
 _VOWELS = frozenset("aeiouy")
 _SYLLABLES = re.compile("[aeiouy]+")
-_SHORT = re.compile("(?:[^aeiou][^aeiouy]*+)?[aeiouy][^aeiouywx]")
+_SHORT = re.compile("(?:[^aeiou][^aeiouy]*)?[aeiouy][^aeiouywx]")
 """A syllable that would have doubled its last letter before -ing: in `hoping` it had an e, in `hopping` it had none."""
 
 _PLY = ("pply", "mply", "reply", "tiply")

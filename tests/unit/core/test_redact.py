@@ -209,6 +209,14 @@ def test_idempotent_on_any_text(text: str) -> None:
         *("a", "a@", "@", "a@a.", "a'", "eyJ", "eyJaaaaaaaaaa.aaaa.", "sk-", "-----BEGIN PRIVATE KEY-----", "1", "4 "),
         *("4111 ", "DE89 ", "a:", "1.", ":", "+1 ", "0123 ", "01 ", "(", "phone 1 ", "secret", 'secret="aaaa', "://a:"),
         *("bearer ", "a@b.com_", "0123 4567 8901 2", "-", " ", "[KEY:", "password: a1"),
+        *(
+            "-----BEGIN PRIVATE KEY-----" + " " * 99,
+            "-----BEGIN PRIVATE KEY-----\\nAAAAAAAAAAAAAAAA",
+            "-a",
+            "\\n",
+            "gh",
+        ),
+        *("bearer aaaaaaaaaaaa=", "github_pat_", "eyJaaaaaaaa", "a'a", "%"),
     ],
 )
 def test_hostile_text_finishes(unit: str) -> None:

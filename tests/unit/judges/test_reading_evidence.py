@@ -142,6 +142,6 @@ def test_a_hundred_thousand_characters_take_bounded_time(text: str) -> None:
     """A hostile context costs the time of its length."""
     read = [passage(text)]
     words = claim_words(f"Green tea grows here, {FILLER} there.", {})
-    start = time.perf_counter()
+    start = time.process_time()
     window(words, read, [text])
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0

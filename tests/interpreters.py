@@ -1,0 +1,142 @@
+"""Other Pythons on this machine, and the tests of the core and the embedded judge under each of them.
+
+As a script (`make interpreters`) it gives each a virtual environment in `.venv/interpreters`, installs what those tests
+need from `requirements-interpreters.lock`, and runs them. It says which Pythons were used, and which were left out and
+why; only tests that fail make it fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+ROOT = Path(__file__).parents[1]
+LOCK = ROOT / "requirements-interpreters.lock"
+ENVIRONMENTS = ROOT / ".venv" / "interpreters"
+OLDEST = (3, 11)
+TESTS = ("tests/unit/core", *(f"tests/unit/judges/{name}" for name in ("test_lexical*.py", "test_reading*.py")))
+LEFT_OUT = "not megabyte and not hostile_answer and not covers_as_it_says"
+"""What takes half of the time and cannot differ: how long reading takes, and how often intervals hold."""
+
+EXAMPLES = "20"
+"""Of each property that Hypothesis looks at, instead of 100: each Python draws the same ones."""
+
+_NAME = re.compile(r"python3\.\d+")
+_ASK = "import json, sys; print(json.dumps([list(sys.version_info[:3]), sys.base_prefix]))"
+_ANSWERS_WITHIN = 30.0  # seconds in which an interpreter says what it is, on a busy machine
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python: where it is, which version it is, and where it is installed."""
+
+    path: Path
+    version: tuple[int, ...]
+    prefix: str
+
+    def __str__(self) -> str:
+        return f"Python {'.'.join(map(str, self.version))} ({self.path})"
+
+
+def interpreters() -> list[Interpreter]:
+    """Every `python3.x` of version 3.11 or later on PATH, in the system's folders and among pyenv's, oldest first."""
+    by_prefix: dict[str, Interpreter] = {}
+    for path in _candidates():
+        interpreter = _asked(path)
+        if interpreter and interpreter.version >= OLDEST:
+            by_prefix.setdefault(interpreter.prefix, interpreter)
+    return sorted(by_prefix.values(), key=lambda each: each.version)
+
+
+def _candidates() -> Iterator[Path]:
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
+    folders += [Path("/usr/local/bin"), Path("/usr/bin"), *sorted(pyenv.glob("versions/*/bin"))]
+    for folder in dict.fromkeys(folders):
+        if folder.is_dir() and os.access(folder, os.R_OK):
+            yield from sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+
+
+def _asked(path: Path) -> Interpreter | None:
+    """What is at a path; None where it does not run (pyenv leaves such names for versions that are not chosen)."""
+    try:
+        command = [str(path), "-I", "-S", "-c", _ASK]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_ANSWERS_WITHIN)
+        version, prefix = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return Interpreter(path, tuple(version), prefix)
+
+
+def _environment(interpreter: Interpreter) -> Path:
+    """The Python of its virtual environment, with everything installed.
+
+    Raises:
+        subprocess.CalledProcessError: It could not be made.
+    """
+    folder = ENVIRONMENTS / "-".join((*map(str, interpreter.version), _digest(interpreter.prefix.encode())))
+    python, stamp, wanted = folder / "bin" / "python", folder / "lock", _digest(LOCK.read_bytes())
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return python
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--disable-pip-version-check"]
+    for command in (
+        [str(interpreter.path), "-m", "venv", "--clear", "--without-pip", str(folder)],  # Debian's has no pip to copy
+        [*pip, "--only-binary", ":all:", "--require-hashes", "-r", str(LOCK)],
+    ):
+        subprocess.run(command, capture_output=True, text=True, check=True)
+    stamp.write_text(wanted)
+    return python
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def _tested(interpreter: Interpreter) -> tuple[bool, str]:
+    """Whether the tests passed, or could not be run; and what to say of it."""
+    begin = monotonic()
+    try:
+        python = _environment(interpreter)
+    except subprocess.CalledProcessError as error:
+        why = ([line for line in error.stderr.splitlines() if line.strip()] or ["it did not say why"])[-1]
+        return True, f"left out: {interpreter}: its packages could not be installed: {why}"
+    files = [str(path.relative_to(ROOT)) for pattern in TESTS for path in sorted(ROOT.glob(pattern))]
+    done = subprocess.run(
+        [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", LEFT_OUT, *files],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "EXAMPLES": EXAMPLES},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = (done.stdout.splitlines() or [done.stderr.strip()])[-1].strip("= ")
+    seconds = f"{monotonic() - begin:.0f} s with its installation"
+    if done.returncode:
+        return False, f"{done.stdout}{done.stderr}\nFAILED: {interpreter}: {last}"
+    return True, f"tested: {interpreter}: {last} ({seconds})"
+
+
+def main() -> int:
+    """Test under every other Python than the one that runs this, which runs all tests anyway."""
+    others = [each for each in interpreters() if each.prefix != sys.base_prefix]
+    if not others:
+        print("no other Python of version 3.11 or later was found: PATH, the system's folders and pyenv were looked at")
+    passed = True
+    with ThreadPoolExecutor(2) as pool:
+        for well, report in pool.map(_tested, others):
+            passed = passed and well
+            print(report, flush=True)
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

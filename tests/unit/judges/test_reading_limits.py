@@ -1,0 +1,187 @@
+"""Limits of the embedded judges: what is too large is left unjudged soon, whatever it is made of; the rest is read."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from kit import a_desk
+
+from ragwatch.commands import cli
+from ragwatch.core.sample import Context, Sample
+from ragwatch.errors import JudgeError
+from ragwatch.judges import lexical, local
+from ragwatch.judges.lexical import LexicalJudge
+from ragwatch.judges.reading.claims import claims_of
+from ragwatch.judges.reading.limits import Deadline, check_claims, check_size, unlimited
+
+TINY = Path(__file__).parents[2] / "data" / "local"
+FACTS = "The museum opens at nine in summer. Tickets cost twelve euros for adults. "
+ASK = "When does the museum open in summer?"
+SECONDS = 10.0  # CPU: the default budget is 2 s; what one step takes under coverage comes on top
+HUGE = 10**9
+NO_SIZE = {"max_contexts": HUGE, "max_claims": HUGE, "max_chars": HUGE, "max_answer_chars": HUGE}
+NO_SIZE["max_question_chars"] = HUGE
+
+
+def sized(unit: str, size: int) -> str:
+    """Text of one unit, again and again."""
+    return (unit * (size // len(unit) + 1))[:size]
+
+
+def of(answer: str, *contexts: str, question: str = ASK, reference: str | None = None) -> Sample:
+    """A sample."""
+    return Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference)
+
+
+NUMBERED = " ".join(f"The museum sold {number} tickets to adults." for number in range(480))
+FLAT = [sized(f"House {rank} has a museum. Nine. ", 90_000) for rank in range(9)]
+TOO_LARGE: dict[str, Callable[[], Sample]] = {
+    "900 kB of one-letter sentences": lambda: of(sized("a. b. c. ", 900_000), FACTS),
+    "900 kB of claims": lambda: of(sized(FACTS, 900_000), FACTS),
+    "a word of 4 MB": lambda: of("x" * 4_000_000, FACTS),
+    "1 MB without a space": lambda: of(FACTS, "ab1" * 340_000),
+    "100,000 contexts": lambda: of(FACTS, *["tea"] * 100_000),
+    "900 kB of newlines": lambda: of("\n" * 900_000 + "x", FACTS),
+    "900 kB of bullets": lambda: of(sized("- \n", 900_000), FACTS),
+    "900 kB of nested quotes": lambda: of(sized('."“‘(', 900_000), FACTS),
+    "10,000 sentences, 50 contexts of 100 kB": lambda: of(FACTS * 5_000, *[sized(FACTS, 100_000)] * 50),
+    "a question of 400 kB": lambda: of("Nothing here.", FLAT[0], question=sized("is w1 or w2 ", 400_000)),
+    "a reference of 900 kB": lambda: of(FACTS, FACTS, reference=sized(FACTS, 900_000)),
+    "501 claims": lambda: of(sized(FACTS, 90_000), FACTS),
+    "a reference of 501 claims": lambda: of(FACTS, FACTS, reference=sized(FACTS, 90_000)),
+    "480 claims over 900 contexts": lambda: of(NUMBERED, *[f"Museum {each} sold tickets." for each in range(900)]),
+    "480 claims over 54,000 sentences": lambda: of(NUMBERED, *FLAT),
+}
+LARGE: dict[str, Callable[[], Sample]] = {
+    "a word of 90 kB": lambda: of("x" * 90_000, FACTS),
+    "900 kB without a space": lambda: of(FACTS, "ab1" * 300_000),
+    "900 kB of newlines": lambda: of(FACTS, "\n" * 900_000),
+    "90 kB of newlines": lambda: of("\n" * 90_000 + "x", FACTS),
+    "90 kB of one-letter sentences": lambda: of(sized("a. b. c. ", 90_000), FACTS),
+    "90 kB of bullets": lambda: of(sized("- \n", 90_000), FACTS),
+    "90 kB of quotes": lambda: of(sized('."“‘(', 90_000), FACTS),
+    "90 kB of fences": lambda: of(sized("```\n", 90_000), FACTS),
+    "1,000 contexts": lambda: of(FACTS, *["Tickets cost twelve euros."] * 1_000),
+}
+
+
+@pytest.fixture(scope="module", params=["lexical", "local"])
+def judge(request: pytest.FixtureRequest) -> LexicalJudge:
+    """Both embedded judges with their default limits."""
+    if request.param == "lexical":
+        return lexical.build(lexical.Options(), name="words", desk=a_desk())
+    return local.build(local.Options(weights=TINY), name="reader", desk=a_desk())
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_what_is_too_large_is_left_unjudged_soon(judge: LexicalJudge, name: str) -> None:
+    """Whatever makes a sample too large, it is refused as such within the time budget, never read for minutes."""
+    sample = TOO_LARGE[name]()
+    start = time.process_time()
+    with pytest.raises(JudgeError) as caught:
+        judge.evidence(sample)
+    assert time.process_time() - start < SECONDS
+    assert (caught.value.reason, caught.value.permanent) == ("too_large", True)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_is_hostile_and_within_the_limits_is_read_soon(name: str) -> None:
+    """Hostile text of an allowed size is read in a second or so without any deadline: every step is linear in it."""
+    judge = lexical.build(lexical.Options(max_seconds=3600), name="words", desk=a_desk())
+    sample = LARGE[name]()
+    start = time.process_time()
+    assert len(judge.evidence(sample).contexts) == len(sample.contexts)
+    assert time.process_time() - start < 3 * SECONDS
+
+
+@pytest.mark.parametrize("name", sorted(TOO_LARGE))
+def test_the_time_budget_alone_is_enough(name: str) -> None:
+    """With every limit of size lifted a reading ends soon after its budget, or is over before."""
+    options = lexical.Options.model_validate({**NO_SIZE, "max_seconds": 0.5})
+    judge = lexical.build(options, name="words", desk=a_desk())
+    sample = TOO_LARGE[name]()
+    start = time.process_time()
+    with suppress(JudgeError):
+        judge.evidence(sample)
+    assert time.process_time() - start < 3 * SECONDS
+
+
+def test_the_queue_goes_on_behind_hostile_answers(tmp_path: Path) -> None:
+    """Twelve answers of 900 kB are unjudged within seconds, and the ordinary one behind them is judged."""
+    texts = [sized("a. b. c. ", 900_000), sized(FACTS, 900_000)] * 6 + [FACTS]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps({"question": ASK, "contexts": [FACTS], "answer": each}) + "\n" for each in texts))
+    start = time.process_time()
+    result = CliRunner().invoke(cli, ["judge", str(log)], standalone_mode=False)
+    assert time.process_time() - start < 3 * SECONDS
+    outcomes = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [each["reason"] for each in outcomes] == ["too_large"] * 12 + [None]
+    assert outcomes[-1]["scores"]["faithfulness"] == 1.0
+
+
+def test_an_answer_that_repeats_itself_has_a_row_for_each_claim() -> None:
+    """Claims of the same words are looked up once, and still stand at their own places with the same verdict."""
+    judge = lexical.build(lexical.Options(), name="words", desk=a_desk())
+    claims = judge.evidence(of(FACTS * 3, FACTS)).claims
+    assert len({claim.start for claim in claims}) == len(claims) == 6
+    assert [claim.support for claim in claims[:2]] * 3 == [claim.support for claim in claims]
+
+
+def test_cutting_stops_behind_the_claims_that_are_allowed() -> None:
+    """One claim too many is enough to know, and costs no more than the claims before it."""
+    asked = 0
+
+    def counted() -> None:
+        nonlocal asked
+        asked += 1
+
+    assert len(claims_of(FACTS * 1_000, most=5, check=counted).claims) == 6
+    assert asked < 20
+    assert claims_of(FACTS * 2, most=5) == claims_of(FACTS * 2)
+
+
+def test_a_deadline_counts_cpu_time_only() -> None:
+    """However much wall time has passed, a reading goes on until its CPU time has run out, and not beyond."""
+    cpu, wall = [100.0], [0.0]
+    check = Deadline(2.0, lambda: cpu[0], lambda: wall[0])
+    check()
+    wall[0], cpu[0] = 50.0, 101.0
+    check()
+    cpu[0] = 102.5
+    check()  # half a second of wall time must pass first for the CPU clock to be worth asking
+    wall[0] = 51.0
+    with pytest.raises(JudgeError, match="2 s of CPU time") as caught:
+        check()
+    assert caught.value.reason == "too_large"
+
+
+def test_a_part_that_is_bounded_otherwise_does_not_count() -> None:
+    """What the model takes is not taken from the words' time; what was left before is left behind it."""
+    now = [0.0]
+    check = Deadline(2.0, lambda: now[0], lambda: now[0])
+    now[0] = 1.5
+    with check.paused():
+        now[0] = 11.0
+    now[0] = 11.4
+    check()
+    now[0] = 11.6
+    with pytest.raises(JudgeError, match="2 s of CPU time"):
+        check()
+
+
+def test_sizes_at_the_limit_are_allowed() -> None:
+    """A limit is the most that is allowed; without one, and without a deadline, everything is."""
+    check_size(3, 3, "contexts")
+    check_claims(3, 3)
+    check_claims(3, None)
+    unlimited()
+    with pytest.raises(JudgeError, match="4 contexts, more than the 3 allowed"):
+        check_size(4, 3, "contexts")
+    with pytest.raises(JudgeError, match="more than the 3 claims allowed"):
+        check_claims(4, 3)
