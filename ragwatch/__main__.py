@@ -1,36 +1,21 @@
-"""The door: one place where an error becomes an exit code."""
+"""The door: sets the process up, runs the command line, and ends with its exit code."""
 
 from __future__ import annotations
 
 import sys
 
-import click
-
-from ragwatch.commands import cli
-from ragwatch.commands.terminal import plain
-from ragwatch.errors import ConfigError, RagwatchError
-
-BAD, USAGE, INTERRUPTED = 1, 2, 130
+from ragwatch import interrupts
 
 
 def main() -> None:
-    """Run the command line: 0 ok, 1 the thing checked is bad, 2 usage or configuration, 3 not enough data."""
-    try:
-        code = cli.main(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except click.Abort:
-        code = INTERRUPTED
-    except ConfigError as error:
-        click.echo(f"ragwatch: {plain(str(error))}", err=True)
-        code = USAGE
-    except RagwatchError as error:
-        click.echo(f"ragwatch: {plain(str(error))}", err=True)
-        code = BAD
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
-        sys.stderr.close()
-        code = 0
+    """Run the command line. What its exit codes mean stands in `ragwatch --help`."""
+    interrupts.leave_at_once()
+    # Imported after that, so that an interrupt meanwhile ends the process without a word.
+    from ragwatch.commands import ending, streams  # noqa: PLC0415 - see above
+
+    streams.prepare()
+    code = ending.run()
+    interrupts.ignore()
     sys.exit(code)
 
 

@@ -2,6 +2,7 @@
 
 RagwatchError
 ├── ConfigError       you must change the configuration or the command line (exit code 2)
+│   └── AddressError  nothing can be served at an address
 ├── ForeignError      the other side failed; `permanent` says whether asking again can help
 │   ├── SourceError   a log, a stream
 │   └── JudgeError    a judge could not read; `reason` is what is counted
@@ -20,6 +21,18 @@ class RagwatchError(Exception):
 
 class ConfigError(RagwatchError):
     """The configuration or the command line is wrong: `path.to.key: what is wrong, what to write instead`."""
+
+
+class AddressError(ConfigError):
+    """Nothing can be served at an address.
+
+    Args:
+        why: What is wrong with it and what to do, without the key that holds the address.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"web.listen: {why}")
+        self.why = why
 
 
 class ForeignError(RagwatchError):

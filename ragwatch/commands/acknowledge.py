@@ -16,12 +16,6 @@ TIMEOUT_SECONDS = 30.0
 _MOST_BYTES = 100_000
 
 
-@click.command()
-@click.option("--url", default="http://127.0.0.1:10477", show_default=True, help="Where ragwatch listens.")
-@click.option("--quantity", help="Only this quantity, or this signal of traffic.")
-@click.option("--route", help="Only this route.")
-@click.option("--judge", help="This judge's drift instead: its last reading of the anchors is the measure from now on.")
-@click.option("--renew", is_flag=True, help="Also learn anew what is ordinary: things are different, and meant to be.")
 def acknowledge(url: str, quantity: str | None, route: str | None, judge: str | None, *, renew: bool) -> None:
     """Take drift alarms down. Evidence is gathered from nothing; if things are still bad, the alarm comes again."""
     if urlsplit(url).scheme not in ("http", "https"):

@@ -20,9 +20,10 @@ from rich.table import Table
 from ragwatch import stores
 from ragwatch.commands.chart import chart
 from ragwatch.commands.replay import Line, Trace, lowest_of, read_lines, replay, routes_of
+from ragwatch.commands.terminal import naming
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
-from ragwatch.config.text import duration_seconds, explain, value_of
+from ragwatch.config.text import duration_seconds, explain_all, value_of
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import Quantity
 from ragwatch.daemon.rooms import sampling_plan
@@ -50,14 +51,6 @@ class _Moments:
     quiet_until: float | None
 
 
-@click.command()
-@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--config", "path", type=click.Path(path_type=Path), help="Configuration; its store, without FILE.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A key of `drift`, as in YAML.")
-@click.option("--acknowledge-after", default="1d", show_default=True, help="An alarm stands for so long.")
-@click.option("--quiet-until", metavar="TIME", help="All was well until then: pages before are false ones.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of a table.")
-@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Picture of value, evidence and alarms.")
 def backtest(
     file: Path | None,
     path: Path | None,
@@ -68,11 +61,7 @@ def backtest(
     as_json: bool,
     svg: Path | None,
 ) -> int:
-    """Replay the scores in FILE (CSV or JSONL: `at`, a column for each quantity), or in a store, through the detectors.
-
-    Optional columns: `route`, and `probability` with which the answer was drawn. Exit code 3 when no detector had
-    scores enough to learn from.
-    """
+    """Replay the scores in a file, or in a store, through the detectors."""
     configure_logging("error")
     moments = _moments(acknowledge_after, quiet_until)
     config = None if path is None else load(path)
@@ -86,7 +75,8 @@ def backtest(
     lines, rules = _rules(lines, options, config)
     traces = replay(rules, lines, moments.acknowledged_after)
     if svg is not None and traces:
-        svg.write_text(chart(traces), encoding="utf-8")
+        with naming(str(svg)):
+            svg.write_text(chart(traces), encoding="utf-8")
     if as_json:
         click.echo(json.dumps(_summary(traces, moments)))
     else:
@@ -118,7 +108,7 @@ def _options(config: Config | None, settings: Sequence[str]) -> DriftOptions:
         return DriftOptions.model_validate(data)
     except ValidationError as error:
         known = sorted(DriftOptions.model_fields)
-        lines = [explain(dict(each), "drift", known) for each in error.errors(include_url=False)]
+        lines = explain_all(error.errors(include_url=False), "drift", lambda _: known)
         raise ConfigError("\n".join(lines)) from error
 
 

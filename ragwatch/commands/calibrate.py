@@ -41,17 +41,8 @@ class _Beside:
     picked: float | None
 
 
-@click.command()
-@click.option("--config", "path", type=click.Path(path_type=Path), required=True, help="Configuration file (YAML).")
-@click.option("--judge", "name", help="Which judge; else the default one.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of tables.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report as JSON here too.")
-@click.option("--url", metavar="URL", help="Address of the running ragwatch; else that of the configuration.")
 def calibrate(path: Path, name: str | None, out: Path | None, url: str | None, *, as_json: bool) -> int:
-    """Compare a judge with people: agreement, kappa, sensitivity, specificity, reliability, and the worst misses.
-
-    Exit code 3 when there are too few labels to conclude anything from.
-    """
+    """Compare a judge with people: agreement, kappa, sensitivity, specificity, reliability, and the worst misses."""
     configure_logging("error")
     config = load(path)
     known = [each.place.name for each in config.judges]

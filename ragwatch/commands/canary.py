@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from ragwatch.commands.suggest import suggest_command
 from ragwatch.commands.terminal import shown
 from ragwatch.config import load
 from ragwatch.core.canary_report import CanaryReport, Outcome
@@ -26,20 +25,8 @@ from ragwatch.telemetry import configure_logging
 DEGRADED, UNASKED = 1, 3
 
 
-@click.group(invoke_without_command=True)
-@click.option("--config", "path", type=click.Path(path_type=Path), help="Configuration file (YAML); required.")
-@click.option("--suite", "wanted", multiple=True, help="Only this suite; may be given several times.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of tables.")
-@click.pass_context
-def canary(context: click.Context, path: Path | None, wanted: Sequence[str], *, as_json: bool) -> int:
-    """Run every canary once, now. Nothing is stored. `ragwatch canary suggest` proposes new ones.
-
-    Exit code 1 when a canary is degraded, 3 when none is but some could not be asked.
-    """
-    if context.invoked_subcommand is not None:
-        return 0
-    if path is None:
-        raise click.UsageError("Missing option '--config'.", context)
+def canary(*, path: Path, wanted: Sequence[str], as_json: bool) -> int:
+    """Run every canary once, now. Nothing is stored."""
     configure_logging("error")
     config = load(path)
     known = [each.place.suite for each in config.canaries]
@@ -58,9 +45,6 @@ def canary(context: click.Context, path: Path | None, wanted: Sequence[str], *, 
     if any(each.degraded for each in found):
         return DEGRADED
     return UNASKED if any(each.failures for each in found) else 0
-
-
-canary.add_command(suggest_command)
 
 
 async def _run(suites: Sequence[Suite]) -> list[SuiteReport]:

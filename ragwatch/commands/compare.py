@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from ragwatch import formats
+from ragwatch.commands.intended import Intended, Shape
 from ragwatch.commands.samples import Rows, judge_named, read_all
 from ragwatch.commands.terminal import shown
 from ragwatch.commands.variants import live, told_apart
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     Attributes:
         config: The configuration, if one is named.
         judge: Name of the judge, or its kind.
-        format_name: Shape of the rows.
+        intended: How the rows are to be read.
         log: Logs of both variants, if they are in one.
         label: Where in the metadata a variant is named.
         since: From when on live traffic counts, in seconds since the epoch; None where it is not asked for.
@@ -50,60 +50,31 @@ class Asked(NamedTuple):
 
     config: Config | None
     judge: str | None
-    format_name: str
+    intended: Intended
     log: Sequence[Path]
     label: str
     since: float | None
 
 
-@click.command()
-@click.argument("a")
-@click.argument("b")
-@click.option("--config", "path", type=click.Path(path_type=Path), help="Configuration file (YAML): suites, judge.")
-@click.option("--judge", "judge", help="A configured judge, or a kind; the first configured one, else lexical.")
-@click.option(
-    "--format",
-    "format_name",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", *formats.FORMATS]),
-    help="Shape of the rows.",
-)
-@click.option("--log", type=_FILE, multiple=True, help="Log of both variants: A and B are then values of --label.")
-@click.option(
-    "--live", "on_live", is_flag=True, help="A and B are values of --label in what the daemon of --config has judged."
-)
-@click.option("--since", default="7d", show_default=True, help="How far back --live looks, such as 12h or 7d.")
-@click.option("--label", default="variant", show_default=True, help="Metadata that names a sample's variant.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of a table.")
-def compare(
+def compare(  # noqa: PLR0913 - one argument for each option of the command line
     *,
     a: str,
     b: str,
     path: Path | None,
     judge: str | None,
-    format_name: str,
+    format_name: str | None,
+    source: str | None,
     log: Sequence[Path],
     on_live: bool,
     since: str,
     label: str,
     as_json: bool,
 ) -> int:
-    """Compare B with A over the same questions.
-
-    A and B are two logs of samples (JSONL), two variants in one log (--log) or in live traffic (--live), two suites of
-    --config that ask two retrievers the same canaries, or two configuration files (YAML), all of whose canaries are
-    asked.
-
-    Questions that both sides share are paired; where they share too few, the means are compared, and that is said.
-    Live answers weigh 1 / sampling probability there, so that each mean is the one of all traffic of its variant.
-    Each metric has an interval of its own, so of twenty metrics one may look different by chance.
-
-    Exit code 1 when B is worse in a metric beyond noise, 3 when nothing can be compared.
-    """
+    """Compare B with A over the same questions."""
     configure_logging("error")
     config = None if path is None else load(path)
-    asked = Asked(config, judge, format_name, log, label, time.time() - _seconds(since) if on_live else None)
+    intended = Intended(config, Shape(format_name, source))
+    asked = Asked(config, judge, intended, log, label, time.time() - _seconds(since) if on_live else None)
     found, warnings = _compare(a, b, asked)
     line = compare_line(found, a, b) | {"warnings": warnings}
     if as_json:
@@ -160,7 +131,7 @@ def _seconds(since: str) -> float:
 
 def _read(paths: Sequence[Path], asked: Asked) -> tuple[list[Verdict], list[str]]:
     """Verdicts on the samples of logs, and what is to be known of those that could not be read."""
-    rows = Rows(asked.format_name)
+    rows = Rows(asked.intended)
     streams = [path.open("rb") for path in paths]
     try:
         verdicts = asyncio.run(read_all(rows, streams, judge_named(asked.config, asked.judge)))

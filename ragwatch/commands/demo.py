@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import tempfile
 from collections import deque
@@ -10,40 +11,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from ragwatch.commands.live import table
+from ragwatch.commands.streams import OUTPUT
 from ragwatch.config import parse
 from ragwatch.daemon import Daemon
 from ragwatch.demo import Demo, askable
-from ragwatch.errors import ConfigError
+from ragwatch.errors import AddressError, ConfigError
 from ragwatch.telemetry import configure_logging
 
 REFRESH_SECONDS = 1.0
 EVENTS_SHOWN = 4
-DEFAULT_PORT = 10477
 KEYS = {"claude": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 DOLLARS_PER_HOUR = 1.0
 
 
-@click.command()
-@click.option("--port", default=DEFAULT_PORT, show_default=True, help="Port of ragwatch itself; 0 for any free one.")
-@click.option("--seconds", type=click.FloatRange(min=1), help="End after so many seconds; default: on Ctrl-C.")
-@click.option(
-    "--degrade-after", type=click.FloatRange(min=1), help="After so many healthy seconds, break the service on purpose."
-)
-@click.option(
-    "--breakage-seconds", default=20.0, show_default=True, type=click.FloatRange(min=1), help="How long each."
-)
-@click.option(
-    "--rate", default=8.0, show_default=True, type=click.FloatRange(min=0.1, max=200), help="Questions a second."
-)
-@click.option("--judge", "kind", type=click.Choice(sorted(KEYS)), help="An LLM judge beside the embedded one.")
-@click.option("--base-url", help="Where that judge's model answers; default: its provider.")
-@click.option("--model", help="Which model; openai has no default.")
 def demo(
     *,
     port: int,
@@ -55,14 +40,7 @@ def demo(
     base_url: str | None,
     model: str | None,
 ) -> None:
-    """Watch a small RAG service over Python's own documentation strings; every answer is judged, without a key.
-
-    With --degrade-after the service breaks in three ways, one after another: documents vanish from its index, it
-    invents facts, it ignores the top-ranked passage. Each is announced, and named by stage in the figures.
-
-    With --judge claude or openai a model reads a part of the answers too, most of those that the embedded judge is
-    unsure of, for a dollar an hour at most. Its key is taken from ANTHROPIC_API_KEY or OPENAI_API_KEY.
-    """
+    """Watch a small RAG service over Python's own documentation strings; every answer is judged, without a key."""
     configure_logging("warning")
     asked = [] if kind is None else [llm_judge(kind, base_url, model)]
     with tempfile.TemporaryDirectory(prefix="ragwatch-demo-") as folder:
@@ -99,6 +77,13 @@ def llm_judge(kind: str, base_url: str | None, model: str | None) -> dict[str, A
     }
 
 
+class _Screen(Console):
+    """A console that raises where its reader is gone, instead of ending the thread that it is in."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, "the reader is gone", OUTPUT)
+
+
 class Play:
     """The service, ragwatch, and a table on the terminal, until told to stop."""
 
@@ -112,7 +97,8 @@ class Play:
         rate: float,
         judges: Sequence[dict[str, Any]] = (),
     ) -> None:
-        self._console = Console()
+        self._console = _Screen()
+        self._lost: OSError | None = None  # why nothing more can be shown
         self._events: deque[str] = deque(maxlen=EVENTS_SHOWN)
         self._service = Demo(
             folder / "rag.jsonl",
@@ -143,28 +129,57 @@ class Play:
 
     def _announce(self, text: str) -> None:
         self._events.append(text)
-        self._console.print(f"[bold yellow]{text}[/]", highlight=False)
+        self._show(f"[bold yellow]{text}[/]")
         self.daemon.record("release", text)
 
+    def _show(self, text: RenderableType) -> None:
+        """Print; where that cannot be done the demo ends, in whichever thread this is."""
+        try:
+            self._console.print(text, highlight=False)
+        except OSError as error:
+            self._lost = error
+            self._loop.call_soon_threadsafe(self.daemon.stop)
+
     async def run(self, seconds: float | None) -> None:
-        """Run for so many seconds, or until a signal."""
+        """Run for so many seconds, or until a signal.
+
+        Raises:
+            ConfigError: The port is not free.
+            OSError: Standard output takes nothing any more.
+        """
+        self._loop = asyncio.get_running_loop()
         self.daemon.listen_to_signals()
         self._service.start()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._watch(seconds))
                 await self.daemon.run(self._print_addresses)
+        except* AddressError as refused:
+            raise ConfigError(f"--port: {_why(refused)}") from refused
         finally:
             await asyncio.to_thread(self._service.stop)
+        if self._lost is not None:
+            raise self._lost
 
     def _print_addresses(self, address: str) -> None:
-        self._console.print(f"RAG service   {self._service.address}/search?q=textwrap.dedent", highlight=False)
-        self._console.print(f"overview      {address}/", highlight=False)
-        self._console.print(f"series        {address}/metrics", highlight=False)
+        if self.daemon.stopping:
+            return
+        self._show(f"RAG service   {self._service.address}/search?q=textwrap.dedent")
+        self._show(f"overview      {address}/")
+        self._show(f"series        {address}/metrics")
         if not askable():
-            self._console.print("canaries      none: they need httpx (the extra `probes`)", highlight=False)
+            self._show("canaries      none: they need httpx (the extra `probes`)")
 
     async def _watch(self, seconds: float | None) -> None:
+        try:
+            await self._watch_until(seconds)
+        except OSError as error:
+            self._lost = error
+        self.daemon.stop()
+        if not self._console.is_terminal:
+            self._show(self._screen())
+
+    async def _watch_until(self, seconds: float | None) -> None:
         loop = asyncio.get_running_loop()
         end = None if seconds is None else loop.time() + seconds
         with Live(console=self._console, auto_refresh=False, transient=not self._console.is_terminal) as live:
@@ -172,9 +187,6 @@ class Play:
                 if self._console.is_terminal:
                     live.update(self._screen(), refresh=True)
                 await self.daemon.pause(REFRESH_SECONDS if end is None else min(REFRESH_SECONDS, end - loop.time()))
-        self.daemon.stop()
-        if not self._console.is_terminal:
-            self._console.print(self._screen())
 
     def _screen(self) -> Group:
         broken = self._service.breakage
@@ -182,4 +194,11 @@ class Play:
             Text(f"broken: {broken.announcement}", "bold red") if broken else Text("the service is healthy", "green")
         )
         counts = Text(f"{self._service.asked} questions asked")
-        return Group(table(self.daemon.board.look()), state, counts)
+        snapshot = self.daemon.board.look()
+        if snapshot is None or not snapshot.estimates:  # a table without rows is a torn header
+            return Group(Text("no figures yet: the first answers are being judged", "dim"), state, counts)
+        return Group(table(snapshot), state, counts)
+
+
+def _why(refused: ExceptionGroup[AddressError]) -> str:
+    return next(each.why for each in refused.exceptions if isinstance(each, AddressError))

@@ -72,7 +72,12 @@ class Daemon:
 
     def labels(self) -> list[dict[str, Any]]:
         """See `Door`."""
-        found: list[dict[str, Any]] = self._ask("/api/v1/labels")["labels"]
+        found: list[dict[str, Any]] = []
+        path: str | None = "/api/v1/labels"
+        while path is not None:  # a response has a limit, and names the next one
+            page = self._ask(path)
+            found += page["labels"]
+            path = page.get("next")
         return found
 
     def picked_until(self) -> float | None:
@@ -128,7 +133,7 @@ class State:
 
     def labels(self) -> list[dict[str, Any]]:
         """See `Door`."""
-        return self._labelling.labels()
+        return list(self._labelling.labels())
 
     def picked_until(self) -> float | None:
         """See `Door`."""

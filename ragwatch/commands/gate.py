@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ragwatch import formats
+from ragwatch.commands.intended import Intended, Shape
 from ragwatch.commands.reports import OUTCOMES, junit, markdown
 from ragwatch.commands.samples import Rows, judge_named, read_all
 from ragwatch.config import Config, load
@@ -33,43 +33,23 @@ _COLOURS = {True: "green", False: "red", None: "yellow"}
 _OUT = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command("gate")
-@click.argument("files", nargs=-1, type=click.File("rb"))
-@click.option("--config", "path", type=click.Path(path_type=Path), help="Configuration file (YAML): judge, thresholds.")
-@click.option("--judge", "name", help="A configured judge, or a kind; the first configured one, else lexical.")
-@click.option(
-    "--format",
-    "format_name",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", *formats.FORMATS]),
-    help="Shape of the rows.",
-)
-@click.option("--baseline", type=_OUT, help="An earlier --json output: says which stage became worse since.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of a table.")
-@click.option("--junit", "junit_path", type=_OUT, help="Write JUnit XML there.")
-@click.option("--markdown", "markdown_path", type=_OUT, help="Write a summary in Markdown there.")
 def gate_command(
     *,
     files: Sequence[BinaryIO],
     path: Path | None,
     name: str | None,
-    format_name: str,
+    format_name: str | None,
+    source: str | None,
     baseline: Path | None,
     junit_path: Path | None,
     markdown_path: Path | None,
     as_json: bool,
 ) -> int:
-    """Judge the samples in FILES (JSONL; `-` or none is standard input) and hold them against thresholds.
-
-    A metric fails when its whole interval, or, with enough samples, its mean is on the wrong side. It is unknown with
-    too few samples, or when too many could not be read; then it does not pass.
-
-    Exit codes: 0 PASS, 1 FAIL, 2 usage or configuration, 3 not enough data.
-    """
+    """Judge the samples in FILES (JSONL; `-` or none is standard input) and hold them against thresholds."""
     configure_logging("error")
     config = None if path is None else load(path)
-    judge, rules, rows = judge_named(config, name), _rules(config), Rows(format_name)
+    rows = Rows(Intended(config, Shape(format_name, source)))
+    judge, rules = judge_named(config, name), _rules(config)
     before = None if baseline is None else _figures(baseline, judge)
     verdicts = asyncio.run(read_all(rows, files or (sys.stdin.buffer,), judge))
     report = gate(verdicts, rules, rejected=rows.rejected)

@@ -7,44 +7,39 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import BinaryIO
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch import formats
-from ragwatch.commands.samples import Rows, judge_of_kind, read_all
+from ragwatch.commands.intended import Intended, Shape
+from ragwatch.commands.samples import Rows, judge_named, read_all
+from ragwatch.config import load
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.core.verdict_line import verdict_line
-from ragwatch.judges import KINDS
 from ragwatch.telemetry import configure_logging
 
 
-@click.command()
-@click.argument("files", nargs=-1, type=click.File("rb"))
-@click.option("--judge", "kind", default="lexical", show_default=True, type=click.Choice(sorted(KINDS)), help="Kind.")
-@click.option(
-    "--format",
-    "format_name",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", *formats.FORMATS]),
-    help="Shape of the rows.",
-)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="An option of the judge, as in YAML.")
-def judge(files: Sequence[BinaryIO], kind: str, format_name: str, settings: Sequence[str]) -> int:
-    """Judge the samples in FILES (JSONL; `-` or none is standard input), one verdict JSON a line on stdout.
-
-    A summary goes to stderr. Exit code 1 when a row could not be read as a sample.
-    """
+def judge(
+    *,
+    files: Sequence[BinaryIO],
+    path: Path | None,
+    name: str | None,
+    format_name: str | None,
+    source: str | None,
+    settings: Sequence[str],
+) -> int:
+    """Judge the samples in FILES (JSONL; `-` or none is standard input), one verdict JSON a line on stdout."""
     configure_logging("error")
-    rows = Rows(format_name)
+    config = None if path is None else load(path)
+    rows = Rows(Intended(config, Shape(format_name, source)))
     streams = files or (sys.stdin.buffer,)
-    verdicts = asyncio.run(read_all(rows, streams, judge_of_kind(kind, settings), _print))
+    verdicts = asyncio.run(read_all(rows, streams, judge_named(config, name, settings), _print))
     _summarise(verdicts, rows.rejected)
     return 1 if rows.rejected else 0
 
@@ -65,7 +60,9 @@ def _summarise(verdicts: Sequence[Verdict], rejected: Counter[str]) -> None:
     console = Console(stderr=True)
     console.print(table)
     unjudged = Counter(str(each.reason) for each in verdicts if not isinstance(each, Judged))
+    routes = Counter(each.draw.route for each in verdicts if each.draw.route)
     stages = Counter(str(each.stage or "unknown") for each in verdicts if isinstance(each, Judged))
-    for title, counts in (("stage", stages), ("unjudged", unjudged), ("rejected", rejected)):
+    told = (("stage", stages), ("route", routes), ("unjudged", unjudged), ("rejected", rejected))
+    for title, counts in told:
         if counts:
             console.print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))

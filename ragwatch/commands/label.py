@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ragwatch.commands.door import Door, door
-from ragwatch.commands.terminal import plain
+from ragwatch.commands.terminal import naming, plain
 from ragwatch.config import load
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.label import Label, given
@@ -56,32 +56,22 @@ class _Said:
     begun: bool = False
 
 
-@click.command()
-@click.option("--config", "path", type=click.Path(path_type=Path), required=True, help="Configuration file (YAML).")
-@click.option("--annotator", required=True, metavar="NAME", help="Who you are: words are kept under this name.")
-@click.option("--count", default=20, show_default=True, type=click.IntRange(1, AT_ONCE), help="Answers to be shown.")
-@click.option("--whole", is_flag=True, help="Judge answers as a whole, not claim by claim.")
-@click.option("--export", "out", type=click.File("w", encoding="utf-8"), help="Write all labels as JSONL; - is stdout.")
-@click.option("--import", "rows", type=click.File("rb"), help="Read labels from JSONL; - is stdin.")
-@click.option("--url", metavar="URL", help="Address of the running ragwatch; else that of the configuration.")
 def label(
     path: Path, annotator: str, *, count: int, whole: bool, out: TextIO | None, rows: BinaryIO | None, url: str | None
 ) -> int:
-    """Read answers and say what is true of them, so that judges can be corrected.
-
-    It works beside a running ragwatch and without one. The answers are drawn with known probability, more often where
-    judges are unsure; the judges' own verdicts are not shown.
-    """
+    """Read answers and say what is true of them, so that judges can be corrected."""
     configure_logging("error")
     if out is not None and rows is not None:
         raise ConfigError("--export and --import: give one of them")
     with door(load(path), url) as way:
         if out is not None:
-            for record in way.labels():
-                out.write(json.dumps(record) + "\n")
+            with naming(out.name):
+                out.writelines(json.dumps(record) + "\n" for record in way.labels())
+                out.flush()
             return 0
         if rows is not None:
-            return _import(way, rows, annotator)
+            with naming(rows.name):
+                return _import(way, rows, annotator)
         return _session(way, annotator, count, whole=whole)
 
 

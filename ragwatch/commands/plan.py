@@ -32,31 +32,6 @@ _RUNS, _SEED = 100, 1
 _TYPICAL, _FEWEST_CLAIMS, _MOST_CLAIMS = 2000, 2, 8
 
 
-@click.command()
-@click.option("--per-day", type=click.FloatRange(min=0, min_open=True), required=True, help="Requests a day.")
-@click.option("--price", type=click.FloatRange(min=0), default=0.0, show_default=True, help="US dollars a reading.")
-@click.option(
-    "--drop",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.1,
-    show_default=True,
-    help="Fall of the mean that must be noticed.",
-)
-@click.option("--within", help="Name the lowest rate that notices it in such a time, such as 4h.")
-@click.option(
-    "--probability", "rates", multiple=True, type=click.FloatRange(0, 1, min_open=True), help="Only such a rate."
-)
-@click.option("--config", "path", type=click.Path(path_type=Path), help="Configuration: its key `drift`.")
-@click.option("--scores", type=click.Path(path_type=Path), help="Past scores (see backtest); else typical ones.")
-@click.option(
-    "--quantity",
-    type=click.Choice([str(each) for each in Quantity]),
-    default=str(Quantity.FAITHFULNESS),
-    show_default=True,
-    help="Which of them.",
-)
-@click.option("--mean", type=click.FloatRange(0.05, 0.99), default=0.9, show_default=True, help="Of typical scores.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of a table.")
 def plan(
     *,
     per_day: float,
@@ -70,11 +45,7 @@ def plan(
     mean: float,
     as_json: bool,
 ) -> int:
-    """Show, by sampling rate: readings and cost a day, time from a drop to the page, width of the interval.
-
-    The real detector is run over such scores, with a baseline learnt as the daemon learns it. Exit code 1 when no
-    rate notices the drop --within the time.
-    """
+    """Show, by sampling rate: readings and cost a day, time from a drop to the page, width of the interval."""
     configure_logging("error")
     limit = _hours(within)
     options, detectors = _asked(path)

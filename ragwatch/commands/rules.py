@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import click
 
+from ragwatch.commands.terminal import naming
 from ragwatch.config import Config, load
 from ragwatch.config.alerts import Alerts
 from ragwatch.config.canaries import SuitePlace
@@ -21,17 +22,6 @@ _MOST_RUNS = 10_000  # of a line such as `* * * * 1-5`, more than a week
 _EVERYWHERE = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound: links need a host one can reach
 
 
-@click.command()
-@click.option("--config", "path", type=click.Path(path_type=Path), required=True, help="Configuration file (YAML).")
-@click.option(
-    "--format",
-    "shape",
-    type=click.Choice(["prometheus", "operator"]),
-    default="prometheus",
-    show_default=True,
-    help="Rule files, or one PrometheusRule resource.",
-)
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Directory to write to; else stdout.")
 def rules(path: Path, shape: str, out: Path | None) -> None:
     """Write recording rules and alerts for the thresholds, windows and objectives of a configuration."""
     plan = plan_of(load(path))
@@ -45,7 +35,8 @@ def rules(path: Path, shape: str, out: Path | None) -> None:
         return
     out.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
-        (out / name).write_text(yaml_text(file), encoding="utf-8")
+        with naming(str(out / name)):
+            (out / name).write_text(yaml_text(file), encoding="utf-8")
         click.echo(f"wrote {out / name}", err=True)
 
 

@@ -9,22 +9,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import click
 from rich.console import Console
 from rich.progress import Progress
 
-from ragwatch import formats
+from ragwatch.commands.intended import Intended
 from ragwatch.commands.packed import records
-from ragwatch.commands.terminal import plain
+from ragwatch.commands.rejects import Rejects
+from ragwatch.commands.terminal import naming, plain
 from ragwatch.config import Config, JudgeConfig, judge_of
 from ragwatch.config.text import resolve_secrets, value_of
 from ragwatch.core.sample import Draw, Sample
 from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.formats.record import parse
 from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
 from ragwatch.pipeline.purse import FreePurse
@@ -32,6 +32,7 @@ from ragwatch.pipeline.reading import PutBack, Reader
 from ragwatch.ports import Desk, Judge
 from ragwatch.telemetry import Telemetry
 
+Thing = TypeVar("Thing")
 TIMEOUT_SECONDS = 120.0
 AT_ONCE = 16
 PATIENCE = 3  # times that a reading is tried again while a judge is out of order
@@ -41,29 +42,38 @@ _QUESTIONS = frozenset({"query", "user_query", "user_input", "prompt", "input", 
 
 
 class Rows:
-    """Samples of JSONL files; rows that cannot be read are told on stderr and counted.
+    """Samples of JSONL files; rows that cannot be read are counted, and told on stderr once for each kind of error.
 
     Args:
-        format_name: A preset of `formats`, or `auto`.
+        intended: How the files are to be read.
     """
 
-    def __init__(self, format_name: str) -> None:
-        self._read = formats.build(format_name).read
+    def __init__(self, intended: Intended | None = None) -> None:
+        self.intended = intended or Intended()
         self._texts: dict[Path, Any] = {}
         self.rejected: Counter[str] = Counter()
 
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
         """The samples of one stream, in its order."""
-        folder = Path(name).parent
-        for number, line in records(stream):
+        folder, rejects = Path(name).parent, Rejects()
+        parse, read, redactor = self.intended.parser(name), self.intended.reader(name).read, self.intended.redactor
+        for number, line in _named(records(stream), name):
             try:
                 if isinstance(line, FormatError):
                     raise line
-                record, _ = parse(line)
-                yield self._read(self._filled(record, folder), f"{name}:{number}")
+                sample = read(self._filled(parse(line)[0], folder), f"{name}:{number}")
             except FormatError as error:
                 self.rejected[error.reason] += 1
-                click.echo(plain(f"{name}:{number}: {error.reason}: {error}"), err=True)
+                rejects.add(number, error)
+                continue
+            yield sample if redactor is None else redactor.redact_sample(sample)[0]
+        for told in rejects.lines(name):
+            click.echo(plain(told), err=True)
+
+    def draw(self, sample: Sample) -> Draw:
+        """A sample as it is judged: each is drawn for certain."""
+        at = time.time() if sample.at is None else sample.at
+        return Draw(key_of("judge", sample.id), sample, "judge", self.intended.route(sample.route), 1.0, at)
 
     def _filled(self, record: Record, folder: Path) -> Record:
         """A row of a labelled set, which may have no question, and keep its contexts in a file beside it."""
@@ -97,6 +107,11 @@ class Rows:
         return [texts[each] for each in references]
 
 
+def _named(found: Iterator[Thing], name: str) -> Iterator[Thing]:
+    with naming(name):
+        yield from found
+
+
 def judge_of_kind(kind: str, settings: Sequence[str] = ()) -> Judge:
     """A judge of a kind, with options as they would stand in a configuration file.
 
@@ -116,25 +131,30 @@ def judge_of_kind(kind: str, settings: Sequence[str] = ()) -> Judge:
     return built(judge_of(resolve_secrets(item, Path.cwd())))
 
 
-def judge_named(config: Config | None, name: str | None) -> Judge:
+def judge_named(config: Config | None, name: str | None, settings: Sequence[str] = ()) -> Judge:
     """The judge that a command is to use.
 
     Args:
         config: Its judges go first.
         name: One of them, or a kind; None for the first of them, or `lexical`.
+        settings: Options of a kind, `KEY=VALUE` each.
 
     Raises:
-        ConfigError: There is none of this name.
+        ConfigError: There is none of this name, or a configured one is to have other options.
     """
     configured = {} if config is None else {each.place.name: each for each in config.judges}
     if name is None:
-        return built(next(iter(configured.values()))) if configured else judge_of_kind("lexical")
+        name = next(iter(configured), "lexical")
     if name in configured:
+        if settings:
+            raise ConfigError(
+                f"--set: {name} is a judge of the configuration; change its options there, or name a kind"
+            )
         return built(configured[name])
     if name not in KINDS:
         known = ", ".join(dict.fromkeys([*configured, *sorted(KINDS)]))
         raise ConfigError(f"--judge {name}: is neither a configured judge nor a kind; use one of: {known}")
-    return judge_of_kind(name)
+    return judge_of_kind(name, settings)
 
 
 def built(each: JudgeConfig) -> Judge:
@@ -160,7 +180,9 @@ async def read_all(
             for stream in streams:
                 samples = list(rows.samples(getattr(stream, "name", "stdin"), stream))
                 for first in progress.track(range(0, len(samples), AT_ONCE), description="judging"):
-                    few = await asyncio.gather(*(_settled(reader, each) for each in samples[first : first + AT_ONCE]))
+                    few = await asyncio.gather(
+                        *(_settled(reader, rows.draw(each)) for each in samples[first : first + AT_ONCE])
+                    )
                     if tell:
                         for verdict in few:
                             tell(verdict)
@@ -175,9 +197,8 @@ def _watched(console: Console, tell: object) -> bool:
     return console.is_terminal and not (tell and sys.stdout.isatty())
 
 
-async def _settled(reader: Reader, sample: Sample) -> Verdict:
-    """The verdict on a sample. There is no queue to go back to, so an outage is waited out for a little."""
-    draw = _draw(sample)
+async def _settled(reader: Reader, draw: Draw) -> Verdict:
+    """The verdict on a draw. There is no queue to go back to, so an outage is waited out for a little."""
     outcome = await reader.read(draw)
     for _ in range(PATIENCE):
         if not isinstance(outcome, PutBack):
@@ -188,7 +209,3 @@ async def _settled(reader: Reader, sample: Sample) -> Verdict:
         return outcome
     known = outcome.reason in set(UnjudgedReason)
     return Unjudged(draw, reader.nothing, UnjudgedReason(outcome.reason) if known else UnjudgedReason.UNAVAILABLE)
-
-
-def _draw(sample: Sample) -> Draw:
-    return Draw(key_of("judge", sample.id), sample, "judge", "", 1.0, time.time() if sample.at is None else sample.at)

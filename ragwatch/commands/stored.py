@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -43,6 +44,18 @@ def picked_until(config: Config) -> float:
     finally:
         reader.close()
     return float(found[0][0]) if found else -math.inf
+
+
+def has_started(config: Config, source: str) -> bool:
+    """Whether a daemon has read this source before, so that its `start` is over. False where that cannot be asked."""
+    try:
+        reader = _opened(config)
+        try:
+            return bool(reader.rows("SELECT 1 FROM cursors WHERE source = ? LIMIT 1", (source,)))
+        finally:
+            reader.close()
+    except (ConfigError, StoreError, sqlite3.Error):
+        return False
 
 
 def picked_line(until: float) -> str:

@@ -16,18 +16,8 @@ from ragwatch.telemetry import configure_logging
 NOTHING = 3
 
 
-@click.command("suggest")
-@click.option("--config", "path", type=click.Path(path_type=Path), required=True, help="Configuration file (YAML).")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Most that are proposed.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the suite there; else stdout.")
 def suggest_command(*, path: Path, limit: int, out: Path | None) -> int:
-    """Propose canaries out of judged traffic: frequent questions, with the contexts that supported good answers.
-
-    The daemon may run meanwhile; nothing is written but the suite. An existing file is left alone. Questions that are
-    canaries already are left out.
-
-    Exit code 3 when there is nothing to propose yet.
-    """
+    """Propose canaries out of judged traffic: frequent questions, with the contexts that supported good answers."""
     configure_logging("error")
     config = load(path)
     known = [canary.query for suite in config.canaries for canary in suite.canaries]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rich.markup import escape
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def plain(text: str) -> str:
@@ -14,10 +15,23 @@ def plain(text: str) -> str:
     return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
 
 
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Errors of reading and writing meanwhile name this file; the system only names what could not be opened."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = name
+        raise
+
+
 def shown(text: str) -> str:
     r"""The same in one line, for rich, which is not to take it for markup either.
 
     >>> shown("[red]a" + chr(10) + "b")
     '\\[red]a b'
     """
+    from rich.markup import escape  # noqa: PLC0415 - `plain` is wanted where rich is not
+
     return escape(" ".join(plain(text).split()))

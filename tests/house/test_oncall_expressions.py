@@ -117,6 +117,15 @@ def test_templates_ask_for_series_that_exist() -> None:
     assert asked > 5
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "deploy" / "runbooks").glob("*.md")), ids=lambda page: page.stem)
+def test_queries_of_a_runbook_can_be_pasted(page: Path) -> None:
+    """Every piece of code that names a series of ragwatch is an expression that Prometheus evaluates."""
+    queries = [code for code in re.findall(r"`([^`\n]+)`", page.read_text()) if re.search(r"ragwatch[_:]\w|up\{", code)]
+    assert queries
+    for query in queries:
+        check(query)
+
+
 def test_links_of_an_alert_use_its_own_labels() -> None:
     """A template asks only for labels that are left in the expression."""
     for alert in alerts(PLAN):

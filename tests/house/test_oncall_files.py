@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 ALERTMANAGER = DEPLOY / "alertmanager" / "alertmanager.yaml"
 NAMES = sorted({alert.name for alert in alerts(PLAN)})
+SECTIONS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Silence", "Confirm recovery"]
 
 
 def tool(name: str, *arguments: str | Path, package: str) -> str:
@@ -33,14 +34,18 @@ def tool(name: str, *arguments: str | Path, package: str) -> str:
 
 
 def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
-    """One page an alert, named like it, with the five things that are asked at night."""
-    assert sorted(page.stem for page in (DEPLOY / "runbooks").glob("*.md")) == NAMES
-    for page in (DEPLOY / "runbooks").glob("*.md"):
-        text = page.read_text()
-        assert text.startswith(f"# {page.stem}\n")
-        for part in ("**How bad:**", "## First look", "## Likely causes", "## Silence", "## Confirm the fix"):
-            assert part in text, f"{page.name} lacks {part}"
-        assert f"alertname={page.stem}" in text
+    """One page per alert, named like it, with the same sections in the same order, none of them empty."""
+    pages = sorted((DEPLOY / "runbooks").glob("*.md"))
+    assert [page.stem for page in pages] == NAMES
+    for page in pages:
+        title, *sections = re.split(r"(?m)^#+ ", page.read_text().removeprefix("# "))
+        assert title.strip() == page.stem
+        assert [section.partition("\n")[0] for section in sections] == SECTIONS, page.name
+        texts = dict(zip(SECTIONS, (section.partition("\n")[2].strip() for section in sections), strict=True))
+        assert all(texts.values()), page.name
+        assert re.match(r"1\. [A-Z]", texts["Diagnosis"]), f"{page.name}: number the steps of the diagnosis"
+        assert f"alertname={page.stem} " in texts["Silence"]
+        assert "--duration" in texts["Silence"], f"{page.name}: a silence needs an end"
 
 
 def test_runbooks_speak_of_series_that_exist() -> None:

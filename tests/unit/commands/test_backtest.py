@@ -17,7 +17,6 @@ from kit import JUDGE, Clock
 from watched import faithful, settle
 
 from ragwatch.commands import cli
-from ragwatch.commands.backtest import backtest
 from ragwatch.commands.chart import chart
 from ragwatch.commands.replay import Line, lowest_of, replay
 from ragwatch.core.scores import Quantity
@@ -297,4 +296,5 @@ def test_replay_loses_and_invents_no_score(some: list[tuple[float, bool, float]]
 
 def test_its_help_is_complete() -> None:
     """Every option says what it does."""
-    assert all(getattr(each, "help", "") for each in backtest.params if each.param_type_name == "option")
+    options = [each for each in cli.commands["backtest"].params if each.param_type_name == "option"]
+    assert all(getattr(each, "help", "") for each in options)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
 from ragwatch.commands.check import _content
-from ragwatch.ports import Batch
+from ragwatch.ports import Admission, Batch
+from ragwatch.stores.lock import StateLock
+from ragwatch.stores.sqlite import SqliteStore
 
 WEIGHTS = Path(__file__).parents[2] / "data" / "local"
 GOOD = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
@@ -63,6 +69,30 @@ def test_nothing_to_read_yet_is_a_warning(tmp_path: Path) -> None:
     assert "nothing to read yet" in _said(result)
 
 
+def test_existing_records_that_will_not_be_read_are_told(tmp_path: Path) -> None:
+    """With `start: end` and no state yet, how many they are; not once the daemon has begun, or with `beginning`."""
+    result = _check(tmp_path, GOOD, GOOD, GOOD)
+    assert result.return_value == 0
+    assert "sources[0].start" in result.stdout
+    assert "0 of 3 existing records read: `start: end`" in _said(result)
+    (tmp_path / "state" / "deep").mkdir(parents=True)
+    database = tmp_path / "state" / "deep" / "ragwatch.db"
+    database.write_bytes(b"damaged")
+    assert "0 of 3 existing" in _said(_check(tmp_path, GOOD, GOOD, GOOD))
+    database.unlink()
+    with closing(SqliteStore(tmp_path / "state" / "deep")) as store:
+        store.admit(Admission("app", "started", "{}", [], Counter(), 1.0, {}))
+    assert "existing records" not in _said(_check(tmp_path, GOOD, GOOD, GOOD))
+
+
+def test_a_missing_directory_fails(tmp_path: Path) -> None:
+    """It is named, with what to do; an empty one is a warning."""
+    result = _check(tmp_path, path=f"{tmp_path}/nowhere/*.jsonl")
+    assert result.return_value == 1
+    assert "no such directory; create or mount it" in _said(result)
+    assert f"{tmp_path}/nowhere:" in _said(result).replace(" ", "")
+
+
 def test_a_judge_without_its_model_is_a_warning(tmp_path: Path) -> None:
     """Words alone read in its place, and the reason is told; with its model all is well."""
     for weights, state in (("absent", "warning"), (str(WEIGHTS), "ok")):
@@ -95,3 +125,90 @@ def test_what_is_told_is_told_whole(tmp_path: Path) -> None:
     result = _check(folder, GOOD)
     assert result.return_value == 0
     assert "[red]logs" in "".join(letter for letter in result.stdout if letter not in "│ \n")
+
+
+PASSAGE = "The old mill stands by the river. Its wheel was built by monks."
+
+
+def _row(context: str, **more: object) -> dict[str, object]:
+    return {"question": "Where does the old mill stand?", "contexts": [context], "answer": "By the river.", **more}
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        f"You are a helpful assistant. Answer the question.\n\n{PASSAGE}",
+        f"System: use only the following context.\n{PASSAGE}",
+        f"{PASSAGE}\n\nQuestion: Where does the old mill stand?",
+    ],
+)
+def test_a_context_that_is_a_whole_prompt_is_a_warning(tmp_path: Path, context: str) -> None:
+    """All of a prompt would count as support; a passage about the same thing is none."""
+    result = _check(tmp_path, *[_row(context)] * 3)
+    assert result.return_value == 0
+    assert "looks like a whole prompt" in _said(result)
+    assert "whole prompt" not in _said(_check(tmp_path, *[_row(PASSAGE)] * 3, _row(context)))
+
+
+def test_ids_in_place_of_contexts_are_a_warning(tmp_path: Path) -> None:
+    """Names of passages support nothing; passages of one word beside real ones are passages."""
+    result = _check(tmp_path, _row("doc-17#3"), _row("6f1c2b"))
+    assert result.return_value == 0
+    assert "ids stand where the texts of contexts should" in _said(result)
+    assert "ids stand" not in _said(_check(tmp_path, _row("Yes."), _row(PASSAGE)))
+
+
+def test_records_that_all_fall_into_other_are_a_warning(tmp_path: Path) -> None:
+    """Routes that nobody listed are named; one that is listed, with a slash, is enough."""
+    rows = [_row(PASSAGE, route="/search"), _row(PASSAGE, route="/chat")]
+    for routes in ("", "routes: [support]\n"):
+        said = _said(_check(tmp_path, *rows, more=routes))
+        assert "every record falls into route other" in said
+        assert "'/search', '/chat'" in said
+    assert "route other" not in _said(_check(tmp_path, *rows, more="routes: [/search, '/v1/items/{id}']\n"))
+    assert "the records name none" in _said(_check(tmp_path, _row(PASSAGE), more="routes: [search]\n"))
+    assert "route other" not in _said(_check(tmp_path, _row(PASSAGE)))
+
+
+def test_an_array_that_is_not_ended_is_told(tmp_path: Path) -> None:
+    """Neither no file nor an empty one: the file is named, with what to write instead."""
+    for text, what in (("[" + json.dumps(GOOD) + ",", "JSON array that is not ended"), ("{", "no line that is ended")):
+        (tmp_path / "array.json").write_text(text)
+        said = _said(_check(tmp_path, path=f"{tmp_path}/array.json"))
+        assert what in said
+        assert "array.json" in said.replace(" ", "")
+        assert "no file matches" not in said
+    (tmp_path / "array.json").write_text(json.dumps([GOOD]) + "\n")
+    assert "write one JSON object a line" in _said(_check(tmp_path, path=f"{tmp_path}/array.json"))
+
+
+def test_text_before_the_json_names_its_cure(tmp_path: Path) -> None:
+    """The option that passes over it, and with that all is well."""
+    (tmp_path / "app.log").write_text(f"2026-01-01 INFO {json.dumps(GOOD)}\n" * 3)
+    assert "set skip_prefix: true" in _said(_check(tmp_path, path=f"{tmp_path}/app.log"))
+    result = _check(tmp_path, path=f"{tmp_path}/app.log', skip_prefix: true, format: 'auto")
+    assert "3 of 3 records" in _said(result)
+
+
+def test_rejects_above_the_alert_are_told(tmp_path: Path) -> None:
+    """Health checks in the log would keep an alert standing; below its threshold nothing is said of it."""
+    health = {"level": "info", "msg": "GET /healthz 200"}
+    said = _said(_check(tmp_path, *[GOOD] * 90, *[health] * 7))
+    assert "7.2% of the records are rejected, above alerts.rejects (5.0%)" in said
+    assert "alerts.rejects" not in _said(_check(tmp_path, *[GOOD] * 90, *[health] * 3))
+    assert "alerts.rejects" not in _said(_check(tmp_path, *[GOOD] * 90, health, more="alerts: {rejects: 0.5}\n"))
+
+
+def test_a_state_in_use_is_told(tmp_path: Path) -> None:
+    """Beside a running daemon the state and the address are its own: said, and no failure."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        lock = StateLock(tmp_path / "state" / "deep")
+        try:
+            result = _check(tmp_path, GOOD, listen=listen)
+        finally:
+            lock.close()
+        assert result.return_value == 0
+        assert f"in use by a running ragwatch (process {os.getpid()})" in _said(result)
+        assert "is in use, as it is while ragwatch runs" in _said(result)
+        assert _check(tmp_path, GOOD, listen=listen).return_value == 1

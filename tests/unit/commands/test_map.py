@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
 from ragwatch.formats import FORMATS, build
+from ragwatch.formats.guess import propose
 
 DATA = Path(__file__).parents[2] / "data" / "formats"
 
@@ -49,3 +52,126 @@ def test_a_file_without_a_hint_says_so() -> None:
     result = _map('{"level": 3}\n')
     assert result.return_value == 1
     assert "write a mapping by hand" in result.stdout
+
+
+RECORD = {
+    "req": {"query": "Where is the mill?", "request_id": "r1", "received": {"timestamp_ms": 1767225600123}},
+    "path": "/search",
+    "retrieval": {"hits": [{"chunk_id": "c1", "body": "The mill is by the river.", "similarity": 0.83}]},
+    "reply": "By the river.",
+}
+
+
+def _lines(*records: object) -> str:
+    return "".join(json.dumps(each) + "\n" for each in records)
+
+
+def _mapped(result: Result) -> dict[str, object]:
+    """The keys of a source that were printed."""
+    return dict(yaml.safe_load(result.stdout))
+
+
+def test_no_answer_is_made_out_of_contexts() -> None:
+    """Where retrieval and answer are separate records, that is said, and a retrieved text is proposed as nothing."""
+    retrieval = {"request_id": "r1", "query": "Where?", "hits": [{"id": "c1", "text": "By the river."}]}
+    for answers in ([], [{"request_id": "r1", "response": "By the river."}, {"level": "info"}]):
+        result = _map(_lines(retrieval, *answers, {"level": "info"}))
+        assert result.return_value == 1
+        assert "hits[0]" not in result.output
+        assert "separate records" in result.stderr
+        assert "no answer is proposed" in result.stdout
+        assert yaml.safe_load(result.stdout) is None
+    assert "no field looks like answer" in _map(_lines(retrieval)).stderr
+
+
+def test_names_that_logs_use_are_known() -> None:
+    """Scores called similarity, moments in milliseconds, routes with a slash: all are mapped, and routes are listed."""
+    result = _map(_lines(*[RECORD] * 3))
+    mapping = _mapped(result)["mapping"]
+    assert isinstance(mapping, dict)
+    sample = build("custom", mapping).read(RECORD, "x")
+    assert (sample.id, sample.at, sample.route) == ("r1", 1767225600.123, "/search")
+    assert [(each.id, each.score) for each in sample.contexts] == [("c1", 0.83)]
+    assert 'routes to be listed at the top of the configuration: ["/search"]' in result.stdout
+
+
+@pytest.mark.parametrize("unit", [1, 1_000, 1_000_000, 1_000_000_000])
+def test_a_moment_in_any_unit_is_mapped_and_a_duration_is_not(unit: int) -> None:
+    """Seconds, milliseconds, microseconds and nanoseconds since 1970; `time: 0.35` is how long something took."""
+    record = {**RECORD, "ts": 1_767_225_600 * unit, "time": 0.35}
+    assert propose([record])["at"] == "ts"
+    assert propose([{**RECORD, "req": {}, "time": 0.35}]).get("at") is None
+
+
+def test_ids_are_no_contexts() -> None:
+    """A list of names of passages is not proposed where texts should stand."""
+    assert "contexts" not in propose([{"answer": "Yes.", "context_ids": ["d1#3", "d2#1"], "docs": ["d1"]}])
+
+
+def test_a_packed_log_is_read(tmp_path: Path) -> None:
+    """Gzip is unpacked."""
+    path = tmp_path / "log.jsonl.gz"
+    path.write_bytes(gzip.compress(_lines(*[RECORD] * 3).encode()))
+    result = CliRunner().invoke(cli, ["map", str(path)], standalone_mode=False)
+    assert "reads 3 of 3 records (100%)" in result.stdout
+
+
+def test_text_before_the_json_is_told_once_with_its_cure() -> None:
+    """A logger's own text is no error a line: the option that passes over it is printed with the format."""
+    row = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
+    result = _map("".join(f"2026-01-01 12:00:{n % 60:02} INFO {{app}} {json.dumps(row)}\n" for n in range(100)))
+    assert (result.return_value, result.stderr) == (0, "")
+    assert _mapped(result) == {"format": "canonical", "skip_prefix": True}
+    assert "text stands before the JSON in 100 lines" in result.stdout
+
+
+def test_equal_errors_are_told_once() -> None:
+    """Two thousand lines of the same kind that are no JSON are one line."""
+    result = _map("".join(f"2026-01-01 12:00:00 INFO request {n} done\n" for n in range(2_204)))
+    assert result.return_value == 1
+    assert len(result.stderr.splitlines()) == 2
+    assert "(2204 records of this file, the first at line 1)" in result.stderr
+
+
+def test_lines_of_container_runtimes_are_unwrapped() -> None:
+    """What `framing: auto` takes off is no text before the JSON."""
+    row = json.dumps({"question": "Where?", "contexts": ["By the river."], "answer": "By the river."})
+    cri = f"2026-01-01T00:00:00.123456789Z stdout F {row}\n"
+    docker = json.dumps({"log": row + "\n", "stream": "stdout", "time": "2026-01-01T00:00:00Z"}) + "\n"
+    for text in (cri, docker):
+        assert _mapped(_map(text * 3)) == {"format": "canonical"}
+
+
+def test_the_share_and_the_first_record_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    """How much the proposal reads, and where, in which field and why it first does not."""
+    path = tmp_path / "log.jsonl"
+    path.write_text(_lines(*[RECORD] * 8, RECORD | {"reply": None}, RECORD | {"reply": None}))
+    result = CliRunner().invoke(cli, ["map", str(path)], standalone_mode=False)
+    assert "reads 8 of 10 records (80%)" in result.stdout
+    assert f"{path}:9: missing_field: answer: is missing (2 records of this file, the first at line 9)" in result.stderr
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_mapping_that_is_called_the_same_reads_as_much(name: str) -> None:
+    """It was tried on the records: one that reads less than the format does is not shown."""
+    rows = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    shown = [line.removeprefix("# ") for line in _map(_lines(*rows)).stdout.splitlines()]
+    if "the same as a mapping is:" not in shown:
+        return
+    mapping = yaml.safe_load("\n".join(shown[shown.index("mapping:") :]))["mapping"]
+    for row in rows:
+        assert build("custom", mapping).read(row, "x").answer == build(name).read(row, "x").answer
+
+
+@pytest.mark.parametrize("wrap", [True, False])
+def test_langchain_results_are_not_shown_a_mapping_that_reads_none(wrap: bool) -> None:  # noqa: FBT001 - a case
+    """Documents as LangChain dumps them, or plain: whatever mapping is shown reads them."""
+    document = {"page_content": "By the river.", "metadata": {"source": "a"}}
+    dumped = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "document", "Document"], "kwargs": document}
+    row = {"input": "Where?", "context": [dumped if wrap else document], "answer": "By the river."}
+    result = _map(_lines(*[row] * 5))
+    assert "reads 5 of 5 records (100%)" in result.stdout
+    if "the same as a mapping" in result.stdout:
+        text = "\n".join(line.removeprefix("# ") for line in result.stdout.splitlines())
+        mapping = yaml.safe_load(text[text.index("mapping:\n") :])["mapping"]
+        assert build("custom", mapping).read(row, "x").contexts[0].text == "By the river."

@@ -1,0 +1,156 @@
+"""A test run ends whatever one test does, leaves no process behind, and keeps out of the account that starts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.isolation import RUN_VARIABLE, kill, leftovers_of
+
+ROOT = Path(__file__).parents[2]
+DEADLINE = 120.0
+
+QUIET = "def test_{number}():\n    pass\n"
+HANGS = """
+import subprocess
+import sys
+from pathlib import Path
+
+CHILD = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)", "left-by-a-test"]
+
+def test_before():
+    pass
+
+def test_hangs():
+    child = subprocess.Popen(CHILD, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    child.stdout.read()
+
+def test_after():
+    pass
+"""
+DIES = """
+import os
+
+def test_dies():
+    os._exit(7)
+"""
+INTERRUPTS = """
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+WAITS = "import time; print('up', flush=True); time.sleep(600)"
+
+def test_interrupt_reaches_a_child():
+    with subprocess.Popen([sys.executable, "-c", WAITS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) in (-signal.SIGINT, 130)
+
+def test_home_is_not_the_account():
+    assert os.environ["HOME"] != os.environ["HOME_OF_THE_ACCOUNT"]
+    Path(os.environ["XDG_CACHE_HOME"], "program").mkdir(parents=True)
+"""
+
+
+def write_suite(folder: Path, **tests: str) -> None:
+    """A small test suite with the plugin of this one, and a few files that pass."""
+    (folder / "conftest.py").write_text('pytest_plugins = ("support.isolation",)\n')
+    for number in range(4):
+        (folder / f"test_quiet_{number}.py").write_text(QUIET.format(number=number))
+    for name, text in tests.items():
+        (folder / f"test_{name}.py").write_text(text)
+
+
+def start_suite(folder: Path, *, ignore_sigint: bool = False) -> subprocess.Popen[str]:
+    """Run that suite as `make test` runs this one, with the options of the Makefile and of pyproject.toml."""
+    spread = re.search(r"^SPREAD := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert spread is not None
+    options = [
+        *spread[1].split(),
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        "--rootdir",
+        str(folder),
+        "-p",
+        "no:cacheprovider",
+    ]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+    home = folder / "home"
+    home.mkdir()
+    environment |= {"PYTHONPATH": str(ROOT / "tests"), "HOME": str(home), "HOME_OF_THE_ACCOUNT": str(home)}
+    command = [sys.executable, "-m", "pytest", "-n", "2", *options, "-o", "timeout=3", str(folder)]
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if ignore_sigint else None
+    try:
+        return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    finally:
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+
+
+def run_suite(folder: Path, *, ignore_sigint: bool = False) -> tuple[int, str]:
+    """Exit code and output of that suite; it fails the test where it does not end."""
+    with start_suite(folder, ignore_sigint=ignore_sigint) as process:
+        try:
+            output, _ = process.communicate(timeout=DEADLINE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return process.returncode, output
+
+
+def test_a_test_that_hangs_fails_alone(tmp_path: Path) -> None:
+    """The tests before and after it run, the run ends, and the process that it waited for is killed and named."""
+    write_suite(tmp_path, hangs=HANGS)
+    code, output = run_suite(tmp_path)
+    assert code == 1, output
+    assert "1 failed, 6 passed" in output
+    assert re.search(r"left behind: [0-9]+ .*left-by-a-test", output), output
+    assert b"left-by-a-test" not in b"".join(path.read_bytes() for path in command_lines())
+
+
+def test_a_worker_that_dies_does_not_keep_the_run_waiting(tmp_path: Path) -> None:
+    """A test that ends its process fails by name, perhaps on both workers, and the run ends without what is left."""
+    write_suite(tmp_path, dies=DIES)
+    code, output = run_suite(tmp_path)
+    assert code == 1, output
+    assert re.search(r"[12] failed(, [0-9] passed)? in ", output), output
+    assert "crashed while running 'test_dies.py::test_dies'" in output
+
+
+def test_a_run_in_the_background_interrupts_and_writes_nothing_into_home(tmp_path: Path) -> None:
+    """With SIGINT ignored, as a shell does for `make test &`, what tests start can be interrupted all the same."""
+    write_suite(tmp_path, interrupts=INTERRUPTS)
+    code, output = run_suite(tmp_path, ignore_sigint=True)
+    assert code == 0, output
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_a_process_that_ignores_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGKILL follows where SIGTERM does not help; a process that is gone already is no error."""
+    monkeypatch.setattr("support.isolation.KILL_AFTER_SECONDS", 0.2)
+    stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+    environment = {**os.environ, RUN_VARIABLE: "stubborn"}
+    with subprocess.Popen([sys.executable, "-c", stubborn], env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        leftovers = leftovers_of("stubborn")
+        assert [leftover.pid for leftover in leftovers] == [process.pid]
+        kill(leftovers)
+        assert process.wait(DEADLINE) == -signal.SIGKILL
+    kill(leftovers)
+
+
+def command_lines() -> list[Path]:
+    """Where the command lines of running processes can be read; after a moment in which killed ones may end."""
+    time.sleep(0.1)
+    return [path for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]

@@ -1,0 +1,219 @@
+"""Texts use the standard terms of the field: words that were replaced do not come back, and the glossary is complete.
+
+To check one more kind of text, add a row to `SURFACES`. To ban one more word, add a row to `WORDS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from oncall_cases import PLAN
+
+from ragwatch.config.model import Settings
+from ragwatch.exporter.catalogue import CATALOGUE
+from ragwatch.exporter.oncall import alerts, boards
+from ragwatch.exporter.quality import MEANINGS
+
+ROOT = Path(__file__).parents[2]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+
+
+class Word(NamedTuple):
+    """A word or phrase that is not used any more.
+
+    Attributes:
+        pattern: Regular expression, matched as whole words and without regard to case.
+        instead: What to write.
+        example: A text that the pattern must match.
+    """
+
+    pattern: str
+    instead: str
+    example: str
+
+
+class Text(NamedTuple):
+    """A text that people read, and where it comes from."""
+
+    place: str
+    text: str
+
+
+WORDS = (
+    Word(r"left alone|leaves? \w+ alone", "the circuit breaker is open", "the judge is left alone"),
+    Word(r"(?<!circuit )breaker", "circuit breaker", "the breaker closes"),
+    Word(r"words alone|words (?:decide|read)|left to words", "the lexical judge", "words alone read"),
+    Word(
+        r"(?:speaks?|spoke) (?:to|of)|spoke before", "is addressed to, contains, names", "texts that speak to the judge"
+    ),
+    Word(
+        r"orders? (?:to|from)|(?:give|obey)s? orders?|on order", "instructions; prompt injection", "orders to the judge"
+    ),
+    Word(r"stor(?:ey|eys)", "cross-encoder", "the second storey"),
+    Word(r"\w+body is (?:called|told)|calls? (?:\w+body|people)", "pages, notifies", "nobody is called"),
+    Word(r"nobody watches|is (?:blind|deaf|mute)", "is not monitored", "nobody watches the answers"),
+    Word(r"told", "reported, said in the log, known", "what was told before"),
+    Word(r"anew", "again, from the start", "it begins anew"),
+    Word(r"books?|out of balance", "counters, invariants", "the books do not balance"),
+    Word(r"laws?", "invariant", "a law was broken"),
+    Word(r"fall(?:s|en)? silent|stands? still", "delivers no records; does not advance", "a source has fallen silent"),
+    Word(r"for nothing|cr(?:y|ies) wolf", "false alarm, false positive", "called for nothing"),
+    Word(
+        r"(?:keeps?|gave|give|holds?) (?:its|their) (?:word|peace|promise)", "guarantees, is valid", "keep their word"
+    ),
+    Word(r"people's words?|words? of people", "labels by people", "people's words on answers"),
+    Word(r"befell|befall|sick|deaf|yardstick", "the plain fact", "a sick disk"),
+    Word(r"otherwise than", "differently from", "judges otherwise than it did"),
+    Word(r"rooms?|doors?|twins|roster|purse|notebook", "package, API, copy, table, budget", "one library, one room"),
+    Word(r"looked at beside|(?:costs?|price|figures?|share) beside", "compared with", "the cost beside the budget"),
+    Word(r"put back", "deferred", "the draw was put back"),
+)
+
+
+def without_code(text: str) -> str:
+    """Prose of a Markdown text: code, link targets and templates are left out, because names in them are fixed."""
+    text = re.sub(r"(?ms)^```.*?^```|`[^`]*`|\]\([^)]*\)|\{\{.*?\}\}", " ", text)
+    return " ".join(text.split())
+
+
+def markdown(folder: str) -> Iterator[Text]:
+    """Pages of a folder."""
+    for page in sorted((ROOT / folder).rglob("*.md")):
+        yield Text(page.relative_to(ROOT).as_posix(), without_code(page.read_text(encoding="utf-8")))
+
+
+def help_texts() -> Iterator[Text]:
+    """HELP of every series, and the meanings of the quantities in it."""
+    for series in CATALOGUE:
+        yield Text(series.name, series.help)
+    for quantity, meaning in MEANINGS.items():
+        yield Text(str(quantity), meaning)
+
+
+def alert_texts() -> Iterator[Text]:
+    """Summaries and descriptions."""
+    for alert in alerts(PLAN):
+        yield Text(alert.name, without_code(f"{alert.summary} {alert.description}"))
+
+
+def dashboard_texts() -> Iterator[Text]:
+    """Titles, descriptions, legends and names of annotations, links and variables."""
+    for name, board in boards(PLAN.links.pages).items():
+        for text in _shown(board):
+            yield Text(name, without_code(text))
+
+
+def _shown(node: Any) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            if key in {"title", "description", "legendFormat", "label", "name", "tooltip"} and isinstance(value, str):
+                yield value
+            else:
+                yield from _shown(value)
+    elif isinstance(node, list | tuple):
+        for value in node:
+            yield from _shown(value)
+
+
+SURFACES: Mapping[str, Callable[[], Iterator[Text]]] = {
+    "HELP": help_texts,
+    "alerts": alert_texts,
+    "dashboards": dashboard_texts,
+    "runbooks": lambda: markdown("deploy/runbooks"),
+    "docs": lambda: markdown("docs"),
+}
+
+
+def banned(text: str) -> list[str]:
+    """What a text says that is not said any more, with what to write instead."""
+    return [
+        f"{match[0]!r}: write {word.instead}"
+        for word in WORDS
+        for match in re.finditer(rf"\b(?:{word.pattern})\b", text, flags=re.IGNORECASE)
+    ]
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_texts_use_the_terms_of_the_field(surface: str) -> None:
+    """No text of a surface contains a word that was replaced."""
+    texts = list(SURFACES[surface]())
+    assert len(texts) > 2
+    assert {text.place: faults for text in texts if (faults := banned(text.text))} == {}
+
+
+@pytest.mark.parametrize("word", WORDS, ids=lambda word: word.example)
+def test_the_list_catches_its_examples(word: Word) -> None:
+    """Each pattern matches its example, also at the start of a sentence."""
+    assert any(word.instead in fault for fault in banned(word.example))
+    assert any(word.instead in fault for fault in banned(word.example.capitalize()))
+
+
+def test_code_is_not_prose() -> None:
+    """Names of labels and series are fixed: only the text around them is checked."""
+    assert banned(without_code("Check `sum by (law) (x)` for {{ $labels.law }}.\n\n```sh\nlaw\n```\n")) == []
+    assert banned(without_code("A law of\n`x`.")) != []
+
+
+def rows() -> list[list[str]]:
+    """Rows of the glossary's table, without its head."""
+    table = re.findall(r"(?m)^\| (.*) \|$", GLOSSARY.read_text(encoding="utf-8"))
+    return [[cell.strip() for cell in row.split(" | ")] for row in table[1:]]
+
+
+def test_the_glossary_is_sorted_and_complete() -> None:
+    """One row per term in alphabetical order, with one sentence of definition and the module it lives in."""
+    table = [[*row, *[""] * (5 - len(row))] for row in rows()]
+    terms = [term.lower() for term, *_ in table]
+    assert terms == sorted(set(terms))
+    for term, definition, code, _series, keys in table:
+        assert re.fullmatch(r"[A-Z0-9].*\.", definition), term
+        assert re.search(r"`ragwatch/\w", code), term
+        used = {re.split(r"[.\[]", key)[0] for key in re.findall(r"`([^`]+)`", keys)}
+        assert used <= set(Settings.model_fields) | {"sources", "judges", "canaries", "store"}, term
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        "Prompt injection",
+        "Circuit breaker",
+        "Rate limiter",
+        "Cross-encoder",
+        "PII",
+        "Backpressure",
+        "Retention",
+        "Hajek estimate",
+        "Effective sample size",
+        "Manski bounds",
+        "PPI++",
+        "Confidence sequence",
+        "E-detector",
+        "Average run length (ARL)",
+        "Inclusion probability",
+        "Invariant",
+        "Canary",
+        "Probe",
+        "Cursor",
+        "Sample",
+        "Draw",
+        "Claim",
+        "Evidence",
+        "Verdict",
+        "Score",
+        "Estimate",
+        "Label",
+        "Source",
+        "Format",
+        "Detector",
+        "Store",
+        "Snapshot",
+        "Board",
+    ],
+)
+def test_the_glossary_has_the_terms_of_the_design(term: str) -> None:
+    """Whoever looks for a standard term finds where it lives."""
+    assert term in {row[0] for row in rows()}

@@ -1,0 +1,160 @@
+"""Files beside a configuration are read as its sources would read them: by `judge`, `gate` and `compare` alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from loopback.process import KEY
+
+from ragwatch.commands import cli
+from ragwatch.errors import ConfigError
+
+MILL = "The old mill stands by the river."
+GOOD = {"req": {"q": "Where is the mill?"}, "hits": [{"body": MILL}], "out": MILL, "path": "search"}
+BAD = GOOD | {"out": "Zebras invented the telegraph."}
+MAPPING = "{question: req.q, contexts: 'hits[].{text: body}', answer: out, route: path}"
+
+
+def configure(folder: Path, **sections: str) -> str:
+    """A configuration with a custom source `app` for `*.app.jsonl`, and one of known shape for `*.plain.jsonl`."""
+    parts = {
+        "state": f"{folder}/state",
+        "routes": "[search]",
+        "sources": (
+            f"[{{kind: tail, name: app, path: '{folder}/*.app.jsonl', format: custom, mapping: {MAPPING}}},"
+            f" {{kind: tail, name: plain, path: ['{folder}/*.plain.jsonl'], skip_prefix: true}}]"
+        ),
+        **sections,
+    }
+    path = folder / "ragwatch.yaml"
+    path.write_text("".join(f"{key}: {value}\n" for key, value in parts.items()))
+    return str(path)
+
+
+def write(folder: Path, name: str, *rows: Any, before: str = "") -> str:
+    """A log."""
+    path = folder / name
+    path.write_text("".join(f"{before}{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
+    return str(path)
+
+
+def run(*arguments: str) -> Result:
+    """A command."""
+    return CliRunner().invoke(cli, [*arguments], standalone_mode=False)
+
+
+def judged(result: Result) -> list[dict[str, Any]]:
+    """The verdict lines."""
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_judge_reads_by_the_mapping(tmp_path: Path) -> None:
+    """The custom mapping makes samples of rows that no known shape fits, and routes are labelled as in the daemon."""
+    config = configure(tmp_path)
+    log = write(tmp_path, "a.app.jsonl", GOOD, BAD, GOOD | {"path": "/secret/42"})
+    result = run("judge", "--config", config, log)
+    assert result.return_value == 0
+    assert [each["scores"]["faithfulness"] for each in judged(result)] == [1.0, 0.0, 1.0]
+    assert "route: search 2, other 1" in result.stderr
+    assert run("judge", log).return_value == 1
+
+
+def test_gate_reads_by_the_mapping(tmp_path: Path) -> None:
+    """Mapping and thresholds come from one configuration."""
+    config = configure(tmp_path, thresholds="{faithfulness: 0.7, answer_relevancy: 0.5}")
+    log = write(tmp_path, "a.app.jsonl", *[GOOD] * 40)
+    line = json.loads(run("gate", "--config", config, "--json", log).stdout)
+    assert (line["verdict"], line["judged"]) == ("PASS", 40)
+    assert line["metrics"][0]["threshold"] == 0.7
+    assert run("gate", "--config", config, write(tmp_path, "b.app.jsonl", *[GOOD, BAD] * 20)).return_value == 1
+
+
+def test_compare_reads_by_the_mapping(tmp_path: Path) -> None:
+    """Both logs, and one log of two variants."""
+    config = configure(tmp_path)
+    asked = [{"req": {"q": f"Where is mill {number}?"}} for number in range(30)]
+    good = write(tmp_path, "good.app.jsonl", *[GOOD | each for each in asked])
+    bad = write(tmp_path, "bad.app.jsonl", *[BAD | each for each in asked])
+    result = run("compare", good, bad, "--config", config, "--json")
+    line = json.loads(result.stdout)
+    assert (result.return_value, line["shared"], line["warnings"]) == (1, 30, [])
+    metric = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
+    assert (metric["a"], metric["b"]) == (1.0, 0.0)
+
+
+def test_the_source_goes_by_the_path_of_the_file_or_is_named(tmp_path: Path) -> None:
+    """The source whose path matches, else the first; --source names another, and --format overrules its shape."""
+    config = configure(tmp_path)
+    row = {"question": "Where?", "contexts": [MILL], "answer": MILL}
+    plain = write(tmp_path, "a.plain.jsonl", row, before="2026-01-01 00:00:00 INFO {app} ")
+    assert len(judged(run("judge", "--config", config, plain))) == 1
+    moved = write(tmp_path, "moved.txt", row)
+    assert run("judge", "--config", config, moved).return_value == 1  # by the mapping of the first source
+    assert run("judge", "--config", config, "--source", "plain", moved).return_value == 0
+    assert run("judge", "--config", config, "--format", "auto", moved).return_value == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--source", "app"), "name the configuration with --config"),
+        (("--config", "CONFIG", "--source", "nope"), "use one of: app, plain"),
+        (("--format", "custom"), "format custom needs one"),
+        (("--config", "CONFIG", "--judge", "nope"), "use one of: ours, "),
+        (("--config", "CONFIG", "--judge", "ours", "--set", "support=0.4"), "change its options there"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    """A source or judge that is not there is a usage error that names those that are."""
+    config = configure(tmp_path, judges="[{name: ours, kind: lexical}]")
+    given = [config if each == "CONFIG" else each for each in arguments]
+    result = run("judge", *given, write(tmp_path, "a.app.jsonl", GOOD))
+    assert isinstance(result.exception, ConfigError)
+    assert told in str(result.exception)
+
+
+def test_redaction_comes_from_the_configuration(tmp_path: Path) -> None:
+    """What the daemon would not store, verdict lines do not show either, unless redaction is off there."""
+    log = write(tmp_path, "a.app.jsonl", GOOD | {"out": "Write to jane.doe@example.com about the mill."})
+    assert "jane.doe" not in run("judge", "--config", configure(tmp_path), log).stdout
+    off = configure(tmp_path, redaction="{enabled: false}")
+    assert "jane.doe" in run("judge", "--config", off, log).stdout
+
+
+def test_a_configured_llm_judge_reads_the_rows(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811 - it
+    """`--judge` names a judge of the configuration: one of kind openai, asked with the mapped texts."""
+    judge = f"{{name: mine, kind: openai, model: m, base_url: '{loopback.address}/v1', api_key: {KEY}"
+    config = configure(tmp_path, judges=f"[{{name: ours, kind: lexical}}, {judge}, allow_unknown_price: true}}]")
+    log = write(tmp_path, "a.app.jsonl", GOOD)
+    (line,) = judged(run("judge", "--config", config, "--judge", "mine", log))
+    assert (line["outcome"], line["judge"]["kind"]) == ("judged", "openai")
+    assert line["scores"]["faithfulness"] == 1.0
+    assert any(MILL in json.dumps(each) for each in loopback.requests("/v1/chat/completions"))
+
+
+def test_equal_errors_are_told_once_with_their_number(tmp_path: Path) -> None:
+    """702 records that lack the same field are one line; another error has its own, commonest first."""
+    rows = [GOOD, "{torn 1", {"req": {}, "out": 3, "hits": []}, *[{"req": {}, "hits": []}] * 702]
+    config = configure(tmp_path)
+    result = run("judge", "--config", config, write(tmp_path, "a.app.jsonl", *rows))
+    told = [line for line in result.stderr.splitlines() if "a.app.jsonl" in line]
+    assert len(told) == 3
+    assert told[0].endswith(
+        "a.app.jsonl:4: missing_field: answer: is missing (702 records of this file, the first at line 4)"
+    )
+    assert [":2: torn_json" in told[1], ":3: wrong_type: answer" in told[2]] == [True, True]
+    assert "missing_field 702" in result.stderr
+
+
+def test_errors_that_differ_are_not_told_without_end(tmp_path: Path) -> None:
+    """A file of rubbish is told in some twenty lines and a count."""
+    rows = [{f"key {chr(97 + number // 26)}{chr(97 + number % 26)}": 1} for number in range(60)]
+    result = run("judge", write(tmp_path, "a.jsonl", *rows))
+    told = [line for line in result.stderr.splitlines() if "a.jsonl" in line]
+    assert len(told) == 21
+    assert "40 further records are no samples" in told[-1]
