@@ -19,6 +19,7 @@ The house, from the door down; imports go downward only (import-linter proves it
     formats      foreign shapes -> Sample
     core         the floor: pure values and arithmetic
     errors       who must act
+    interrupts   what Ctrl-C does, by phase
 """
 
 __version__ = "0.1.0"

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from itertools import islice
+from resource import RLIMIT_NOFILE, getrlimit
 from time import monotonic
 from typing import Any
 
@@ -23,6 +24,7 @@ import structlog
 from ragwatch.errors import RagwatchError
 
 REJECTIONS_A_MINUTE = 10
+COMPLAINT_SECONDS = 600.0  # between two complaints about a limit that stays reached
 NAMES_SHOWN = 5
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -41,6 +43,7 @@ class Count(StrEnum):
     INSTRUCTIONS = "instructions"  # judge, place
     STEP_FAILURES = "step_failures"  # loop
     VIOLATIONS = "violations"  # law
+    ACCEPT_FAILURES = "accept_failures"
 
 
 class Level(StrEnum):
@@ -66,6 +69,7 @@ class Telemetry:
         self._in_force: frozenset[str] = frozenset()
         self._minute = 0.0
         self._shown = 0
+        self._complained: dict[str, float] = {}
         self.last_reload_ok: bool | None = None
         self.last_reload_at: float | None = None
 
@@ -119,13 +123,7 @@ class Telemetry:
         self._log.info("stream started over", source=source, file=file, reason=reason)
 
     def unreadable(self, source: str, new: Mapping[str, str], total: int) -> None:
-        """Files of a source, or whatever it is made of, cannot be read since now; the rest of it is read all the same.
-
-        Args:
-            source: Its name.
-            new: Names and why. A few are shown: a folder that is closed may hold thousands.
-            total: How many cannot be read, with those that were told before.
-        """
+        """Files of a source cannot be read since now (`new`, with reasons; `total` counts those told before, too)."""
         first = dict(islice(new.items(), NAMES_SHOWN))
         self._log.warning("files cannot be read", source=source, new=len(new), total=total, first=first)
 
@@ -133,6 +131,28 @@ class Telemetry:
         """What could not be read has been read for a while, or is gone."""
         first = list(islice(names, NAMES_SHOWN))
         self._log.info("files no longer unreadable", source=source, files=len(names), left=left, first=first)
+
+    def files_closed(self, source: str, closed: int) -> None:
+        """Files of a source are closed between reads, for want of descriptors. Nothing is lost."""
+        self._complain("log files are closed between reads: more match than may be open", source=source, closed=closed)
+
+    def accept_failed(self, why: str) -> None:
+        """A connection could not be accepted, for want of descriptors or memory."""
+        self._add(Count.ACCEPT_FAILURES, ())
+        self._complain("connections cannot be accepted: the limit on open files is reached", why=why)
+
+    def skipped(self, source: str, how_much: str) -> None:
+        """What a log held at the very first start is not read, and nothing was read of the source so far."""
+        self._log.warning("existing records are not read", source=source, why=how_much)
+
+    def _complain(self, event: str, **about: object) -> None:
+        """Tell, at most once in ten minutes for each source, that the limit on open files is reached."""
+        now, subject = monotonic(), f"{event} {about.get('source')}"
+        with self._lock:
+            if now < self._complained.get(subject, now):
+                return
+            self._complained[subject] = now + COMPLAINT_SECONDS
+        self._log.warning(event, **about, limit=getrlimit(RLIMIT_NOFILE)[0], advice="raise LimitNOFILE (ulimit -n)")
 
     def judge_called(self, judge: str, model: str, seconds: float) -> None:
         """A call was made; it answered, or failed."""

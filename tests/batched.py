@@ -152,6 +152,10 @@ class Life:
         """What became of each draw: None for judged."""
         return {each.verdict["id"]: each.verdict["reason"] for each in self.store.find(Query(limit=1000))}
 
+    def close(self) -> None:
+        """Release the state directory."""
+        self.store.close()
+
     def spent(self) -> Cost:
         """All money set aside or paid."""
         return self.store.spent(JUDGE, 0.0)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # for tests that import onnxruntime themselves; ragwatch sets it by itself
 
 import pytest
 import structlog
@@ -14,8 +19,15 @@ from structlog.testing import LogCapture
 from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Telemetry
 
+pytest_plugins = ("support.isolation",)
+
 settings.register_profile(
-    "house", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+    "house",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=int(os.environ.get("EXAMPLES", "100")),  # fewer under other Pythons, see `interpreters`
 )
 settings.load_profile("house")
 
@@ -33,6 +45,15 @@ def own_logging() -> Iterator[None]:
     """A test that configures logging leaves none of it to the next."""
     yield
     structlog.reset_defaults()
+
+
+@pytest.fixture(autouse=True)
+def own_interrupts() -> Iterator[None]:
+    """A test that runs the command line in this process leaves Ctrl-C to the next as it was."""
+    handler, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    yield
+    signal.signal(signal.SIGINT, handler)
+    sys.unraisablehook = hook
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import Intake, IntakeRules
 from ragwatch.ports import Batch
+from ragwatch.sources.descriptors import Descriptors
 from ragwatch.sources.tail import Options, TailSource
 from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite import SqliteStore
@@ -98,6 +99,7 @@ class MortalDaemon:
         store_kind: The store under test.
         max_pending: Length of the queue at which reading stops.
         read_bytes: Bytes of one batch.
+        open_files: How many log files may be open at once.
     """
 
     def __init__(
@@ -108,7 +110,9 @@ class MortalDaemon:
         store_kind: Callable[[Path], SqliteStore],
         max_pending: int,
         read_bytes: int,
+        open_files: int = 1000,
     ) -> None:
+        self._descriptors = Descriptors(lambda: open_files)
         self.now = 0.0
         self.full = False
         self._state, self._store_kind, self._max_pending = state, store_kind, max_pending
@@ -123,7 +127,7 @@ class MortalDaemon:
         self.store._writer = MortalConnection(self.store._writer, self.fate)  # type: ignore[assignment]
         if self.full:
             self.fill()
-        self.source = MortalTail(self._options, clock=lambda: self.now)
+        self.source = MortalTail(self._options, clock=lambda: self.now, descriptors=self._descriptors)
         self.source.fate = self.fate
         self.source.resume(self.store.cursors("app"))
         rules = IntakeRules(

@@ -203,19 +203,19 @@ CASES: tuple[Case, ...] = (
         {_CALLS: Climb(50), _FAILED: Climb(25)},
         {_CALLS: Climb(50), _FAILED: Climb(0)},
     ),
-    _level("RagwatchJudgeLeftAlone", "ragwatch_judge_breaker_open", "judge=claude", 1, 0, 0),
+    _level("RagwatchJudgeCircuitOpen", "ragwatch_judge_breaker_open", "judge=claude", 1, 0, 0),
     _level("RagwatchJudgeFallback", "ragwatch_judge_fallback", "judge=embedded", 1, 0, 0),
     _level("RagwatchJudgeBudgetLow", "ragwatch_judge_budget_remaining_ratio", "judge=claude", 0.09, 0.1, 0.5),
     _level("RagwatchJudgeDrift", "ragwatch_judge_drift_alarm", "judge=claude", 1, 0, 0),
     Case(
-        "RagwatchJudgeUnquoted",
+        "RagwatchJudgeUnverifiedQuotes",
         {"judge": "embedded"},
         {_UNQUOTED: Climb(3), _JUDGED: Climb(10)},
         {_UNQUOTED: Climb(2), _JUDGED: Climb(10)},
         {_UNQUOTED: Climb(0), _JUDGED: Climb(10)},
     ),
     Case(
-        "RagwatchJudgeInstructions",
+        "RagwatchPromptInjection",
         {"judge": "claude", "place": "context"},
         {_SPOKEN: Climb(1)},
         {_SPOKEN: Climb(0)},
@@ -266,5 +266,5 @@ CASES: tuple[Case, ...] = (
     Case(
         "RagwatchStepsFailing", {"loop": "judge embedded"}, {_STEPS: Climb(2)}, {_STEPS: Climb(1)}, {_STEPS: Climb(0)}
     ),
-    Case("RagwatchBooksDoNotBalance", {"law": "seen"}, {_LAW: Climb(1)}, {_LAW: Climb(0)}, {_LAW: Climb(0)}),
+    Case("RagwatchInvariantViolated", {"law": "seen"}, {_LAW: Climb(1)}, {_LAW: Climb(0)}, {_LAW: Climb(0)}),
 )

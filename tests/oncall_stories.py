@@ -43,7 +43,7 @@ def a_broken_retriever_is_one_page(stage: Stage, fleet: Fleet) -> Took:
     (alert,) = page["alerts"]
     assert alert["labels"]["alertname"] == BAD
     said = alert["annotations"]
-    assert "name the stage retrieval" in said["description"], said
+    assert "Stage at fault in most bad answers: retrieval." in said["description"], said
     assert "context_precision" in said["description"]
     _follow(said, alert["labels"])
     until("broken canaries", lambda: stage.told("morning", JOB, "RagwatchCanariesDegraded"))
@@ -92,7 +92,7 @@ def a_dead_judge_is_no_page(stage: Stage, fleet: Fleet) -> Took:
     until("a page held back", lambda: stage.suppressed(BAD, PAID))
     fleet.llm.close()
     killed = time.monotonic()
-    until("a judge left alone", lambda: stage.told("morning", PAID, "RagwatchJudgeLeftAlone"))
+    until("an open circuit breaker", lambda: stage.told("morning", PAID, "RagwatchJudgeCircuitOpen"))
     alone = time.monotonic()
     until("no figures", lambda: not stage.ask(f'route:ragwatch_quality:shortfall{{job="{PAID}"}}'))
     assert stage.told("oncall", PAID) == []

@@ -59,6 +59,7 @@ class Machine(RuleBasedStateMachine):
     with_ids: ClassVar[bool] = True
     reuse: ClassVar[bool] = False
     store_kind: ClassVar[type[SqliteStore]] = SqliteStore
+    open_files: ClassVar[int] = 1000
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +88,12 @@ class Machine(RuleBasedStateMachine):
         """A first start and a first look, on an empty directory: what is rotated from then on is news."""
         kind = self.store_kind
         self.daemon = MortalDaemon(
-            self._root / "state", self.disk.pattern, store_kind=kind, max_pending=max_pending, read_bytes=read_bytes
+            self._root / "state",
+            self.disk.pattern,
+            store_kind=kind,
+            max_pending=max_pending,
+            read_bytes=read_bytes,
+            open_files=self.open_files,
         )
         self.daemon.step()
         self.daemon.now += 1  # the next step looks again

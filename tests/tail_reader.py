@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.ports import Batch, Rejection
+from ragwatch.sources.descriptors import Descriptors
 from ragwatch.sources.ledger import STARTED
 from ragwatch.sources.tail import Options, TailSource
 
@@ -18,10 +19,12 @@ class Reader:
 
     Args:
         path: File or glob to follow.
+        open_files: How many files may be open at once.
         options: Further options of the tail; names are looked up on every read and reading starts at the beginning.
     """
 
-    def __init__(self, path: Path | str | list[str], **options: Any) -> None:
+    def __init__(self, path: Path | str | list[str], *, open_files: int = 10_000, **options: Any) -> None:
+        self.descriptors = Descriptors(lambda: open_files)
         given = path if isinstance(path, list) else str(path)
         self.options = Options.model_validate(
             {"name": "app", "path": given, "start": "beginning"} | {"scan_seconds": 0} | options
@@ -39,7 +42,7 @@ class Reader:
 
     def start(self) -> TailSource:
         """Start (again) from the stored cursors."""
-        self.source = TailSource(self.options, clock=lambda: self.now)
+        self.source = TailSource(self.options, clock=lambda: self.now, descriptors=self.descriptors)
         self.source.resume(self.cursors | self.beginning)
         return self.source
 

@@ -10,9 +10,12 @@ words four bits by row: half of all weights, and the heads rank as well with the
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read while onnxruntime is imported; else it reports to its maker
 
 import numpy as np
 import onnx

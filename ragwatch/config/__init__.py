@@ -14,7 +14,7 @@ from ragwatch import judges, sources, stores
 from ragwatch.config.canaries import SuiteConfig, suites
 from ragwatch.config.drift import check_routes, read_anchors
 from ragwatch.config.model import JudgePlace, Settings
-from ragwatch.config.text import explain, load_text, resolve_secrets
+from ragwatch.config.text import explain_all, load_text, resolve_secrets
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.anchors import Anchor
@@ -134,9 +134,7 @@ def _model(model: type[M], data: Mapping[str, Any], where: str, *, extra: Abstra
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        lines = [
-            explain(dict(each), where, _known(model, each["loc"], extra)) for each in error.errors(include_url=False)
-        ]
+        lines = explain_all(error.errors(include_url=False), where, lambda path: _known(model, path, extra))
         raise ConfigError("\n".join(lines)) from error
 
 

@@ -13,6 +13,7 @@ from ragwatch.config.gate import Gate, MetricKey
 from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.text import duration_seconds, size_bytes
 from ragwatch.core.budget import Cap
+from ragwatch.core.redact import Redactor
 from ragwatch.core.scores import Quantity
 
 
@@ -30,6 +31,8 @@ Ratio = Annotated[float, Field(ge=0.0, le=1.0), _Number]
 Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0), _Number]
 Bytes = Annotated[int, BeforeValidator(size_bytes), Field(gt=0), _Number]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+# Prometheus takes any text as a label's value; left out are characters that need escapes in PromQL, addresses or YAML.
+Route = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./:{}~-]{1,128}$")]
 
 
 MOST_PORT = 65535
@@ -111,6 +114,12 @@ class Redaction(_Model):
     enabled: bool = True
     salt: SecretStr | None = None
 
+    def redactor(self) -> Redactor | None:
+        """What takes them out; None where redaction is off."""
+        if not self.enabled:
+            return None
+        return Redactor() if self.salt is None else Redactor(self.salt.get_secret_value().encode())
+
 
 class Log(_Model):
     """Our own log, on stderr."""
@@ -124,7 +133,7 @@ class Settings(_Model):
 
     state: Path = Path("/var/lib/ragwatch")
     web: Web = Web()
-    routes: tuple[Name, ...] = ()
+    routes: tuple[Route, ...] = ()
     sampling: Sampling = Sampling()
     judging: Judging = Judging()
     estimates: Estimates = Estimates()

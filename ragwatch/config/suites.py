@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from ragwatch.config.text import MOST_BYTES, explain, load_text
+from ragwatch.config.text import MOST_BYTES, explain_all, load_text
 from ragwatch.core.canary import Canary, Category, Expected, Grade, name_of
 from ragwatch.errors import ConfigError
 
@@ -126,7 +126,7 @@ def _canary(item: object, place: str) -> Canary:
     try:
         read = CanaryItem.model_validate(item)
     except ValidationError as error:
-        lines = [explain(dict(each), place, _known(each["loc"])) for each in error.errors(include_url=False)]
+        lines = explain_all(error.errors(include_url=False), place, _known)
         raise ConfigError("\n".join(lines)) from error
     try:
         return Canary(

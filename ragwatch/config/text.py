@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from ragwatch.config.traps import refuse_traps
 from ragwatch.errors import ConfigError
 
 MOST_BYTES = 1 << 20
 MOST_ALIASES = 50
 MOST_DEPTH = 30
 MOST_VALUES = 100_000
+NEAR = 0.75  # how much alike a key must be to be offered for another one: `rows` is not meant to be `follows`
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,100})(?::-([^}]{0,1000}))?\}")
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s?(ms|s|m|h|d|w)")
@@ -71,7 +73,7 @@ def load_text(path: Path) -> dict[str, Any]:
 def parse_text(text: str, name: str) -> dict[str, Any]:
     """The mapping in a YAML text; `name` says where it came from in errors."""
     try:
-        data = yaml.load(text, Loader=_Loader)  # noqa: S506 - derived from SafeLoader
+        data = _loaded(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
@@ -83,6 +85,18 @@ def parse_text(text: str, name: str) -> dict[str, Any]:
     return data
 
 
+def _loaded(text: str) -> Any:  # noqa: ANN401 - any YAML value
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+        refuse_traps(root)
+        return None if root is None else loader.construct_document(root)
+    except ValueError as error:  # such as 2026-13-45, which YAML takes for a date, or an integer of 5000 digits
+        raise ConfigError(f"holds a value that cannot be read: {str(error).partition(';')[0]}; quote it") from error
+    finally:
+        loader.dispose()
+
+
 def value_of(text: str) -> object:
     """What a value on a command line means, as it would in the file: a number, a word, a list ...
 
@@ -90,7 +104,7 @@ def value_of(text: str) -> object:
         ConfigError: It is not YAML.
     """
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - derived from SafeLoader
+        return _loaded(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{text!r} is not YAML; quote it: {error}") from error
 
@@ -175,6 +189,8 @@ def size_bytes(value: object) -> object:
     return int(float(match[1]) * _BYTES[match[2].lower()])
 
 
+_MEMBER = re.compile(r"(str|int|float|bool|(list|dict|tuple|set)\[.*|(constrained|lax|function|nullable)-.*)")
+"""What pydantic puts into a path for a type that is one of several; no key of a configuration looks like it."""
 _WORDING: Mapping[str, Callable[[dict[str, Any]], str]] = {
     "missing": lambda _: "is missing; add it",
     "literal_error": lambda error: f"{error['input']!r} is not known; use {error['ctx']['expected']}",
@@ -194,13 +210,42 @@ def explain(error: dict[str, Any], where: str, known: list[str]) -> str:
     """
     place = where
     for part in error["loc"]:
-        if part == "[key]":
+        if part == "[key]" or (isinstance(part, str) and _MEMBER.fullmatch(part)):
             continue
         place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
     if error["type"] == "extra_forbidden":
-        near = get_close_matches(str(error["loc"][-1]), known, n=1)
+        near = get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=NEAR)
         instead = f"did you mean `{near[0]}`?" if near else f"use one of: {', '.join(known)}"
         return f"{place}: is not a known key; {instead}"
     wording = _WORDING.get(error["type"])
     message = wording(error) if wording else error["msg"].removeprefix("Value error, ")
     return f"{place}: {message[0].lower() + message[1:] if message[1:2].islower() else message}"
+
+
+def explain_all(
+    errors: Sequence[Mapping[str, Any]], where: str, known: Callable[[tuple[int | str, ...]], list[str]]
+) -> list[str]:
+    """All errors of a model, a line each.
+
+    Where a value may be of several types, pydantic tells why it is none of them, each for itself: the one that fits
+    best is told, or all in one line.
+
+    Args:
+        errors: `ValidationError.errors()`.
+        where: Path of the mapping that was checked.
+        known: The keys that the mapping in which a path ends may have.
+    """
+    lines: dict[str, list[str]] = {}
+    for error in errors:
+        line = explain(dict(error), where, known(error["loc"]))
+        place, _, wrong = line.partition(": ")
+        if any(isinstance(part, str) and _MEMBER.fullmatch(part) for part in error["loc"]):
+            lines = {other: said for other, said in lines.items() if not place.startswith(f"{other}[")}
+        lines.setdefault(place, []).append(wrong)
+    return [f"{place}: {' or '.join(_shortened(said))}" for place, said in lines.items()]
+
+
+def _shortened(said: Sequence[str]) -> list[str]:
+    """What is wrong with one value; the words that all reasons of pydantic begin with stand once."""
+    first, *others = dict.fromkeys(said)
+    return [first, *(each.removeprefix("input should be ") for each in others)]

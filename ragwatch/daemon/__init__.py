@@ -15,7 +15,8 @@ from ragwatch.board import Board
 from ragwatch.config import Config, load
 from ragwatch.daemon.actions import actions
 from ragwatch.daemon.loops import Halt, Loop, repeat
-from ragwatch.daemon.process import many_files, one_arena, settle
+from ragwatch.daemon.process import complaints, many_files, one_arena, settle
+from ragwatch.daemon.reloading import Reloading
 from ragwatch.daemon.rooms import Rooms, build
 from ragwatch.daemon.schedule import Schedule
 from ragwatch.daemon.shared import Clock, Shared
@@ -63,7 +64,10 @@ class Daemon:
         self._halt = Halt()
         self._stopping = asyncio.Event()
         self._schedule = Schedule(self.telemetry)
-        self._hung_up: set[asyncio.Task[None]] = set()
+        self._reloads = Reloading(self.reload)
+        host, _, port = config.settings.web.listen.rpartition(":")
+        self._host = host
+        self._server = self._built_server(host.strip("[]"), int(port))
         self.telemetry.configured(clock())
 
     @property
@@ -78,7 +82,8 @@ class Daemon:
             yield self._rooms
 
     def _problems(self) -> tuple[str, ...]:
-        return tuple(f"{name}: {why}" for name, why in sorted(self._failing.items()))
+        failing = tuple(f"{name}: {why}" for name, why in sorted(self._failing.items()))
+        return (*failing, *self._rooms.problems())
 
     def ready(self) -> tuple[str, ...]:
         """What keeps ragwatch from being ready; empty when it is."""
@@ -91,48 +96,60 @@ class Daemon:
         self.telemetry.announced(kind, detail)
         self.store.record(Event(self._shared.clock(), kind, detail))
 
-    async def run(self, started: Callable[[str], None] = lambda _: None) -> None:
-        """Serve and work until stopped. `started` is given the address once it answers.
+    async def run(
+        self, started: Callable[[str], None] = lambda _: None, notice: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Serve and work until stopped.
+
+        Args:
+            started: Given the address once it answers.
+            notice: Given what a person should know once the sources were looked at.
 
         Raises:
-            ConfigError: Nothing can listen on the configured address.
+            AddressError: Nothing can listen on the configured address.
         """
-        host, _, port = self._rooms.config.settings.web.listen.rpartition(":")
-        server = self._server(host.strip("[]"), int(port))
+        served = asyncio.Event()
 
         def serving(port: int) -> None:
-            address = f"http://{host}:{port}"
+            address = f"http://{self._host}:{port}"
             self.telemetry.started(address, __version__)
             started(address)
+            served.set()
 
         try:
+            asyncio.get_running_loop().set_exception_handler(complaints(self.telemetry))
+            self._server.bind()  # first, so that nothing has been read where the address is taken
             self._rooms.resume(self.store)
             await self._rooms.digest.step()
             self._schedule.start(self._rooms)
             settle()
             async with asyncio.TaskGroup() as group:
-                serve = group.create_task(server.serve(started=serving))
+                serve = group.create_task(self._server.serve(started=serving))
                 work = group.create_task(self._work())
+                notices = group.create_task(self._rooms.tell_skipped(served, notice))
                 serve.add_done_callback(lambda _: self.stop())
                 work.add_done_callback(lambda _: self.stop())
                 await self._stopping.wait()
                 drained = await self._drain(work)
-                server.stop()
+                notices.cancel()
+                self._server.stop()
         finally:
+            self._server.close()
             await self._rooms.close()
             self.store.close()
         self.telemetry.stopped(drained=drained)
 
-    def _server(self, host: str, port: int) -> Server:
+    def _built_server(self, host: str, port: int) -> Server:
         app = build_app(
             board=self.board,
             store=self.store,
             render=self._render,
             scope=self._scope,
             ready=self.ready,
-            actions=actions(self.reload, self.in_force),
+            actions=actions(self._reloads.request, self.in_force),
             labels=lambda: self._rooms.labelling,
             hosts=lambda: allowed_hosts(host, self._rooms.config.settings.web.external_url),
+            external=lambda: self._rooms.config.settings.web.external_url,
             clock=self._shared.clock,
         )
         return Server(app, host, port)
@@ -267,18 +284,9 @@ class Daemon:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._terminate)
-        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+        loop.add_signal_handler(signal.SIGHUP, self._reloads.signal)
 
     def _terminate(self) -> None:
         if self._stopping.is_set():
             os._exit(TERMINATED_TWICE)  # every write is a transaction: nothing is left half done
         self.stop()
-
-    def _hang_up(self) -> None:
-        async def reload() -> None:
-            with suppress(ConfigError):  # told by telemetry and the reload series
-                await self.reload()
-
-        task = asyncio.get_running_loop().create_task(reload())
-        self._hung_up.add(task)  # kept, or the loop would let it be collected
-        task.add_done_callback(self._hung_up.discard)

@@ -66,7 +66,9 @@ async def _acknowledge(watchers: Watchers, wanted: Mapping[str, str]) -> str:
     quantity, route, anew = wanted.get("quantity"), wanted.get("route"), wanted.get("renew") == "true"
     watched = {*watchers.drift.rules.cells, *watchers.traffic.rules.cells}
     if not any(quantity in (None, str(one)) and route in (None, other) for one, other in watched):
-        raise ParameterError(f"quantity {quantity!r} on route {route!r} is not watched")
+        named = {"quantity": quantity, "route": route}
+        told = " with ".join(f"{key} {value!r}" for key, value in named.items() if value is not None)
+        raise ParameterError(f"nothing is watched for {told}; /drift shows what is")
     done = [
         *await watchers.drift.acknowledge(quantity, route, anew=anew),
         *await watchers.traffic.acknowledge(quantity, route, anew=anew),

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from ragwatch import stores
 from ragwatch.board import Board
 from ragwatch.config import Config, JudgeConfig
+from ragwatch.core.tally import Tally
 from ragwatch.daemon.process import one_arena
 from ragwatch.daemon.rooms import Rooms, build
 from ragwatch.daemon.shared import Shared
-from ragwatch.ports import Query, Store
+from ragwatch.pipeline.intake import Intake
+from ragwatch.ports import Query, Rejection, Store
 from ragwatch.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read of one source.
+
+    Attributes:
+        source: Its name.
+        seen: Records, rejected ones included, of all runs on this state.
+        rejected: How many of them could not be read, by reason.
+        example: The first one that this run could not read.
+        problems: Why the source, or a part of it, could not be read.
+    """
+
+    source: str
+    seen: float
+    rejected: Mapping[str, float]
+    example: Rejection | None
+    problems: tuple[str, ...]
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether records came and none of them could be read."""
+        return 0 < self.seen <= sum(self.rejected.values())
 
 
 class Once:
@@ -22,6 +48,9 @@ class Once:
 
     Windows end at the newest answer in the store instead of at this moment, because a log that is read once is
     usually a log of the past.
+
+    Attributes:
+        read: What was read of each source, once `run` has returned.
 
     Raises:
         SourceError: A source cannot be read.
@@ -32,6 +61,7 @@ class Once:
         one_arena()
         self._store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
         self._reached = time.time()
+        self.read: tuple[Read, ...] = ()
         self._config = replace(config, judges=tuple(self._at_once(each) for each in config.judges))
 
     async def run(self, tell: Callable[[str], None] = lambda _: None) -> str:
@@ -44,6 +74,7 @@ class Once:
                 rooms.resume(self._store)
                 await rooms.give_up(self._store, self._clock)
                 await self._work(rooms, tell)
+                self.read = tuple(map(self._read, rooms.intakes))
             finally:
                 await rooms.close()
             return rooms.exporter.text()
@@ -59,6 +90,16 @@ class Once:
         if not relaxed or self._store.batches(judge.place.name):
             return judge
         return replace(judge, options=judge.options.model_copy(update={"urgency": "normal"}))
+
+    def _read(self, intake: Intake) -> Read:
+        name, tallies = intake.source.name, self._store.tallies()
+        rejected = {
+            labels[1]: count
+            for (tally, labels), count in tallies.items()
+            if tally is Tally.REJECTED and labels[0] == name and count
+        }
+        problems = () if intake.lag is None else intake.lag.problems
+        return Read(name, tallies.get((Tally.SEEN, (name,)), 0.0), rejected, intake.first_rejected, problems)
 
     def _clock(self) -> float:
         return self._reached

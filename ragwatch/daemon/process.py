@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
+import errno
 import gc
 import resource
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.stores.disk import free_bytes
+from ragwatch.telemetry import Telemetry
 
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 
 
@@ -44,6 +50,23 @@ def many_files() -> None:
     """Raise the soft limit of open files to the hard one: every followed log holds a descriptor."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def complaints(telemetry: Telemetry) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+    """An exception handler of the event loop that counts failed attempts to accept connections.
+
+    Without a free descriptor asyncio tries again every second, as often as its backlog is long (2048), and would log
+    each attempt with a traceback: megabytes a second. Everything else is handled as ever.
+    """
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+            telemetry.accept_failed(error.strerror or str(error))
+        else:
+            loop.default_exception_handler(context)
+
+    return handle
 
 
 def room(state: Path) -> Gauges:

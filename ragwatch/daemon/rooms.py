@@ -11,16 +11,17 @@ from ragwatch import formats, judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
 from ragwatch.config.model import JudgePlace
 from ragwatch.core.cascade import FollowRule
-from ragwatch.core.redact import Redactor
 from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.scores import Quantity
-from ragwatch.core.snapshot import Lag
+from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.process import room
 from ragwatch.daemon.shared import Clock, Shared
 from ragwatch.daemon.suites import canaries
 from ragwatch.daemon.watchers import Watchers, watchers
+from ragwatch.errors import StoreError
 from ragwatch.exporter import Exporter
+from ragwatch.formats.record import parse, parse_behind_text
 from ragwatch.pipeline.batching import A_DAY, Batching
 from ragwatch.pipeline.canaries import Canaries
 from ragwatch.pipeline.digest import OVERDUE_SECONDS, Around, Digest
@@ -53,9 +54,20 @@ class Rooms:
     exporter: Exporter
 
     def resume(self, store: Store) -> None:
-        """Continue every source where the store says."""
+        """Continue every source where the store says.
+
+        Raises:
+            StoreError: What is stored is no place in a source.
+        """
         for intake in self.intakes:
-            intake.source.resume(store.cursors(intake.source.name))
+            cursors = store.cursors(intake.source.name)
+            try:
+                intake.source.resume(cursors)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise StoreError(
+                    f"state: the stored place in source {intake.source.name} is damaged: {error}; "
+                    "restore a copy of the state, or move ragwatch.* away to start anew on purpose"
+                ) from error
         self.canaries.resume()
         self.watchers.resume()
 
@@ -72,6 +84,19 @@ class Rooms:
         """Wait for the readings under way, and settle them."""
         for judging in self.judgings:
             await judging.finish()
+
+    def problems(self) -> tuple[str, ...]:
+        """What keeps sources from being read as configured, and what to do."""
+        lags = ((intake.source.name, intake.lag) for intake in self.intakes)
+        return tuple(f"source {name}: {why}" for name, lag in lags if lag is not None for why in lag.problems)
+
+    async def tell_skipped(self, served: asyncio.Event, notice: Callable[[str], None]) -> None:
+        """Say of which sources existing records are passed over, once we serve and each was looked at."""
+        await served.wait()
+        for intake in self.intakes:
+            await intake.looked.wait()
+            if intake.skipped:
+                notice(f"source {intake.source.name}: {intake.skipped}")
 
     def fallbacks(self) -> dict[str, bool | None]:
         """By judge, whether words alone read for want of its model; None for one that needs none."""
@@ -112,7 +137,7 @@ def build(
         lags=lambda: _lags(intakes),
         probabilities=lambda: _probabilities(plan, intakes),
         problems=problems,
-        gauges=lambda: {**asked.gauges(), **watching.gauges(), **room(config.settings.state)},
+        gauges=lambda: {**asked.gauges(), **watching.gauges(), **room(config.settings.state), **_damaged(shared)},
     )
     labels = _label_rules(config, readers)
     pairs = zip(readers, config.judges, strict=True)
@@ -208,21 +233,22 @@ def _intake(  # noqa: PLR0917 - as above
     rules = IntakeRules(
         plan=plan,
         judges={judge.place.name: judge.place.probability for judge in config.judges if judge.place.follows is None},
-        redactor=_redactor(config),
+        redactor=settings.redaction.redactor(),
         max_pending=settings.judging.max_pending,
         shed_above=settings.judging.shed_above,
         share=shares.factor,
         vocabularies=vocabularies,
     )
     shape = formats.build(getattr(each.options, "format", "auto"), getattr(each.options, "mapping", None) or None)
-    return Intake(source, shape.read, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock)
-
-
-def _redactor(config: Config) -> Redactor | None:
-    wanted = config.settings.redaction
-    if not wanted.enabled:
-        return None
-    return Redactor() if wanted.salt is None else Redactor(wanted.salt.get_secret_value().encode())
+    return Intake(
+        source,
+        shape.read,
+        rules,
+        store=shared.store,
+        telemetry=shared.telemetry,
+        clock=shared.clock,
+        parse=parse_behind_text if getattr(each.options, "skip_prefix", False) else parse,
+    )
 
 
 def _judging(judge: Judge, each: JudgeConfig, config: Config, shares: Shares, shared: Shared) -> Judging:
@@ -257,6 +283,10 @@ def _exporter(config: Config, intakes: tuple[Intake, ...], readers: tuple[Judge,
         judges=[judge.name for judge in readers],
         suites=[each.place.suite for each in config.canaries],
     )
+
+
+def _damaged(shared: Shared) -> Gauges:
+    return {(Gauge.STATE_DAMAGED, ()): float(shared.store.damaged())}
 
 
 def _lags(intakes: tuple[Intake, ...]) -> dict[str, Lag]:

@@ -1,4 +1,4 @@
-"""Exporter: Snapshot and counts -> series. Reads memory only; refuses to compute, and to show what is unknown."""
+"""Exporter: converts the Snapshot and process counters to Prometheus series, from memory only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Catalogue: every series as data. HELP, the README's table, and (later) dashboards and alerts are checked against it.
+"""Catalogue: every exported series as data. House tests check HELP, the README, dashboards and alerts against it.
 
-Two conventions hold throughout. Label values come from configuration or from an enumeration, never from a log.
-What is computed by the digest is cached between digests, and its HELP says so.
+Label values come from the configuration or from an enumeration, never from a log. The digest computes estimates at an
+interval; their HELP says "as of the last digest".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CATALOGUE: tuple[Series, ...] = (
 
 
 def markdown() -> str:
-    """The catalogue as the README shows it: the series of each quantity once, with `Q` for the quantity."""
+    """Renders the catalogue for the README, with `Q` for the quantity in series that every quantity has."""
     quantities = (f"| `{quantity}` | {MEANINGS[quantity]} |" for quantity in Quantity)
     return "\n".join(
         (

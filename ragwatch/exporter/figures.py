@@ -75,6 +75,7 @@ OF_SNAPSHOT: Mapping[Figure, Callable[[Snapshot], Iterable[Reading]]] = MappingP
         Figure.LAG_BYTES: lambda snapshot: [((source,), lag.size) for source, lag in snapshot.lags.items()],
         Figure.LAG_SECONDS: _lag_seconds,
         Figure.UNREADABLE: lambda snapshot: [((name,), len(lag.unreadable)) for name, lag in snapshot.lags.items()],
+        Figure.CLOSED: lambda snapshot: [((name,), lag.closed) for name, lag in snapshot.lags.items()],
         Figure.DIGESTED: lambda snapshot: [((), snapshot.at)],
         Figure.SHARE: lambda snapshot: [((name,), value) for name, value in snapshot.shares.items()],
         Figure.BUDGET_LEFT: lambda snapshot: [((name,), value) for name, value in snapshot.budgets.items()],

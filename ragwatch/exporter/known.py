@@ -23,7 +23,7 @@ _REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
 
 
 class Place(StrEnum):
-    """Where in a sample a text may stand that speaks to the judge."""
+    """Part of a sample in which a prompt injection may occur."""
 
     QUESTION = "question"
     CONTEXT = "context"

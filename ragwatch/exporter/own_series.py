@@ -1,4 +1,4 @@
-"""Series of ragwatch itself."""
+"""Series of ragwatch itself: failures, invariants, free disk space, configuration."""
 
 from __future__ import annotations
 
@@ -12,50 +12,65 @@ OWN: tuple[Series, ...] = (
     Series(
         "ragwatch_step_failures_total",
         _C,
-        "Steps of a loop that failed and are repeated, since the start.",
+        "Total number of failed steps of a background loop since the process started; failed steps are retried.",
         ("loop",),
         Count.STEP_FAILURES,
     ),
     Series(
         "ragwatch_invariant_violations_total",
         _C,
-        "Digests that found our own counts out of balance, since the start: anything but 0 is a bug of ragwatch.",
+        "Total number of digests in which a counter invariant was violated; any value above 0 is a bug of ragwatch.",
         ("law",),
         Count.VIOLATIONS,
         from_zero=True,
     ),
     Series(
+        "ragwatch_web_accept_failures_total",
+        _C,
+        "Total number of connections not accepted for want of a file descriptor, since the process started.",
+        (),
+        Count.ACCEPT_FAILURES,
+        from_zero=True,
+    ),
+    Series(
         "ragwatch_last_digest_timestamp_seconds",
         _G,
-        "When the figures shown were last drawn from the store, in seconds since the epoch.",
+        "Unix timestamp of the last digest, when all estimates were computed from the store.",
         (),
         Figure.DIGESTED,
     ),
     Series(
         "ragwatch_state_free_bytes",
         _G,
-        "Bytes that may still be written on the disk of the state directory, as of the last digest.",
+        "Number of free bytes on the disk of the state directory, as of the last digest.",
         (),
         Gauge.STATE_FREE,
     ),
     Series(
+        "ragwatch_state_damaged_rows",
+        _G,
+        "Rows of the state whose text cannot be read, of those that were met since the start, as of the last digest.",
+        (),
+        Gauge.STATE_DAMAGED,
+    ),
+    Series(
         "ragwatch_build_info",
         _I,
-        "Version of ragwatch and of the Python that runs it; always 1.",
+        "Version of ragwatch and of the Python interpreter; the value is always 1.",
         ("version", "python_version"),
         Figure.BUILD,
     ),
     Series(
         "ragwatch_config_last_reload_successful",
         _G,
-        "Whether the last load of the configuration succeeded, 1 or 0.",
+        "Whether the last load of the configuration succeeded (1) or not (0).",
         (),
         Figure.RELOAD_OK,
     ),
     Series(
         "ragwatch_config_last_reload_success_timestamp_seconds",
         _G,
-        "When a configuration was last loaded with success, in seconds since the epoch.",
+        "Unix timestamp of the last successful load of the configuration.",
         (),
         Figure.RELOAD_AT,
     ),

@@ -1,4 +1,4 @@
-"""Quality: the series that every quantity has. `{q}` stands for the quantity, in names and in texts."""
+"""Quality: templates of the series that every quantity has. `{q}` is the quantity, in names and in texts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ragwatch.exporter.series import Figure, Kind, Series
 
 MEANINGS: Mapping[Quantity, str] = MappingProxyType(
     {
-        Quantity.FAITHFULNESS: "share of the claims of an answer that its contexts support",
-        Quantity.CONTRADICTION: "share of the claims of an answer that its contexts contradict; lower is better",
-        Quantity.CONTEXT_PRECISION: "how far up the ranking the contexts stand that helped the answer",
-        Quantity.CONTEXT_SENTENCE_PRECISION: "share of the retrieved sentences that are relevant",
-        Quantity.ANSWER_RELEVANCY: "how far an answer addresses its question; abstentions are left out",
-        Quantity.NEED_RECALL: "share of the parts of a question that the contexts can answer",
-        Quantity.TOP_RANKED_IGNORED: "share of answers that make no use of the top-ranked context; lower is better",
+        Quantity.FAITHFULNESS: "share of the claims in an answer that the contexts support",
+        Quantity.CONTRADICTION: "share of the claims in an answer that the contexts contradict; lower is better",
+        Quantity.CONTEXT_PRECISION: "rank-weighted precision of the contexts, high if relevant ones rank first",
+        Quantity.CONTEXT_SENTENCE_PRECISION: "share of the sentences in the retrieved contexts that are relevant",
+        Quantity.ANSWER_RELEVANCY: "how completely an answer addresses its question; abstentions are excluded",
+        Quantity.NEED_RECALL: "share of the sub-questions of a question that the retrieved contexts can answer",
+        Quantity.TOP_RANKED_IGNORED: "share of answers that do not use the top-ranked context; lower is better",
         Quantity.CONTEXT_USE: "share of the retrieved contexts that an answer uses",
     }
 )
@@ -30,63 +30,63 @@ TEMPLATES: tuple[Series, ...] = (
     Series(
         "ragwatch_{q}_ratio",
         Kind.GAUGE,
-        "Estimated mean {q} over the window, 0 to 1, as of the last digest.",
+        "Estimated mean {q} over the window, between 0 and 1, as of the last digest.",
         _WINDOW,
         Figure.RATIO,
     ),
     Series(
         "ragwatch_{q}_ratio_low",
         Kind.GAUGE,
-        "Lower end of the confidence interval of mean {q}, 0 to 1, as of the last digest.",
+        "Lower limit of the confidence interval for mean {q}, between 0 and 1, as of the last digest.",
         _WINDOW,
         Figure.RATIO_LOW,
     ),
     Series(
         "ragwatch_{q}_ratio_high",
         Kind.GAUGE,
-        "Upper end of the confidence interval of mean {q}, 0 to 1, as of the last digest.",
+        "Upper limit of the confidence interval for mean {q}, between 0 and 1, as of the last digest.",
         _WINDOW,
         Figure.RATIO_HIGH,
     ),
     Series(
         "ragwatch_{q}_ratio_bound_low",
         Kind.GAUGE,
-        "Mean {q} if every unjudged draw had scored 0, 0 to 1, as of the last digest.",
+        "Worst-case (Manski) lower bound of mean {q}: every unjudged draw counts as 0, as of the last digest.",
         _WINDOW,
         Figure.RATIO_BOUND_LOW,
     ),
     Series(
         "ragwatch_{q}_ratio_bound_high",
         Kind.GAUGE,
-        "Mean {q} if every unjudged draw had scored 1, 0 to 1, as of the last digest.",
+        "Worst-case (Manski) upper bound of mean {q}: every unjudged draw counts as 1, as of the last digest.",
         _WINDOW,
         Figure.RATIO_BOUND_HIGH,
     ),
     Series(
         "ragwatch_{q}_samples",
         Kind.GAUGE,
-        "Number of scored answers behind the estimate of {q}, as of the last digest.",
+        "Number of scored answers in the estimate of {q}, as of the last digest.",
         _WINDOW,
         Figure.SAMPLES,
     ),
     Series(
         "ragwatch_{q}_effective_samples",
         Kind.GAUGE,
-        "Number of equally weighted answers that would tell as much about {q} (Kish), as of the last digest.",
+        "Effective sample size (Kish) of the estimate of {q}, as of the last digest.",
         _WINDOW,
         Figure.EFFECTIVE_SAMPLES,
     ),
     Series(
         "ragwatch_{q}_last_sample_timestamp_seconds",
         Kind.GAUGE,
-        "When the newest answer scored for {q} was given, in seconds since the epoch, as of the last digest.",
+        "Unix timestamp of the newest answer scored for {q}, as of the last digest.",
         _PAIR,
         Figure.LAST_SAMPLE,
     ),
     Series(
         "ragwatch_{q}_weight_total",
         Kind.COUNTER,
-        "Sum of sampling weights w = 1 / inclusion probability of answers scored for {q}; adds up over replicas.",
+        "Sum of sampling weights w = 1 / inclusion probability of answers scored for {q}; replicas can be summed.",
         _PAIR,
         Tally.W,
         from_zero=True,
@@ -94,7 +94,7 @@ TEMPLATES: tuple[Series, ...] = (
     Series(
         "ragwatch_{q}_weighted_score_total",
         Kind.COUNTER,
-        "Sum of w * score for {q}; divided by the weight it is the mean.",
+        "Sum of w * score of answers scored for {q}; divide by the weight total to get the mean.",
         _PAIR,
         Tally.WX,
         from_zero=True,
@@ -102,7 +102,7 @@ TEMPLATES: tuple[Series, ...] = (
     Series(
         "ragwatch_{q}_squared_weight_total",
         Kind.COUNTER,
-        "Sum of w^2 of answers scored for {q}; for the standard error.",
+        "Sum of w^2 of answers scored for {q}, for the standard error.",
         _PAIR,
         Tally.W2,
         from_zero=True,
@@ -110,7 +110,7 @@ TEMPLATES: tuple[Series, ...] = (
     Series(
         "ragwatch_{q}_squared_weight_score_total",
         Kind.COUNTER,
-        "Sum of w^2 * score for {q}; for the standard error.",
+        "Sum of w^2 * score of answers scored for {q}, for the standard error.",
         _PAIR,
         Tally.W2X,
         from_zero=True,
@@ -118,7 +118,7 @@ TEMPLATES: tuple[Series, ...] = (
     Series(
         "ragwatch_{q}_squared_weight_squared_score_total",
         Kind.COUNTER,
-        "Sum of w^2 * score^2 for {q}; for the standard error.",
+        "Sum of w^2 * score^2 of answers scored for {q}, for the standard error.",
         _PAIR,
         Tally.W2X2,
         from_zero=True,
@@ -126,7 +126,7 @@ TEMPLATES: tuple[Series, ...] = (
     Series(
         "ragwatch_{q}_score",
         Kind.HISTOGRAM,
-        "Scores of single answers for {q}, 0 to 1, unweighted, since the state directory was made.",
+        "Scores of single answers for {q}, between 0 and 1, unweighted, since the state directory was created.",
         _PAIR,
         Tally.SCORE,
     ),
@@ -134,12 +134,12 @@ TEMPLATES: tuple[Series, ...] = (
 
 
 def of_quantity(template: Series, quantity: Quantity) -> Series:
-    """A template filled in for one quantity.
+    """Fills in a template for one quantity.
 
     >>> of_quantity(TEMPLATES[0], Quantity.CONTEXT_USE).name
     'ragwatch_context_use_ratio'
     """
-    said = f"{quantity} ({MEANINGS[quantity]})"
+    described = f"{quantity} ({MEANINGS[quantity]})"
     return replace(
-        template, name=template.name.format(q=quantity), help=template.help.format(q=said), quantity=quantity
+        template, name=template.name.format(q=quantity), help=template.help.format(q=described), quantity=quantity
     )

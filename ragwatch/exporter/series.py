@@ -1,4 +1,4 @@
-"""Series: one row of the catalogue, and the words it is made of."""
+"""Series: one row of the catalogue, with its type and the origin of its values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragwatch.telemetry import Count, Level
 
 
 class Kind(StrEnum):
-    """Types of Prometheus that are used here."""
+    """Prometheus metric types in use."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
 
 class Figure(StrEnum):
-    """Sources of gauges and infos: figures that are read off, not added up."""
+    """Origins of gauges and infos: values that are read, not counted."""
 
     RATIO = "ratio"
     RATIO_LOW = "ratio_low"
@@ -37,6 +37,7 @@ class Figure(StrEnum):
     LAG_BYTES = "lag_bytes"
     LAG_SECONDS = "lag_seconds"
     UNREADABLE = "unreadable"
+    CLOSED = "closed"
     JUDGES = "judges"
     SHARE = "share"
     BUDGET_LEFT = "budget_left"
@@ -58,7 +59,7 @@ class Series:
     Attributes:
         name: As Prometheus stores it (a histogram's without `_bucket`).
         kind: Its type.
-        help: What the number means, in one sentence, unit included.
+        help: HELP text: one sentence that says what is measured, with its unit.
         labels: Names of its labels, in the order of its origin's label values.
         origin: Where its samples come from.
         quantity: The quantity it is about, for the series that every quantity has.

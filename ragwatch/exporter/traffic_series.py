@@ -1,4 +1,4 @@
-"""Series of traffic: what was read, drawn and judged, and signals that need no judge."""
+"""Series of traffic: records read, sampled and judged, and signals that need no judge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_requests_seen_total",
         _C,
-        "Records read from a source, rejected ones included.",
+        "Total number of records read from a source, including rejected ones.",
         ("source",),
         Tally.SEEN,
         from_zero=True,
@@ -20,7 +20,7 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_requests_rejected_total",
         _C,
-        "Records that could not be read as a sample.",
+        "Total number of records rejected because they could not be parsed as a sample, by reason.",
         ("source", "reason"),
         Tally.REJECTED,
         from_zero=True,
@@ -28,7 +28,7 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_requests_of_canaries_total",
         _C,
-        "Records of answers to canaries (metadata key canary), which are left out of everything else.",
+        "Total number of records of canary queries (metadata key canary), which all other series exclude.",
         ("source",),
         Tally.OF_CANARIES,
         from_zero=True,
@@ -36,7 +36,7 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_records_repaired_total",
         _C,
-        "Records whose invalid UTF-8 was replaced.",
+        "Total number of records in which invalid UTF-8 was replaced.",
         ("source",),
         Tally.REPAIRED,
         from_zero=True,
@@ -44,42 +44,49 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_source_resets_total",
         _C,
-        "Streams that were truncated or replaced, and contents that were lost unread or refused, by reason.",
+        "Total number of files of a source that were truncated, replaced, deleted unread or skipped, by reason.",
         ("source", "reason"),
         Tally.RESETS,
     ),
     Series(
         "ragwatch_source_lag_bytes",
         _G,
-        "Unread bytes of a source, as of the last digest.",
+        "Number of unread bytes of a source, as of the last digest.",
         ("source",),
         Figure.LAG_BYTES,
     ),
     Series(
         "ragwatch_source_lag_seconds",
         _G,
-        "Age of the oldest unread record of a source in seconds, 0 when all is read, as of the last digest.",
+        "Age of the oldest unread record of a source in seconds, 0 if none is unread, as of the last digest.",
         ("source",),
         Figure.LAG_SECONDS,
     ),
     Series(
         "ragwatch_source_unreadable_files",
         _G,
-        "Files of a source that cannot be read while others may be, as of the last digest; the log names them.",
+        "Number of files and directories of a source that are unreadable or missing, as of the last digest.",
         ("source",),
         Figure.UNREADABLE,
     ),
     Series(
+        "ragwatch_source_closed_files",
+        _G,
+        "Number of files of a source closed between reads because the limit on open files is reached; none is skipped.",
+        ("source",),
+        Figure.CLOSED,
+    ),
+    Series(
         "ragwatch_sampling_probability",
         _G,
-        "Probability, 0 to 1, with which an answer of the route is drawn for judging at present.",
+        "Inclusion probability of an answer on the route, between 0 and 1, as of the last digest.",
         ("route",),
         Figure.PROBABILITY,
     ),
     Series(
         "ragwatch_samples_drawn_total",
         _C,
-        "Answers drawn for judging.",
+        "Total number of answers sampled for judging (draws).",
         ("route",),
         Tally.DRAWN,
         from_zero=True,
@@ -87,16 +94,23 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_samples_assigned_total",
         _C,
-        "Draws that a judge is to read: judged, unjudged or pending.",
+        "Total number of draws assigned to a judge: judged, unjudged or pending.",
         ("judge",),
         Tally.ASSIGNED,
         from_zero=True,
     ),
-    Series("ragwatch_samples_judged_total", _C, "Draws that were judged.", _PAIR, Tally.JUDGED, from_zero=True),
+    Series(
+        "ragwatch_samples_judged_total",
+        _C,
+        "Total number of draws that were judged.",
+        _PAIR,
+        Tally.JUDGED,
+        from_zero=True,
+    ),
     Series(
         "ragwatch_samples_unjudged_total",
         _C,
-        "Draws that could not be judged.",
+        "Total number of draws that could not be judged, by reason.",
         (*_PAIR, "reason"),
         Tally.UNJUDGED,
         from_zero=True,
@@ -104,28 +118,28 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_samples_pending",
         _G,
-        "Number of draws that wait for a judge, over all judges, as of the last digest.",
+        "Number of draws waiting for a judge, summed over judges, as of the last digest.",
         (),
         Figure.PENDING,
     ),
     Series(
         "ragwatch_coverage_ratio",
         _G,
-        "Judged share of the drawn weight in the window, 0 to 1, as of the last digest.",
+        "Judged share of the weighted draws in the window, between 0 and 1, as of the last digest.",
         ("route", "judge", "window"),
         Figure.COVERAGE,
     ),
     Series(
         "ragwatch_scores_unknown_total",
         _C,
-        "Judged answers without a score for a quantity.",
+        "Total number of judged answers without a score for a quantity, by reason.",
         ("quantity", *_PAIR, "reason"),
         Tally.UNKNOWN,
     ),
     Series(
         "ragwatch_stage_samples_total",
         _C,
-        "Judged answers by the stage at fault; none is a good answer.",
+        "Total number of judged answers by stage at fault; stage none counts the good answers.",
         ("route", "stage"),
         Tally.STAGE,
         from_zero=True,
@@ -133,7 +147,7 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_top_ranked_fault_samples_total",
         _C,
-        "Judged answers that left the top-ranked context unused, by whose fault that was.",
+        "Total number of judged answers that did not use the top-ranked context, by fault.",
         ("route", "fault"),
         Tally.FAULT,
         from_zero=True,
@@ -141,14 +155,14 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_traffic_contexts",
         _H,
-        "Number of contexts retrieved for an answer, over all traffic.",
+        "Number of contexts retrieved per answer, over all traffic.",
         ("route",),
         Tally.CONTEXTS,
     ),
     Series(
         "ragwatch_traffic_top_context_score",
         _H,
-        "Retriever's own score of the top-ranked context, in the retriever's scale, over all traffic.",
+        "Retriever score of the top-ranked context, in the unit of the retriever, over all traffic.",
         ("route",),
         Tally.TOP_SCORE,
     ),
@@ -162,14 +176,14 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_traffic_question_strangeness_ratio",
         _H,
-        "How strange the words of questions are beside those learnt first, 0 to 1 for never seen, over all traffic.",
+        "Novelty of the words in a question against earlier questions, 0 (common) to 1 (unseen), over all traffic.",
         ("route",),
         Tally.QUESTION_STRANGENESS,
     ),
     Series(
         "ragwatch_traffic_empty_retrievals_total",
         _C,
-        "Answers for which nothing was retrieved, over all traffic.",
+        "Total number of answers for which no context was retrieved, over all traffic.",
         ("route",),
         Tally.EMPTY_RETRIEVALS,
         from_zero=True,
@@ -177,7 +191,7 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_traffic_abstentions_total",
         _C,
-        "Answers that decline to answer, over all traffic.",
+        "Total number of answers that decline to answer, over all traffic.",
         ("route",),
         Tally.ABSTENTIONS,
         from_zero=True,
@@ -185,7 +199,7 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_traffic_duplicate_contexts_total",
         _C,
-        "Answers with contexts that repeat one another, over all traffic.",
+        "Total number of answers with duplicate contexts, over all traffic.",
         ("route",),
         Tally.DUPLICATE_CONTEXTS,
         from_zero=True,
@@ -193,7 +207,7 @@ TRAFFIC: tuple[Series, ...] = (
     Series(
         "ragwatch_secrets_redacted_total",
         _C,
-        "Secrets and personal data replaced before storing or judging, by what they were.",
+        "Total number of secrets and PII values redacted before storing or judging, by type.",
         ("secret",),
         Tally.REDACTED,
     ),

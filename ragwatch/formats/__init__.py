@@ -13,6 +13,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.errors import ConfigError
 from ragwatch.formats import canonical, deepeval, haystack, langchain, llamaindex, openai, ragas
 from ragwatch.formats.auto import Auto
+from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import Custom
 from ragwatch.formats.shape import Format, Reader, Record
 
@@ -28,9 +29,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         langchain.NAME: langchain,
     }
 )
-NAMES = ("auto", *FORMATS, "custom")
+NAMES = ("auto", *FORMATS, CUSTOM)
 
-__all__ = ["FORMATS", "NAMES", "Format", "Reader", "Record", "Sample", "build"]
+__all__ = ["CUSTOM", "FORMATS", "NAMES", "Format", "Reader", "Record", "Sample", "build"]
 
 
 def build(name: str, mapping: Mapping[str, str] | None = None) -> Reader:
@@ -39,7 +40,7 @@ def build(name: str, mapping: Mapping[str, str] | None = None) -> Reader:
     Raises:
         ConfigError: No such format, or a mapping that is missing, wrong, or not asked for.
     """
-    if name == "custom":
+    if name == CUSTOM:
         if not mapping:
             raise ConfigError("mapping: format custom needs one; `ragwatch map FILE` proposes it")
         return Custom(mapping)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -15,9 +15,14 @@ from ragwatch.formats import FORMATS, fields
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import Custom
 from ragwatch.formats.shape import Reader, Record
+from ragwatch.formats.times import epoch_seconds
 
 _DEEPEST = 4
 _SHOWN = 3
+_EARLIEST = 946_684_800.0  # the year 2000
+_LONGEST_ROUTE = 128
+_LONGEST_ID = 80
+_SCORES = ("score", "similarity", "relevance_score", "relevance", "_score", "distance")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # The likelier name stands first.
 _QUESTION = ("question", "query", "user_query", "user_input", "prompt", "input", "user_message", "search", "ask", "q")
@@ -29,8 +34,32 @@ _CONTEXTS = (
 _OTHER: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "id": ("id", "request_id", "requestId", "uuid", "run_id"),
-        "at": ("at", "timestamp", "ts", "created_at", "created", "@timestamp", "time"),
-        "route": ("route", "endpoint", "pipeline"),
+        "at": (
+            *(
+                "at",
+                "timestamp",
+                "ts",
+                "created_at",
+                "created",
+                "@timestamp",
+                "time",
+                "timestamp_ms",
+                "ts_ms",
+                "time_ms",
+            ),
+            *(
+                "epoch_ms",
+                "ts_us",
+                "timestamp_us",
+                "ts_ns",
+                "timestamp_ns",
+                "time_unix_nano",
+                "timeUnixNano",
+                "datetime",
+            ),
+            *("event_time", "logged_at", "start_time", "date"),
+        ),
+        "route": ("route", "endpoint", "pipeline", "path", "handler", "operation", "channel"),
         "trace_id": ("trace_id", "traceId"),
     }
 )
@@ -46,6 +75,7 @@ class Guess:
         errors: What it says of the first records that it does not read.
         mapping: Its expressions, as a configuration could hold them.
         certain: False when the mapping was put together from likely names: a person should look at it.
+        apart: Contexts and answers are there, and never in one record.
     """
 
     format: str | None
@@ -53,6 +83,7 @@ class Guess:
     errors: tuple[str, ...] = ()
     mapping: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     certain: bool = False
+    apart: bool = False
 
 
 def guess(records: Sequence[Record]) -> Guess:
@@ -61,22 +92,41 @@ def guess(records: Sequence[Record]) -> Guess:
         return Guess(None, None)
     tried = [_tried(name, shape, records, shape.MAPPING, certain=True) for name, shape in FORMATS.items()]
     best = max(tried, key=lambda found: found.share or 0.0)
-    if best.share:
+    if best.share == 1.0:
         return best
-    mapping = propose(records)
-    if "answer" in mapping and "contexts" in mapping:
-        return _tried(CUSTOM, Custom(mapping), records, mapping, certain=False)
+    likely = [_likely(record) for record in records]
+    mapping = _voted(likely)
+    proposed = Guess(None, 0.0)
+    if any({"answer", "contexts"} <= each.keys() for each in likely):
+        proposed = _tried(CUSTOM, Custom(mapping), records, mapping, certain=False)
+    if best.share or proposed.share:
+        return max(best, proposed, key=lambda found: found.share or 0.0)
+    retrieved, answered = (sum(key in each for each in likely) for key in ("contexts", "answer"))
+    if retrieved and (answered or len(likely) > retrieved):
+        return Guess(None, 0.0, (_apart(retrieved, answered, len(likely)),), mapping, apart=True)
     close = next((found for found in tried if FORMATS[str(found.format)].matches(records[0])), None)
     return close or Guess(None, 0.0, (f"no field looks like {_lacking(mapping)}",), mapping)
 
 
 def propose(records: Sequence[Record]) -> dict[str, str]:
     """An expression for each field whose name and content look right in most records; maybe none."""
+    return _voted([_likely(record) for record in records])
+
+
+def _voted(likely: Sequence[Mapping[str, str]]) -> dict[str, str]:
     votes: dict[str, Counter[str]] = {}
-    for record in records:
-        for key, expression in _likely(record).items():
+    for found in likely:
+        for key, expression in found.items():
             votes.setdefault(key, Counter())[expression] += 1
-    return {key: found.most_common(1)[0][0] for key, found in votes.items()}
+    return {key: counts.most_common(1)[0][0] for key, counts in votes.items()}
+
+
+def _apart(retrieved: int, answered: int, of: int) -> str:
+    said = f"an answer in {answered} others" if answered else "no answer was recognised in any"
+    return (
+        f"retrieval and answer seem to be in separate records: contexts are in {retrieved} of {of} records, {said}; "
+        "a sample is one record, so log the answer together with the contexts that it was made from"
+    )
 
 
 def _lacking(mapping: Mapping[str, str]) -> str:
@@ -101,12 +151,17 @@ def _likely(record: Record) -> dict[str, str]:
     passages = _best([(path + form, key) for path, key, form in lists], _CONTEXTS, strict=False)
     if passages:
         found["contexts"] = passages
+    inside = [f"{path}[0]" for path, _, _ in lists]
+    places = [each for each in places if not any(path in each[0] for path in inside)]  # a passage is no answer
     texts = [(path, key) for path, key, value in places if isinstance(value, str) and value]
     found |= {
         name: path for name, keys in (("question", _QUESTION), ("answer", _ANSWER)) if (path := _best(texts, keys))
     }
-    scalars = [(path, key) for path, key, value in places if isinstance(value, (str, int, float))]
-    return found | {name: path for name, keys in _OTHER.items() if (path := _best(scalars, keys))}
+    for name, keys in _OTHER.items():
+        path = _best([(path, key) for path, key, value in places if _FITS[name](value)], keys)
+        if path:
+            found[name] = path
+    return found
 
 
 def _best(places: Sequence[tuple[str, str]], names: Sequence[str], *, strict: bool = True) -> str | None:
@@ -142,11 +197,42 @@ def _passages(value: object) -> str | None:
         return None
     item = value[0]
     if isinstance(item, str):
-        return ""
+        return None if are_ids([each for each in value if isinstance(each, str)]) else ""
     if not isinstance(item, dict) or "role" in item:
         return None
     text_key = next((key for key in fields.TEXT_KEYS if isinstance(item.get(key), str)), None)
     if text_key is None:
         return None
     id_key = next((key for key in fields.CONTEXT_ID_KEYS if key in item), "id")
-    return f"[].{{id: {id_key}, text: {text_key}, score: score}}"
+    score_key = next((key for key in _SCORES if isinstance(item.get(key), (int, float))), "score")
+    return f"[].{{id: {id_key}, text: {text_key}, score: {score_key}}}"
+
+
+def are_ids(texts: Sequence[str]) -> bool:
+    """Whether all of some texts are names of passages rather than passages: one short ASCII word each.
+
+    >>> are_ids(["doc-17#3", "6f1c"]), are_ids(["doc-17#3", "Tea is green."])
+    (True, False)
+    """
+    return bool(texts) and all(len(each) <= _LONGEST_ID and each.isascii() and len(each.split()) == 1 for each in texts)
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
+def _is_time(value: object) -> bool:
+    """Whether a value is a moment of our days, in any unit; a duration is none."""
+    try:
+        return epoch_seconds(value, "") >= _EARLIEST
+    except FormatError:
+        return False
+
+
+def _is_route(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_ROUTE and not any(map(str.isspace, value))
+
+
+_FITS: Mapping[str, Callable[[object], bool]] = MappingProxyType(
+    {"id": _is_scalar, "at": _is_time, "route": _is_route, "trace_id": _is_scalar}
+)

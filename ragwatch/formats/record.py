@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from math import isinf
 from typing import Any
 
@@ -17,8 +18,11 @@ import orjson
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 
+Parse = Callable[[bytes], tuple[dict[str, Any], bool]]
+
 _BOM = "\ufeff"
 _NUL_ESCAPE = re.compile(rb"\\u0000")
+_OBJECT = re.compile(rb'\{\s*"')
 # Every escape is consumed from left to right, so that the backslash of an escaped backslash starts nothing.
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -48,6 +52,22 @@ def parse(line: bytes) -> tuple[dict[str, Any], bool]:
     # A NUL is legal JSON and refused by PostgreSQL: one record must not stop a store for good.
     # The single backslash is looked for first because it costs a tenth, and most lines hold none.
     return _parse_carefully(line) if b"\\" in line and _NUL_ESCAPE.search(line) else (value, False)
+
+
+def parse_behind_text(line: bytes) -> tuple[dict[str, Any], bool]:
+    """The same for a line that a logger has begun with text of its own, such as a time and a level.
+
+    The object begins at the first brace that a quoted key follows, and ends with the line. Only where a source is
+    configured so: in a log of any other kind, users' text at the end of a line could pass for a record.
+
+    >>> parse_behind_text(b'2026-01-01 12:00:00 INFO {app} {"question": "why?"}')
+    ({'question': 'why?'}, False)
+
+    Raises:
+        FormatError: As `parse`.
+    """
+    begin = _OBJECT.search(line)
+    return parse(line[begin.start() :] if begin else line)
 
 
 def _parse_carefully(line: bytes) -> tuple[dict[str, Any], bool]:

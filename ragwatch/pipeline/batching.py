@@ -103,8 +103,11 @@ class Batching(Judging):
         return True
 
     async def _collect_batch(self, batch: OpenBatch, provider_id: str, out: Mapping[str, _Entry]) -> None:
-        """Pay and settle every result; what has none, or none that is final, goes back to the queue."""
-        samples = {name: entry.draw.sample for name, entry in out.items()}
+        """Pay and settle every result; what has none, or none that is final, goes back to the queue.
+
+        A reply about a text that was damaged since cannot be understood: its draw goes back too, and is settled there.
+        """
+        samples = {name: entry.draw.sample for name, entry in out.items() if entry.draw.damage is None}
         back: list[str] = []
         async for name, result in self._batches.results(provider_id, samples, batch.seed):
             entry = out[name]
@@ -180,6 +183,8 @@ class Batching(Judging):
         return found
 
     async def _reserve(self, draw: Draw, seed: str) -> int | Evidence:
+        if draw.damage is not None:
+            raise JudgeError(UnjudgedReason.DAMAGED, f"sample {draw.key}: {draw.damage}")
         if not draw.sample.answer.strip():
             raise JudgeError(UnjudgedReason.EMPTY_ANSWER, "the answer is empty")
         return await self._batches.reserve(draw.sample, seed)

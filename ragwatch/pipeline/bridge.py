@@ -21,6 +21,7 @@ from ragwatch.ports import Event, Judge, Query, Run, Store
 from ragwatch.telemetry import Telemetry
 
 KIND = "bridge"
+MOST_CHARS = 16 << 20  # of their texts together
 _SEARCHED = 5  # answers looked at for each that is wanted: the new version may have read some already
 
 
@@ -98,11 +99,20 @@ class Bridge:
     def _open(self, old: str) -> None:
         since = self._store.picked_until()  # of earlier ones failures are left alone, and these do not stand for all
         wanted = Query(judge=self.judge.name, outcome="judged", since=since, limit=_SEARCHED * self._most)
-        found = self._store.find(wanted)
-        for each in [one for one in found if one.sample is not None and _version(one.verdict) == old][: self._most]:
-            key = str(each.verdict["key"])
-            self._before[key] = each.verdict["scores"]
-            self._samples[key] = canonical.read(dict(each.sample or {}), key)
+        chars = 0
+        for each in self._store.entries(wanted):  # one by one: they may be large together
+            if len(self._samples) >= self._most or chars > MOST_CHARS:
+                break
+            if each.sample is None or _version(each.bare) != old:
+                continue
+            key = str(each.place["key"])
+            with suppress(StoreError):  # one that is damaged is no reason to leave out the others
+                record, whole = each.sample.beginning(MOST_CHARS)
+                if not whole:
+                    continue
+                self._samples[key] = canonical.read(record, key)
+                self._before[key] = each.bare["scores"]
+                chars += self._samples[key].chars
         self._old = old
 
     def _close(self, old: str, found: Mapping[str, Mapping[str, float]], at: float) -> None:

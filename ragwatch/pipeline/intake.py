@@ -15,7 +15,7 @@ from ragwatch.core.signals import Signals
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import FormatError
-from ragwatch.formats.record import parse
+from ragwatch.formats.record import Parse, parse
 from ragwatch.pipeline.unreadable import Unreadable
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, Rejection, Source, Store
@@ -93,9 +93,13 @@ class Intake:
         source: Where records come from.
         read: The format: turns a record and the id it has by position into a Sample.
         clock: Seconds since the epoch; used where a log does not say when.
+        parse: Turns a line into a record.
 
     Attributes:
         lag: How far the source is behind, as of the last step; None before the first.
+        skipped: How much of what was there at the very first start is not read, while nothing else was; else empty.
+        first_rejected: The first record of this process that was not read as a sample.
+        looked: Set once the source was looked at for the first time.
         factor: What the inclusion probabilities are multiplied with at present, because draws pile up.
     """
 
@@ -108,27 +112,45 @@ class Intake:
         store: Store,
         telemetry: Telemetry,
         clock: Callable[[], float],
+        parse: Parse = parse,
     ) -> None:
         self.source = source
         self.rules = rules
         self._read = read
+        self._parse = parse
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
         self._unreadable = Unreadable(source.name, telemetry)
         self.lag: Lag | None = None
+        self.skipped = ""
+        self.first_rejected: Rejection | None = None
+        self.looked = asyncio.Event()
         self.factor = 1.0
 
     async def step(self) -> bool:
         """Admit one batch. False when there was nothing to read, or the queue is full."""
-        return await asyncio.to_thread(self._step)
+        try:
+            return await asyncio.to_thread(self._step)
+        finally:
+            self.looked.set()
 
     def _step(self) -> bool:
         try:
             return self._admit()
         finally:  # a step that fails leaves more unread, and what was unread before it is no longer true
-            self.lag = self.source.lag()
+            first, self.lag = self.lag is None, self.source.lag()
             self._unreadable.look(self.lag.unreadable, self._clock())
+            if self.lag.closed:
+                self._telemetry.files_closed(self.source.name, self.lag.closed)
+            if first and self.lag.skipped:
+                self._tell_skipped(self.lag.skipped)
+
+    def _tell_skipped(self, how_much: str) -> None:
+        """Say at the start that existing records are passed over, until something of the source was read."""
+        if not self._store.tallies().get((Tally.SEEN, (self.source.name,))):
+            self.skipped = how_much
+            self._telemetry.skipped(self.source.name, how_much)
 
     def _admit(self) -> bool:
         waiting = self._waiting()
@@ -170,6 +192,7 @@ class Intake:
     def _take_lines(self, batch: Batch, found: _Batch) -> None:
         """The hot path: every line of a busy log passes here, and most are not drawn."""
         name, stream, read, now = self.source.name, batch.stream, self._read, self._clock()
+        parse = self._parse
         place = placing(self.rules.plan, self.factor)
         for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
             try:
@@ -214,6 +237,7 @@ class Intake:
 
     def _reject(self, tallies: Tallies, rejection: Rejection) -> None:
         tallies[Tally.REJECTED, (self.source.name, rejection.reason)] += 1
+        self.first_rejected = self.first_rejected or rejection
         self._telemetry.rejected(
             self.source.name,
             rejection.reason,

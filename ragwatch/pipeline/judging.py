@@ -22,6 +22,7 @@ from ragwatch.telemetry import Telemetry
 
 GIVEN_UP_AT_ONCE = 500
 LEAP = 600.0  # seconds that a draw waits, at most, between two looks: a clock that moves by more was set, or we slept
+MOST_CHARS = 8 << 20  # of texts that are read or wait for their turn, above which no more are taken up
 SETTLE_SECONDS = 0.5  # one transaction for all that was read within
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 600.0
@@ -121,6 +122,7 @@ class Judging:
         self._done = _Done()
         self._put_back: Counter[str] = Counter()  # by key, how often
         self._held: dict[str, int] = {}  # by key of the draws that are read, or wait for their place: their turn
+        self._chars: dict[str, int] = {}  # by key of the same: how long their texts are
         self._turns = count()
         self._ending = False
         self._patience = Patience(rules.max_age_seconds)
@@ -168,20 +170,24 @@ class Judging:
             for batch in await asyncio.to_thread(self._store.batches, self.judge.name):
                 await asyncio.to_thread(self._store.close_batch, batch.id)
         before = self._patience.before(self._clock())
-        draws = await asyncio.to_thread(self._lease, GIVEN_UP_AT_ONCE, before)
-        late: list[Verdict] = [Unjudged(draw, self._reader.nothing, UnjudgedReason.EXPIRED) for draw in draws]
-        if late:
+        some = False
+        while draws := await asyncio.to_thread(self._lease, GIVEN_UP_AT_ONCE, before):
+            late: list[Verdict] = [Unjudged(draw, self._reader.nothing, UnjudgedReason.EXPIRED) for draw in draws]
             await asyncio.to_thread(self._store.settle, late, self._follow_ups(late))
             for verdict in late:
                 self._put_back.pop(verdict.draw.key, None)
-        return bool(late)
+            some = True
+        return some
 
     async def _take_up(self) -> None:
         room = self._rules.batch - len(self._reading)
+        if sum(self._chars.values()) > MOST_CHARS:  # long answers are read a few at a time
+            room = 0
         if room > 0 and self.judge.ready_in() <= 0.0:
             draws = await asyncio.to_thread(self._lease, room)
             fresh = [draw for draw in draws if draw.key not in self._held]  # a lease may end before a reading begins
             self._held.update((draw.key, next(self._turns)) for draw in fresh)
+            self._chars.update((draw.key, draw.sample.chars) for draw in fresh)
             self._reading |= {asyncio.create_task(self._read(draw)) for draw in fresh}
 
     async def _read(self, draw: Draw) -> _Outcome:
@@ -195,7 +201,7 @@ class Judging:
         done, self._reading = await asyncio.wait(self._reading, timeout=seconds)
         back: list[Draw] = []
         for outcome, tallies in self._in_turn(task.result() for task in done):
-            del self._held[outcome.draw.key]
+            del self._held[outcome.draw.key], self._chars[outcome.draw.key]
             if isinstance(outcome, PutBack):
                 back.append(outcome.draw)
             else:

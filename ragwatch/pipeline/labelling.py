@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from ragwatch.core.label import Label, given
 from ragwatch.core.labelling import Candidate, Place, Pool, is_double, pool, unsure
 from ragwatch.core.sampling import key_of
-from ragwatch.pipeline.sheets import LabelRules, sheet
+from ragwatch.pipeline.sheets import LabelRules, Sheet, sheet
 from ragwatch.ports import ScoreRow, Store
 
 STATE = "labelling"
@@ -26,6 +26,8 @@ CANDIDATES = 2000  # of a pool, whose texts are looked at; more are thinned out 
 PLACES = 400  # of a pool
 ANEW_SECONDS = 3600.0  # a pool with samples left is gone on with for so long before there is another
 MOST_TASKS = 200
+TASKS_CHARS = 4 << 20  # of the texts given to a person at a time, unless one alone is longer: fewer are given then
+PAGE = 500  # labels read at a time
 
 
 class _State:
@@ -105,15 +107,17 @@ class Labelling:
             fresh = [place.key for place in places if place.key not in given]
             wanted = min(count, MOST_TASKS)
             most = math.ceil(wanted * self._rules.double)
-            found = [task for key in doubles[:most] if (task := self._task(key)) is not None]
-            for key in fresh:
-                if len(found) >= wanted:
-                    break
-                task = self._task(key)
-                if task is None:  # retention was faster: nobody will ever see it, as if it had been passed over
-                    state.gone.add(key)
-                else:
+            found: list[dict[str, Any]] = []
+            left = TASKS_CHARS
+            for index, key in enumerate((*doubles[:most], *fresh)):
+                task = self._task(key) if len(found) < wanted else None
+                if task is not None and (_chars(task) <= left or not found):
                     found.append(task)
+                    left -= _chars(task)
+                elif task is not None or len(found) >= wanted:
+                    break
+                elif index >= len(doubles[:most]):  # retention was faster, or its text is damaged: nobody will see it
+                    state.gone.add(key)
             self._store.remember(STATE, state.to_record())
             return found
 
@@ -142,17 +146,20 @@ class Labelling:
             ]
             changed = [label for label in touched if before.get(label.key, {}).get(label.annotator) != label]
             new = self._store.add_labels(changed)
-            unmatched = sum(sheet(self._store, self._rules.judges, label.key) is None for label in labels)
+            known = {key: self._sheet(key) is not None for key in {label.key for label in labels}}
+            unmatched = sum(not known[label.key] for label in labels)
             kept = len({(label.key, label.annotator) for label in labels})
             return {"new": new, "replaced": kept - new, "unmatched": unmatched}
 
-    def labels(self) -> list[dict[str, Any]]:
-        """All labels, oldest first, as JSON values.
+    def labels(self, after: tuple[float, str, str] | None = None) -> Iterator[dict[str, Any]]:
+        """All labels, oldest first, as JSON values: those behind that (at, key, annotator), where one is given.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        return [label.to_record() for label in self._store.labels(0.0)]
+        while page := self._store.labels_after(after, PAGE):
+            yield from (label.to_record() for label in page)
+            after = (page[-1].at, page[-1].key, page[-1].annotator)
 
     def picked_until(self) -> float | None:
         """Instant up to which retention has taken some answers and left others; None where it took none.
@@ -209,8 +216,11 @@ class Labelling:
             state.until = rows[-1].seq
         return [row for _, _, row in kept], limit / (1 << 64)
 
+    def _sheet(self, key: str) -> Sheet | None:
+        return sheet(self._store, self._rules.judges, key, texts=False)
+
     def _candidate(self, row: ScoreRow, share: float) -> Candidate | None:
-        found = sheet(self._store, self._rules.judges, row.key)
+        found = self._sheet(row.key)
         if found is None or any(judge not in found.scores for judge in self._rules.chain):
             return None
         return Candidate(row.key, row.probability * share, unsure(list(found.lines.values())))
@@ -218,6 +228,13 @@ class Labelling:
 
 def _given(state: _State, labels: Mapping[str, Any]) -> set[str]:
     return {*labels, *state.gone}
+
+
+def _chars(task: Mapping[str, Any]) -> int:
+    """About as many bytes as a task takes in a response."""
+    sample = task["sample"]
+    texts = [sample["question"], sample["answer"], *(each["text"] for each in sample["contexts"])]
+    return sum(len(each or "") for each in texts) + sum(len(each["text"]) for each in task["claims"])
 
 
 def _doubles(labels: Mapping[str, Mapping[str, Label]], share: float) -> Sequence[str]:

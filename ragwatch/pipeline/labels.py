@@ -85,7 +85,7 @@ class People:
 
     def _sheet(self, key: str) -> Sheet | None:
         """What is known of an answer, and is in the sums: what retention has left of times it picked from is not."""
-        found = sheet(self._store, self._rules.judges, key)
+        found = sheet(self._store, self._rules.judges, key, texts=False)
         return found if found is not None and found.at > self._store.picked_until() else None
 
     def _words(self, labels: Sequence[Label]) -> list[Word]:

@@ -47,12 +47,20 @@ class Reader:
 
     async def read(self, draw: Draw) -> Verdict | PutBack:
         """What becomes of one draw, whatever happens to the judge."""
+        if draw.damage is not None:  # it would be as damaged the next time, and must not stop those behind it
+            return self.damaged(draw)
         if not draw.sample.answer.strip():  # nothing to ask: no call is made, counted or paid
             return Unjudged(draw, self.nothing, UnjudgedReason.EMPTY_ANSWER, "the answer is empty")
         async with self._places:
             if self._stopped:
                 return PutBack(draw, "ragwatch is stopping, or reads its configuration again")
             return await self._outcome(draw, perf_counter())
+
+    def damaged(self, draw: Draw) -> Unjudged:
+        """What becomes of a draw whose stored text cannot be read."""
+        why = draw.damage or ""
+        self._telemetry.draw_failed(self.judge.name, UnjudgedReason.DAMAGED, f"sample {draw.key}: {why}")
+        return Unjudged(draw, self.nothing, UnjudgedReason.DAMAGED, why)
 
     async def again(self, draw: Draw) -> Judged | None:
         """A reading that only tells about the judge; None where it failed, which then says nothing."""

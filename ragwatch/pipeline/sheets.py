@@ -66,15 +66,21 @@ class Sheet:
     sample: Mapping[str, Any] | None = None
 
 
-def sheet(store: Store, judges: Mapping[str, str], key: str) -> Sheet | None:
+def sheet(store: Store, judges: Mapping[str, str], key: str, *, texts: bool = True) -> Sheet | None:
     """What is known of an answer; None where no judge in force has a verdict on it.
+
+    Args:
+        store: Holds it.
+        judges: Version in force of each judge, by name.
+        key: Its identity in the store.
+        texts: False leaves the sample unread.
 
     Raises:
         StoreError: The store cannot be read.
     """
     found = [
         each
-        for each in store.find(Query(key=key, limit=MOST_JUDGES))
+        for each in store.find(Query(key=key, limit=MOST_JUDGES, texts=texts))
         if each.verdict["outcome"] == "judged"
         and judges.get(each.verdict["judge_name"]) == each.verdict["judge"]["version"]
     ]

@@ -7,6 +7,7 @@ from ragwatch.ports.reading import Desk, Judge, Purse
 from ragwatch.ports.rows import (
     Admission,
     Assignment,
+    Entry,
     Event,
     FollowUp,
     Found,
@@ -15,6 +16,7 @@ from ragwatch.ports.rows import (
     Retention,
     Run,
     ScoreRow,
+    StoredText,
 )
 from ragwatch.ports.traffic import Batch, Rejection, Source
 
@@ -25,6 +27,7 @@ __all__ = [
     "Batch",
     "Batches",
     "Desk",
+    "Entry",
     "Event",
     "FollowUp",
     "Found",
@@ -42,4 +45,5 @@ __all__ = [
     "ScoreRow",
     "Source",
     "Store",
+    "StoredText",
 ]

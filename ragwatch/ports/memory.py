@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from ragwatch.core.budget import Cap, Cost
@@ -10,7 +10,7 @@ from ragwatch.core.label import Label
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Verdict
-from ragwatch.ports.rows import Admission, Event, FollowUp, Found, OpenBatch, Query, Retention, Run, ScoreRow
+from ragwatch.ports.rows import Admission, Entry, Event, FollowUp, Found, OpenBatch, Query, Retention, Run, ScoreRow
 
 
 class Accounts(Protocol):
@@ -70,6 +70,14 @@ class Notes(Protocol):
 
     def labels(self, since: float) -> list[Label]:
         """Labels given since an instant, oldest first."""
+        ...
+
+    def labels_of(self, key: str, limit: int) -> list[Label]:
+        """The newest labels of one sample, oldest first."""
+        ...
+
+    def labels_after(self, place: tuple[float, str, str] | None, limit: int) -> list[Label]:
+        """Labels behind that (at, key, annotator), or the first ones, in this order."""
         ...
 
     def remember(self, name: str, state: Mapping[str, Any]) -> None:
@@ -145,7 +153,19 @@ class Store(Accounts, Batches, Notes, Protocol):
         ...
 
     def find(self, query: Query) -> list[Found]:
-        """Stored verdicts, newest first."""
+        """Stored verdicts, newest first, whole and all at once: for a few. What is damaged says so, and has no text."""
+        ...
+
+    def summaries(self, query: Query) -> list[Found]:
+        """The same for lists: figures, and the beginning of id, question and answer, however long the texts are."""
+        ...
+
+    def entries(self, query: Query) -> Iterator[Entry]:
+        """The same one by one, their texts still packed. What is forgotten meanwhile is left out."""
+        ...
+
+    def damaged(self) -> int:
+        """How many rows with a text that cannot be read were met since the start."""
         ...
 
     def prune(self, retention: Retention, *, now: float) -> int:

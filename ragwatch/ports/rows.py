@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Quantity
@@ -100,7 +100,12 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which verdicts to find. Every field that is set narrows the search; newest first."""
+    """Which verdicts to find. Every field that is set narrows the search; newest first.
+
+    Attributes:
+        after: `at` and `seq` of the last row of the page before: what follows it.
+        texts: False leaves the samples unread.
+    """
 
     key: str | None = None
     route: str | None = None
@@ -113,19 +118,59 @@ class Query:
     since: float | None = None
     until: float | None = None
     limit: int = 50
+    after: tuple[float, int] | None = None
+    texts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A stored verdict, whole.
+    """A stored verdict, whole or (see `Store.summaries`) as lists show it.
 
     Attributes:
         verdict: The verdict line of the public contract, plus `route`, `at`, `probability` and `trace_id`.
         sample: The (redacted) sample in canonical form; None once retention has taken it.
+        damage: Why the line or the sample cannot be read; then the verdict is what its figures tell, and the sample
+            None. None where nothing is wrong.
     """
 
     verdict: Mapping[str, Any]
     sample: Mapping[str, Any] | None
+    damage: str | None = None
+
+
+class StoredText(Protocol):
+    """One JSON object, as the store keeps it: unpacked only as far as is asked for."""
+
+    def size(self) -> int:
+        """Bytes of its JSON. Reads all of it, and raises `StoreError` where it is damaged."""
+        ...
+
+    def pieces(self) -> Iterator[bytes]:
+        """Its JSON, in pieces. Raises `StoreError` where it is damaged."""
+        ...
+
+    def beginning(self, most: int) -> tuple[dict[str, Any], bool]:
+        """The fields in its first bytes, and whether that is all of them. Raises `StoreError` where it is damaged."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stored verdict with its texts still packed.
+
+    Attributes:
+        seq: Order in which verdicts were settled.
+        place: What stands beside the verdict line: `key`, `judge_name`, `route`, `at`, `probability`, `trace_id`.
+        bare: The verdict as its figures tell it, with `place`, for where the line cannot be read.
+        line: The verdict line of the public contract.
+        sample: The (redacted) sample in canonical form; None once retention has taken it.
+    """
+
+    seq: int
+    place: Mapping[str, Any]
+    bare: Mapping[str, Any]
+    line: StoredText
+    sample: StoredText | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ def until(ragwatch: RagwatchProcess, judged: int) -> dict[str, float]:
 
 def taken_stock(config: Path) -> dict[str, float]:
     """The series when drift has looked at every answer: a daemon that is asked may be about to."""
-    command = [sys.executable, "-m", "ragwatch", "run", "--once", "--config", config]
+    state = config.parent / "state"
+    command = [sys.executable, "-m", "ragwatch", "run", "--once", "--state", state, "--config", config]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
     return parse_series(done.stdout)
 

@@ -56,7 +56,7 @@ def test_two_variants_of_live_traffic(tmp_path: Path) -> None:
     config = tmp_path / "ragwatch.yaml"
     source = {"kind": "tail", "name": "app", "path": str(log), "start": "beginning"}
     config.write_text(f"state: {tmp_path}/state\nsampling: {{probability: 1.0}}\nsources: {json.dumps([source])}\n")
-    assert ragwatch("run", "--once", "--config", str(config)).returncode == 0
+    assert ragwatch("run", "--once", "--state", f"{tmp_path}/state", "--config", str(config)).returncode == 0
     done = ragwatch("compare", "blue", "green", "--live", "--config", str(config), "--json")
     assert (done.returncode, done.stderr) == (1, "")
     line = json.loads(done.stdout)

@@ -81,7 +81,7 @@ def test_labelled_rows_are_judged_on_the_command_line(tmp_path: Path) -> None:
 def test_the_kind_is_told_of_without_its_libraries() -> None:
     """Naming the kinds imports no runtime: only who configures the judge pays for it."""
     code = (
-        "import sys, ragwatch.commands; "
+        "import sys, ragwatch.judges, ragwatch.commands.judge; "
         "print(sorted({'onnxruntime', 'tokenizers', 'numpy'} & {name.split('.')[0] for name in sys.modules}))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

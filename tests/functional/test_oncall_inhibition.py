@@ -24,7 +24,7 @@ LABELS = {
     "RagwatchCoverageLow": JUDGED,
     "RagwatchNoFreshSamples": JUDGED,
     "RagwatchJudgeFailing": {**HERE, "judge": "embedded"},
-    "RagwatchJudgeLeftAlone": {**HERE, "judge": "embedded"},
+    "RagwatchJudgeCircuitOpen": {**HERE, "judge": "embedded"},
     "RagwatchJudgeDrift": {**HERE, "judge": "embedded"},
     "RagwatchSourceSilent": {**HERE, "source": "app"},
     "RagwatchSourceLag": {**HERE, "source": "app"},
@@ -35,10 +35,10 @@ LABELS = {
 QUALITY = {name for name in LABELS if name.startswith(("RagwatchQuality", "RagwatchError", "RagwatchTop"))}
 DOWNSTREAM = QUALITY - {"RagwatchQualityBad"}
 SEVERITY = {each.name: str(each.severity) for each in alerts(PLAN)} | {"RagwatchErrorBudgetBurn": "warning"}
-LEFT_ALONE = QUALITY | {"RagwatchJudgeFailing", "RagwatchCoverageLow", "RagwatchNoFreshSamples"}
+CIRCUIT_OPEN = QUALITY | {"RagwatchJudgeFailing", "RagwatchCoverageLow", "RagwatchNoFreshSamples"}
 HELD_BACK = {
     "RagwatchJudgeFailing": QUALITY,
-    "RagwatchJudgeLeftAlone": LEFT_ALONE,
+    "RagwatchJudgeCircuitOpen": CIRCUIT_OPEN,
     "RagwatchJudgeDrift": QUALITY,
     "RagwatchSourceSilent": DOWNSTREAM,
     "RagwatchSourceLag": DOWNSTREAM,

@@ -72,7 +72,7 @@ def _reading(route: str, *, unscored: str) -> dict[str, str]:
     }
 
 
-SPOKEN = 'ragwatch_judge_instructions_total{job="ragwatch",instance="a",judge="claude",place="context"}'
+INJECTIONS = 'ragwatch_judge_instructions_total{job="ragwatch",instance="a",judge="claude",place="context"}'
 SCENES = {
     "a rollout of many pods": Scene(
         "RagwatchDown",
@@ -146,9 +146,9 @@ SCENES = {
         quiet=(70, 1400),
         firing=(1510, 1700),
     ),
-    "orders that were counted long ago, and a gap in scraping": Scene(
-        "RagwatchJudgeInstructions",
-        {SPOKEN: f"{flat(5, 60)} {gone(20)} {flat(5, 200)}"},
+    "prompt injections counted long ago, and a gap in scraping": Scene(
+        "RagwatchPromptInjection",
+        {INJECTIONS: f"{flat(5, 60)} {gone(20)} {flat(5, 200)}"},
         quiet=tuple(range(60, 260, 7)),
     ),
 }

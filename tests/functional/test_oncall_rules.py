@@ -110,4 +110,4 @@ def test_its_texts_can_be_rendered(case: Case, tmp_path: Path) -> None:
     assert "error expanding" not in told
     assert "%!" not in told
     if case is CASES[0]:
-        assert "faithfulness 70%, threshold 85%, beyond it by at least" in told
+        assert "faithfulness 70%, threshold 85%, worse by at least" in told

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from ragwatch.stores.sqlite import SqliteStore
 
 GOOD, BAD = 5000, 300
 
@@ -65,7 +71,19 @@ def _write_log(path: Path) -> Counter[str]:
 
 def _run(config: Path) -> dict[str, float]:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "ragwatch", "run", "--once", "--config", str(config)],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-m",
+            "ragwatch",
+            "run",
+            "--once",
+            "--state",
+            str(config.parent / "kept"),
+            "--config",
+            str(config),
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -132,3 +150,107 @@ def test_grown_log_adds_what_was_written(config: Path, tmp_path: Path) -> None:
     with log.open("a") as more:
         more.write("".join(_good(number) + "\n" for number in range(50, 80)))
     assert _run(config)['ragwatch_requests_seen_total{source="app"}'] == 80
+
+
+def _trial(config: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """`ragwatch run --once`, whatever comes of it. Its temporary directories go beside the configuration."""
+    scratch = config.parent / "scratch"
+    scratch.mkdir(exist_ok=True)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "ragwatch", "run", "--once", "--config", str(config), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=os.environ | {"TMPDIR": str(scratch)},
+    )
+
+
+SEEN = 'ragwatch_requests_seen_total{source="app"}'
+
+
+def test_a_trial_reads_everything_and_leaves_nothing_behind(config: Path, tmp_path: Path) -> None:
+    """Twice the same figures, from the beginning although `start` is `end`: no state is made, and none is left."""
+    (tmp_path / "log" / "rag.jsonl").write_text("".join(_good(number) + "\n" for number in range(50)))
+    for _ in range(2):
+        done = _trial(config)
+        assert done.returncode == 0, done.stderr
+        assert f"{SEEN} 50.0" in done.stdout
+    assert not (tmp_path / "state").exists()
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_mended_mapping_shows_the_new_figures(config: Path, tmp_path: Path) -> None:
+    """A log in a shape of its own: the trial says what is wrong and where; after the mapping is mended it is read."""
+    log = tmp_path / "log" / "rag.jsonl"
+    log.write_text('{"q": "Where?", "docs": ["By the river."], "a": "By the river."}\n' * 30)
+    done = _trial(config)
+    assert done.returncode == 1
+    assert "source app: none of 30 records could be read: 30 unknown_format" in done.stderr
+    assert f"first: {log}:1: " in done.stderr
+    mapping = "format: custom, mapping: {question: q, contexts: docs, answer: b}"
+    config.write_text(config.read_text().replace("max_line_bytes", f"{mapping}, max_line_bytes"))
+    done = _trial(config)
+    assert (done.returncode, "30 missing_field" in done.stderr, f"{log}:1: answer" in done.stderr) == (1, True, True), (
+        done.stderr
+    )
+    config.write_text(config.read_text().replace("answer: b", "answer: a"))
+    done = _trial(config)
+    assert done.returncode == 0, done.stderr
+    assert f"{SEEN} 30.0" in done.stdout
+    assert 'ragwatch_requests_rejected_total{source="app",reason="missing_field"} 0.0' in done.stdout.replace(
+        'reason="missing_field",source="app"', 'source="app",reason="missing_field"'
+    )
+
+
+def test_a_trial_does_not_move_the_daemons_cursor(config: Path, tmp_path: Path) -> None:
+    """What the daemon would read next it still reads after a trial, and a state that is named is kept and told of."""
+    log = tmp_path / "log" / "rag.jsonl"
+    log.write_text("".join(_good(number) + "\n" for number in range(20)))
+    done = _trial(config, "--state", str(tmp_path / "state"))
+    assert f"{SEEN} 20.0" in done.stdout
+    assert "--state is the `state` of the configuration" in done.stderr
+    with log.open("a") as more:
+        more.write("".join(_good(number) + "\n" for number in range(20, 30)))
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        before = store.cursors("app")
+    assert f"{SEEN} 30.0" in _trial(config).stdout
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        assert store.cursors("app") == before
+        locked = _trial(config, "--state", str(tmp_path / "state"))
+    assert (locked.returncode, "is locked by process" in locked.stderr) == (1, True)
+
+
+def test_nothing_to_read_is_too_little(config: Path, tmp_path: Path) -> None:
+    """An empty directory is exit code 3, a missing one is 1, and both are told; without --once there is no --state."""
+    done = _trial(config)
+    assert (done.returncode, "nothing to read" in done.stderr) == (3, True)
+    (tmp_path / "log").rmdir()
+    done = _trial(config)
+    assert (done.returncode, f"source app: {tmp_path}/log: no such directory" in done.stderr) == (1, True)
+    command = [sys.executable, "-m", "ragwatch", "run", "--state", "x", "--config", str(config)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, "--state is for --once" in done.stderr) == (2, True)
+
+
+def test_a_trial_that_is_terminated_leaves_nothing_behind(config: Path, tmp_path: Path) -> None:
+    """SIGTERM in the middle of a long log: the temporary state is removed all the same."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    config.write_text(config.read_text().replace("probability: 0.25", "probability: 1.0"))
+    (tmp_path / "log" / "rag.jsonl").write_text("".join(_good(number) + "\n" for number in range(50_000)))
+    command = [sys.executable, "-m", "ragwatch", "run", "--once", "--config", str(config)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(scratch)}
+    )
+    try:
+        end = time.monotonic() + 120
+        while not list(scratch.glob("*/ragwatch.db")):
+            assert (process.poll(), time.monotonic() < end) == (None, True)
+            time.sleep(0.05)
+        process.terminate()
+        assert process.wait(120) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.wait()
+    assert list(scratch.iterdir()) == []

@@ -36,6 +36,7 @@ def painted(browser: str, folder: Path, address: str, window: str = DESK) -> tup
     picture = folder / "picture.png"
     picture.unlink(missing_ok=True)
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]
+    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
     place = [f"--user-data-dir={folder / 'profile'}", f"--screenshot={picture}", f"--window-size={window}"]
     command = [browser, *flags, *place, "--no-proxy-server", address]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)

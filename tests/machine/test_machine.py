@@ -22,6 +22,24 @@ class ReuseMachine(Machine):
     reuse = True
 
 
+class CrampedMachine(Machine):
+    """One log file may be open at a time: every other one is closed between reads, and rotated while it is closed."""
+
+    open_files = 1
+
+
+class CrampedNamelessMachine(CrampedMachine):
+    """The same, and records have no id."""
+
+    with_ids = False
+
+
+class CrampedReuseMachine(CrampedMachine):
+    """The same, and the inode of a file that was deleted while it was closed may be another file's."""
+
+    reuse = True
+
+
 class NamelessReuseMachine(ReuseMachine):
     """Both."""
 
@@ -41,7 +59,11 @@ def run(machine: type[Machine], examples: int, steps: int) -> None:
     run_state_machine_as_test(machine, settings=chosen)
 
 
-@pytest.mark.parametrize("machine", [Machine, NamelessMachine], ids=["ids", "places"])
+@pytest.mark.parametrize(
+    "machine",
+    [Machine, NamelessMachine, CrampedMachine, CrampedNamelessMachine],
+    ids=["ids", "places", "ids-cramped", "places-cramped"],
+)
 def test_what_was_written_is_counted(machine: type[Machine]) -> None:
     """A few examples, the same ones every time."""
     run(machine, 60, 30)
@@ -50,10 +72,18 @@ def test_what_was_written_is_counted(machine: type[Machine]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "machine",
-    [Machine, NamelessMachine, ReuseMachine, NamelessReuseMachine],
-    ids=["ids", "places", "ids-reuse", "places-reuse"],
+    [
+        Machine,
+        NamelessMachine,
+        CrampedMachine,
+        CrampedNamelessMachine,
+        ReuseMachine,
+        NamelessReuseMachine,
+        CrampedReuseMachine,
+    ],
+    ids=["ids", "places", "ids-cramped", "places-cramped", "ids-reuse", "places-reuse", "ids-reuse-cramped"],
 )
 def test_what_was_written_is_counted_in_many_ways(machine: type[Machine]) -> None:
-    """2,000 examples in all, longer ones: longer than pytest's own alarm for tests that hang."""
+    """3,500 examples in all, longer ones: longer than pytest's own alarm for tests that hang."""
     faulthandler.dump_traceback_later(1800, exit=True)
     run(machine, 500, 50)

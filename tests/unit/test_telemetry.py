@@ -26,6 +26,7 @@ def test_happenings_are_told(telemetry: Telemetry, log: LogCapture) -> None:
     telemetry.readable_again("app", ["a.jsonl"], 11)
     telemetry.pruned(3)
     telemetry.announced("deploy", "v2")
+    telemetry.skipped("app", "0 of 9 existing records read")
     assert [(each["log_level"], each["event"]) for each in log.entries] == [
         ("info", "started"),
         ("info", "stopped"),
@@ -36,9 +37,27 @@ def test_happenings_are_told(telemetry: Telemetry, log: LogCapture) -> None:
         ("info", "files no longer unreadable"),
         ("info", "verdicts pruned"),
         ("info", "event"),
+        ("warning", "existing records are not read"),
     ]
     shown = next(each for each in log.entries if each["event"] == "files cannot be read")
     assert (len(shown["first"]), shown["new"], shown["total"]) == (5, 9, 12)
+
+
+def test_a_limit_that_stays_reached_is_told_now_and_then(
+    telemetry: Telemetry, log: LogCapture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit on open files: one event in ten minutes for each source and for the server; failures are counted."""
+    now = 5.0
+    monkeypatch.setattr(module, "monotonic", lambda: now)
+    for _ in range(3):
+        telemetry.files_closed("app", 7)
+        telemetry.files_closed("other", 9)
+        telemetry.accept_failed("Too many open files")
+    assert [each.get("source") for each in log.entries] == ["app", "other", None]
+    assert telemetry.counts()[Count.ACCEPT_FAILURES, ()] == 3
+    now += module.COMPLAINT_SECONDS
+    telemetry.files_closed("app", 8)
+    assert (len(log.entries), log.entries[-1]["closed"]) == (4, 8)
 
 
 def test_last_reload(telemetry: Telemetry) -> None:

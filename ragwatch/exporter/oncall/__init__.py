@@ -1,4 +1,4 @@
-"""On-call kit: recording rules, alerts and dashboards as data, made from a Plan. Refuses series the catalogue lacks."""
+"""On-call kit: recording rules, alerts and dashboards as data, built from a Plan and the series of the catalogue."""
 
 from __future__ import annotations
 

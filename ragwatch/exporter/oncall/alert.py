@@ -1,4 +1,4 @@
-"""Alert: one condition that calls somebody, and what it tells them."""
+"""Alert: one Prometheus alerting rule with its annotations and links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PERCENT = "{{ $value | humanizePercentage }}"
 
 
 class Severity(StrEnum):
-    """Who is told, and when: critical wakes, warning waits for the morning, info waits for someone to look."""
+    """Severity label: critical pages, warning opens a ticket, info notifies nobody."""
 
     CRITICAL = "critical"
     WARNING = "warning"
@@ -22,7 +22,7 @@ class Severity(StrEnum):
 
 
 class Area(StrEnum):
-    """What an alert is about. Alertmanager silences `quality` while its cause stands."""
+    """Area label. Alertmanager inhibits alerts of area `quality` while an alert on their cause fires."""
 
     QUALITY = "quality"
     RETRIEVAL = "retrieval"
@@ -37,16 +37,16 @@ class Alert:
 
     Attributes:
         name: CamelCase; also the name of its runbook.
-        severity: Who is told.
-        area: What it is about.
-        expr: Its condition; the value is what the description quotes.
+        severity: Severity label.
+        area: Area label.
+        expr: Condition in PromQL; the description quotes its value.
         summary: One sentence without figures.
-        description: The figures, as a template.
-        board: Dashboard to open.
-        labels: Labels that are left in `expr`; links choose by them.
-        samples: Query of the page of samples beside those labels, when answers can show what is wrong.
-        held: Seconds that the condition must hold; None for the plan's.
-        fixed: Labels that tell rules of one name apart.
+        description: Template with the figures.
+        board: Dashboard that the alert links to.
+        labels: Labels of the result of `expr`, passed on in links.
+        samples: Query string for the samples page, in addition to those labels; None for no such link.
+        held: Seconds that the condition must hold (`for`); None for the default of the plan.
+        fixed: Static labels that distinguish rules of the same name.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Alert:
     fixed: Mapping[str, str] = field(default_factory=dict)
 
     def rule(self, plan: Plan) -> dict[str, Plain]:
-        """The same, as Prometheus reads it."""
+        """Renders the alerting rule as Prometheus reads it."""
         held = plan.limits.hold if self.held is None else self.held
         waits: dict[str, Plain] = {"for": span(held)} if held else {}
         return {
@@ -85,6 +85,6 @@ class Alert:
         return found
 
     def _chosen(self, prefix: str, known: tuple[str, ...] = ("job", "route", "judge")) -> str:
-        """The alert's labels as parameters of an address."""
+        """Renders the labels of the alert as URL query parameters."""
         labels = [label for label in known if label in self.labels]
         return "&".join(f"{prefix}{label}={{{{ $labels.{label} }}}}" for label in labels)

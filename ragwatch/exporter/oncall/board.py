@@ -1,4 +1,4 @@
-"""Board: what every dashboard has: variables, annotations, links to the others and to ragwatch's own pages."""
+"""Board: the frame of every dashboard: variables, annotations, and links to other dashboards and ragwatch pages."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _STARTED = 'changes(ragwatch_config_last_reload_success_timestamp_seconds{job=~"
 
 
 def board(uid: str, title: str, description: str, rows: Sequence[tuple[str, Sequence[Panel]]], pages: str) -> Json:
-    """A dashboard.
+    """Builds a dashboard as Grafana JSON.
 
     Args:
-        uid: Its address within Grafana, after `ragwatch-`.
-        title: Its name, after `ragwatch / `.
-        description: What question it answers.
-        rows: Its panels, by row.
-        pages: Address of ragwatch's own pages.
+        uid: Grafana uid, without the prefix `ragwatch-`.
+        title: Title, without the prefix `ragwatch / `.
+        description: What the dashboard shows.
+        rows: Panels by row.
+        pages: URL of the ragwatch pages.
     """
     return {
         "uid": f"ragwatch-{uid}",
@@ -43,7 +43,7 @@ def _annotations() -> list[Plain]:
     tagged: Json = {"type": "tags", "tags": ["deploy"], "limit": 100, "matchAny": True}
     return [
         _annotation("Alerts", _FIRING, "red", "{{alertname}} {{route}}{{suite}}"),
-        _annotation("Configuration loaded", _STARTED, "blue", "{{instance}}"),
+        _annotation("Configuration reloaded", _STARTED, "blue", "{{instance}}"),
         {
             "name": "Deploys",
             "enable": True,

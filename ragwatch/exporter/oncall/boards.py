@@ -1,4 +1,4 @@
-"""Boards: the five dashboards. They read recorded series, so they need the rules but no configuration."""
+"""Boards: the five dashboards. They read series of the recording rules, so they need no configuration of their own."""
 
 from __future__ import annotations
 
@@ -8,18 +8,28 @@ from ragwatch.exporter.oncall.board import board
 from ragwatch.exporter.oncall.panel import Json
 
 _BOARDS = (
-    ("overview", "Overview", "Is it good, which stage is at fault, since when.", answers.overview),
-    ("retrieval", "Retrieval", "Does the retriever find what it must, and do answers use it.", causes.retrieval),
-    ("generation", "Generation", "What the generator makes of its contexts.", answers.generation),
-    ("judges", "Judges", "What judging costs, what it misses, how far to trust it.", causes.judges),
-    ("operation", "Operation", "Does ragwatch itself run.", causes.operation),
+    ("overview", "Overview", "Answer quality, the stage at fault, and how both have changed.", answers.overview),
+    (
+        "retrieval",
+        "Retrieval",
+        "Retrieval quality from canaries, judged answers and traffic signals.",
+        causes.retrieval,
+    ),
+    (
+        "generation",
+        "Generation",
+        "How faithfully and completely the generator answers from its contexts.",
+        answers.generation,
+    ),
+    ("judges", "Judges", "Calls, coverage, cost and reliability of the judges.", causes.judges),
+    ("operation", "Operation", "Health of ragwatch itself: reading, sampling, background loops.", causes.operation),
 )
 
 
 def boards(pages: str) -> dict[str, Json]:
-    """Dashboards by file name.
+    """Builds the dashboards, by file name.
 
     Args:
-        pages: Address of ragwatch's own pages, for links.
+        pages: URL of the ragwatch pages, for links.
     """
     return {f"{uid}.json": board(uid, title, told, rows(), pages) for uid, title, told, rows in _BOARDS}

@@ -1,4 +1,4 @@
-"""Dashboards about answers: the overview, and generation."""
+"""Dashboards on answer quality: overview and generation."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ _NOW = f'{JUDGED},window="$window"'
 
 
 def overview() -> Rows:
-    """Is it good, which stage is at fault, since when."""
+    """Answer quality, the stage at fault, and how both have changed."""
     return (
-        ("Is it good?", (_now(), _alerts())),
+        ("Current quality", (_now(), _alerts())),
         (
-            "Since when?",
+            "Quality over time",
             (
-                quality("Faithfulness", "faithfulness", "Share of claims that the contexts support."),
-                quality("Answer relevancy", "answer_relevancy", "How far answers address their question."),
-                quality("Context precision", "context_precision", "How far up the ranking the helpful contexts stand."),
+                quality("Faithfulness", "faithfulness", "Share of claims in answers that the contexts support."),
+                quality("Answer relevancy", "answer_relevancy", "How completely answers address their question."),
+                quality("Context precision", "context_precision", "Rank-weighted precision of the contexts."),
                 quality(
                     "Top context ignored",
                     "top_ranked_ignored",
-                    "Share that makes no use of the best ranked; low is good.",
+                    "Share of answers that do not use the top-ranked context; lower is better.",
                 ),
             ),
         ),
-        ("Which stage?", (_stages(), _drift(), _budget())),
-        ("Today, however often one looks", (_today("faithfulness"), _today("context_precision"))),
+        ("Stage at fault", (_stages(), _drift(), _budget())),
+        ("Today (valid at every look)", (_today("faithfulness"), _today("context_precision"))),
     )
 
 
 def _now() -> Panel:
     return Panel(
         "Quality now",
-        "Mean over the chosen window and all routes, now. Empty: nothing was scored, which is not the same as bad.",
+        "Mean over the selected window and all routes. Empty: no answer was scored, so quality is unknown.",
         "percentunit",
         (Query(f'all:ragwatch_quality:mean{{{JOB},judge="$judge",window="$window"}}', "{{quantity}}"),),
         kind="stat",
@@ -48,7 +48,7 @@ def _now() -> Panel:
 def _alerts() -> Panel:
     return Panel(
         "Firing alerts",
-        "What calls somebody at present; empty is good.",
+        "Alerts that are firing now. Empty: none.",
         "none",
         (Query(f'ALERTS{{alertname=~"Ragwatch.+",alertstate="firing",{JOB}}}', ""),),
         kind="table",
@@ -59,7 +59,7 @@ def _alerts() -> Panel:
 def _stages() -> Panel:
     return Panel(
         "Stage at fault",
-        "Share of judged answers that name a faulty stage. What is not filled is good.",
+        "Share of judged answers by stage at fault. The unfilled rest is good.",
         "percentunit",
         (
             Query(
@@ -76,7 +76,7 @@ def _stages() -> Panel:
 def _drift() -> Panel:
     return Panel(
         "Drift evidence",
-        "Evidence against the baseline as a share of what raises an alarm; 1 is the alarm.",
+        "Evidence of drift from the baseline / alarm threshold. An alarm is raised at 1.",
         "none",
         (
             Query(
@@ -91,9 +91,9 @@ def _drift() -> Panel:
 def _today(quantity: str) -> Panel:
     chosen = f'{ROUTE},quantity="{quantity}"'
     return Panel(
-        f"{quantity.replace('_', ' ').capitalize()} of the day",
-        "Mean since midnight UTC on the route where the band ends lowest. The band is a confidence sequence: it holds"
-        " at every look of the day, which the intervals above do not. Empty: not watched for drift.",
+        f"{quantity.replace('_', ' ').capitalize()} today",
+        "Mean since midnight UTC on the route with the lowest band. The band is a confidence sequence: it is valid at"
+        " every look, which the intervals above are not. Empty: the quantity is not monitored for drift.",
         "percentunit",
         (
             Query(f"min(ragwatch_drift_band_ratio{{{chosen}}})", "lowest mean"),
@@ -107,8 +107,8 @@ def _today(quantity: str) -> Panel:
 
 def _budget() -> Panel:
     return line(
-        "Measured share",
-        "Judged share of the draws. Where it is low, the figures above say little about the rest.",
+        "Coverage",
+        "Share of the draws that were judged. If it is low, the figures above may not represent the traffic.",
         "percentunit",
         f"route:ragwatch_coverage:ratio{{{_NOW}}}",
         "{{route}}",
@@ -116,32 +116,36 @@ def _budget() -> Panel:
 
 
 def generation() -> Rows:
-    """What the generator makes of its contexts."""
+    """How faithfully and completely the generator answers from its contexts."""
     return (
         (
             "Quality",
             (
-                quality("Faithfulness", "faithfulness", "Share of claims that the contexts support."),
-                quality("Contradiction", "contradiction", "Share of claims that the contexts contradict; low is good."),
-                quality("Answer relevancy", "answer_relevancy", "How far answers address their question."),
-                quality("Context use", "context_use", "Share of the retrieved contexts that an answer uses."),
+                quality("Faithfulness", "faithfulness", "Share of claims in answers that the contexts support."),
+                quality(
+                    "Contradiction",
+                    "contradiction",
+                    "Share of claims in answers that the contexts contradict; lower is better.",
+                ),
+                quality("Answer relevancy", "answer_relevancy", "How completely answers address their question."),
+                quality("Context use", "context_use", "Share of the retrieved contexts that answers use."),
             ),
         ),
         ("Scores", (_scores(), _figures())),
         (
-            "All traffic, no judge",
+            "All traffic (no judge needed)",
             (
                 line(
                     "Abstentions",
-                    "Answers that decline, a second.",
+                    "Answers per second that decline to answer.",
                     "reqps",
                     rate("ragwatch_traffic_abstentions_total", "route", ROUTE),
                     "{{route}}",
                     width=12,
                 ),
                 Panel(
-                    "Length of answers",
-                    "Characters: median, and the longest tenth.",
+                    "Answer length",
+                    "Number of characters: median and 90th percentile.",
                     "none",
                     tuple(
                         Query(spread("ragwatch_traffic_answer_chars", ROUTE, share), name)
@@ -156,8 +160,8 @@ def generation() -> Rows:
 
 def _scores() -> Panel:
     return Panel(
-        "Faithfulness of single answers",
-        "How many answers scored how much: a drop of all differs from a few that failed.",
+        "Faithfulness of individual answers",
+        "Distribution of scores over time: tells a drop of all answers from a few failed ones.",
         "none",
         (Query(rate("ragwatch_faithfulness_score_bucket", "le", JUDGED), "{{le}}"),),
         kind="heatmap",
@@ -168,8 +172,8 @@ def _scores() -> Panel:
 
 def _figures() -> Panel:
     return line(
-        "Effective samples",
-        "Number of equally weighted answers that would tell as much; alarms need a minimum of them.",
+        "Effective sample size",
+        "Number of equally weighted answers with the same precision. Alerts require a minimum.",
         "none",
         f"route:ragwatch_quality:effective_samples{{{_NOW}}}",
         "{{route}} {{quantity}}",

@@ -1,4 +1,4 @@
-"""Dashboards about causes: retrieval, judges, operation."""
+"""Dashboards on causes: retrieval, judges, operation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ragwatch.exporter.oncall.panel import JOB, ROUTE, Panel, Query, line, quali
 Rows = Sequence[tuple[str, Sequence[Panel]]]
 
 _CANARY = (
-    ("Recall", "Expected contexts within the first k.", "recall", "suite, k"),
-    ("Normalised gain", "Expected contexts near the top weigh more.", "ndcg", "suite, k"),
-    ("Reciprocal rank", "1 / rank of the first expected context.", "reciprocal_rank", "suite"),
-    ("Health", "Grade of the first passage, of the highest that was expected.", "health", "suite"),
+    ("Recall", "Share of the expected contexts within the top k.", "recall", "suite, k"),
+    ("NDCG", "Normalized discounted cumulative gain of the top k.", "ndcg", "suite, k"),
+    ("Reciprocal rank", "Mean of 1 / rank of the first expected context (MRR).", "reciprocal_rank", "suite"),
+    ("Health", "Relevance grade of the first context / highest expected grade.", "health", "suite"),
 )
 
 
@@ -21,7 +21,7 @@ def _legend(by: str) -> str:
 
 
 def retrieval() -> Rows:
-    """Does the retriever still find what it must, and do answers use it."""
+    """Retrieval quality from canaries, judged answers and traffic signals."""
     canaries = [
         line(
             title,
@@ -34,24 +34,26 @@ def retrieval() -> Rows:
         for title, told, name, by in _CANARY
     ]
     return (
-        ("Canaries: known questions", (*canaries, _degraded())),
+        ("Canaries (known queries)", (*canaries, _degraded())),
         (
             "Judged answers",
             (
-                quality("Context precision", "context_precision", "How far up the ranking the helpful contexts stand."),
-                quality("Need recall", "need_recall", "Share of the parts of a question that the contexts answer."),
-                quality("Top context ignored", "top_ranked_ignored", "Share that makes no use of it; low is good."),
+                quality("Context precision", "context_precision", "Rank-weighted precision of the contexts."),
+                quality("Need recall", "need_recall", "Share of the sub-questions that the contexts can answer."),
+                quality(
+                    "Top context ignored", "top_ranked_ignored", "Share of answers that do not use it; lower is better."
+                ),
                 _faults(),
             ),
         ),
-        ("All traffic, no judge", _signals()),
+        ("All traffic (no judge needed)", _signals()),
     )
 
 
 def _degraded() -> Panel:
     return Panel(
-        "Canaries now",
-        "1: found at the last run what it must find; 0: did not.",
+        "Canaries at the last run",
+        "1: the expected contexts were retrieved; 0: they were not.",
         "none",
         (Query(f"min by (suite, canary) (ragwatch_canary_success{{{JOB}}})", ""),),
         kind="table",
@@ -61,8 +63,8 @@ def _degraded() -> Panel:
 
 def _faults() -> Panel:
     return Panel(
-        "Whose fault the ignored top context is",
-        "retriever: it was not relevant; generator: it was, and went unused; redundant: others said the same.",
+        "Fault for the ignored top context",
+        "retriever: not relevant; generator: relevant but not used; redundant: other contexts support the same claims.",
         "reqps",
         (Query(rate("ragwatch_top_ranked_fault_samples_total", "fault", ROUTE), "{{fault}}"),),
         width=12,
@@ -74,15 +76,15 @@ def _signals() -> Sequence[Panel]:
     return (
         line(
             "Empty retrievals",
-            "Answers for which nothing was found, a second.",
+            "Answers per second without any retrieved context.",
             "reqps",
             rate("ragwatch_traffic_empty_retrievals_total", "route", ROUTE),
             "{{route}}",
             width=6,
         ),
         line(
-            "Repeated contexts",
-            "Answers with contexts that repeat one another, a second.",
+            "Duplicate contexts",
+            "Answers per second with duplicate contexts.",
             "reqps",
             rate("ragwatch_traffic_duplicate_contexts_total", "route", ROUTE),
             "{{route}}",
@@ -97,13 +99,21 @@ def _signals() -> Sequence[Panel]:
                 width=6,
             )
             for title, told, name in (
-                ("Score of the top context", "In the retriever's own scale.", "ragwatch_traffic_top_context_score"),
-                ("Contexts", "Number retrieved for an answer.", "ragwatch_traffic_contexts"),
+                (
+                    "Score of the top context",
+                    "In the unit of the retriever: 10th, 50th and 90th percentile.",
+                    "ragwatch_traffic_top_context_score",
+                ),
+                (
+                    "Contexts",
+                    "Number of contexts per answer: 10th, 50th and 90th percentile.",
+                    "ragwatch_traffic_contexts",
+                ),
             )
         ),
         Panel(
-            "Strange questions",
-            "How strange the words of questions are beside those learnt first: 0 ordinary, 1 never seen.",
+            "Question novelty",
+            "Novelty of the words in questions against earlier questions: 0 is common, 1 is unseen.",
             "percentunit",
             tuple(
                 Query(spread("ragwatch_traffic_question_strangeness_ratio", ROUTE, share), name)
@@ -115,8 +125,13 @@ def _signals() -> Sequence[Panel]:
 
 
 def judges() -> Rows:
-    """What judging costs, what it misses, and how far it can be trusted."""
-    return (("Work", _work()), ("Coverage", (_coverage(), _unjudged())), ("Money", _money()), ("Trust", _trust()))
+    """Calls, coverage, cost and reliability of the judges."""
+    return (
+        ("Calls", _work()),
+        ("Coverage", (_coverage(), _unjudged())),
+        ("Cost", _money()),
+        ("Reliability", _trust()),
+    )
 
 
 def _work() -> Sequence[Panel]:
@@ -126,9 +141,9 @@ def _work() -> Sequence[Panel]:
         Query(spread("ragwatch_judge_call_duration_seconds", JOB, share), f"{share:.0%}") for share in (0.5, 0.99)
     )
     return (
-        line("Calls", "Calls a second.", "reqps", calls, "{{judge}} {{model}}"),
-        line("Failures", "Calls a second that gave no reading.", "reqps", failures, "{{judge}} {{reason}}"),
-        Panel("Duration of calls", "Median, and the slowest hundredth.", "s", spans),
+        line("Calls", "Calls per second.", "reqps", calls, "{{judge}} {{model}}"),
+        line("Failures", "Failed calls per second, by reason.", "reqps", failures, "{{judge}} {{reason}}"),
+        Panel("Call duration", "Median and 99th percentile.", "s", spans),
     )
 
 
@@ -137,16 +152,16 @@ def _money() -> Sequence[Panel]:
     left = f"min by (judge) (ragwatch_judge_budget_remaining_ratio{{{JOB}}})"
     tokens = rate("ragwatch_judge_tokens_total", "judge, direction")
     return (
-        line("Cost a day", "US dollars a day at the pace of the window.", "currencyUSD", cost, "{{judge}}"),
-        line("Budget left", "Of the span that is shortest of it.", "percentunit", left, "{{judge}}"),
-        line("Tokens", "Tokens a second.", "none", tokens, "{{judge}} {{direction}}"),
+        line("Cost per day", "US dollars per day at the rate of the window.", "currencyUSD", cost, "{{judge}}"),
+        line("Budget remaining", "Share left in the scarcest budget period.", "percentunit", left, "{{judge}}"),
+        line("Tokens", "Tokens per second.", "none", tokens, "{{judge}} {{direction}}"),
     )
 
 
 def _coverage() -> Panel:
     return line(
-        "Measured share",
-        "Judged share of the draws.",
+        "Coverage",
+        "Share of the draws that were judged.",
         "percentunit",
         f'all:ragwatch_coverage:ratio{{{JOB},window="$window"}}',
         "{{judge}}",
@@ -157,7 +172,7 @@ def _coverage() -> Panel:
 def _unjudged() -> Panel:
     return line(
         "Unjudged",
-        "Draws a second that could not be judged, by reason.",
+        "Draws per second that could not be judged, by reason.",
         "reqps",
         rate("ragwatch_samples_unjudged_total", "judge, reason", ROUTE),
         "{{judge}} {{reason}}",
@@ -167,10 +182,30 @@ def _unjudged() -> Panel:
 
 def _trust() -> Sequence[Panel]:
     ratios = (
-        ("Agreement with people", "Share of labelled answers on which both agree.", "agreement", "judge, quantity"),
-        ("Agreement with itself", "Share scored alike when read twice.", "repeat_agreement", "judge, quantity"),
-        ("Fooled", "Share of known bad answers that it accepted on order; low is good.", "probe_fooled", "judge"),
-        ("Changed verdicts", "Share of fixed samples judged otherwise than before.", "drift_flips", "judge"),
+        (
+            "Agreement with people",
+            "Share of labelled answers on which judge and people agree.",
+            "agreement",
+            "judge, quantity",
+        ),
+        (
+            "Repeatability",
+            "Share of answers with the same score in two readings.",
+            "repeat_agreement",
+            "judge, quantity",
+        ),
+        (
+            "Known-bad accepted",
+            "Share of known-bad answers with a prompt injection that it accepted; lower is better.",
+            "probe_fooled",
+            "judge",
+        ),
+        (
+            "Changed verdicts",
+            "Share of anchor samples with another verdict than at the first reading.",
+            "drift_flips",
+            "judge",
+        ),
     )
     return [
         line(title, told, "percentunit", f"avg by ({by}) (ragwatch_judge_{name}_ratio{{{JOB}}})", _legend(by), width=6)
@@ -179,7 +214,7 @@ def _trust() -> Sequence[Panel]:
 
 
 def operation() -> Rows:
-    """Does ragwatch itself run."""
+    """Health of ragwatch itself: reading, sampling, background loops."""
     return (("Reading", _reading()), ("Sampling", _sampling()), ("ragwatch itself", _itself()))
 
 
@@ -188,8 +223,8 @@ def _reading() -> Sequence[Panel]:
     rejected = rate("ragwatch_requests_rejected_total", "source, reason")
     lag = f"max by (source) (ragwatch_source_lag_seconds{{{JOB}}})"
     return (
-        line("Records", "Records read a second.", "reqps", seen, "{{source}}"),
-        line("Rejected", "Records a second that are no sample, by reason.", "reqps", rejected, "{{source}} {{reason}}"),
+        line("Records", "Records read per second.", "reqps", seen, "{{source}}"),
+        line("Rejected", "Records rejected per second, by reason.", "reqps", rejected, "{{source}} {{reason}}"),
         line("Lag", "Age of the oldest unread record.", "s", lag, "{{source}}"),
     )
 
@@ -198,9 +233,28 @@ def _sampling() -> Sequence[Panel]:
     drawn = rate("ragwatch_samples_drawn_total", "route", ROUTE)
     probability = f"avg by (route) (ragwatch_sampling_probability{{{ROUTE}}})"
     return (
-        line("Drawn", "Answers drawn a second.", "reqps", drawn, "{{route}}"),
-        line("Probability", "With which an answer is drawn.", "percentunit", probability, "{{route}}"),
-        line("Waiting", "Draws that wait for a judge.", "none", f"sum(ragwatch_samples_pending{{{JOB}}})", "waiting"),
+        line("Draws", "Answers sampled for judging per second.", "reqps", drawn, "{{route}}"),
+        line("Probability", "Inclusion probability of an answer.", "percentunit", probability, "{{route}}"),
+        line("Pending", "Draws waiting for a judge.", "none", f"sum(ragwatch_samples_pending{{{JOB}}})", "pending"),
+    )
+
+
+def _state() -> Sequence[Panel]:
+    return (
+        line(
+            "Free disk",
+            "Free bytes on the disk of the state directory; below store.min_free ragwatch stops reading.",
+            "bytes",
+            f"min by (instance) (ragwatch_state_free_bytes{{{JOB}}})",
+            "{{instance}}",
+        ),
+        line(
+            "Damaged rows",
+            "Number of damaged rows in the state; a value above 0 means that the disk returned wrong data.",
+            "none",
+            f"max by (instance) (ragwatch_state_damaged_rows{{{JOB}}})",
+            "{{instance}}",
+        ),
     )
 
 
@@ -208,42 +262,36 @@ def _itself() -> Sequence[Panel]:
     return (
         line(
             "Failed steps",
-            "Steps of loops a second that failed and are repeated.",
+            "Failed steps of background loops per second; failed steps are retried.",
             "reqps",
             rate("ragwatch_step_failures_total", "loop"),
             "{{loop}}",
         ),
         line(
-            "Broken laws",
-            "Digests a second that found our counts out of balance; anything but 0 is a bug.",
+            "Invariant violations",
+            "Digests per second in which a counter invariant was violated; any value above 0 is a bug.",
             "reqps",
             rate("ragwatch_invariant_violations_total", "law"),
             "{{law}}",
         ),
-        line(
-            "Free disk",
-            "Bytes free on the disk of the state directory; below store.min_free nothing more is read.",
-            "bytes",
-            f"min by (instance) (ragwatch_state_free_bytes{{{JOB}}})",
-            "{{instance}}",
-        ),
+        *_state(),
         line(
             "Configuration",
-            "1: the last load succeeded.",
+            "1: the last load succeeded; 0: it failed.",
             "none",
             f"min by (instance) (ragwatch_config_last_reload_successful{{{JOB}}})",
             "{{instance}}",
         ),
         line(
-            "Age of the figures",
-            "Seconds since the last digest; a few are ordinary.",
+            "Time since the last digest",
+            "Age of the exported figures; a few seconds are normal.",
             "s",
             f"max by (instance) (time() - ragwatch_last_digest_timestamp_seconds{{{JOB}}})",
             "{{instance}}",
         ),
         Panel(
             "Versions",
-            "What runs.",
+            "Running versions of ragwatch and Python.",
             "none",
             (Query(f"count by (version, python_version) (ragwatch_build_info{{{JOB}}})", ""),),
             kind="table",

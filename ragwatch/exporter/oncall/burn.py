@@ -1,8 +1,8 @@
-"""Burn: how fast an error budget may be used up before somebody is told (Google SRE Workbook, chapter 5).
+"""Burn: multiwindow burn-rate alerts on an error budget (Google SRE Workbook, chapter 5).
 
-A budget of 1 - objective is meant to last thirty days. A pair of windows uses up a share of it within the long one
-when the mean error is `factor` budgets; the short window ends the alert soon after the error ends. The pairs here are
-longer than the Workbook's, because sampled judging leaves few scores in five minutes.
+The error budget is 1 - objective over 30 days. A mean error of `factor` budgets burns the given share of it within the
+long window; the short window resolves the alert soon after the error ends. The windows are longer than those of the
+Workbook, because sampled judging yields few scores in five minutes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ PERIOD = 30 * 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Burn:
-    """One speed.
+    """One burn rate.
 
     Attributes:
-        long: Window that the share is used up in, in seconds.
-        short: Window that must burn as well, in seconds.
-        budget: Share of thirty days' budget, 0 to 1.
+        long: Long window in seconds, in which the share of the budget burns.
+        short: Short window in seconds, which must burn at the same rate.
+        budget: Share of the 30-day error budget, 0 to 1.
         severity: `critical` or `warning`.
     """
 
@@ -32,7 +32,7 @@ class Burn:
 
     @property
     def factor(self) -> float:
-        """Mean error, in budgets, that uses up the share within the long window.
+        """Burn rate: mean error / budget that burns the share within the long window.
 
         >>> round(Burn(3600.0, 900.0, 0.02, "critical").factor, 9)
         14.4
@@ -49,7 +49,7 @@ BURNS = (
 
 
 def impossible(objective: float, burn: Burn) -> str | None:
-    """Why an alert could never fire, and what to write instead; None when it can.
+    """Explains why a burn-rate alert could never fire, and what to configure instead; None if it can.
 
     >>> impossible(0.95, BURNS[0]) is None
     True

@@ -1,4 +1,4 @@
-"""Groups: all rules of a plan, as Prometheus reads them and as its operator does."""
+"""Groups: all rules of a plan, as Prometheus rule files and as a PrometheusRule of the Prometheus operator."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ragwatch.exporter.oncall.plan import Plan
 
 
 def alerts(plan: Plan) -> tuple[Alert, ...]:
-    """Every alert of a plan."""
+    """Builds every alert of a plan."""
     return (*quality_alerts.alerts(plan), *cause_alerts.alerts(plan), *own_alerts.alerts(plan))
 
 
 def prometheus(plan: Plan) -> dict[str, dict[str, list[Plain]]]:
-    """Rule files by name: recording rules, and alerts that build upon them."""
+    """Builds the rule files, by name: recording rules, and alerts that use them."""
     rules: list[Plain] = [each.rule(plan) for each in alerts(plan)]
     return {
         "ragwatch-recording.yaml": {"groups": list(recording.groups(plan))},
@@ -23,7 +23,7 @@ def prometheus(plan: Plan) -> dict[str, dict[str, list[Plain]]]:
 
 
 def operator(plan: Plan) -> dict[str, Plain]:
-    """The same as one resource of the Prometheus operator."""
+    """Builds one PrometheusRule resource with the same rules."""
     groups = [group for file in prometheus(plan).values() for group in file["groups"]]
     return {
         "apiVersion": "monitoring.coreos.com/v1",

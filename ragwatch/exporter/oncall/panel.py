@@ -1,4 +1,4 @@
-"""Panel: one picture of a Grafana dashboard as data. Schema 41 (Grafana 11.6); newer ones migrate it forward."""
+"""Panel: one panel of a Grafana dashboard as data. Schema 41 (Grafana 11.6); newer versions migrate it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RATE = "$__rate_interval"
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An expression and the name of its lines."""
+    """A PromQL expression and the legend of its lines."""
 
     expr: str
     legend: str
@@ -28,19 +28,19 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture.
+    """One panel.
 
     Attributes:
-        title: What is shown, in a few words.
+        title: Title.
         description: How to read it.
-        unit: Grafana's name of the unit.
-        queries: What is drawn.
+        unit: Grafana unit.
+        queries: Queries.
         kind: timeseries, stat, table or heatmap.
         width: Of 24 columns.
-        bands: Pairs of legends (upper, lower) between which is shaded.
-        marks: Legends of lines that are no figures but what figures are held against: dashed.
-        options: Of that kind of panel.
-        custom: Of the lines.
+        bands: Pairs of legends (upper, lower) with the area between them shaded.
+        marks: Legends of reference lines, such as thresholds, drawn dashed.
+        options: Grafana options of the panel type.
+        custom: Grafana field options of the lines.
     """
 
     title: str
@@ -56,7 +56,7 @@ class Panel:
     custom: Mapping[str, Plain] = field(default_factory=dict)
 
     def json(self, number: int, left: int, top: int) -> Json:
-        """The same, as Grafana reads it, at a place of the grid."""
+        """Renders the panel as Grafana JSON at a grid position."""
         return {
             "id": number,
             "type": self.kind,
@@ -102,12 +102,12 @@ class Panel:
 
 
 def stacked() -> Mapping[str, Plain]:
-    """Lines as areas on top of one another."""
+    """Field options for stacked areas."""
     return {"fillOpacity": 40, "stacking": {"mode": "normal", "group": "A"}}
 
 
 def placed(rows: Iterable[tuple[str, Sequence[Panel]]]) -> list[Plain]:
-    """Rows of panels, one below the other, without gaps."""
+    """Lays out rows of panels from top to bottom without gaps."""
     found: list[Plain] = []
     top = 0
     for title, panels in rows:
@@ -128,16 +128,16 @@ def _row(title: str, number: int, top: int) -> Json:
 
 
 def line(title: str, description: str, unit: str, expr: str, legend: str, *, width: int = 8) -> Panel:
-    """A panel of one expression."""
+    """Builds a panel with one query."""
     return Panel(title, description, unit, (Query(expr, legend),), width=width)
 
 
 def quality(title: str, quantity: str, description: str, *, width: int = 12) -> Panel:
-    """A quantity with its interval as a band, each route's mean, and the threshold."""
+    """Builds a panel of a quantity: mean with confidence band, mean per route, threshold."""
     chosen = f'{JOB},judge="$judge",quantity="{quantity}",window="$window"'
     return Panel(
         title,
-        f"{description} The band is the confidence interval over all routes, for one look at one moment.",
+        f"{description} The band is the confidence interval over all routes, valid for a single look.",
         "percentunit",
         (
             Query(f"all:ragwatch_quality:mean{{{chosen}}}", "all routes"),
@@ -153,10 +153,10 @@ def quality(title: str, quantity: str, description: str, *, width: int = 12) -> 
 
 
 def rate(counter: str, by: str, chosen: str = JOB) -> str:
-    """Happenings a second, summed up by labels."""
+    """PromQL for the per-second rate of a counter, summed by labels."""
     return f"sum by ({by}) (rate({counter}{{{chosen}}}[{RATE}]))"
 
 
 def spread(histogram: str, chosen: str, share: float) -> str:
-    """A quantile of a histogram."""
+    """PromQL for a quantile of a histogram."""
     return f"histogram_quantile({share}, {rate(f'{histogram}_bucket', 'le', chosen)})"

@@ -1,7 +1,7 @@
-"""Plain: data of dicts, lists and scalars as YAML text, for people to read and for diffs to stay small.
+"""Plain: renders dicts, lists and scalars as YAML that is easy to read and to diff.
 
-The house keeps the YAML library in the room that reads configuration; what we write needs no library: every JSON
-scalar is a YAML scalar, and a text of several lines is a literal block.
+Only the configuration imports the YAML library. Writing needs none: every JSON scalar is a YAML scalar, and multi-line
+text is a literal block.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
 def yaml_text(data: Plain) -> str:
-    """A document.
+    """Renders a YAML document.
 
     >>> print(yaml_text({"groups": [{"name": "a", "rules": []}], "on": True}), end="")
     groups:

@@ -1,4 +1,4 @@
-"""Plan: what a configuration asks of the kit, without knowing where it was written."""
+"""Plan: thresholds, objectives, windows and links that rules are built from, independent of the YAML format."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ WINDOWS = (900.0, 3600.0, 21600.0, 86400.0, 259200.0)
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Where the links of an alert lead; addresses without a slash at the end.
+    """Base URLs of the links in an alert, without a trailing slash.
 
     Attributes:
-        runbooks: Folder of the runbooks; None for no links to them, since a dead one costs more time than none.
-        dashboards: Grafana; None for no links to it.
-        pages: ragwatch itself, as people reach it.
+        runbooks: Folder of the runbooks; None omits the links, because a dead link costs time.
+        dashboards: Grafana; None omits the links.
+        pages: ragwatch pages, as users reach them.
     """
 
     runbooks: str | None
@@ -29,20 +29,20 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where things other than quality begin to be bad. Times in seconds.
+    """Thresholds of the alerts on causes. Times are in seconds.
 
     Attributes:
-        samples: Effective samples below which an estimate alarms nobody.
-        hold: How long most conditions must hold before they are told.
-        coverage: Judged share of the draws, below which estimates say little about the rest.
+        samples: Minimum effective sample size of a quality alert.
+        hold: Time that most conditions must hold before the alert fires (`for`).
+        coverage: Minimum judged share of the draws.
         stale: Age of the newest scored answer.
         silent: Time without any record from a source.
-        lag: Age of the oldest unread record, and of the figures shown.
-        rejects: Share of records that could not be read.
-        canaries: Age of the last run of a suite that is run twice as often at least; for the others, how late a run is.
+        lag: Age of the oldest unread record, and of the exported figures.
+        rejects: Share of records rejected.
+        canaries: Age of the last run of a suite that runs at least twice as often; for others, the delay of a run.
         failures: Share of a judge's calls that failed.
-        budget: Share of a judge's budget that is left.
-        unquoted: Claims called supported without a quote, for each judged answer.
+        budget: Remaining share of a judge's budget.
+        unquoted: Claims called supported without a verbatim quote, per judged answer.
         free: Free bytes on the disk of the state directory.
     """
 
@@ -62,23 +62,22 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that rules are made from.
+    """Everything that the rules are built from.
 
     Attributes:
-        judge: The judge whose word calls people.
-        job: Value of the label `job` under which ragwatch is scraped.
-        links: Where the links of an alert lead.
-        thresholds: The worst mean that is still good, by quantity.
-        objectives: Mean, 0 to 1, that is owed over thirty days, by quantity; for quantities of which little is good,
-            1 - mean.
-        burns: Speeds of using up the budget 1 - objective at which somebody is told.
-        windows: Spans over which estimates are recorded, in seconds, rising. The first is for what is sudden, the
-            last is the baseline.
-        window: The one of them that thresholds are held against.
+        judge: Judge whose scores may page.
+        job: Value of the label `job` under which Prometheus scrapes ragwatch.
+        links: Base URLs of the links in alerts.
+        thresholds: Worst acceptable mean, by quantity.
+        objectives: Mean, 0 to 1, to be met over 30 days, by quantity; 1 - mean for quantities where lower is better.
+        burns: Burn rates of the error budget 1 - objective that raise an alert.
+        windows: Windows of the recording rules in seconds, ascending. The first is for sudden changes, the last is the
+            baseline.
+        window: The window of the threshold alerts, one of `windows`.
         confidence: Two-sided level of the intervals.
-        rare: The longest time between two runs, in seconds, of suites of canaries that are run less than twice within
+        rare: Longest time between two runs in seconds, for canary suites that run less than twice within
             `limits.canaries`.
-        limits: Where other things begin to be bad.
+        limits: Thresholds of the alerts on causes.
     """
 
     judge: str

@@ -1,4 +1,4 @@
-"""PromQL: the few forms that rules and panels are made of. Nothing newer than Prometheus 2.42."""
+"""PromQL: building blocks of the expressions in rules and panels, compatible with Prometheus 2.42."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def span(seconds: float) -> str:
-    """A duration in the largest unit that tells it exactly, as Prometheus writes it.
+    """Formats a duration in the largest unit that represents it exactly, as Prometheus writes it.
 
     >>> span(900.0), span(86400.0), span(90.0), span(0.25)
     ('15m', '1d', '90s', '250ms')
@@ -18,7 +18,7 @@ def span(seconds: float) -> str:
 
 
 def pick(name: str, **labels: str) -> str:
-    """A selector of series.
+    """Builds a series selector.
 
     >>> pick("up", job="ragwatch")
     'up{job="ragwatch"}'
@@ -28,11 +28,11 @@ def pick(name: str, **labels: str) -> str:
 
 
 def gain(counter: str, window: str) -> str:
-    """By how much a counter grew between the first and the last scrape within a window.
+    """PromQL for the growth of a counter between the first and the last scrape within a window, without extrapolation.
 
-    `increase()` stretches that to the ends of the window, by a factor that depends on when an instance was scraped:
-    in a ratio over replicas those factors do not cancel. Largest less smallest is exact as long as the counter did
-    not begin anew; where it did, `increase()` has to do.
+    `increase()` extrapolates to the ends of the window by a factor that depends on the scrape times of an instance, and
+    in a ratio over replicas these factors do not cancel. Maximum - minimum is exact as long as the counter was not
+    reset; after a reset the expression falls back to `increase()`.
     """
     return (
         f"(max_over_time({counter}[{window}]) - min_over_time({counter}[{window}])) "

@@ -1,4 +1,4 @@
-"""Alerts about answers. They go by the end of an interval, never by the point, and only with enough samples."""
+"""Alerts on answer quality. They compare the limit of a confidence interval, not the mean, and need enough samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PAIR = "job='%s',route='%s'"
 
 
 def alerts(plan: Plan) -> Iterator[Alert]:
-    """Alerts about answers, the gravest first."""
+    """Alerts on answer quality, the most severe first."""
     if plan.thresholds:
         yield _bad(plan)
     for (quantity, objective), burn in product(plan.objectives.items(), plan.burns):
@@ -27,11 +27,11 @@ def alerts(plan: Plan) -> Iterator[Alert]:
         severity=Severity.WARNING,
         area=Area.QUALITY,
         expr="max by (job, route, quantity) (ragwatch_drift_alarm) == 1",
-        summary="The quality of answers has drifted from its baseline.",
+        summary="Answer quality has drifted from its baseline.",
         description=(
-            "{{ $labels.quantity }} on route {{ $labels.route }} is no longer what it was"
-            f"{_figure('baseline', 'ragwatch_drift_baseline_ratio')}. The alarm stands until it is acknowledged or "
-            f"the baseline is renewed.{_stage(plan)}"
+            "{{ $labels.quantity }} on route {{ $labels.route }} has drifted from its baseline"
+            f"{_figure('mean', 'ragwatch_drift_baseline_ratio')}. The alarm stays active until someone acknowledges it "
+            f"or renews the baseline (ragwatch acknowledge).{_stage(plan)}"
         ),
         board="overview",
         labels=("job", "route", "quantity"),
@@ -43,8 +43,8 @@ def alerts(plan: Plan) -> Iterator[Alert]:
         severity=Severity.INFO,
         area=Area.RETRIEVAL,
         expr="max by (job, route, signal) (ragwatch_traffic_drift_alarm) == 1",
-        summary="A signal of all traffic has changed its distribution.",
-        description="{{ $labels.signal }} on route {{ $labels.route }} is not distributed as before; an early warning.",
+        summary="The distribution of a traffic signal has changed.",
+        description="The distribution of {{ $labels.signal }} on route {{ $labels.route }} differs from its reference.",
         board="retrieval",
         labels=("job", "route", "signal"),
         held=0.0,
@@ -52,7 +52,7 @@ def alerts(plan: Plan) -> Iterator[Alert]:
 
 
 def _figure(word: str, series: str) -> str:
-    """A figure of the same route and quantity, left out where it is unknown."""
+    """Template text with the value of a series for the alert's route and quantity; empty if there is no such value."""
     asked = f"max({series}{{{_PAIR},quantity='%s'}})"
     return (
         f'{{{{ with printf "{asked}" $labels.job $labels.route $labels.quantity | query }}}}'
@@ -61,17 +61,17 @@ def _figure(word: str, series: str) -> str:
 
 
 def _worst_stage(plan: Plan, then: str) -> str:
-    """A template's text with the stage that most bad answers of the window name; empty where none does."""
+    """Template text with the most frequent stage at fault in the window; empty if no answer was bad."""
     stages = f"route:ragwatch_stage_samples:increase{{{_PAIR},stage!='none',window='{span(plan.window)}'}}"
     return f'{{{{ with printf "topk(1, {stages} > 0)" $labels.job $labels.route | query }}}}{then}{{{{ end }}}}'
 
 
 def _stage(plan: Plan) -> str:
-    return _worst_stage(plan, ' Most bad answers name the stage {{ . | first | label "stage" }}.')
+    return _worst_stage(plan, ' Stage at fault in most bad answers: {{ . | first | label "stage" }}.')
 
 
 def _bad(plan: Plan) -> Alert:
-    """One alert a route, however many quantities are bad: they fall together, and nobody wants eight calls."""
+    """One alert per route, however many quantities are bad: they usually drop together, and one page is enough."""
     window = span(plan.window)
     chosen = "job='%s',route='%s',judge='%s'"
     asked = "$labels.job $labels.route $labels.judge"
@@ -82,18 +82,18 @@ def _bad(plan: Plan) -> Alert:
         "{{ .Labels.quantity }}"
         f'{{{{ range printf "{mean}" {asked} .Labels.quantity | query }}}} {percent}{{{{ end }}}}'
         f"{{{{ range printf \"ragwatch:quality_threshold{{quantity='%s'}}\" .Labels.quantity | query }}}}"
-        f", threshold {percent}{{{{ end }}}}, beyond it by at least {percent}; "
+        f", threshold {percent}{{{{ end }}}}, worse by at least {percent}; "
     )
     return Alert(
         name="RagwatchQualityBad",
         severity=Severity.CRITICAL,
         area=Area.QUALITY,
         expr="max by (job, route, judge) (route:ragwatch_quality:shortfall) > 0",
-        summary="Answers are worse than their threshold, and that is no chance.",
+        summary="Answer quality is significantly worse than its threshold.",
         description=(
-            f"Route {{{{ $labels.route }}}}, last {window}, with {plan.confidence:.0%} confidence: "
+            f"Route {{{{ $labels.route }}}}, last {window}, {plan.confidence:.0%} confidence: "
             f'{{{{ range printf "{worst}" {asked} | query }}}}{each}{{{{ end }}}}'
-            f"according to judge {{{{ $labels.judge }}}}.{_stage(plan)}"
+            f"measured by judge {{{{ $labels.judge }}}}.{_stage(plan)}"
         ),
         board="overview",
         labels=("job", "route", "judge"),
@@ -119,11 +119,11 @@ def _burning(plan: Plan, quantity: Quantity, objective: float, burn: Burn) -> Al
             f"and on (job, route) {enough[0]} >= {plan.limits.samples}\n"
             f"and on (job, route) {enough[1]} >= {ceil(plan.limits.samples / 3)}"
         ),
-        summary="The error budget of answers is used up too fast.",
+        summary="The error budget of an answer quality objective is burning too fast.",
         description=(
-            f"{quantity} on route {{{{ $labels.route }}}} has a mean error of at least {PERCENT} over {long}, and of "
-            f"more than {error:.1%} over {short}: {burn.factor:.3g} times what an objective of {objective:.4g} allows; "
-            f"{burn.budget:.0%} of thirty days' budget go in {long}.{_stage(plan)}"
+            f"{quantity} on route {{{{ $labels.route }}}}: the mean error is at least {PERCENT} over {long} and above "
+            f"{error:.1%} over {short}, {burn.factor:.3g} times the error that an objective of {objective:.4g} allows. "
+            f"This rate burns {burn.budget:.0%} of the 30-day error budget in {long}.{_stage(plan)}"
         ),
         board="overview",
         labels=("job", "route", "judge"),
@@ -140,7 +140,7 @@ def _error(quantity: Quantity, figure: str, window: str, chosen: dict[str, str])
 
 
 def _ignored(plan: Plan) -> Alert:
-    """Against its own baseline: how often a top context may rightly go unused differs from service to service."""
+    """Compares with the same route's own baseline, because the normal rate differs from service to service."""
     chosen = {"quantity": str(Quantity.TOP_RANKED_IGNORED), "judge": plan.judge}
     window, long = span(plan.window), span(plan.windows[-1])
     now = pick("route:ragwatch_quality:low", **chosen, window=window)
@@ -155,10 +155,10 @@ def _ignored(plan: Plan) -> Alert:
             f"and on (job, route) {pick(samples, **chosen, window=window)} >= {plan.limits.samples}\n"
             f"and on (job, route) {pick(samples, **chosen, window=long)} offset {window} >= {plan.limits.samples}"
         ),
-        summary="Answers ignore the top-ranked context more often than they used to.",
+        summary="Answers ignore the top-ranked context more often than before.",
         description=(
-            f"At least {PERCENT} of the answers on route {{{{ $labels.route }}}} made no use of the top-ranked context "
-            f"within {window}, more than over {long} before.{_fault(window)}"
+            f"At least {PERCENT} of the answers on route {{{{ $labels.route }}}} in the last {window} did not use the "
+            f"top-ranked context, more than over the {long} before.{_fault(window)}"
         ),
         board="retrieval",
         labels=("job", "route", "judge"),
@@ -170,5 +170,5 @@ def _fault(window: str) -> str:
     faults = f"sum by (fault) (increase(ragwatch_top_ranked_fault_samples_total{{{_PAIR}}}[{window}]))"
     return (
         f'{{{{ with printf "topk(1, {faults} > 0)" $labels.job $labels.route | query }}}}'
-        ' Mostly the fault is: {{ . | first | label "fault" }}.{{ end }}'
+        ' Most frequent fault: {{ . | first | label "fault" }}.{{ end }}'
     )

@@ -1,7 +1,7 @@
-"""Recording rules: estimates across replicas, rebuilt from counters that add up.
+"""Recording rules: estimates over all replicas, computed from counters that can be summed.
 
-Names say the labels that are left: `route:` job, route, judge (and quantity, window); `all:` the same without route.
-Everything of one window is one group, because rules of a group see the same instant.
+The prefix of a name gives its labels: `route:` has job, route, judge (and quantity, window); `all:` the same without
+route. All rules of a window form one group, because the rules of a group are evaluated at the same instant.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class Record:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def rule(self) -> dict[str, Plain]:
-        """The same, as Prometheus reads it."""
+        """Renders the recording rule as Prometheus reads it."""
         labels: dict[str, Plain] = {"labels": dict(self.labels)} if self.labels else {}
         return {"record": self.name, "expr": self.expr, **labels}
 
 
 def groups(plan: Plan) -> Iterator[dict[str, Plain]]:
-    """Groups of recording rules, those that others build upon first."""
+    """Builds the groups of recording rules, dependencies first."""
     for seconds in plan.windows:
         window = span(seconds)
         found: dict[str, Plain] = {"name": f"ragwatch-estimates-{window}"}
-        if seconds >= _LONG:  # they read much and change slowly; beyond five minutes Prometheus would forget them
+        if seconds >= _LONG:  # costly and slow to change; an interval above 5m would exceed Prometheus' lookback
             found["interval"] = "2m"
         records = (*_sums(window), *_estimates(plan, window), *_rates(window))
         yield {**found, "rules": [replace(each, labels={**each.labels, "window": window}).rule() for each in records]}
@@ -63,11 +63,11 @@ def _sums(window: str) -> Iterator[Record]:
 
 
 def _estimates(plan: Plan, window: str) -> Iterator[Record]:
-    """Mean, standard error and Wilson's interval at the variance that was seen, with z for t.
+    """Mean, standard error and Wilson score interval at the observed variance, with z instead of t.
 
-    PromQL cannot search, so this is the plain form of what `ragwatch.core.estimators.score` draws: the same where
-    failures are many, and a little too sure of itself where they are few and weights differ. Where all scores are
-    alike the standard error is 0; the interval then takes its width from the number of effective samples.
+    PromQL has no root finding, so this approximates the interval of `ragwatch.core.estimators.score`: they agree if
+    failures are many, and this one is slightly too narrow if failures are few and weights differ. If all scores are
+    equal the standard error is 0, and the interval takes its width from the effective sample size.
     """
     z = NormalDist().inv_cdf(0.5 + plan.confidence / 2)
     for level in ("route", "all"):
@@ -91,7 +91,7 @@ def _estimates(plan: Plan, window: str) -> Iterator[Record]:
 
 
 def _rates(window: str) -> Iterator[Record]:
-    """What else adds up over replicas: coverage, stages, canaries, money."""
+    """Coverage, stages, canaries and cost, summed over replicas."""
     at = {"window": window}
     judged, unjudged, settled = (
         f"route:ragwatch_samples_{each}:increase" for each in ("judged", "unjudged", "settled")
@@ -127,7 +127,7 @@ def _rates(window: str) -> Iterator[Record]:
 
 
 def _thresholds(plan: Plan) -> Iterator[Record]:
-    """Thresholds as series, so that dashboards need no configuration; and by how much an estimate is surely beyond."""
+    """Thresholds as series for the dashboards, and the distance of the confidence interval beyond them."""
     window = span(plan.window)
     for quantity, threshold in plan.thresholds.items():
         about = {"job": plan.job, "quantity": str(quantity)}
@@ -148,7 +148,7 @@ def _thresholds(plan: Plan) -> Iterator[Record]:
 
 
 def _mean_error(quantity: Quantity, judge: str, seconds: float) -> str:
-    """Mean error over thirty days, from recorded sums of windows that lie side by side."""
+    """PromQL for the mean error over 30 days, from the recorded sums of consecutive windows."""
     chosen = {"quantity": str(quantity), "judge": judge, "window": span(seconds)}
     steps = f"[30d:{span(seconds)}]"
     scores, weights = (

@@ -87,3 +87,17 @@ def test_other_may_have_a_probability() -> None:
 def test_what_a_reload_cannot_change(change: dict[str, Any], same: bool) -> None:  # noqa: FBT001 - a parameter
     """State directory, store and address are held by the process."""
     assert (a_config(**change).fixed == a_config().fixed) is same
+
+
+@pytest.mark.parametrize("route", ["/search", "/v1/items/{id}", "chat:v2", "~beta"])
+def test_a_route_may_be_a_path(route: str) -> None:
+    """What services call their routes can be listed as it is: a label's value may be any text."""
+    found = parse({"routes": [route], "sources": [{"kind": "tail", "name": "a", "path": "/x"}]}, folder=Path())
+    assert found.settings.routes == (route,)
+
+
+@pytest.mark.parametrize("route", ["", "a b", "a'b", 'a"b', "a\\b", "a\nb", "a&b", "x" * 129])
+def test_a_route_needs_no_escapes(route: str) -> None:
+    """Quotes, spaces and the like would break queries, addresses and rules that name the route."""
+    with pytest.raises(ConfigError, match=r"routes\[0\]|routes\.0"):
+        parse({"routes": [route], "sources": [{"kind": "tail", "name": "a", "path": "/x"}]}, folder=Path())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import shutil
 from pathlib import Path
+from typing import Any
 
 from ragwatch.core.snapshot import Gauge
-from ragwatch.daemon.process import room
+from ragwatch.daemon.process import complaints, room
+from ragwatch.telemetry import Count, Telemetry
 
 
 def test_free_bytes_of_the_disk_are_what_others_say(tmp_path: Path) -> None:
@@ -20,3 +24,32 @@ def test_a_disk_that_says_nothing_has_no_figure(tmp_path: Path) -> None:
     """Absent, never 0: a full disk and an unknown one are two things."""
     assert list(room(tmp_path)) == [(Gauge.STATE_FREE, ())]
     assert room(tmp_path / "gone") == {}
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that remembers what it would have logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: list[dict[str, Any]] = []
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        """Remember it."""
+        self.left.append(context)
+
+
+def test_connections_that_cannot_be_accepted_are_counted(telemetry: Telemetry) -> None:
+    """Only what asyncio says of a lack of descriptors or memory is taken from it; the rest it logs itself."""
+    loop, handle = _Loop(), complaints(telemetry)
+    others: list[dict[str, Any]] = [
+        {"message": "m"},
+        {"exception": OSError(errno.EIO, "x")},
+        {"exception": ValueError()},
+    ]
+    try:
+        for context in ({"exception": OSError(errno.EMFILE, "Too many open files")}, *others):
+            handle(loop, context)
+    finally:
+        loop.close()
+    assert loop.left == others
+    assert telemetry.counts() == {(Count.ACCEPT_FAILURES, ()): 1}

@@ -40,6 +40,7 @@ UNITS = frozenset(
         "open",
         "fallback",
         "labels",
+        "rows",
     }
 )
 BAD_WORDS = frozenset({"percent", "percentage", "milliseconds", "ms", "minutes", "hours", "kilobytes", "kb", "count"})

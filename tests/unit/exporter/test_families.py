@@ -211,6 +211,12 @@ def test_files_that_cannot_be_read_are_counted() -> None:
     assert value(found, "ragwatch_source_unreadable_files", source="app") == 3
 
 
+def test_closed_files_are_counted() -> None:
+    """Files that are closed between reads, by source."""
+    found = of_snapshot(replace(small(), lags={"app": Lag(7, None, closed=408)}), KNOWN)
+    assert value(found, "ragwatch_source_closed_files", source="app") == 408
+
+
 def test_no_label_value_from_outside_the_configuration() -> None:
     """Routes, sources and judges that configuration does not name never appear, whatever the store remembers."""
     snapshot = small()

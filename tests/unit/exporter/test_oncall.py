@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ragwatch.commands.rules import plan_of, rules
+from ragwatch.commands import cli
+from ragwatch.commands.rules import plan_of
 from ragwatch.config import parse
 from ragwatch.config.alerts import Alerts
 from ragwatch.core.estimate import Addends
@@ -129,16 +130,20 @@ def test_a_link_that_leads_nowhere_is_left_out() -> None:
     """Without an address of runbooks or of Grafana alerts carry none, and the command says so."""
     told = [each.rule(plan_of(parse(MINIMAL, folder=Path())))["annotations"] for each in alerts(PLAN)]
     assert not any({"runbook_url", "dashboard_url"} & set(each) for each in told)  # type: ignore[arg-type]
-    shown = CliRunner().invoke(rules, ["--config", str(EXAMPLE)], catch_exceptions=False)
+    shown = CliRunner().invoke(cli, ["rules", "--config", str(EXAMPLE)], catch_exceptions=False)
     assert "alerts.runbooks is not set" in shown.stderr
     assert "alerts.dashboards is not set" in shown.stderr
 
 
 def test_the_command_prints_or_writes(tmp_path: Path) -> None:
     """To stdout as one document, to a directory as files; both formats."""
-    shown = CliRunner().invoke(rules, ["--config", str(EXAMPLE)], catch_exceptions=False)
-    written = CliRunner().invoke(rules, ["--config", str(EXAMPLE), "--out", str(tmp_path)], catch_exceptions=False)
-    resource = CliRunner().invoke(rules, ["--config", str(EXAMPLE), "--format", "operator"], catch_exceptions=False)
+    shown = CliRunner().invoke(cli, ["rules", "--config", str(EXAMPLE)], catch_exceptions=False)
+    written = CliRunner().invoke(
+        cli, ["rules", "--config", str(EXAMPLE), "--out", str(tmp_path)], catch_exceptions=False
+    )
+    resource = CliRunner().invoke(
+        cli, ["rules", "--config", str(EXAMPLE), "--format", "operator"], catch_exceptions=False
+    )
     assert (shown.exit_code, written.exit_code) == (0, 0)
     files = sorted(each.name for each in tmp_path.iterdir())
     assert files == ["ragwatch-alerts.yaml", "ragwatch-recording.yaml"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -26,11 +28,20 @@ from ragwatch.ports.reading import Collected
 from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Telemetry
 
+Start = Callable[..., Life]
+
 
 @pytest.fixture
-def life(tmp_path: Path, telemetry: Telemetry) -> Life:
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a process on the state directory; it is ended with the test."""
+    with ExitStack() as ends:
+        yield lambda **parts: ends.enter_context(closing(Life(tmp_path / "state", Provider(), **parts)))
+
+
+@pytest.fixture
+def life(start: Start, telemetry: Telemetry) -> Life:
     """The first life."""
-    return Life(tmp_path / "state", Provider(), telemetry=telemetry)
+    return start(telemetry=telemetry)
 
 
 async def test_all_are_read_for_half_the_price(life: Life) -> None:
@@ -127,9 +138,9 @@ async def test_what_nobody_knows_the_price_of_stays_set_aside(life: Life) -> Non
     assert life.spent().usd == pytest.approx(4 * PRICE + worst, rel=0.01)
 
 
-async def test_some_are_read_twice_by_a_call(tmp_path: Path) -> None:
+async def test_some_are_read_twice_by_a_call(start: Start) -> None:
     """Trials of the judge are made of what came back, by calls like any other's, and counted."""
-    life = Life(tmp_path / "state", Provider(), trials=Trials(repeat=1.0))
+    life = start(trials=Trials(repeat=1.0))
     life.provider.script = [said(FULLY) for _ in range(5)]
     life.admit(*names(5))
     await life.work(1)
@@ -147,9 +158,9 @@ async def test_evidence_about_something_else_is_unreadable(life: Life) -> None:
     assert life.reasons() == {**dict.fromkeys(names(4)), "r00x": "unreadable"}
 
 
-async def test_without_money_draws_wait(tmp_path: Path) -> None:
+async def test_without_money_draws_wait(start: Start) -> None:
     """What fits the budget is sent, the rest waits; the cap is never passed, and later there is room again."""
-    life = Life(tmp_path / "state", Provider(), caps=[Cap(3600.0, usd=0.02)])
+    life = start(caps=[Cap(3600.0, usd=0.02)])
     life.admit(*names(12))
     await life.loop.step()
     assert 0 < life.provider.entries < 12

@@ -1,0 +1,39 @@
+"""The stage on which commands are driven through everything that a user or a host may do to them."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+
+import pytest
+from functional.daemon import record, write_config
+from functional.endings import CommandLine, Stage
+
+SUITE = "items:\n  - query: Where does the mill stand?\n    expected: [d1]\n"
+CANARIES = (
+    "[{suite: docs, file: suite.yaml, at_start: false,"
+    " probe: {kind: http, url: 'ADDRESS/search', params: {q: '{{ query }}'}, contexts: hits}}]"
+)
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A state with judged answers, a log, scores, labels, and a suite of canaries whose endpoint is not there."""
+    folder = tmp_path_factory.mktemp("stage")
+    with socket.socket() as nobody, CommandLine(folder) as run:
+        nobody.bind(("127.0.0.1", 0))  # bound and not listening: whoever calls is refused
+        dead = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        (folder / "suite.yaml").write_text(SUITE)
+        write_config(folder, canaries=CANARIES.replace("ADDRESS", dead))
+        rows = [record(number, metadata={"variant": "ab"[number % 2]}) for number in range(60)]
+        (folder / "log" / "rag.jsonl").write_text("\n".join(rows) + "\n")
+        scores = [{"at": 1e9 + 60 * number, "faithfulness": 1.0} for number in range(300)]
+        (folder / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in scores))
+        labels = [{"source": "app", "id": f"request-{n}", "scores": {"faithfulness": 1}} for n in range(9)]
+        (folder / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labels))
+        found = Stage(run, folder, dead)
+        for name in ("kept", "import"):
+            ended = run(*found.argv(name))
+            assert ended.code == 0, ended.told
+        yield found

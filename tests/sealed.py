@@ -1,0 +1,171 @@
+"""A network namespace with nobody in it but a DNS server and a packet counter: what a program asks for is seen.
+
+`python tests/sealed.py FOLDER KIND` runs the daemon with one kind there (see `sealed_kinds`) and prints as JSON which
+names were looked up, which addresses got packets, and which files were written outside the daemon's own folders. Run it
+in namespaces of its own: `unshare --net --mount --map-root-user python tests/sealed.py ...`. With `--audit` instead it
+listens inside the daemon's Python, which hears nothing of native libraries.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+from sealed_kinds import run
+
+SERVICE = "service.test"
+"""The name under which a configured service is reached."""
+
+_PROVEN = "proof.test"
+_RESOLVER = "127.0.0.1"
+_MS_BIND = 4096
+_AUDIT = """
+import os, sys
+def hear(event, arguments):
+    host = arguments[0] if event in ("socket.getaddrinfo", "socket.gethostbyname") else None
+    if event == "socket.connect" and isinstance(arguments[1], tuple):
+        host = arguments[1][0]
+    if host is not None:
+        with open({path!r}, "a") as file:
+            file.write((host.decode() if isinstance(host, bytes) else host) + "\\n")
+sys.addaudithook(hear)
+"""
+
+
+class Seal:
+    """What was asked for since the seal was closed.
+
+    Attributes:
+        names: Names that were looked up.
+        addresses: Addresses other than loopback that packets were sent to.
+    """
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.addresses: set[str] = set()
+
+    def close(self) -> None:
+        """Bring the loopback interface up, answer all lookups, and let every packet come back to be counted.
+
+        Raises:
+            OSError: This is no namespace of our own, or it may not be set up.
+        """
+        _loopback_up()
+        if ip := shutil.which("ip"):  # without it other addresses are unreachable, and a packet to them is never sent
+            for family in ("-4", "-6"):
+                subprocess.run([ip, family, "route", "add", "local", "default", "dev", "lo"], check=False)
+        resolver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        resolver.bind((_RESOLVER, 53))
+        packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+        for read, source in ((self._answer, resolver), (self._count, packets)):
+            threading.Thread(target=read, args=(source,), daemon=True).start()
+        self._prove()
+
+    def _prove(self) -> None:
+        """Look a name up and send a packet, so that a seal that sees nothing is found out."""
+        socket.getaddrinfo(_PROVEN, 80)
+        if _PROVEN not in self.names:
+            raise OSError("the lookup of a name was not seen")
+        self.names.clear()
+
+    def _answer(self, resolver: socket.socket) -> None:
+        """Answer each lookup: names of the configured services are here, others do not exist."""
+        while True:
+            query, sender = resolver.recvfrom(4096)
+            name, end = _name(query)
+            self.names.add(name)
+            known = name in (SERVICE, _PROVEN)
+            is_address = known and query[end : end + 2] == b"\0\1"
+            flags = 0x8180 if known else 0x8183
+            reply = query[:2] + struct.pack("!5H", flags, 1, int(is_address), 0, 0) + query[12 : end + 4]
+            if is_address:
+                reply += struct.pack("!HHHIH", 0xC00C, 1, 1, 60, 4) + socket.inet_aton(_RESOLVER)
+            resolver.sendto(reply, sender)
+
+    def _count(self, packets: socket.socket) -> None:
+        while True:
+            packet, (_, protocol, *_) = packets.recvfrom(65535)
+            if protocol == 0x0800:
+                self._note(socket.inet_ntoa(packet[16:20]))
+            elif protocol == 0x86DD:
+                self._note(socket.inet_ntop(socket.AF_INET6, packet[24:40]))
+
+    def _note(self, address: str) -> None:
+        if not ip_address(address).is_loopback:
+            self.addresses.add(address)
+
+
+def _name(query: bytes) -> tuple[str, int]:
+    """The name that a query asks for, and where it ends."""
+    labels, place = [], 12
+    while length := query[place]:
+        labels.append(query[place + 1 : place + 1 + length].decode(errors="replace"))
+        place += length + 1
+    return ".".join(labels).lower(), place + 1
+
+
+def _loopback_up() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        request = struct.pack("16sh14x", b"lo", 0x1 | 0x40)  # IFF_UP | IFF_RUNNING
+        fcntl.ioctl(any_socket, 0x8914, request)  # SIOCSIFFLAGS
+
+
+def _use_resolver(folder: Path) -> None:
+    """Have this mount namespace ask our DNS server, once and without search domains."""
+    ours = folder / "resolv.conf"
+    ours.write_text(f"nameserver {_RESOLVER}\noptions attempts:1 timeout:2\n")
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(str(ours).encode(), b"/etc/resolv.conf", None, _MS_BIND, None):
+        raise OSError(ctypes.get_errno(), "cannot mount over /etc/resolv.conf")
+
+
+@contextmanager
+def _own_places(folder: Path) -> Iterator[list[str]]:
+    """Home, temporary and working folder of everything that is started: empty ones. Yields what was written there."""
+    places = {name: folder / name.lower() for name in ("HOME", "TMPDIR", "PWD")}
+    for place in places.values():
+        place.mkdir()
+    for name in [each for each in os.environ if each.startswith("XDG_") or each == "ORT_DISABLE_TELEMETRY"]:
+        del os.environ[name]
+    os.environ.update({name: str(place) for name, place in places.items()})
+    os.chdir(places["PWD"])
+    written: list[str] = []
+    yield written
+    written += sorted(
+        str(path.relative_to(folder))
+        for place in places.values()
+        for path in place.rglob("*")
+        if not path.name.startswith(".coverage")
+    )
+
+
+def main(folder: Path, kind: str, *, audited: bool) -> None:
+    """Run the daemon with this kind and print what was seen."""
+    seal, heard = Seal(), folder / "heard"
+    with _own_places(folder) as written:
+        if audited:
+            (folder / "audit").mkdir()
+            (folder / "audit" / "sitecustomize.py").write_text(_AUDIT.format(path=str(heard)))
+            os.environ["PYTHONPATH"] = os.pathsep.join((str(folder / "audit"), os.environ.get("PYTHONPATH", "")))
+        else:
+            _use_resolver(folder)
+            seal.close()
+        run(folder / "daemon", kind, "localhost" if audited else SERVICE)
+    names = set(heard.read_text().split()) if heard.exists() else seal.names
+    print(json.dumps({"names": sorted(names), "addresses": sorted(seal.addresses), "written": written}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], audited="--audit" in sys.argv)

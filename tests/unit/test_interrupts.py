@@ -1,0 +1,59 @@
+"""What an interrupt does in each phase of a process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+START = "import os, signal; from ragwatch import interrupts; kill = lambda: os.kill(os.getpid(), signal.SIGINT); "
+FINAL = "interrupts.leave_at_once()\nclass Final:\n    def __del__(self):\n        raise KeyboardInterrupt\nFinal()\n"
+
+
+def _code(code: str, *, ignored: bool = False) -> tuple[int, str]:
+    handler = signal.SIG_IGN if ignored else signal.default_int_handler
+    found = subprocess.run(
+        [sys.executable, "-c", START + code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, handler),
+    )
+    return found.returncode, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("interrupts.leave_at_once(); kill()", (130, "")),
+        (FINAL, (130, "")),
+        ("interrupts.leave_at_once()\nwith interrupts.interruptible():\n    pass\nkill()", (130, "")),
+        ("interrupts.leave_at_once(); interrupts.ignore(); kill(); print('on')", (0, "on\n")),
+        ("interrupts.ignore(); signal.signal(signal.SIGINT, lambda *_: print('own')); kill()", (0, "own\n")),
+    ],
+    ids=["at once", "in a finalizer", "after work", "at the end", "not set up"],
+)
+def test_phases(code: str, expected: tuple[int, str]) -> None:
+    """Before and after the work of a command an interrupt shows nothing; at the very end it changes nothing."""
+    assert _code(code) == expected
+
+
+def test_while_a_command_works() -> None:
+    """It is raised, so that files are closed and directories deleted."""
+    code = "interrupts.leave_at_once()\ntry:\n    with interrupts.interruptible():\n        kill()\n"
+    assert _code(code + "except KeyboardInterrupt:\n    print('raised')\n") == (0, "raised\n")
+
+
+def test_other_errors_in_finalizers_are_shown_as_ever() -> None:
+    """Only interrupts are treated specially there."""
+    code, shown = _code(FINAL.replace("KeyboardInterrupt", "ValueError('x')"))
+    assert (code, "ValueError: x" in shown) == (0, True)
+
+
+def test_ignored_stays_ignored() -> None:
+    """In the background (`nohup`, `&`) interrupts are not for us."""
+    code = "interrupts.leave_at_once()\nwith interrupts.interruptible():\n    kill()\nkill(); print('on')"
+    assert _code(code, ignored=True) == (0, "on\n")
