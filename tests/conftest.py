@@ -19,7 +19,7 @@ from structlog.testing import LogCapture
 from ragwatch.stores.sqlite import SqliteStore
 from ragwatch.telemetry import Telemetry
 
-pytest_plugins = ("support.isolation",)
+pytest_plugins = ("support.isolation", "support.alone")
 
 settings.register_profile(
     "house",

@@ -19,11 +19,11 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from support.patience import DEADLINE
 
 from ragwatch.exporter.oncall import Plan, prometheus, yaml_text
 
 ROOT = Path(__file__).parent.parent
-DEADLINE = 90.0
 SCRAPING = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
 rule_files: [ragwatch-recording.yaml, ragwatch-alerts.yaml]

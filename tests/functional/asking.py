@@ -10,13 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from functional.daemon import DEADLINE, RagwatchProcess, record, write_config
+from functional.daemon import RagwatchProcess, record, write_config
 from loopback.process import LoopbackProcess
+from support.patience import DEADLINE
 
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite import SqliteStore
 
-PATIENCE = 200.0
 PENDING = "ragwatch_samples_pending"
 PRICES = {"input": 10.0, "output": 50.0}  # dear: a hundred calls are a dollar
 
@@ -93,7 +93,7 @@ class AskingProcess(RagwatchProcess):
 
 def wait_for(ragwatch: RagwatchProcess, values: dict[str, float], *, named: str | None = None) -> dict[str, float]:
     """Scrape until these series have these values, and another one is there."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + DEADLINE
     while True:
         series = ragwatch.series()
         if all(series.get(name) == value for name, value in values.items()) and (named is None or named in series):

@@ -17,6 +17,15 @@ CANARIES = (
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def unmeasured() -> Iterator[None]:
+    """Processes that these tests start do not count their lines: unit tests cover them, and counting takes time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+        patch.delenv("COVERAGE_PROCESS_START", raising=False)
+        yield
+
+
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A state with judged answers, a log, scores, labels, and a suite of canaries whose endpoint is not there."""

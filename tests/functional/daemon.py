@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-DEADLINE = 30.0
+from support.patience import DEADLINE
 
 
 def record(number: int, **changes: object) -> str:

@@ -10,8 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from support.patience import DEADLINE
+
 SERVER = Path(__file__).with_name("forkserver.py")
-SECONDS = 60.0
+SECONDS = DEADLINE
 CODES = {0, 1, 2, 3, 130}
 MOST_LINES = 20
 UNTIL_TERMINATED = [[15, 2.0]]

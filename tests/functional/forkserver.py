@@ -70,6 +70,7 @@ def _become(case: dict[str, Any], streams: dict[int, int | None]) -> None:
     sys.argv = ["ragwatch", *case["argv"]]
     from ragwatch import interrupts  # noqa: PLC0415 - imported above
 
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # coverage has a handler of its own, which may wait for itself
     interrupts.leave_at_once()  # as `main` does first of all; until then nothing is sent
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from functional.asking import (
-    PATIENCE,
     PENDING,
     AskingProcess,
     an_llm,
@@ -24,6 +23,7 @@ from functional.asking import (
 )
 from functional.daemon import record
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.patience import DEADLINE
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "judge" / "train"
 JUDGED = 'ragwatch_samples_judged_total{judge="claude",route="search"}'
@@ -182,7 +182,7 @@ def test_a_relaxed_judge_is_asked_at_once_by_a_run_that_ends(tmp_path: Path, loo
     write_log(tmp_path, records(5))
     config = configure(tmp_path, an_llm(loopback, urgency="relaxed"))
     command = [sys.executable, "-m", "ragwatch", "run", "--once", "--config", config]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
     assert f"{JUDGED} 5.0" in done.stdout
     assert (len(loopback.requests("/v1/messages/batches")), len(loopback.requests("/v1/messages"))) == (0, 5)
 
@@ -193,10 +193,10 @@ def test_the_demo_takes_an_llm_judge(tmp_path: Path, loopback: LoopbackProcess) 
     command += ["--judge", "claude", "--base-url", loopback.address]
     env = os.environ | {"TMPDIR": str(tmp_path)}
     env.pop("ANTHROPIC_API_KEY", None)
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=env, check=False)
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, env=env, check=False)
     assert (refused.returncode, "ANTHROPIC_API_KEY" in refused.stderr) == (2, True)
     env["ANTHROPIC_API_KEY"] = str(loopback.key)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=env, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, env=env, check=True)
     requests = loopback.requests()
     assert {(each["status"], each["note"]) for each in requests if each["status"]} == {(200, None)}
     assert "quantity" in done.stdout

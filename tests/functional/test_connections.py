@@ -12,10 +12,13 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
-from functional.daemon import DEADLINE, RagwatchProcess, write_config
+from functional.daemon import RagwatchProcess, write_config
 from kit import a_draw, a_verdict, an_admission
+from support.patience import DEADLINE
 
 from ragwatch.stores.sqlite import SqliteStore
+
+pytestmark = pytest.mark.alone
 
 RESIDENT = 256 << 20
 WITHIN = 5.0  # seconds until health and figures are there, on a busy machine

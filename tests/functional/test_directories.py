@@ -7,16 +7,16 @@ import shutil
 import time
 from pathlib import Path
 
-from functional.daemon import DEADLINE, RagwatchProcess, record, write_config
+from functional.daemon import RagwatchProcess, record, write_config
+from support.patience import DEADLINE
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 UNREADABLE = 'ragwatch_source_unreadable_files{source="app"}'
-PATIENCE = 4 * DEADLINE
 
 
 def _wait_for_status(ragwatch: RagwatchProcess, status: int) -> str:
     """What `/-/ready` says once it has this status."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + DEADLINE
     while (reply := ragwatch.get("/-/ready"))[0] != status:
         assert time.monotonic() < end, reply
         time.sleep(0.1)
@@ -80,7 +80,7 @@ def test_an_existing_log_that_is_not_read_is_told(tmp_path: Path) -> None:
         assert said in ragwatch.get("/")[1]
         _write(log, 1234, 1236)
         ragwatch.wait_for(SEEN, 2)
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + DEADLINE
         while said in ragwatch.get("/")[1]:
             assert time.monotonic() < end
             time.sleep(0.1)

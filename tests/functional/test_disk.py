@@ -14,7 +14,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from functional.daemon import DEADLINE, RagwatchProcess, record, write_config
+from functional.daemon import RagwatchProcess, record, write_config
+from support.patience import DEADLINE
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 DRAWN = 'ragwatch_samples_drawn_total{route="search"}'

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from functional.daemon import DEADLINE, RagwatchProcess, parse_series, record, write_config
+from functional.daemon import RagwatchProcess, parse_series, record, write_config
+from support.patience import DEADLINE
 
 from ragwatch.stores.sqlite import SqliteStore
 

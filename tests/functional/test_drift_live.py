@@ -12,12 +12,15 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from functional.daemon import DEADLINE, RagwatchProcess, write_config
+from functional.daemon import RagwatchProcess, write_config
+from support.patience import DEADLINE
 
 from ragwatch.demo import Demo
 from ragwatch.demo.breakage import Breakage
 from ragwatch.demo.driver import endless
 from ragwatch.demo.questions import questions
+
+pytestmark = pytest.mark.alone
 
 REFERENCE, ANCHORS, RATE = 200, 60, 120.0
 JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="other"}'

@@ -13,8 +13,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from functional.daemon import DEADLINE, RagwatchProcess, record
+from functional.daemon import RagwatchProcess, record
 from functional.endings import CODES, Stage, ends_well, fault_of
+from support.patience import DEADLINE
 
 READS = ("kept", "run", "export", "calibrate", "stored", "live", "suggest")
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
-from functional.daemon import DEADLINE, RagwatchProcess, record, write_config
+from functional.daemon import RagwatchProcess, record, write_config
+from support.patience import DEADLINE
 
 LINES_A_SECOND = 400
 SEEN = 'ragwatch_requests_seen_total{source="app"}'

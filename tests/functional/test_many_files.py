@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from functional.daemon import DEADLINE, RagwatchProcess, record, write_config
+from functional.daemon import RagwatchProcess, record, write_config
+from support.patience import DEADLINE
 
 from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite import SqliteStore
@@ -24,7 +25,6 @@ from ragwatch.stores.sqlite import SqliteStore
 LIMIT, FILES = 256, 600
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 CLOSED = 'ragwatch_source_closed_files{source="app"}'
-PATIENCE = 4 * DEADLINE
 
 
 class LimitedProcess(RagwatchProcess):
@@ -48,7 +48,7 @@ class LimitedProcess(RagwatchProcess):
 
     def wait_until_serving(self) -> Self:
         """Read its log until it names its address."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + DEADLINE
         while not (started := self.events("started")):
             assert self.process.poll() is None, self.errors.read_text()
             assert time.monotonic() < end, self.errors.read_text()
@@ -58,7 +58,7 @@ class LimitedProcess(RagwatchProcess):
 
     def wait_for(self, name: str, value: float) -> dict[str, float]:
         """Scrape until a series has this value; meanwhile everybody is served."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + DEADLINE
         while (series := self.series()).get(name) != value:
             assert self.get("/-/healthy")[0] == 200
             assert time.monotonic() < end, f"{name} is {series.get(name)}, not {value}"
@@ -155,7 +155,7 @@ def test_connections_beyond_the_limit_are_told_once(tmp_path: Path) -> None:
         limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (open_files, limits[1]))  # whatever else comes is one too many
         clients = [socket.create_connection((host, int(port))) for _ in range(8)]
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + DEADLINE
         event = "connections cannot be accepted: the limit on open files is reached"
         while not ragwatch.events(event):
             assert time.monotonic() < end

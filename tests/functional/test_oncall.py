@@ -18,6 +18,8 @@ from oncall_fleet import JOB, Fleet, plan
 from oncall_stage import Stage, until
 from oncall_stories import STORIES
 
+pytestmark = pytest.mark.alone
+
 
 @dataclass
 class Played:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from callers import HandClock
 from functional.asking import (
-    PATIENCE,
     PENDING,
     PRICES,
     AskingProcess,
@@ -23,6 +22,7 @@ from functional.asking import (
 )
 from kit import AT, a_draw, an_admission
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.patience import DEADLINE
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
@@ -106,7 +106,7 @@ def test_j4_a_kill_forgets_no_money(tmp_path: Path, loopback: LoopbackProcess) -
     config = configure(tmp_path, an_llm(loopback, prices=PRICES, budget={"usd_per_day": 1000.0}))
     for number in (1, 2):
         with AskingProcess(config) as ragwatch:
-            end = time.monotonic() + PATIENCE
+            end = time.monotonic() + DEADLINE
             while loopback.record(bodies=False)["counts"].get(CALLS, 0) < 20 * number and time.monotonic() < end:
                 time.sleep(0.01)
             ragwatch.kill()
@@ -120,7 +120,7 @@ def test_j5_a_dollar_is_a_dollar(tmp_path: Path, loopback: LoopbackProcess) -> N
     """Sixteen workers and a cap of one dollar: what is charged stays below it, the rest waits, and series say so."""
     write_log(tmp_path, records(150))
     with AskingProcess(configure(tmp_path, an_llm(loopback, prices=PRICES, budget={"usd_per_day": 1.0}))) as ragwatch:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + DEADLINE
         while (series := ragwatch.series()).get(SHARE, 1.0) > 0.5 or series[BUDGET_LEFT] > 0.5:
             assert time.monotonic() < end, series
             time.sleep(0.1)

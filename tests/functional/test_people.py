@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from functional.daemon import DEADLINE, RagwatchProcess, record, write_config
+from functional.daemon import RagwatchProcess, record, write_config
+from support.patience import DEADLINE
 
 SUPPORTED = "s\nf\ny\n\n"
 NOT = "n\np\nn\na note\n"

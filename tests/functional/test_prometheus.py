@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 from snapshots import JUDGE, KEY, ROUTES, TRACE, small
+from support.patience import DEADLINE
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
@@ -25,7 +26,6 @@ from ragwatch.exporter import Exporter
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Server, build_app
 
-DEADLINE = 60.0
 CONFIG = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s}}
 scrape_configs:

@@ -10,7 +10,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from functional.daemon import DEADLINE, RagwatchProcess, write_config
+from functional.daemon import RagwatchProcess, write_config
+from support.patience import DEADLINE
 
 
 def reload(ragwatch: RagwatchProcess) -> tuple[int, str | None, str]:

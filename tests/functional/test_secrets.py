@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from functional.asking import PATIENCE, an_llm, configure, records, write_log
+from functional.asking import an_llm, configure, records, write_log
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.patience import DEADLINE
 
 PAGES = (
     "/",
@@ -54,7 +55,7 @@ def files(folder: Path) -> Iterator[tuple[str, bytes]]:
 def run(folder: Path, command: list[str], until: str) -> tuple[str, list[tuple[str, bytes]]]:
     """A daemon's log up to its end, and its pages, once the log holds these words."""
     log = folder / "stderr.txt"
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + DEADLINE
     with log.open("w") as stderr, subprocess.Popen(command, stderr=stderr) as process:
         try:
             while until not in log.read_text() or not (found := ADDRESS.search(log.read_text())):
@@ -113,7 +114,7 @@ def test_check_and_its_errors_do_not_show_the_key(tmp_path: Path, loopback: Loop
     for expected, judge in cases.items():
         config = configure(tmp_path, judge)
         command = [sys.executable, "-m", "ragwatch", "check", "--config", str(config)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
         shown[expected] = done.stdout + done.stderr
         assert (done.returncode == 0) is (expected == "answers at"), shown[expected]
         assert key not in shown[expected], expected
@@ -129,7 +130,7 @@ def test_the_key_of_a_file_is_used_and_shown_nowhere(tmp_path: Path, loopback: L
     options = [f"base_url={loopback.address}", "api_key=file:key"]
     command = [sys.executable, "-m", "ragwatch", "judge", "--judge", "claude", str(log)]
     command += [part for option in options for part in ("--set", option)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["reason"] for line in done.stdout.splitlines()] == [None, None]
     assert str(loopback.key) not in done.stdout + done.stderr

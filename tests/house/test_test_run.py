@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from support.isolation import RUN_VARIABLE, kill, leftovers_of
+from support.patience import DEADLINE
 
 ROOT = Path(__file__).parents[2]
-DEADLINE = 120.0
 
 QUIET = "def test_{number}():\n    pass\n"
 HANGS = """

@@ -12,9 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from support.patience import DEADLINE
+
 KEY = "loopback-key-that-must-not-leak"
 TESTS = Path(__file__).parent.parent
-_PATIENCE = 30.0
 
 
 def environment() -> dict[str, str]:
@@ -54,7 +55,7 @@ class LoopbackProcess:
     def close(self) -> None:
         """End it."""
         self._process.terminate()
-        self._process.communicate(timeout=_PATIENCE)
+        self._process.communicate(timeout=DEADLINE)
 
     def orphan(self) -> None:
         """Let go of it, as the death of its parent would."""
@@ -64,7 +65,7 @@ class LoopbackProcess:
 
     def wait(self) -> int:
         """Its exit code, once it has ended."""
-        return self._process.wait(_PATIENCE)
+        return self._process.wait(DEADLINE)
 
     def control(self, *faults: dict[str, Any] | str, **rules: Any) -> None:
         """Begin a new run: these faults (a kind, or its fields), and other fields of `control.Control`."""
@@ -95,7 +96,7 @@ class LoopbackProcess:
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.address + path, data, method=method)
-        with urllib.request.urlopen(request, timeout=_PATIENCE) as reply:
+        with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
             return json.load(reply)
 
 

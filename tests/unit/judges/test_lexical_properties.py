@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit import a_desk
+from support.patience import cpu_limit
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
@@ -145,6 +146,6 @@ def test_a_hostile_answer_over_hostile_contexts_is_refused_or_read_soon() -> Non
     context = "Water runs down. " * 5_000
     start = time.process_time()
     JUDGE.evidence(Sample("s", "water?", (Context(context),) * 5, answer))
-    assert time.process_time() - start < 30
+    assert time.process_time() - start < cpu_limit(30)
     with pytest.raises(JudgeError):
         JUDGE.evidence(Sample("s", "water?", (), "Water boils fast today. " * 501))

@@ -1,0 +1,54 @@
+"""Tests that need the machine to themselves: a pytest plugin for the marker `alone`.
+
+What many processes do in real time (a monitoring system that scrapes every second, a service whose answers are judged
+as they come) says nothing while other tests fill the cores. Such a test waits until the tests of other workers have
+ended, and holds the next ones back until its module has ended.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from support.isolation import RUN_VARIABLE
+
+_holds = pytest.StashKey[tuple[str, ExitStack]]()
+
+
+@contextmanager
+def _locked(name: str, how: int) -> Iterator[None]:
+    """Hold one of the locks of this test run."""
+    path = Path(tempfile.gettempdir()) / f"ragwatch-tests-{os.environ[RUN_VARIABLE]}-{name}"
+    with path.open("a") as file:
+        fcntl.flock(file, how)
+        yield
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # outside of pytest-timeout: waiting for a turn is no hanging
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Run a test beside those of other workers, or a module of tests alone."""
+    stack = ExitStack()
+    module = item.nodeid.partition("::")[0]
+    if item.get_closest_marker("alone") is None:
+        with _locked("turn", fcntl.LOCK_EX):  # whoever wants to be alone keeps it while waiting, so that nobody starts
+            stack.enter_context(_locked("machine", fcntl.LOCK_SH))
+        with stack:
+            return (yield)
+    held, locks = item.config.stash.get(_holds, ("", stack))
+    if held != module:
+        with _locked("turn", fcntl.LOCK_EX):
+            locks.enter_context(_locked("machine", fcntl.LOCK_EX))
+        item.config.stash[_holds] = (module, locks)
+    try:
+        return (yield)
+    finally:
+        after = nextitem is not None and nextitem.nodeid.partition("::")[0] == module
+        if not (after and nextitem is not None and nextitem.get_closest_marker("alone")):
+            item.config.stash[_holds] = ("", ExitStack())
+            locks.close()
