@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ragwatch import formats
-from ragwatch.core.redact import Redactor
+from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sampling import SamplingPlan, key_of
 from ragwatch.core.signals import Signals
 from ragwatch.core.vocabulary import Meter, Vocabulary, learn
@@ -26,8 +26,8 @@ from ragwatch.daemon.process import one_arena
 from ragwatch.formats.record import parse
 from ragwatch.pipeline.intake import Intake, IntakeRules
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.sources.tail import Options, TailSource
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.sources.tail.source import Options, TailSource
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 FLOOR = 0.5

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from ragwatch.judges.modelling.artefact import SHIPPED, TABLE
+from ragwatch.judges.local.artefact import SHIPPED, TABLE
 
 FITTED_LEXICAL = ("judge/train/attributionbench", *RELEVANCE)
 RELEVANCE_BARS = {RELEVANCE[0]: 0.92, RELEVANCE[1]: 0.85, RELEVANCE[2]: 0.95}

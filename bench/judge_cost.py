@@ -32,11 +32,11 @@ from anthropic import AsyncAnthropic
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import Quantity
 from ragwatch.judges import KINDS
-from ragwatch.judges.asking.inquiry import begin
-from ragwatch.judges.asking.parts import parts_of
-from ragwatch.pipeline.purse import StorePurse
+from ragwatch.judges.llm.prompt.parts import parts_of
+from ragwatch.judges.llm.prompt.reading import begin
+from ragwatch.pipeline.budget_account import StorePurse
 from ragwatch.ports import Desk, Judge
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 HOME = Path(__file__).resolve().parent.parent

@@ -23,10 +23,11 @@ from pathlib import Path
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.demo.corpus import read_corpus
-from ragwatch.judges import lexical, local
-from ragwatch.judges.lexical import LexicalJudge
-from ragwatch.judges.reading.sentences import spans
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.lexical.judge import LexicalJudge
+from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.local import judge as local
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.ports import Desk
 from ragwatch.telemetry import Telemetry
 
@@ -34,8 +35,8 @@ LEAST_RATE, MOST_P95_MS, MOST_RSS_MB, MOST_LOAD_SECONDS = 8.0, 300.0, 230.0, 1.0
 CONTEXTS, WORDS, SENTENCES = 5, 150, 5
 LOAD = (
     "import sys, time; from pathlib import Path; begin = time.perf_counter()\n"
-    "from ragwatch.judges.local import Options, build\n"
-    "from ragwatch.pipeline.purse import FreePurse; from ragwatch.ports import Desk\n"
+    "from ragwatch.judges.local.judge import Options, build\n"
+    "from ragwatch.pipeline.budget_account import FreePurse; from ragwatch.ports import Desk\n"
     "from ragwatch.telemetry import Telemetry\n"
     "desk, half = Desk(Telemetry(), FreePurse(), time.time), time.perf_counter()\n"
     "weights = Path(sys.argv[1]) if len(sys.argv) > 1 else None\n"

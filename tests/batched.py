@@ -14,17 +14,17 @@ from mortal import Fate, MortalConnection
 
 from ragwatch.core.budget import Cap, Cost
 from ragwatch.core.scores import Quantity
-from ragwatch.judges.asking.inquiry import Ask
-from ragwatch.judges.calling.batched import BatchReader
-from ragwatch.judges.calling.failures import CallFailed
-from ragwatch.judges.calling.options import CallOptions
-from ragwatch.judges.calling.provider import Said, SentBatch
+from ragwatch.judges.llm.calls.batched import BatchReader
+from ragwatch.judges.llm.calls.failures import CallFailed
+from ragwatch.judges.llm.calls.options import CallOptions
+from ragwatch.judges.llm.calls.provider import Said, SentBatch
+from ragwatch.judges.llm.prompt.reading import Ask
 from ragwatch.pipeline.batching import Batching
+from ragwatch.pipeline.budget_account import StorePurse
 from ragwatch.pipeline.judging import JudgingRules
-from ragwatch.pipeline.purse import StorePurse
-from ragwatch.pipeline.trials import Trials
+from ragwatch.pipeline.self_tests import Trials
 from ragwatch.ports import Desk, Query
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 FULLY = '{"address":"fully"}'

@@ -12,13 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ragwatch.core.verdict import Usage
-from ragwatch.judges.asking.inquiry import Ask, ReplyError
-from ragwatch.judges.calling.caller import Caller, Terms
-from ragwatch.judges.calling.failures import CallFailed, Failure
-from ragwatch.judges.calling.pool import Pool
-from ragwatch.judges.calling.prices import Prices
-from ragwatch.judges.calling.provider import Said
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.judges.llm.calls.caller import Caller, Terms
+from ragwatch.judges.llm.calls.failures import CallFailed, Failure
+from ragwatch.judges.llm.calls.prices import Prices
+from ragwatch.judges.llm.calls.provider import Said
+from ragwatch.judges.llm.calls.scheduler import Pool
+from ragwatch.judges.llm.prompt.reading import Ask, ReplyError
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.telemetry import Telemetry
 
 PRICES = Prices(input=1.0, output=10.0)

@@ -6,8 +6,8 @@ from typing import Any
 
 from kit import AT
 
-from ragwatch.core.canary import Canary, Direction, Expected, Failure, Grade, Hit, Retrieved
-from ragwatch.core.canary_report import CanaryReport, report
+from ragwatch.core.canary.definition import Canary, Direction, Expected, Failure, Grade, Hit, Retrieved
+from ragwatch.core.canary.report import CanaryReport, report
 
 
 def a_canary(*expected: Any, name: str = "refunds", **parts: Any) -> Canary:

@@ -16,7 +16,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 from structlog.testing import LogCapture
 
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 pytest_plugins = ("support.isolation", "support.alone")

@@ -15,7 +15,7 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import FREE, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.ports import Admission, Assignment, Batch, Desk, Rejection
 from ragwatch.telemetry import Telemetry
 

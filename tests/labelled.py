@@ -8,13 +8,13 @@ from random import Random
 
 from kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
-from ragwatch.core.label import Label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Verdict
-from ragwatch.pipeline.labelling import Labelling
-from ragwatch.pipeline.labels import People
-from ragwatch.pipeline.sheets import LabelRules
+from ragwatch.pipeline.labels.correction import People
+from ragwatch.pipeline.labels.tasks import Labelling
+from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Assignment, FollowUp, Store
 
 LLM = "llm"

@@ -19,10 +19,10 @@ from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import Intake, IntakeRules
 from ragwatch.ports import Batch
-from ragwatch.sources.descriptors import Descriptors
-from ragwatch.sources.tail import Options, TailSource
-from ragwatch.stores.rows import unpack
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.sources.tail.descriptors import Descriptors
+from ragwatch.sources.tail.source import Options, TailSource
+from ragwatch.stores.sqlite.rows import unpack
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 FREE_PAGES = 1 << 30

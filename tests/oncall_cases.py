@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ragwatch.core.scores import Quantity
-from ragwatch.exporter.oncall import Limits, Links, Plan
-from ragwatch.exporter.oncall.burn import BURNS
+from ragwatch.rules import Limits, Links, Plan
+from ragwatch.rules.burn import BURNS
 
 STEP = 300
 STEPS = 24  # two hours of each phase

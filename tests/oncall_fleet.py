@@ -20,8 +20,8 @@ from oncall_stage import Stage, a_port
 
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.demo import Demo
-from ragwatch.exporter.oncall import Burn, Limits, Links, Plan
-from ragwatch.exporter.oncall.burn import PERIOD
+from ragwatch.rules import Burn, Limits, Links, Plan
+from ragwatch.rules.burn import PERIOD
 
 JUDGE = "reader"  # whatever its kind: one plan calls for all
 JOB, PAID, FLEET, SINGLE = "ragwatch", "paid", "fleet", "single"

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from support.patience import DEADLINE
 
-from ragwatch.exporter.oncall import Plan, prometheus, yaml_text
+from ragwatch.rules import Plan, prometheus, yaml_text
 
 ROOT = Path(__file__).parent.parent
 SCRAPING = """

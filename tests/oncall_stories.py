@@ -22,8 +22,8 @@ from ragwatch.demo import Breakage
 from ragwatch.demo.driver import endless
 from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
-from ragwatch.exporter.oncall import boards
-from ragwatch.exporter.oncall.promql import span
+from ragwatch.rules.promql import span
+from tools.dashboards import boards
 
 RECORDED, LABELS = 300, 30
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")

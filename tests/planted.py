@@ -9,10 +9,10 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from ragwatch.ports import Admission
-from ragwatch.sources.content import Content
-from ragwatch.sources.identity import Edges, Position
-from ragwatch.sources.packed import Packs
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.sources.tail.content import Content
+from ragwatch.sources.tail.gzip import Packs
+from ragwatch.sources.tail.identity import Edges, Position
+from ragwatch.stores.sqlite.store import SqliteStore
 
 
 class CheckpointFirst(SqliteStore):

@@ -5,7 +5,7 @@ deliberate change of what is read or redacted:
 
     .venv/bin/python tests/readings.py > tests/data/readings/figures.jsonl
 
-Nothing but the standard library, `ragwatch.core` and `ragwatch.judges.reading` is imported here, so that `BARE` can run
+Nothing but the standard library, `ragwatch.core` and `ragwatch.judges.lexical` is imported here, so that `BARE` can run
 it under interpreters for which no packages are installed.
 """
 
@@ -20,16 +20,16 @@ from typing import Any
 
 from secret_examples import EXAMPLES
 
-from ragwatch.core.redact import Redactor
+from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
-from ragwatch.judges.reading.claims import Answer, claims_of
-from ragwatch.judges.reading.features import claim_words, features, match
-from ragwatch.judges.reading.passages import passage
-from ragwatch.judges.reading.reader import Thresholds, read, relevance_of
-from ragwatch.judges.reading.reference import with_reference
-from ragwatch.judges.reading.tables import FILES, parse
-from ragwatch.judges.reading.words import terms
+from ragwatch.judges.lexical.claims import Answer, claims_of
+from ragwatch.judges.lexical.features import claim_words, features, match
+from ragwatch.judges.lexical.passages import passage
+from ragwatch.judges.lexical.reader import Thresholds, read, relevance_of
+from ragwatch.judges.lexical.reference import with_reference
+from ragwatch.judges.lexical.tables import FILES, parse
+from ragwatch.judges.lexical.words import terms
 
 ROOT = Path(__file__).parents[1]
 ANSWERS = ROOT / "tests" / "data" / "readings" / "answers.jsonl"

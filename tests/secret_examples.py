@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ragwatch.core import secret, secret_numbers
+from ragwatch.core.redaction import numbers as secret_numbers
+from ragwatch.core.redaction import rules as secret
 
 LETTERS = "zyxwvutsrqponmlkjihgfedcba"  # no word or hint of a rule stands in it
 MIXED = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"

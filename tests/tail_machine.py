@@ -15,8 +15,8 @@ from toy_disk import ToyDisk
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.tally import Tally
-from ragwatch.sources.identity import Position
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.sources.tail.identity import Position
+from ragwatch.stores.sqlite.store import SqliteStore
 
 PLAIN = st.sampled_from(["a.jsonl", "b.jsonl"])
 ANY = st.sampled_from(["a.jsonl", "b.jsonl", "c.jsonl"])

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.ports import Batch, Rejection
-from ragwatch.sources.descriptors import Descriptors
-from ragwatch.sources.ledger import STARTED
-from ragwatch.sources.tail import Options, TailSource
+from ragwatch.sources.tail.descriptors import Descriptors
+from ragwatch.sources.tail.file_table import STARTED
+from ragwatch.sources.tail.source import Options, TailSource
 
 
 class Reader:

@@ -17,7 +17,7 @@ import orjson
 from kit import AT
 from shifting import Step
 
-from ragwatch.sources.identity import Position
+from ragwatch.sources.tail.identity import Position
 
 HEADER = b'{"log": "opened by the service, format 1, a line that is the same at the top of every file"}'
 KEPT = 3

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import load
-from ragwatch.exporter.oncall import boards, operator, prometheus, yaml_text
+from ragwatch.rules import operator, prometheus, yaml_text
+from tools.dashboards import boards
 
 ROOT = Path(__file__).parent.parent
 

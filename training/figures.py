@@ -10,8 +10,8 @@ from sets import load
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical import Options, build
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.ports import Desk
 from ragwatch.telemetry import Telemetry
 

@@ -17,12 +17,12 @@ from typing import Any
 
 from sets import SEED, load
 
-from ragwatch.judges.reading.claims import claims_of
-from ragwatch.judges.reading.evidence import window
-from ragwatch.judges.reading.features import claim_words, features, match
-from ragwatch.judges.reading.passages import Passage, passage
-from ragwatch.judges.reading.tables import shipped
-from ragwatch.judges.reading.words import terms
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.evidence import window
+from ragwatch.judges.lexical.features import claim_words, features, match
+from ragwatch.judges.lexical.passages import Passage, passage
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.lexical.words import terms
 
 SUPPORTED, CONTRADICTED, ABSENT, UNSUPPORTED = range(4)
 """Verdicts; UNSUPPORTED = contradicted or absent, the set does not say which."""

@@ -19,8 +19,8 @@ from sets import load  # noqa: E402
 
 from ragwatch.core.sample import Context, Sample  # noqa: E402
 from ragwatch.core.stage import stage  # noqa: E402
-from ragwatch.judges.lexical import Options, build  # noqa: E402
-from ragwatch.pipeline.purse import FreePurse  # noqa: E402
+from ragwatch.judges.lexical.judge import Options, build  # noqa: E402
+from ragwatch.pipeline.budget_account import FreePurse  # noqa: E402
 from ragwatch.ports import Desk  # noqa: E402
 from ragwatch.telemetry import Telemetry  # noqa: E402
 

@@ -13,15 +13,16 @@ from accuracy.rows import Row
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sample import Sample
-from ragwatch.judges import lexical, local
-from ragwatch.judges.lexical import LexicalJudge
-from ragwatch.judges.reading.claims import claims_of
-from ragwatch.judges.reading.passages import Passage
-from ragwatch.judges.reading.reader import Row as Claim
-from ragwatch.judges.reading.reader import Ruling, Thresholds, by_words, read
-from ragwatch.judges.reading.tables import shipped
-from ragwatch.judges.reading.words import terms
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.judge import LexicalJudge
+from ragwatch.judges.lexical.passages import Passage
+from ragwatch.judges.lexical.reader import Row as Claim
+from ragwatch.judges.lexical.reader import Ruling, Thresholds, by_words, read
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.lexical.words import terms
+from ragwatch.judges.local import judge as local
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.ports import Desk
 from ragwatch.telemetry import Telemetry
 

@@ -26,10 +26,10 @@ from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
 from ragwatch.config.text import duration_seconds, explain_all, value_of
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import Quantity
-from ragwatch.daemon.rooms import sampling_plan
+from ragwatch.daemon.runtime import sampling_plan
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.times import epoch_seconds
-from ragwatch.pipeline.drift_rules import DriftRules
+from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.ports import ScoreRow, Store
 from ragwatch.telemetry import configure_logging
 

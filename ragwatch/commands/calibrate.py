@@ -13,13 +13,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.door import Door, address_of, door, options_of
+from ragwatch.commands.client import Door, address_of, door, options_of
 from ragwatch.commands.stored import picked_line
 from ragwatch.config import load
-from ragwatch.core.agreement import Agreement, Share, TooFew
-from ragwatch.core.calibration import CLASSES, ClaimPair, Level, OfClaims, Pair, Report, report
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.label import Label, from_record
+from ragwatch.core.labels.agreement import Agreement, Share, TooFew
+from ragwatch.core.labels.calibration import CLASSES, ClaimPair, Level, OfClaims, Pair, Report, report
+from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging

@@ -15,11 +15,11 @@ from rich.table import Table
 
 from ragwatch.commands.terminal import shown
 from ragwatch.config import load
-from ragwatch.core.canary_report import CanaryReport, Outcome
-from ragwatch.core.canary_suite import SuiteReport, suite_line
+from ragwatch.core.canary.report import CanaryReport, Outcome
+from ragwatch.core.canary.suite import SuiteReport, suite_line
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
-from ragwatch.pipeline.canaries import Suite
+from ragwatch.pipeline.canaries.loop import Suite
 from ragwatch.telemetry import configure_logging
 
 DEGRADED, UNASKED = 1, 3

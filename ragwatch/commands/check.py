@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ragwatch import formats, judges, sources
-from ragwatch.commands.doubts import ONE_A_LINE, of_rejects, of_samples, owner_of, unended
+from ragwatch.commands.log_warnings import ONE_A_LINE, of_rejects, of_samples, owner_of, unended
 from ragwatch.commands.stored import has_started
 from ragwatch.commands.terminal import shown
 from ragwatch.config import Config, JudgeConfig, KindConfig, load
@@ -27,7 +27,7 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.record import parse as parse_line
 from ragwatch.formats.record import parse_behind_text
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.ports import Batch, Desk, Source
 from ragwatch.telemetry import Telemetry, configure_logging
 

@@ -16,14 +16,14 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from ragwatch.commands.intended import Intended, Shape
+from ragwatch.commands.input_files import Intended, Shape
 from ragwatch.commands.samples import Rows, judge_named, read_all
 from ragwatch.commands.terminal import shown
 from ragwatch.commands.variants import live, told_apart
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.text import duration_seconds
-from ragwatch.core.canary_report import CanaryReport
+from ragwatch.core.canary.report import CanaryReport
 from ragwatch.core.compare_line import Comparison, compare_line, of_answers, of_reports, of_verdicts
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.daemon.suites import suite_of

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ragwatch.commands.intended import Intended, Shape
+from ragwatch.commands.input_files import Intended, Shape
 from ragwatch.commands.reports import OUTCOMES, junit, markdown
 from ragwatch.commands.samples import Rows, judge_named, read_all
 from ragwatch.config import Config, load

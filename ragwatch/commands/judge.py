@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.intended import Intended, Shape
+from ragwatch.commands.input_files import Intended, Shape
 from ragwatch.commands.samples import Rows, judge_named, read_all
 from ragwatch.config import load
 from ragwatch.core.estimate import Addends

@@ -15,12 +15,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragwatch.commands.door import Door, door
+from ragwatch.commands.client import Door, door
 from ragwatch.commands.terminal import naming, plain
 from ragwatch.config import load
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.label import Label, given
-from ragwatch.core.labelling import scores_of
+from ragwatch.core.labels.label import Label, given
+from ragwatch.core.labels.selection import scores_of
 from ragwatch.core.sampling import key_of
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, RagwatchError

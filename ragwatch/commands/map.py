@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import click
 
-from ragwatch.commands.packed import records
+from ragwatch.commands.record_files import records
 from ragwatch.commands.rejects import Rejects
 from ragwatch.commands.terminal import naming, plain
 from ragwatch.core.sample import Sample
@@ -18,7 +18,7 @@ from ragwatch.formats import CUSTOM, FORMATS, Reader
 from ragwatch.formats.custom import Custom
 from ragwatch.formats.guess import Guess, guess
 from ragwatch.formats.record import parse, parse_behind_text
-from ragwatch.sources.frames import Framing, detect, frame_of
+from ragwatch.sources.tail.framing import Framing, detect, frame_of
 
 RECORDS = 200
 ROUTES_SHOWN = 20

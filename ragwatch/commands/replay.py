@@ -10,12 +10,12 @@ from typing import Any
 
 import orjson
 
-from ragwatch.core.detect import Alarm, Score
+from ragwatch.core.drift.detect import Alarm, Score
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.times import epoch_seconds
-from ragwatch.pipeline.drift_rules import Cell, DriftRules
+from ragwatch.pipeline.drift.rules import Cell, DriftRules
 
 DAY = 86400.0
 LEAST_PROBABILITY = 1e-12

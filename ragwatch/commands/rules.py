@@ -14,7 +14,7 @@ from ragwatch.config.alerts import Alerts
 from ragwatch.config.canaries import SuitePlace
 from ragwatch.daemon.schedule import trigger_of
 from ragwatch.errors import ConfigError
-from ragwatch.exporter.oncall import Limits, Links, Plan, operator, prometheus, yaml_text
+from ragwatch.rules import Limits, Links, Plan, operator, prometheus, yaml_text
 
 _SOME_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0

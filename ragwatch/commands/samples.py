@@ -15,8 +15,8 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from ragwatch.commands.intended import Intended
-from ragwatch.commands.packed import records
+from ragwatch.commands.input_files import Intended
+from ragwatch.commands.record_files import records
 from ragwatch.commands.rejects import Rejects
 from ragwatch.commands.terminal import naming, plain
 from ragwatch.config import Config, JudgeConfig, judge_of
@@ -27,7 +27,7 @@ from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.pipeline.reading import PutBack, Reader
 from ragwatch.ports import Desk, Judge
 from ragwatch.telemetry import Telemetry

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from ragwatch.config import Config
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Found, Query
-from ragwatch.stores.reader import Reader
-from ragwatch.stores.search import found_of, statement
-from ragwatch.stores.sweep import UNTIL
+from ragwatch.stores.sqlite.reader import Reader
+from ragwatch.stores.sqlite.retention import UNTIL
+from ragwatch.stores.sqlite.search import found_of, statement
 
 LATEST = 20_000  # verdicts that are looked at
 

@@ -17,7 +17,7 @@ from ragwatch.config.model import JudgePlace, Settings
 from ragwatch.config.text import explain_all, load_text, resolve_secrets
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
-from ragwatch.pipeline.anchors import Anchor
+from ragwatch.pipeline.drift.anchors import Anchor
 from ragwatch.ports import Kind
 
 M = TypeVar("M", bound=BaseModel)

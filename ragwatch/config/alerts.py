@@ -8,9 +8,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ragwatch.config.text import duration_seconds, size_bytes
 from ragwatch.core.scores import Quantity
-from ragwatch.exporter.oncall import Burn, Limits, impossible
-from ragwatch.exporter.oncall.burn import BURNS
-from ragwatch.exporter.oncall.plan import WINDOWS
+from ragwatch.rules import Burn, Limits, impossible
+from ragwatch.rules.burn import BURNS
+from ragwatch.rules.plan import WINDOWS
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s{}\"'\\]+$"), AfterValidator(lambda value: value.rstrip("/"))]
 Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0)]

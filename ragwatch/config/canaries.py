@@ -14,7 +14,7 @@ from ragwatch.config import crontab
 from ragwatch.config.model import Name
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import duration_seconds
-from ragwatch.core.canary import Canary
+from ragwatch.core.canary.definition import Canary
 from ragwatch.core.ranking import TAU
 from ragwatch.errors import ConfigError
 from ragwatch.probes.similarity import Measure

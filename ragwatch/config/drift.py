@@ -14,10 +14,10 @@ from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.record import parse
-from ragwatch.pipeline.anchors import Anchor, AnchorRules
-from ragwatch.pipeline.drift_rules import DriftRules
-from ragwatch.pipeline.traffic_drift import TrafficRules
-from ragwatch.pipeline.traffic_signals import Signal
+from ragwatch.pipeline.drift.anchors import Anchor, AnchorRules
+from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.signals import Signal
+from ragwatch.pipeline.drift.traffic import TrafficRules
 
 MOST_ANCHORS, MOST_BRIDGE = 2000, 2000
 DAY = 86400.0

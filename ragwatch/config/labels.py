@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ragwatch.config.text import duration_seconds
 from ragwatch.core.scores import Quantity
-from ragwatch.pipeline.sheets import DAY, LabelRules
+from ragwatch.pipeline.labels.verdicts import DAY, LabelRules
 
 if TYPE_CHECKING:  # the model of the whole file holds this section
     from ragwatch.config.model import JudgePlace

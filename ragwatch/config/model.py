@@ -13,7 +13,7 @@ from ragwatch.config.gate import Gate, MetricKey
 from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.text import duration_seconds, size_bytes
 from ragwatch.core.budget import Cap
-from ragwatch.core.redact import Redactor
+from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.scores import Quantity
 
 

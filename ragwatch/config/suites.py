@@ -13,7 +13,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ragwatch.config.text import MOST_BYTES, explain_all, load_text
-from ragwatch.core.canary import Canary, Category, Expected, Grade, name_of
+from ragwatch.core.canary.definition import Canary, Category, Expected, Grade, name_of
 from ragwatch.errors import ConfigError
 
 MOST_CANARIES = 10_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ragwatch.core.canary_report import CanaryReport
+from ragwatch.core.canary.report import CanaryReport
 from ragwatch.core.compare import (
     Conclusion,
     Difference,

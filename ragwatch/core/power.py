@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import NormalDist, fmean, pstdev
 from typing import Protocol
 
-from ragwatch.core.detect import MOST_DAYS, Score, threshold_for
-from ragwatch.core.detectors.betting import Betting
+from ragwatch.core.drift.detect import MOST_DAYS, Score, threshold_for
+from ragwatch.core.drift.detectors.betting import Betting
 
 _DAY_HOURS = 24.0
 _BEFORE = 200  # scores after which evidence has forgotten that it began from nothing

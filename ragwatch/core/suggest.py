@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
-from ragwatch.core.canary import Canary, Category, Expected, name_of
+from ragwatch.core.canary.definition import Canary, Category, Expected, name_of
 from ragwatch.core.compare import key_of
 from ragwatch.core.scores import Quantity
 

@@ -17,7 +17,7 @@ from ragwatch.daemon.actions import actions
 from ragwatch.daemon.loops import Halt, Loop, repeat
 from ragwatch.daemon.process import complaints, many_files, one_arena, settle
 from ragwatch.daemon.reloading import Reloading
-from ragwatch.daemon.rooms import Rooms, build
+from ragwatch.daemon.runtime import Rooms, build
 from ragwatch.daemon.schedule import Schedule
 from ragwatch.daemon.shared import Clock, Shared
 from ragwatch.errors import ConfigError, RagwatchError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-from ragwatch.core.canary_suite import SuiteReport
-from ragwatch.daemon.rooms import Rooms
+from ragwatch.core.canary.suite import SuiteReport
+from ragwatch.daemon.runtime import Rooms
 from ragwatch.daemon.watchers import Watchers
 from ragwatch.web import Action, ParameterError
 

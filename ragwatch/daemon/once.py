@@ -12,7 +12,7 @@ from ragwatch.board import Board
 from ragwatch.config import Config, JudgeConfig
 from ragwatch.core.tally import Tally
 from ragwatch.daemon.process import one_arena
-from ragwatch.daemon.rooms import Rooms, build
+from ragwatch.daemon.runtime import Rooms, build
 from ragwatch.daemon.shared import Shared
 from ragwatch.pipeline.intake import Intake
 from ragwatch.ports import Query, Rejection, Store

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.core.snapshot import Gauge, Gauges
-from ragwatch.stores.disk import free_bytes
+from ragwatch.stores.sqlite.disk import free_bytes
 from ragwatch.telemetry import Telemetry
 
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})

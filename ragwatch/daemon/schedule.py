@@ -20,7 +20,7 @@ from ragwatch.config import crontab
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.text import duration_seconds
 from ragwatch.daemon.process import give_back
-from ragwatch.daemon.rooms import Rooms
+from ragwatch.daemon.runtime import Rooms
 from ragwatch.telemetry import Telemetry
 
 KEEP_SECONDS = 3600.0

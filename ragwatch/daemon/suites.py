@@ -9,8 +9,8 @@ from ragwatch.config import Config
 from ragwatch.config.canaries import SuiteConfig, SuitePlace
 from ragwatch.daemon.shared import Shared
 from ragwatch.daemon.watchers import holder
-from ragwatch.pipeline.canaries import Canaries, Suite
-from ragwatch.pipeline.canary_answers import Answers
+from ragwatch.pipeline.canaries.answers import Answers
+from ragwatch.pipeline.canaries.loop import Canaries, Suite
 from ragwatch.ports import Judge
 from ragwatch.probes.similarity import similarity
 

@@ -13,11 +13,11 @@ from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Gauges
 from ragwatch.daemon.shared import Shared
-from ragwatch.pipeline.anchors import Anchors
-from ragwatch.pipeline.bridge import Bridge
-from ragwatch.pipeline.drift import Drift
-from ragwatch.pipeline.traffic_drift import TrafficDrift
-from ragwatch.pipeline.traffic_signals import Signal
+from ragwatch.pipeline.drift.anchors import Anchors
+from ragwatch.pipeline.drift.bridge import Bridge
+from ragwatch.pipeline.drift.scores import Drift
+from ragwatch.pipeline.drift.signals import Signal
+from ragwatch.pipeline.drift.traffic import TrafficDrift
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Judge
 

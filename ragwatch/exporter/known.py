@@ -8,8 +8,8 @@ from enum import StrEnum
 from itertools import product
 from types import MappingProxyType
 
-from ragwatch.core.books import Law
-from ragwatch.core.canary import Failure
+from ragwatch.core.canary.definition import Failure
+from ragwatch.core.invariants import Law
 from ragwatch.core.sample import OTHER, RejectReason
 from ragwatch.core.scores import Fault
 from ragwatch.core.stage import Stage

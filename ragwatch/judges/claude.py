@@ -14,14 +14,14 @@ from pydantic import Field, model_validator
 
 from ragwatch.core.verdict import FREE
 from ragwatch.errors import ConfigError
-from ragwatch.judges.asking.inquiry import Ask
-from ragwatch.judges.calling.batched import BatchReader
-from ragwatch.judges.calling.failures import CallFailed, Failure, discreet, of_response, word
-from ragwatch.judges.calling.limits import limits_of
-from ragwatch.judges.calling.messages import STATUS, count_of, json_of, message, sent_batches
-from ragwatch.judges.calling.options import CallOptions, Url
-from ragwatch.judges.calling.pool import Clock
-from ragwatch.judges.calling.provider import PROBE, Said, SentBatch
+from ragwatch.judges.llm.calls.batched import BatchReader
+from ragwatch.judges.llm.calls.failures import CallFailed, Failure, discreet, of_response, word
+from ragwatch.judges.llm.calls.limits import limits_of
+from ragwatch.judges.llm.calls.messages import STATUS, count_of, json_of, message, sent_batches
+from ragwatch.judges.llm.calls.options import CallOptions, Url
+from ragwatch.judges.llm.calls.provider import PROBE, Said, SentBatch
+from ragwatch.judges.llm.calls.scheduler import Clock
+from ragwatch.judges.llm.prompt.reading import Ask
 from ragwatch.ports import Desk
 
 if TYPE_CHECKING:

@@ -16,15 +16,15 @@ from pydantic import Field
 
 from ragwatch.core.verdict import FREE
 from ragwatch.errors import ConfigError
-from ragwatch.judges.asking.inquiry import Ask
-from ragwatch.judges.calling.chat import Dialect, body_of, chat
-from ragwatch.judges.calling.failures import CallFailed, Failure, discreet, of_response
-from ragwatch.judges.calling.limits import Limit, limits_of
-from ragwatch.judges.calling.messages import json_of
-from ragwatch.judges.calling.options import CallOptions, Url
-from ragwatch.judges.calling.pool import Clock
-from ragwatch.judges.calling.provider import PROBE, Said
-from ragwatch.judges.calling.reader import LLMJudge
+from ragwatch.judges.llm.calls.chat import Dialect, body_of, chat
+from ragwatch.judges.llm.calls.failures import CallFailed, Failure, discreet, of_response
+from ragwatch.judges.llm.calls.limits import Limit, limits_of
+from ragwatch.judges.llm.calls.messages import json_of
+from ragwatch.judges.llm.calls.options import CallOptions, Url
+from ragwatch.judges.llm.calls.provider import PROBE, Said
+from ragwatch.judges.llm.calls.scheduler import Clock
+from ragwatch.judges.llm.judge import LLMJudge
+from ragwatch.judges.llm.prompt.reading import Ask
 from ragwatch.ports import Desk
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import FREE, Reading, Unjudged, UnjudgedReason, Usage, judged
 from ragwatch.errors import JudgeError
 from ragwatch.pipeline.judging import FIRST_PAUSE, LONGEST_PAUSE, MOST_DOUBLINGS, Judging, JudgingRules
-from ragwatch.pipeline.trials import Trials
+from ragwatch.pipeline.self_tests import Trials
 from ragwatch.ports import OpenBatch, Store
-from ragwatch.ports.reading import BatchJudge, Collected
+from ragwatch.ports.judging import BatchJudge, Collected
 from ragwatch.telemetry import Telemetry
 
 MOST_ENTRIES = 500

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragwatch.board import Board
-from ragwatch.core.books import violations
+from ragwatch.core.invariants import violations
 from ragwatch.core.snapshot import Gauges, Lag, Snapshot
 from ragwatch.core.tally import Tallies
-from ragwatch.pipeline.labels import People
-from ragwatch.pipeline.shares import Shares
+from ragwatch.pipeline.labels.correction import People
+from ragwatch.pipeline.sampling_control import Shares
 from ragwatch.pipeline.windows import MINUTE, Windows
 from ragwatch.ports import Judge, Store
 from ragwatch.telemetry import Telemetry

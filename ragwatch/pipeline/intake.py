@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ragwatch.core.redact import Redactor
+from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample
 from ragwatch.core.sampling import SamplingPlan, chosen, kept_when_behind, key_of
 from ragwatch.core.signals import Signals

@@ -16,7 +16,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import RagwatchError
 from ragwatch.pipeline.reading import PutBack, Reader
-from ragwatch.pipeline.trials import Trials
+from ragwatch.pipeline.self_tests import Trials
 from ragwatch.ports import Assignment, FollowUp, Judge, Store
 from ragwatch.telemetry import Telemetry
 

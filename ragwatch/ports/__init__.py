@@ -1,9 +1,8 @@
 """Ports: every door between rooms. Rooms know these Protocols and core values, never one another."""
 
+from ragwatch.ports.judging import Desk, Judge, Purse
 from ragwatch.ports.kinds import Kind
-from ragwatch.ports.memory import Accounts, Batches, Notes, Store
 from ragwatch.ports.probing import Oracle, Probe
-from ragwatch.ports.reading import Desk, Judge, Purse
 from ragwatch.ports.rows import (
     Admission,
     Assignment,
@@ -18,6 +17,7 @@ from ragwatch.ports.rows import (
     ScoreRow,
     StoredText,
 )
+from ragwatch.ports.storage import Accounts, Batches, Notes, Store
 from ragwatch.ports.traffic import Batch, Rejection, Source
 
 __all__ = [

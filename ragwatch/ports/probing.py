@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ragwatch.core.canary import Retrieved
+from ragwatch.core.canary.definition import Retrieved
 
 
 class Probe(Protocol):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ragwatch.core.canary import Retrieved
+from ragwatch.core.canary.definition import Retrieved
 from ragwatch.errors import ConfigError
 from ragwatch.probes.endpoint import Endpoint, Retriever
 from ragwatch.probes.failure import ExchangeError

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from ragwatch.core.canary import Direction
+from ragwatch.core.canary.definition import Direction
 from ragwatch.probes.addresses import forbidden
 from ragwatch.probes.expression import Column, checked
 from ragwatch.probes.template import places

@@ -12,7 +12,7 @@ import httpx
 import orjson
 
 from ragwatch import __version__
-from ragwatch.core.canary import Failure
+from ragwatch.core.canary.definition import Failure
 from ragwatch.errors import ConfigError
 from ragwatch.probes.addresses import forbidden, resolve
 from ragwatch.probes.endpoint import Endpoint

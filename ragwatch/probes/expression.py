@@ -10,7 +10,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 
-from ragwatch.core.canary import Hit
+from ragwatch.core.canary.definition import Hit
 from ragwatch.probes.failure import shape
 
 Column = Literal["id", "text", "score"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragwatch.core.canary import Failure
+from ragwatch.core.canary.definition import Failure
 from ragwatch.errors import ForeignError
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import model_validator
 
-from ragwatch.core.canary import Retrieved
+from ragwatch.core.canary.definition import Retrieved
 from ragwatch.probes.asking import Asking, exchange_with
 from ragwatch.probes.endpoint import Endpoint, Expression, Retriever
 from ragwatch.probes.expression import hits_of, vector_of

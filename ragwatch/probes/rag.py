@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from ragwatch.core.canary import Failure, Retrieved
+from ragwatch.core.canary.definition import Failure, Retrieved
 from ragwatch.probes.asking import Asking, exchange_with
 from ragwatch.probes.endpoint import Endpoint, Expression, Retriever
 from ragwatch.probes.expression import hits_of, text_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ragwatch.web.app import Action, build_app
 from ragwatch.web.guard import allowed_hosts
+from ragwatch.web.request_limit import BusyError
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import Scope
 from ragwatch.web.serve import Server
-from ragwatch.web.turns import BusyError
 
 __all__ = ["Action", "BusyError", "ParameterError", "Scope", "Server", "allowed_hosts", "build_app"]

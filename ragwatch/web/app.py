@@ -31,10 +31,10 @@ from ragwatch.web.labels import Annotation, label_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, overview_page
 from ragwatch.web.reply import json_reply
+from ragwatch.web.request_limit import MIB, BusyError, Turns
 from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import Scope
-from ragwatch.web.turns import MIB, BusyError, Turns
-from ragwatch.web.whole import sample_json, samples_json
+from ragwatch.web.streamed_samples import sample_json, samples_json
 
 Action = Callable[[Mapping[str, str]], Awaitable[str]]
 """What a POST does: its query parameters to what it says. Raises `ParameterError` (400) for those it cannot take,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ragwatch.core.canary import Hit
-from ragwatch.core.canary_diff import CanaryDiff, Move
-from ragwatch.core.canary_history import changes, report_of
-from ragwatch.core.canary_report import CanaryReport
-from ragwatch.core.canary_suite import SuiteReport
+from ragwatch.core.canary.definition import Hit
+from ragwatch.core.canary.diff import CanaryDiff, Move
+from ragwatch.core.canary.history import changes, report_of
+from ragwatch.core.canary.report import CanaryReport
+from ragwatch.core.canary.suite import SuiteReport
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.ports import Notes

@@ -20,7 +20,7 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import Notes, Run
 from ragwatch.web.pages import page
 from ragwatch.web.reply import json_reply
-from ragwatch.web.turns import MIB, Turns
+from ragwatch.web.request_limit import MIB, Turns
 
 KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
 PAST_ALARMS = 5

@@ -12,8 +12,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ragwatch.web.reply import dumps, json_reply
+from ragwatch.web.request_limit import Turns
 from ragwatch.web.samples import ParameterError
-from ragwatch.web.turns import Turns
 
 MOST_BYTES = 4 << 20
 MOST_VALUES = 250_000  # of JSON in a body, with the commas and brackets of its texts

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from ragwatch.web.connections import VITAL, Connections
-from ragwatch.web.turns import PIECE_BYTES, RETRY_SECONDS
+from ragwatch.web.request_limit import PIECE_BYTES, RETRY_SECONDS
 
 HEADER_SECONDS = 10.0
 LEFTOVER_SECONDS = 5.0  # for the rest of a body after its answer: hanging up at once might take the answer along

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.label import Label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import LOW_IS_GOOD, Fault, Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.errors import StoreError

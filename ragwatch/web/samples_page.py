@@ -22,9 +22,9 @@ from ragwatch.ports import Found, Query, Store
 from ragwatch.web import samples
 from ragwatch.web.pages import clock as instant
 from ragwatch.web.pages import page
+from ragwatch.web.request_limit import MIB, Turns
 from ragwatch.web.sample_page import cut, sample
 from ragwatch.web.scope import Scope
-from ragwatch.web.turns import MIB, Turns
 
 FIELDS = ("route", "judge", "stage", "outcome", "quantity", "below", "above", "since", "until", "limit")
 LIMITS = ("25", "50", "100", "250", "500")

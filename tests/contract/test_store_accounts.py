@@ -16,7 +16,7 @@ from kit import AT, JUDGE
 
 from ragwatch.core.budget import Cap, Cost
 from ragwatch.errors import JudgeError, StoreError
-from ragwatch.pipeline.purse import StorePurse
+from ragwatch.pipeline.budget_account import StorePurse
 from ragwatch.ports import Retention, Store
 
 DAY = 86400.0

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
 
-from ragwatch.core.books import Law, violations
 from ragwatch.core.budget import Cost
+from ragwatch.core.invariants import Law, violations
 from ragwatch.ports import OpenBatch, Query, Retention, Store
 
 NAMES = "abcd"

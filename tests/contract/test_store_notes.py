@@ -8,7 +8,7 @@ import pytest
 from kit import AT, a_draw, a_verdict, an_admission
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.label import Label, from_record
+from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.ports import Query, Retention, Run, Store

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 
-from ragwatch.core.books import violations
 from ragwatch.core.budget import Cap, Cost
+from ragwatch.core.invariants import violations
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
 from ragwatch.ports import Assignment, FollowUp, Retention, Store

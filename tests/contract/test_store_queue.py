@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 
-from ragwatch.core.books import Law, violations
+from ragwatch.core.invariants import Law, violations
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError

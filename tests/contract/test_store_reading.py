@@ -6,7 +6,7 @@ import json
 
 from kit import AT, a_draw, a_verdict, an_admission
 
-from ragwatch.core.label import Label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.ports import Entry, Query, Store
 

@@ -15,7 +15,7 @@ from loopback.process import LoopbackProcess
 from support.patience import DEADLINE
 
 from ragwatch.ports import Query
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 PENDING = "ragwatch_samples_pending"
 PRICES = {"input": 10.0, "output": 50.0}  # dear: a hundred calls are a dollar

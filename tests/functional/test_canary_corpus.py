@@ -20,11 +20,11 @@ from retrievers import serving
 
 from ragwatch.board import Board
 from ragwatch.config.suites import canaries
-from ragwatch.core.canary import Canary, Retrieved
-from ragwatch.core.canary_diff import diff
-from ragwatch.core.canary_figures import gauges_of
-from ragwatch.core.canary_report import report
-from ragwatch.core.canary_suite import SuiteReport, suite_line
+from ragwatch.core.canary.definition import Canary, Retrieved
+from ragwatch.core.canary.diff import diff
+from ragwatch.core.canary.figures import gauges_of
+from ragwatch.core.canary.report import report
+from ragwatch.core.canary.suite import SuiteReport, suite_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.exporter import Exporter
 from ragwatch.probes.http import Options, build

@@ -16,7 +16,7 @@ from functional.daemon import RagwatchProcess, write_config
 from kit import a_draw, a_verdict, an_admission
 from support.patience import DEADLINE
 
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.alone
 

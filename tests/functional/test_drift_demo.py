@@ -20,12 +20,12 @@ from ragwatch.demo.driver import endless
 from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
 from ragwatch.formats import canonical
-from ragwatch.judges.lexical import LexicalJudge, Options, build
-from ragwatch.pipeline.anchors import Anchor, AnchorRules, Anchors
-from ragwatch.pipeline.drift import Drift
-from ragwatch.pipeline.drift_rules import DriftRules
+from ragwatch.judges.lexical.judge import LexicalJudge, Options, build
+from ragwatch.pipeline.drift.anchors import Anchor, AnchorRules, Anchors
+from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.scores import Drift
 from ragwatch.pipeline.reading import Reader
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 MINUTE = 60.0

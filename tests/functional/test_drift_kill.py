@@ -14,7 +14,7 @@ from typing import Any
 from functional.daemon import RagwatchProcess, parse_series, record, write_config
 from support.patience import DEADLINE
 
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 AT, MINUTE = 1_700_000_000.0, 60.0
 GOOD, BAD, KILLS = 450, 75, 3

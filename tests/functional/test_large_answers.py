@@ -17,9 +17,9 @@ import pytest
 from functional.daemon import RagwatchProcess, write_config
 from kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 
-from ragwatch.core.label import Label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 MIB = 1 << 20
 ANSWERS, ANSWER_CHARS = 24, 3_900_000  # 94 MB, several times as much once unpacked: more than may be resident

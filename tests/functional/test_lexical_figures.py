@@ -19,7 +19,7 @@ from kit import a_desk
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.stage import Stage, stage
-from ragwatch.judges.lexical import Options, build
+from ragwatch.judges.lexical.judge import Options, build
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 JUDGE = build(Options(), name="embedded", desk=a_desk())

@@ -21,8 +21,8 @@ from kit import a_desk
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.local import LocalJudge, Options, build
-from ragwatch.judges.modelling.artefact import SHIPPED, TABLE
+from ragwatch.judges.local.artefact import SHIPPED, TABLE
+from ragwatch.judges.local.judge import LocalJudge, Options, build
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 Read = Callable[[str], list[tuple[dict[str, Any], Evidence]]]

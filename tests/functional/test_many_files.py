@@ -19,8 +19,8 @@ import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from support.patience import DEADLINE
 
-from ragwatch.stores.rows import unpack
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.rows import unpack
+from ragwatch.stores.sqlite.store import SqliteStore
 
 LIMIT, FILES = 256, 600
 SEEN = 'ragwatch_requests_seen_total{source="app"}'

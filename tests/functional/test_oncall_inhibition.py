@@ -11,7 +11,7 @@ import pytest
 from oncall_cases import PLAN
 from oncall_stage import a_port, get, manager, running, until
 
-from ragwatch.exporter.oncall import alerts
+from ragwatch.rules import alerts
 
 HERE = {"job": "ragwatch"}
 ROUTE = {**HERE, "route": "search"}

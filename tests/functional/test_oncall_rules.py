@@ -13,7 +13,7 @@ import pytest
 from oncall_cases import CASES, PLAN, STEP, STEPS, Case, Phase, series
 
 from ragwatch.core.scores import Quantity
-from ragwatch.exporter.oncall import prometheus, yaml_text
+from ragwatch.rules import prometheus, yaml_text
 
 PHASE = STEP * STEPS
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 GOOD, BAD = 5000, 300
 

@@ -28,13 +28,13 @@ from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.judges import claude
+from ragwatch.pipeline.budget_account import StorePurse
 from ragwatch.pipeline.digest import Around, Digest
 from ragwatch.pipeline.judging import Judging, JudgingRules
-from ragwatch.pipeline.purse import StorePurse
-from ragwatch.pipeline.shares import Plan, Shares
+from ragwatch.pipeline.sampling_control import Plan, Shares
 from ragwatch.pipeline.windows import Windows
 from ragwatch.ports import Desk
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 JUDGED = 'ragwatch_samples_judged_total{judge="claude",route="search"}'

@@ -18,7 +18,7 @@ from ragwatch.commands import cli
 from ragwatch.config import parse
 from ragwatch.config.model import Settings
 from ragwatch.exporter.catalogue import CATALOGUE, Kind
-from ragwatch.stores.sqlite import Options as Sqlite
+from ragwatch.stores.sqlite.store import Options as Sqlite
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

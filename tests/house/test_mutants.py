@@ -12,8 +12,8 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 from planted import CheckpointFirst, CheckpointLast, fits_any_content, mark_of_first_line, opening_by_name
 from tail_machine import Machine, only
 
-from ragwatch.sources.identity import Edges, Position
-from ragwatch.sources.packed import Packs
+from ragwatch.sources.tail.gzip import Packs
+from ragwatch.sources.tail.identity import Edges, Position
 
 Plant = Callable[[pytest.MonkeyPatch, type[Machine]], None]
 

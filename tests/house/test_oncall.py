@@ -12,8 +12,9 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from oncall_cases import CASES, PLAN
 
-from ragwatch.exporter.oncall import alerts, boards, prometheus, yaml_text
+from ragwatch.rules import alerts, prometheus, yaml_text
 from ragwatch.web.samples import query_of
+from tools.dashboards import boards
 
 FILLED = {"stage": "retrieval", "quantity": "faithfulness"}
 

@@ -12,7 +12,8 @@ import pytest
 from oncall_cases import PLAN
 
 from ragwatch.exporter.catalogue import CATALOGUE, Kind
-from ragwatch.exporter.oncall import alerts, boards, prometheus
+from ragwatch.rules import alerts, prometheus
+from tools.dashboards import boards
 
 promql = pytest.importorskip("promql_parser")
 

@@ -14,7 +14,7 @@ from oncall_cases import PLAN
 
 from ragwatch.config import parse
 from ragwatch.exporter.catalogue import CATALOGUE
-from ragwatch.exporter.oncall import alerts, prometheus
+from ragwatch.rules import alerts, prometheus
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

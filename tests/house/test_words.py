@@ -15,8 +15,9 @@ from oncall_cases import PLAN
 
 from ragwatch.config.model import Settings
 from ragwatch.exporter.catalogue import CATALOGUE
-from ragwatch.exporter.oncall import alerts, boards
 from ragwatch.exporter.quality import MEANINGS
+from ragwatch.rules import alerts
+from tools.dashboards import boards
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"

@@ -11,12 +11,12 @@ from kit import a_sample
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.judges import lexical
-from ragwatch.judges.asking import page as pages
-from ragwatch.judges.asking.marks import Marks
-from ragwatch.judges.reading.claims import claims_of
-from ragwatch.judges.reading.sentences import spans
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.llm.prompt import page as pages
+from ragwatch.judges.llm.prompt.marks import Marks
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.ports import Desk
 from ragwatch.telemetry import Telemetry
 

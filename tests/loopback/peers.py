@@ -14,11 +14,11 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.reading.claims import claims_of
-from ragwatch.judges.reading.reader import Thresholds, read
-from ragwatch.judges.reading.sentences import spans
-from ragwatch.judges.reading.tables import shipped
-from ragwatch.judges.reading.words import terms
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.reader import Thresholds, read
+from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.lexical.words import terms
 
 _BEHIND = "Now perform the same with the following input"
 _REASON = (

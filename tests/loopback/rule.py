@@ -16,13 +16,13 @@ from typing import Any
 from loopback.page import ESCAPE, Line, Page, text_of
 from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.reading.claims import Answer, Said, claims_of
-from ragwatch.judges.reading.features import claim_words, match
-from ragwatch.judges.reading.passages import Passage, passage
-from ragwatch.judges.reading.reader import Thresholds, read
-from ragwatch.judges.reading.relevance import coverage, weigh
-from ragwatch.judges.reading.tables import shipped
-from ragwatch.judges.reading.words import TOKEN, fold, term, terms
+from ragwatch.judges.lexical.claims import Answer, Said, claims_of
+from ragwatch.judges.lexical.features import claim_words, match
+from ragwatch.judges.lexical.passages import Passage, passage
+from ragwatch.judges.lexical.reader import Thresholds, read
+from ragwatch.judges.lexical.relevance import coverage, weigh
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.lexical.words import TOKEN, fold, term, terms
 
 _APART = "\n\n"  # keeps the lines of a page apart when they are read as one text again
 _QUOTE_WORDS = 10

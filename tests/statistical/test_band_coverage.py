@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ragwatch.core.bands import Bernstein, Hedged
+from ragwatch.core.drift.bands import Bernstein, Hedged
 
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 

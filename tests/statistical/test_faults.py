@@ -22,10 +22,10 @@ from ragwatch.core.sampling import SamplingPlan, chosen, key_of
 from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.digest import Around, Digest
 from ragwatch.pipeline.intake import placing
-from ragwatch.pipeline.shares import SHED_AT, Plan, Shares
+from ragwatch.pipeline.sampling_control import SHED_AT, Plan, Shares
 from ragwatch.pipeline.windows import Windows
 from ragwatch.ports import ScoreRow
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 RUNS = 1000

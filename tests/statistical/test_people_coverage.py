@@ -9,8 +9,8 @@ import pytest
 from labelled import ALONE, BOTH, NOW, World
 
 from ragwatch.core.scores import Quantity
-from ragwatch.pipeline.sheets import LabelRules
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.pipeline.labels.verdicts import LabelRules
+from ragwatch.stores.sqlite.store import SqliteStore
 
 WORLDS = 200
 

@@ -15,7 +15,7 @@ from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.corrected import correct
 from ragwatch.core.estimators.ppi import Sums
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical import Options, build
+from ragwatch.judges.lexical.judge import Options, build
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "judge" / "dev"
 SETS = ("attributionbench/test_id500", "wice/claim_test", "fever_symmetric/test")

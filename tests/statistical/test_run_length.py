@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 
-from ragwatch.core.detect import Score, begin, step
-from ragwatch.core.detectors.betting import Betting, Pair, TwoSample
-from ragwatch.core.detectors.reference import AgainstReference
-from ragwatch.core.detectors.shift import AgainstCounts
+from ragwatch.core.drift.detect import Score, begin, step
+from ragwatch.core.drift.detectors.betting import Betting, Pair, TwoSample
+from ragwatch.core.drift.detectors.reference import AgainstReference
+from ragwatch.core.drift.detectors.shift import AgainstCounts
 
 LENGTH = 10_000
 MONTH = 30  # days

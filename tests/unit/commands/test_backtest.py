@@ -21,9 +21,9 @@ from ragwatch.commands.chart import chart
 from ragwatch.commands.replay import Line, lowest_of, replay
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
-from ragwatch.pipeline.drift import KIND, Drift
-from ragwatch.pipeline.drift_rules import DriftRules
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.scores import KIND, Drift
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 MINUTE = 60.0

@@ -11,7 +11,7 @@ from watched import faithful, settle
 
 from ragwatch.commands import cli
 from ragwatch.errors import ConfigError
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 
 def run(*arguments: object) -> Result:

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 from ragwatch.commands import cli
 from ragwatch.commands.check import _content
 from ragwatch.ports import Admission, Batch
-from ragwatch.stores.lock import StateLock
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.lock import StateLock
+from ragwatch.stores.sqlite.store import SqliteStore
 
 WEIGHTS = Path(__file__).parents[2] / "data" / "local"
 GOOD = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}

@@ -17,7 +17,7 @@ from ragwatch.config import load
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Retention
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 NOW = time.time()
 

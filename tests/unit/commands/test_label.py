@@ -16,11 +16,11 @@ from labelled import World
 
 from ragwatch.commands import cli
 from ragwatch.commands.label import imported, marked, plain
-from ragwatch.core.label import Label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.ports import Query, Retention
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 F = Quantity.FAITHFULNESS
 ESCAPE = chr(27)

@@ -17,7 +17,7 @@ from ragwatch.config.suites import read_suite
 from ragwatch.core.sample import Context
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 CONTEXTS = (Context("Cats purr.", "d1"), Context("Dogs bark.", "d2"))
 

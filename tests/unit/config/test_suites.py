@@ -12,7 +12,7 @@ import pytest
 from ragwatch.config import parse
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import load_text
-from ragwatch.core.canary import Category, Expected, Grade
+from ragwatch.core.canary.definition import Category, Expected, Grade
 from ragwatch.errors import ConfigError
 
 DATA = Path(__file__).parents[2] / "data" / "canaries"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.agreement import (
+from ragwatch.core.estimators.interval import wilson
+from ragwatch.core.labels.agreement import (
     Agreement,
     TooFew,
     calibration_error,
@@ -18,7 +19,6 @@ from ragwatch.core.agreement import (
     reliability,
     share,
 )
-from ragwatch.core.estimators.interval import wilson
 
 MATRIX = [[50, 5, 2], [4, 30, 6], [1, 3, 19]]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.bands import Bernstein, Hedged, from_dict, to_dict
+from ragwatch.core.drift.bands import Bernstein, Hedged, from_dict, to_dict
 
 KINDS = [Bernstein, Hedged]
 pairs = st.lists(st.tuples(st.floats(0, 1), st.floats(1, 20)), max_size=40)

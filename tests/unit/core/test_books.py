@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.books import Law, violations
+from ragwatch.core.invariants import Law, violations
 from ragwatch.core.tally import Tallies, Tally
 
 counts = st.integers(0, 50)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.core.agreement import Agreement, TooFew
-from ragwatch.core.calibration import ClaimPair, Pair, in_traffic, known_of, report
 from ragwatch.core.estimators.rogan_gladen import Known
 from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.labels.agreement import Agreement, TooFew
+from ragwatch.core.labels.calibration import ClaimPair, Pair, in_traffic, known_of, report
 from ragwatch.core.scores import Quantity
 
 F = Quantity.FAITHFULNESS

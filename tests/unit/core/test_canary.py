@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from canaries import a_canary, a_text
 
-from ragwatch.core.canary import NAME_CHARS, Canary, Category, Expected, Grade, name_of
+from ragwatch.core.canary.definition import NAME_CHARS, Canary, Category, Expected, Grade, name_of
 
 
 def test_a_context_is_known_by_something() -> None:

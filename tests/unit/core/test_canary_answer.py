@@ -6,8 +6,8 @@ import pytest
 from canaries import a_canary, a_failure, a_reply, a_text
 from kit import AT
 
-from ragwatch.core.canary import Category, Expected, Hit, Retrieved
-from ragwatch.core.canary_answer import gold_texts, sample_of
+from ragwatch.core.canary.answer import gold_texts, sample_of
+from ragwatch.core.canary.definition import Category, Expected, Hit, Retrieved
 from ragwatch.core.sample import Context
 
 CANARY = a_canary(Expected("a", "Text of a."), reference="A good answer.")

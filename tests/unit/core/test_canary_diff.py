@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from canaries import a_canary, a_failure, a_reply, a_report, a_text
 
-from ragwatch.core.canary import Category, Hit, Retrieved
-from ragwatch.core.canary_diff import CanaryDiff, Move, diff
-from ragwatch.core.canary_report import CanaryReport
+from ragwatch.core.canary.definition import Category, Hit, Retrieved
+from ragwatch.core.canary.diff import CanaryDiff, Move, diff
+from ragwatch.core.canary.report import CanaryReport
 
 CANARY = a_canary("a", "b", min_recall=0.5)
 GOOD = a_report(CANARY, a_reply("a", "x", "b"))

@@ -8,10 +8,10 @@ from difflib import SequenceMatcher
 import pytest
 from canaries import a_canary, a_failure, a_reply, a_report, a_text
 
-from ragwatch.core.canary import KEPT_CHARS, Category, Expected, Grade, Hit, Retrieved
-from ragwatch.core.canary_diff import diff
-from ragwatch.core.canary_record import from_record, to_record
-from ragwatch.core.canary_report import CanaryReport
+from ragwatch.core.canary.definition import KEPT_CHARS, Category, Expected, Grade, Hit, Retrieved
+from ragwatch.core.canary.diff import diff
+from ragwatch.core.canary.record import from_record, to_record
+from ragwatch.core.canary.report import CanaryReport
 
 FULL = a_canary(
     Expected("a", "Text of a.", Grade.HIGHLY_RELEVANT),

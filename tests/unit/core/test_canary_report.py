@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from canaries import a_canary, a_failure, a_reply, a_report, a_text
 
-from ragwatch.core.canary import Category, Expected, Failure, Hit, Retrieved
-from ragwatch.core.canary_report import Outcome
+from ragwatch.core.canary.definition import Category, Expected, Failure, Hit, Retrieved
+from ragwatch.core.canary.report import Outcome
 
 NEGATIVE = a_canary(category=Category.NEGATIVE, name="cooking")
 

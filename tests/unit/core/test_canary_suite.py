@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from canaries import a_canary, a_failure, a_reply, a_report
 
-from ragwatch.core.canary import Category, Expected, Failure, Grade
-from ragwatch.core.canary_suite import SuiteReport, suite_line
+from ragwatch.core.canary.definition import Category, Expected, Failure, Grade
+from ragwatch.core.canary.suite import SuiteReport, suite_line
 
 GOOD = a_report(a_canary("a", name="good"), a_reply("a", "x"))
 HALF = a_report(a_canary("b", Expected("c", None, Grade.HIGHLY_RELEVANT), name="half"), a_reply("x", "b"))

@@ -10,7 +10,7 @@ import pytest
 from canaries import a_canary, a_failure, a_reply, a_report
 from kit import a_draw, a_verdict, an_evidence, an_unjudged
 
-from ragwatch.core.canary import Category
+from ragwatch.core.canary.definition import Category
 from ragwatch.core.compare_line import Answer, compare_line, of_answers, of_reports, of_verdicts, stored
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.verdict import Verdict

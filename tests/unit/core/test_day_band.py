@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragwatch.core import bands
-from ragwatch.core.bands import Bernstein, Hedged
-from ragwatch.core.day_band import DAY, DayBand, from_dict, to_dict
+from ragwatch.core.drift import bands
+from ragwatch.core.drift.bands import Bernstein, Hedged
+from ragwatch.core.drift.day_band import DAY, DayBand, from_dict, to_dict
 
 FRESH = DayBand(Hedged())
 

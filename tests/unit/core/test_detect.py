@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragwatch.core.detect import (
+from ragwatch.core.drift.detect import (
     Score,
     Unit,
     Watch,
@@ -23,9 +23,9 @@ from ragwatch.core.detect import (
     threshold_for,
     to_dict,
 )
-from ragwatch.core.detectors.betting import Betting, Pair, TwoSample
-from ragwatch.core.detectors.control import AgainstControl
-from ragwatch.core.detectors.reference import AgainstReference
+from ragwatch.core.drift.detectors.betting import Betting, Pair, TwoSample
+from ragwatch.core.drift.detectors.control import AgainstControl
+from ragwatch.core.drift.detectors.reference import AgainstReference
 
 DAY = 86400.0
 

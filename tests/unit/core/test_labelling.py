@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labelling import Candidate, is_double, pool, scores_of, unsure
+from ragwatch.core.labels.selection import Candidate, is_double, pool, scores_of, unsure
 from ragwatch.core.scores import Quantity
 
 RUNS = 4000

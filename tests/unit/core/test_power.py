@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from ragwatch.core.detectors.betting import Betting
+from ragwatch.core.drift.detectors.betting import Betting
 from ragwatch.core.power import Question, delay, growth, half_width, plan
 
 SCORES = [1.0] * 7 + [0.8, 0.75, 0.5]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.redact import Redactor
-from ragwatch.core.secret import RULES, Secret
+from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.core.redaction.rules import RULES, Secret
 
 TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEpAIBAAKCAQEA7\n-----END RSA PRIVATE KEY-----"

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from ragwatch.core.redact import Redactor
+from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.core.redaction.rules import Secret
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.secret import Secret
 
 
 def test_sample_keeps_its_ids() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from secret_examples import EXAMPLES, PATTERNS
 
-from ragwatch.core.redact import Redactor
-from ragwatch.core.secret import RULES, Rule
+from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.core.redaction.rules import RULES, Rule
 
 RULE_OF: dict[str, Rule] = dict(zip(EXAMPLES, RULES, strict=True))
 CASES = [(name, text, part) for name, examples in EXAMPLES.items() for text, part in examples]

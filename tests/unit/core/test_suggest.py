@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import parse_text
-from ragwatch.core.canary import Canary, Category, Expected
+from ragwatch.core.canary.definition import Canary, Category, Expected
 from ragwatch.core.suggest import TAG, Suggestion, suggest, suite_text
 
 Row = tuple[dict[str, Any], dict[str, Any] | None]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kit import a_desk, a_sample, an_evidence
 
 from ragwatch.core.scores import Quantity
-from ragwatch.core.trial import fooled, known_bad, repeats
-from ragwatch.judges import lexical
+from ragwatch.core.self_tests import fooled, known_bad, repeats
+from ragwatch.judges.lexical import judge as lexical
 
 
 @given(st.integers())

@@ -15,8 +15,9 @@ import pytest
 
 import ragwatch.daemon
 from ragwatch.config import load
-from ragwatch.daemon import Daemon, rooms
-from ragwatch.daemon.rooms import Rooms, build
+from ragwatch.daemon import Daemon
+from ragwatch.daemon import runtime as rooms
+from ragwatch.daemon.runtime import Rooms, build
 from ragwatch.errors import ConfigError
 
 

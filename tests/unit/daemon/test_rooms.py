@@ -15,10 +15,10 @@ from kit import Clock
 from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.daemon.once import Once
-from ragwatch.daemon.rooms import _shares, build
+from ragwatch.daemon.runtime import _shares, build
 from ragwatch.daemon.shared import Shared
 from ragwatch.errors import ConfigError
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 ANSWERED, DRAWN = 3, 40

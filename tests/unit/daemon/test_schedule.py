@@ -16,14 +16,14 @@ from kit import Clock
 from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.config.crontab import week_days
-from ragwatch.core.canary import Retrieved
+from ragwatch.core.canary.definition import Retrieved
 from ragwatch.core.tally import Tally
 from ragwatch.daemon import schedule
-from ragwatch.daemon.rooms import Rooms, build
+from ragwatch.daemon.runtime import Rooms, build
 from ragwatch.daemon.schedule import Schedule, keeping_trigger, longer, trigger_of
 from ragwatch.daemon.shared import Shared
-from ragwatch.pipeline.canaries import Canaries, Suite
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.pipeline.canaries.loop import Canaries, Suite
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 SATURDAY = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

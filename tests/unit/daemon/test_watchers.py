@@ -10,12 +10,12 @@ from structlog.testing import LogCapture
 
 from ragwatch.board import Board
 from ragwatch.config import parse
-from ragwatch.daemon.rooms import Rooms, build
+from ragwatch.daemon.runtime import Rooms, build
 from ragwatch.daemon.shared import Shared
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.drift import KIND
-from ragwatch.pipeline.traffic_drift import KIND as TRAFFIC
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.pipeline.drift.scores import KIND
+from ragwatch.pipeline.drift.traffic import KIND as TRAFFIC
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 

@@ -20,7 +20,7 @@ from ragwatch.core.tally import Tally, observe
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.families import family, of_snapshot, of_telemetry
 from ragwatch.exporter.known import Known
-from ragwatch.judges.asking.units import units_of
+from ragwatch.judges.llm.prompt.units import units_of
 from ragwatch.telemetry import Telemetry
 
 KNOWN = Known.of(sources=["app"], routes=ROUTES, judges=["embedded"])

@@ -25,7 +25,7 @@ from ragwatch.config.alerts import Alerts
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.scores import Quantity
-from ragwatch.exporter.oncall import Burn, Links, Plan, alerts, impossible, operator, prometheus, yaml_text
+from ragwatch.rules import Burn, Links, Plan, alerts, impossible, operator, prometheus, yaml_text
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
 PLAN = Plan("embedded", "ragwatch", Links("https://r", "https://d", "https://p"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from logged import records
 
-from ragwatch.core.redact import Redactor
+from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import FORMATS, build

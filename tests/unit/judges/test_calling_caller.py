@@ -11,9 +11,9 @@ from structlog.testing import LogCapture
 
 from ragwatch.core.verdict import FREE, Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.calling.caller import MOST_TRIES, Bill
-from ragwatch.judges.calling.failures import CallFailed, Failure
-from ragwatch.judges.calling.provider import Said
+from ragwatch.judges.llm.calls.caller import MOST_TRIES, Bill
+from ragwatch.judges.llm.calls.failures import CallFailed, Failure
+from ragwatch.judges.llm.calls.provider import Said
 from ragwatch.telemetry import Telemetry
 
 PAID = (100 * 1.0 + 10 * 10.0) / 1e6

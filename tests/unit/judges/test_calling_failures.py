@@ -18,9 +18,9 @@ from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
 from ragwatch.judges import claude, openai
-from ragwatch.judges.calling.failures import RULES, Failure, discreet, of_response, of_status, wait_of
-from ragwatch.judges.calling.reader import LLMJudge
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.judges.llm.calls.failures import RULES, Failure, discreet, of_response, of_status, wait_of
+from ragwatch.judges.llm.judge import LLMJudge
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.telemetry import Telemetry
 
 CHAT = "/v1/chat/completions"

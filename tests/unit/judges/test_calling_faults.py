@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged
 from ragwatch.judges import claude
-from ragwatch.judges.calling.limits import limits_of
-from ragwatch.judges.calling.options import CallOptions
-from ragwatch.judges.calling.pool import Pool
-from ragwatch.judges.calling.reader import LLMJudge
+from ragwatch.judges.llm.calls.limits import limits_of
+from ragwatch.judges.llm.calls.options import CallOptions
+from ragwatch.judges.llm.calls.scheduler import Pool
+from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.pipeline.reading import Reader
-from ragwatch.pipeline.trials import Trials
+from ragwatch.pipeline.self_tests import Trials
 from ragwatch.telemetry import Count, Telemetry
 
 

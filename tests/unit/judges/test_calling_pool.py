@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from structlog.testing import LogCapture
 
 from ragwatch.errors import JudgeError
-from ragwatch.judges.calling.breaker import Breaker
-from ragwatch.judges.calling.limits import Limit, limits_of
-from ragwatch.judges.calling.pace import Pace
-from ragwatch.judges.calling.pool import LONGEST_BACKOFF, LONGEST_PAUSE, Pool
+from ragwatch.judges.llm.calls.circuit_breaker import Breaker
+from ragwatch.judges.llm.calls.limits import Limit, limits_of
+from ragwatch.judges.llm.calls.rate_limiter import Pace
+from ragwatch.judges.llm.calls.scheduler import LONGEST_BACKOFF, LONGEST_PAUSE, Pool
 from ragwatch.telemetry import Telemetry
 
 FOREVER = float("inf")

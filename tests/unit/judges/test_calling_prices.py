@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ragwatch.core.budget import Cost
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import ConfigError
-from ragwatch.judges.calling.prices import SHIPPED, Prices, Rates, prices_of, worst_case
+from ragwatch.judges.llm.calls.prices import SHIPPED, Prices, Rates, prices_of, worst_case
 
 HAIKU = SHIPPED["claude-haiku-5-5"]
 COUNTS = st.integers(0, 200_000)

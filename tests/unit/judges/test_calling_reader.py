@@ -15,10 +15,10 @@ from ragwatch.core.budget import Cap
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges import claude
-from ragwatch.judges.asking.inquiry import PROMPT_VERSION
-from ragwatch.judges.calling.options import CallOptions
-from ragwatch.judges.calling.reader import STRIKES, LLMJudge
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.judges.llm.calls.options import CallOptions
+from ragwatch.judges.llm.judge import STRIKES, LLMJudge
+from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.ports import Desk
 from ragwatch.telemetry import Telemetry
 

@@ -18,11 +18,11 @@ from pydantic import ValidationError
 from structlog.testing import LogCapture
 
 from ragwatch.errors import ConfigError, JudgeError
-from ragwatch.judges.asking.inquiry import Ask
-from ragwatch.judges.calling.failures import CallFailed
-from ragwatch.judges.calling.provider import BatchProvider, Said
-from ragwatch.judges.calling.reader import LLMJudge
 from ragwatch.judges.claude import Claude, Options, build
+from ragwatch.judges.llm.calls.failures import CallFailed
+from ragwatch.judges.llm.calls.provider import BatchProvider, Said
+from ragwatch.judges.llm.judge import LLMJudge
+from ragwatch.judges.llm.prompt.reading import Ask
 from ragwatch.telemetry import Telemetry
 
 MADE: list[LLMJudge] = []

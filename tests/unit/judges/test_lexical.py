@@ -14,8 +14,8 @@ from ragwatch.core.scores import Fault, faithfulness, top_ranked_fault
 from ragwatch.core.stage import Stage, stage
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical import Options, build
-from ragwatch.judges.reading.reference import READING
+from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.judges.lexical.reference import READING
 from ragwatch.telemetry import Telemetry
 
 KETTLE = "The Vortex kettle boils one litre of water in 90 seconds. Its lid locks while the water is hot."

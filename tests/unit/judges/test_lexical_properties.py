@@ -15,12 +15,12 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.core.stage import stage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical import Options, build
-from ragwatch.judges.reading.claims import claims_of
-from ragwatch.judges.reading.reader import relevance_of
-from ragwatch.judges.reading.sentences import spans
-from ragwatch.judges.reading.tables import shipped
-from ragwatch.judges.reading.words import identifiers, terms
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.judges.lexical.reader import relevance_of
+from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.lexical.words import identifiers, terms
 
 JUDGE = build(Options(), name="embedded", desk=a_desk())
 MENU = (

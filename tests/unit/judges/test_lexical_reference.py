@@ -7,9 +7,9 @@ from kit import a_desk
 
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical import Options, build
-from ragwatch.judges.reading.steps import LONG, actions, named
-from ragwatch.judges.reading.words import terms
+from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.judges.lexical.steps import LONG, actions, named
+from ragwatch.judges.lexical.words import terms
 
 JUDGE = build(Options(), name="embedded", desk=a_desk())
 CONTEXTS = (

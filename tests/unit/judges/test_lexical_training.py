@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from ragwatch.judges.reading import features, relevance
-from ragwatch.judges.reading.tables import FILES, shipped
+from ragwatch.judges.lexical import features, relevance
+from ragwatch.judges.lexical.tables import FILES, shipped
 
 FOLDER = resources.files("ragwatch.judges") / "tables"
 

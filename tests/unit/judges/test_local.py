@@ -17,8 +17,8 @@ from ragwatch.core.cascade import uncertainty
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import Quantity, score_all
-from ragwatch.judges import lexical
-from ragwatch.judges.local import LocalJudge, Options, build
+from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.local.judge import LocalJudge, Options, build
 from ragwatch.telemetry import Telemetry
 
 TINY = Path(__file__).parents[2] / "data" / "local"
@@ -187,7 +187,7 @@ def test_a_damaged_model_is_not_run(tmp_path: Path) -> None:
 def test_without_the_extra_words_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library that is not installed is named, with what to install."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    monkeypatch.delitem(sys.modules, "ragwatch.judges.modelling.session", raising=False)
+    monkeypatch.delitem(sys.modules, "ragwatch.judges.local.session", raising=False)
     judge = a_judge()
     assert judge.fallback == "onnxruntime is not installed; pip install 'ragwatch-exporter[local]'"
     assert judge.evidence(a_sample("Tea is green.", "Tea is green.")).claims[0].verdict is SUPPORTED

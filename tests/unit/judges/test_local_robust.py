@@ -22,8 +22,8 @@ from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.core.stage import stage
-from ragwatch.judges.local import LocalJudge, Options, build
-from ragwatch.judges.modelling.artefact import SHIPPED, TABLE
+from ragwatch.judges.local.artefact import SHIPPED, TABLE
+from ragwatch.judges.local.judge import LocalJudge, Options, build
 from ragwatch.telemetry import Telemetry
 
 DATA = Path(__file__).parents[2] / "data"

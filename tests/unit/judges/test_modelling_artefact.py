@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ragwatch.judges.modelling.artefact import ArtefactError, load
-from ragwatch.judges.modelling.session import PairModel
-from ragwatch.judges.reading.evidence import BUDGET
+from ragwatch.judges.lexical.evidence import BUDGET
+from ragwatch.judges.local.artefact import ArtefactError, load
+from ragwatch.judges.local.session import PairModel
 
 TINY = Path(__file__).parents[2] / "data" / "local"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.judges.modelling.fusion import Curve, Signals, interpolated, lexical_logit
-from ragwatch.judges.modelling.language import is_read
+from ragwatch.judges.local.fusion import Curve, Signals, interpolated, lexical_logit
+from ragwatch.judges.local.language import is_read
 
 KNOTS = ((-2.0, 0.1), (0.0, 0.4), (1.0, 0.4), (3.0, 0.9))
 WEIGHTS = (1.0, 2.0, -3.0, 0.5, 0.25)

@@ -13,9 +13,9 @@ from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  #
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.calling.chat import Bound, bare, chat
-from ragwatch.judges.calling.failures import CallFailed
-from ragwatch.judges.calling.reader import LLMJudge
+from ragwatch.judges.llm.calls.chat import Bound, bare, chat
+from ragwatch.judges.llm.calls.failures import CallFailed
+from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.openai import OpenAI, Options, build
 from ragwatch.telemetry import Telemetry
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.patience import cpu_limit
 
-from ragwatch.judges.reading.evidence import BUDGET, LONG, SENTENCES, Window, window
-from ragwatch.judges.reading.features import claim_words
-from ragwatch.judges.reading.passages import passage
+from ragwatch.judges.lexical.evidence import BUDGET, LONG, SENTENCES, Window, window
+from ragwatch.judges.lexical.features import claim_words
+from ragwatch.judges.lexical.passages import passage
 
 FILLER = "the of and a in to"
 

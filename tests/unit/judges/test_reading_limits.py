@@ -16,10 +16,11 @@ from support.patience import cpu_limit
 from ragwatch.commands import cli
 from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import JudgeError
-from ragwatch.judges import lexical, local
-from ragwatch.judges.lexical import LexicalJudge
-from ragwatch.judges.reading.claims import claims_of
-from ragwatch.judges.reading.limits import Deadline, check_claims, check_size, unlimited
+from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.judge import LexicalJudge
+from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size, unlimited
+from ragwatch.judges.local import judge as local
 
 TINY = Path(__file__).parents[2] / "data" / "local"
 FACTS = "The museum opens at nine in summer. Tickets cost twelve euros for adults. "

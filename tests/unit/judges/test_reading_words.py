@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from ragwatch.judges.reading.steps import named
-from ragwatch.judges.reading.words import term
+from ragwatch.judges.lexical.steps import named
+from ragwatch.judges.lexical.words import term
 
 FAMILIES = """
 apply applies applied applying; supply supplies supplied supplying; reply replies replied; imply implies implied

@@ -18,7 +18,7 @@ from loopback.process import KEY, LoopbackProcess
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.verdict import Usage
 from ragwatch.judges import KINDS as JUDGES
-from ragwatch.pipeline.purse import FreePurse
+from ragwatch.pipeline.budget_account import FreePurse
 from ragwatch.ports import Desk
 from ragwatch.telemetry import Telemetry
 

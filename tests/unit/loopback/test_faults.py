@@ -17,7 +17,7 @@ from loopback.model import speak
 from loopback.process import LoopbackProcess
 from loopback.world import World
 
-from ragwatch.judges.asking.quotes import folded, stands
+from ragwatch.judges.llm.prompt.quotes import folded, stands
 
 
 @pytest.mark.parametrize("kind", sorted(REFUSALS))

@@ -13,8 +13,8 @@ from loopback.page import PageError, parse, text_of
 from loopback.rule import reply_to
 from loopback.shape import complaint, fit
 
-from ragwatch.judges.asking.quotes import folded, stands
-from ragwatch.judges.reading.claims import claims_of
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.llm.prompt.quotes import folded, stands
 
 
 @pytest.mark.parametrize("text", HOSTILE)

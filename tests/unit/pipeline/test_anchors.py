@@ -11,10 +11,10 @@ from watched import BAD, GOOD, settle
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.anchors import KIND, Anchor, AnchorRules, Anchors
-from ragwatch.pipeline.bridge import Bridge
+from ragwatch.pipeline.drift.anchors import KIND, Anchor, AnchorRules, Anchors
+from ragwatch.pipeline.drift.bridge import Bridge
 from ragwatch.ports import Query, Retention
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 DAY = 86400.0

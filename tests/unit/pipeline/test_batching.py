@@ -16,16 +16,16 @@ from ragwatch.core.budget import Cap, Cost
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import FREE
 from ragwatch.errors import ConfigError
-from ragwatch.judges.asking.inquiry import Ask
-from ragwatch.judges.calling.batched import BatchReader
-from ragwatch.judges.calling.options import CallOptions
-from ragwatch.judges.calling.reader import LLMJudge
+from ragwatch.judges.llm.calls.batched import BatchReader
+from ragwatch.judges.llm.calls.options import CallOptions
+from ragwatch.judges.llm.judge import LLMJudge
+from ragwatch.judges.llm.prompt.reading import Ask
 from ragwatch.pipeline.batching import GRACE, LONGEST_WAIT, LOST, MOST_OPEN
-from ragwatch.pipeline.purse import StorePurse
-from ragwatch.pipeline.trials import Trials
+from ragwatch.pipeline.budget_account import StorePurse
+from ragwatch.pipeline.self_tests import Trials
 from ragwatch.ports import Desk, Query
-from ragwatch.ports.reading import Collected
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.ports.judging import Collected
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 Start = Callable[..., Life]

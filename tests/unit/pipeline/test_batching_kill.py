@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kit import JUDGE
 from mortal import KilledError
 
-from ragwatch.core.books import Law, violations
+from ragwatch.core.invariants import Law, violations
 from ragwatch.core.tally import Tally
 
 DRAWS = 5

@@ -12,14 +12,14 @@ import pytest
 from canaries import a_canary, a_failure, a_reply
 from kit import AT, Clock
 
-from ragwatch.core.canary import Category, Retrieved
-from ragwatch.core.canary_history import changes, report_of
+from ragwatch.core.canary.definition import Category, Retrieved
+from ragwatch.core.canary.history import changes, report_of
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.canaries import Canaries, Suite
+from ragwatch.pipeline.canaries.loop import Canaries, Suite
 from ragwatch.ports import Run
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 

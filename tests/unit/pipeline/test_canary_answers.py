@@ -9,17 +9,17 @@ from dataclasses import replace
 from canaries import a_canary, a_failure, a_reply
 from kit import AT, Clock, ScriptedJudge, a_desk
 
-from ragwatch.core.canary import Canary, Category, Expected, Retrieved
+from ragwatch.core.canary.definition import Canary, Category, Expected, Retrieved
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges import lexical
-from ragwatch.pipeline.canaries import Canaries, Suite
-from ragwatch.pipeline.canary_answers import Answers, from_records
+from ragwatch.judges.lexical import judge as lexical
+from ragwatch.pipeline.canaries.answers import Answers, from_records
+from ragwatch.pipeline.canaries.loop import Canaries, Suite
 from ragwatch.ports import Judge
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 GOLD = "Refunds are paid within five days to the card that was used."

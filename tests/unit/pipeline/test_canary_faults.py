@@ -11,16 +11,16 @@ import pytest
 from canaries import a_canary, a_failure, a_reply
 from kit import AT, Clock, ScriptedJudge
 
-from ragwatch.core.canary import Retrieved
+from ragwatch.core.canary.definition import Retrieved
 from ragwatch.core.evidence import Evidence, ShapeError
 from ragwatch.core.sample import Sample
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.canaries import Canaries, Suite
-from ragwatch.pipeline.canary_answers import Answers
+from ragwatch.pipeline.canaries.answers import Answers
+from ragwatch.pipeline.canaries.loop import Canaries, Suite
 from ragwatch.ports import Run
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 CANARIES = (a_canary("d1", name="one", query="q1"),)

@@ -9,7 +9,7 @@ from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import Intake, IntakeRules
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from kit import AT, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
 
-from ragwatch.core.books import Law, violations
 from ragwatch.core.cascade import FollowRule
+from ragwatch.core.invariants import Law, violations
 from ragwatch.core.tally import Tally
 from ragwatch.errors import JudgeError
 from ragwatch.pipeline.judging import Follower, Judging, JudgingRules, give_up
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 EVERY = FollowRule(1.0, 1.0)

@@ -11,11 +11,11 @@ from labelled import BOTH, LLM
 
 from ragwatch.core.estimators.ppi import Sums
 from ragwatch.core.scores import Quantity
-from ragwatch.pipeline import chains as module
-from ragwatch.pipeline.chains import HOUR, Chains, Place, hours
-from ragwatch.pipeline.sheets import sheet
+from ragwatch.pipeline.labels import sums as module
+from ragwatch.pipeline.labels.sums import HOUR, Chains, Place, hours
+from ragwatch.pipeline.labels.verdicts import sheet
 from ragwatch.ports import Assignment, FollowUp, ScoreRow
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 F, NEED, IGNORED = Quantity.FAITHFULNESS, Quantity.NEED_RECALL, Quantity.TOP_RANKED_IGNORED
 SPANS = (6 * HOUR, 24 * HOUR, 30 * 24 * HOUR)

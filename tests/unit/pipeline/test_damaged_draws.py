@@ -10,12 +10,12 @@ from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, a_verdict, an_admission
 from structlog.testing import LogCapture
 
 from ragwatch.core.tally import Tally
-from ragwatch.pipeline.bridge import Bridge
+from ragwatch.pipeline.drift.bridge import Bridge
 from ragwatch.pipeline.judging import MOST_CHARS, Judging, JudgingRules, give_up
-from ragwatch.pipeline.labelling import TASKS_CHARS, Labelling
-from ragwatch.pipeline.sheets import LabelRules
+from ragwatch.pipeline.labels.tasks import TASKS_CHARS, Labelling
+from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Query
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 

@@ -20,10 +20,10 @@ from ragwatch.board import Board
 from ragwatch.core.snapshot import Lag
 from ragwatch.pipeline import digest as module
 from ragwatch.pipeline.digest import Around, Digest
-from ragwatch.pipeline.shares import Plan, Shares
+from ragwatch.pipeline.sampling_control import Plan, Shares
 from ragwatch.pipeline.windows import Windows
 from ragwatch.ports import Retention, Store
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Count, Telemetry
 
 

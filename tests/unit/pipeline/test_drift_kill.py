@@ -17,9 +17,9 @@ from watched import faithful, settle
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
-from ragwatch.pipeline.drift import KIND, Drift
-from ragwatch.pipeline.drift_rules import DriftRules
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.scores import KIND, Drift
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 ANSWERS = faithful(320, 80)

@@ -18,7 +18,7 @@ from kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a_sample,
 from structlog.testing import LogCapture
 
 from ragwatch import formats
-from ragwatch.core.redact import Redactor
+from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.sampling import SamplingPlan, chosen, key_of
 from ragwatch.core.snapshot import Lag
@@ -27,7 +27,7 @@ from ragwatch.errors import SourceError, StoreError
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import Intake, IntakeRules
 from ragwatch.ports import Batch, Rejection
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 ALL = SamplingPlan(1.0, known_routes=frozenset({"search", "support"}))

@@ -11,7 +11,7 @@ from ragwatch.errors import SourceError, StoreError
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import Intake, IntakeRules
 from ragwatch.ports import Batch
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 RULES = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, None, 1000)

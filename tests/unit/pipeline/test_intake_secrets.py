@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
 
-from ragwatch.core.redact import Redactor
+from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import Intake, IntakeRules
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 

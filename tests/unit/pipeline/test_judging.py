@@ -16,7 +16,7 @@ from ragwatch.errors import JudgeError, StoreError
 from ragwatch.pipeline.judging import Judging, JudgingRules, give_up
 from ragwatch.pipeline.reading import Reader
 from ragwatch.ports import Query
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 

@@ -10,9 +10,9 @@ from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission
 from ragwatch.core.sampling import key_of
 from ragwatch.errors import JudgeError, StoreError
 from ragwatch.pipeline.judging import Judging, JudgingRules, give_up
-from ragwatch.pipeline.trials import Trials
+from ragwatch.pipeline.self_tests import Trials
 from ragwatch.ports import Query
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 

@@ -7,9 +7,9 @@ from kit import AT, Clock, a_draw, a_verdict, an_admission
 from structlog.testing import LogCapture
 
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.keeping import Keeping
+from ragwatch.pipeline.retention import Keeping
 from ragwatch.ports import Query, Retention
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 

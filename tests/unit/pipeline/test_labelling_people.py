@@ -9,13 +9,13 @@ import pytest
 from kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 from labelled import ALONE, BOTH, LLM, NOW, World
 
-from ragwatch.core.label import Label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
-from ragwatch.pipeline import labelling as module
-from ragwatch.pipeline.labelling import Labelling
-from ragwatch.pipeline.sheets import LabelRules
+from ragwatch.pipeline.labels import tasks as module
+from ragwatch.pipeline.labels.tasks import Labelling
+from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Retention, Store
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 F = Quantity.FAITHFULNESS
 

@@ -14,16 +14,16 @@ from labelled import ALONE, BOTH, NOW, World
 from ragwatch.board import Board
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
-from ragwatch.core.label import Label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge
 from ragwatch.pipeline.digest import Around, Digest
-from ragwatch.pipeline.labels import People, by_error_rates, pairs_of, word_of
-from ragwatch.pipeline.shares import Plan, Shares
-from ragwatch.pipeline.sheets import LabelRules, sheet
+from ragwatch.pipeline.labels.correction import People, by_error_rates, pairs_of, word_of
+from ragwatch.pipeline.labels.verdicts import LabelRules, sheet
+from ragwatch.pipeline.sampling_control import Plan, Shares
 from ragwatch.pipeline.windows import Windows
 from ragwatch.ports import Retention, Store
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 F, IGNORED = Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED
@@ -134,7 +134,7 @@ def test_labels_without_a_probability_correct_nothing(store: SqliteStore) -> Non
 
 def test_the_past_is_caught_up_with_little_by_little(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long past holds no digest up: until it is read, there is no corrected estimate, and then the same one."""
-    monkeypatch.setattr("ragwatch.pipeline.labels.ROWS", 10)
+    monkeypatch.setattr("ragwatch.pipeline.labels.correction.ROWS", 10)
     world = World(store, Random(6), requests=300)
     world.label(40)
     people = world.people()

@@ -13,7 +13,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.errors import JudgeError
 from ragwatch.pipeline.judging import LONGEST_PAUSE, Judging, JudgingRules
 from ragwatch.ports import Query
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 DOWN = JudgeError("unavailable", "529", permanent=False)

@@ -10,8 +10,8 @@ from kit import AT, Clock
 
 from ragwatch.core.budget import Cap, Cost
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.purse import FreePurse, StorePurse
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.pipeline.budget_account import FreePurse, StorePurse
+from ragwatch.stores.sqlite.store import SqliteStore
 
 HOUR, DAY = Cap(3600.0, usd=1.0), Cap(86400.0, usd=2.0, tokens=1000)
 

@@ -21,10 +21,10 @@ from structlog.testing import LogCapture
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies, Tally, observe
-from ragwatch.pipeline.traffic_drift import KIND, TrafficDrift, TrafficRules
-from ragwatch.pipeline.traffic_signals import Signal, counts_of
+from ragwatch.pipeline.drift.signals import Signal, counts_of
+from ragwatch.pipeline.drift.traffic import KIND, TrafficDrift, TrafficRules
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 HOUR = 3600.0

@@ -14,8 +14,8 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import Intake, IntakeRules
 from ragwatch.pipeline.unreadable import SETTLED, Unreadable
-from ragwatch.sources.tail import Options, TailSource
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.sources.tail.source import Options, TailSource
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 DENIED, SICK = {"a": "Permission denied"}, {"a": "Input/output error"}

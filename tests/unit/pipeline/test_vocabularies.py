@@ -19,7 +19,7 @@ from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import Intake, IntakeRules
 from ragwatch.pipeline.vocabularies import KIND, Vocabularies
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 ORDINARY = "What do cats do?"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragwatch.core.canary import Failure, Hit
+from ragwatch.core.canary.definition import Failure, Hit
 from ragwatch.probes.expression import MOST_HITS, checked, hits_of, text_of, vector_of
 from ragwatch.probes.failure import ExchangeError
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ragwatch.core.canary import Direction, Failure, Hit
+from ragwatch.core.canary.definition import Direction, Failure, Hit
 from ragwatch.probes.http import HttpProbe, build
 
 HITS = (Hit("d1", "Cats purr.", 0.9), Hit("d2", "Dogs bark.", 0.4))

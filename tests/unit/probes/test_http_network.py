@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from retrievers import FaultyRetriever, asked, free_port, options
 
-from ragwatch.core.canary import Failure, Hit, Retrieved
+from ragwatch.core.canary.definition import Failure, Hit, Retrieved
 from ragwatch.errors import ConfigError
 from ragwatch.probes.http import Options, build
 

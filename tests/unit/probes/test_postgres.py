@@ -23,8 +23,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ragwatch.core.canary import Canary, Category, Direction, Expected, Failure
-from ragwatch.core.canary_report import Outcome, report
+from ragwatch.core.canary.definition import Canary, Category, Direction, Expected, Failure
+from ragwatch.core.canary.report import Outcome, report
 from ragwatch.probes.http import Options, build
 
 SCHEMA = """

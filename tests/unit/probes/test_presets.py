@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ragwatch.core.canary import Direction, Failure, Hit, Retrieved
+from ragwatch.core.canary.definition import Direction, Failure, Hit, Retrieved
 from ragwatch.probes.http import Options, build
 from ragwatch.probes.presets import PRESETS
 

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ragwatch.core.canary import Canary, Expected, Failure, Hit, Retrieved
-from ragwatch.core.canary_answer import gold_texts, sample_of
+from ragwatch.core.canary.answer import gold_texts, sample_of
+from ragwatch.core.canary.definition import Canary, Expected, Failure, Hit, Retrieved
 from ragwatch.probes.rag import Options, RagProbe, build
 
 CANARY = Canary("cats", "What do cats do?", (Expected("d1", "Cats purr."),), reference="They purr.")

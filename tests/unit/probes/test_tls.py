@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from retrievers import FaultyRetriever, serving
 
-from ragwatch.core.canary import Failure, Retrieved
+from ragwatch.core.canary.definition import Failure, Retrieved
 from ragwatch.errors import ConfigError
 from ragwatch.probes.http import Options, build
 

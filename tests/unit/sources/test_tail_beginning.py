@@ -10,10 +10,10 @@ import orjson
 import pytest
 from tail_reader import Reader, append, lines_of
 
-from ragwatch.sources import content
-from ragwatch.sources.beginning import Beginning, load
-from ragwatch.sources.identity import Identity, Position
-from ragwatch.sources.missing import GONE, UNMOUNTED, missing
+from ragwatch.sources.tail import content
+from ragwatch.sources.tail.first_scan import Beginning, load
+from ragwatch.sources.tail.identity import Identity, Position
+from ragwatch.sources.tail.missing import GONE, UNMOUNTED, missing
 
 
 def test_what_is_passed_over_is_told_also_after_a_restart(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from mortal import open_inodes
 from tail_reader import Reader, append, copytruncate, lines_of, pack
 
-from ragwatch.sources.descriptors import SPARE, Descriptors, GoneError, Handle, allowed
+from ragwatch.sources.tail.descriptors import SPARE, Descriptors, GoneError, Handle, allowed
 
 
 def handle(path: Path, descriptors: Descriptors) -> Handle:

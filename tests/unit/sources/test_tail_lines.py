@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tail_reader import Reader, append, lines_of
 
-from ragwatch.sources.lines import cut
+from ragwatch.sources.tail.lines import cut
 
 
 @pytest.mark.parametrize("size", [1, 10])

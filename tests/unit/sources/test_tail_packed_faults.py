@@ -12,7 +12,7 @@ import pytest
 from tail_reader import Reader, append, lines_of, pack, rotate
 
 from ragwatch.errors import SourceError
-from ragwatch.sources.packed import Packs
+from ragwatch.sources.tail.gzip import Packs
 
 LIVE = "app.jsonl"
 

@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
-from ragwatch.core.label import Label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query, Run
-from ragwatch.stores.notebook import RUNS_BYTES
-from ragwatch.stores.reader import Reader
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.notebook import RUNS_BYTES
+from ragwatch.stores.sqlite.reader import Reader
+from ragwatch.stores.sqlite.store import SqliteStore
 
 KEYS = [a_draw(name).key for name in "abc"]
 

@@ -11,8 +11,8 @@ from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import Event, Retention
-from ragwatch.stores.disk import NETWORKED, advice, file_system, free_bytes, refuse_network
-from ragwatch.stores.sqlite import Options, SqliteStore, build
+from ragwatch.stores.sqlite.disk import NETWORKED, advice, file_system, free_bytes, refuse_network
+from ragwatch.stores.sqlite.store import Options, SqliteStore, build
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

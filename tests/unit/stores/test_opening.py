@@ -13,8 +13,8 @@ from kit import AT, a_draw, an_admission
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.ports import Event
-from ragwatch.stores import opening, schema
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite import opening, schema
+from ragwatch.stores.sqlite.store import SqliteStore
 
 ADVICE = r"(restore|move ragwatch\.\* away|start anew)"
 

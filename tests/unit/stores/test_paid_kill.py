@@ -9,10 +9,10 @@ import pytest
 from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from mortal import Fate, KilledError, MortalConnection
 
-from ragwatch.core.books import Law, violations
 from ragwatch.core.budget import Cap, Cost
+from ragwatch.core.invariants import Law, violations
 from ragwatch.ports import Query
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 NAMES = tuple("abcdefg")
 WORST, ACTUAL = 0.25, 0.125

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
-from ragwatch.core.books import violations
+from ragwatch.core.invariants import violations
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.ports import Event, Query
-from ragwatch.stores import schema
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite import schema
+from ragwatch.stores.sqlite.store import SqliteStore
 
 OLD = Path(__file__).parents[2] / "data" / "state"
 

@@ -8,7 +8,7 @@ import pytest
 
 from ragwatch.core.scores import Quantity
 from ragwatch.ports import Query
-from ragwatch.stores.search import statement
+from ragwatch.stores.sqlite.search import statement
 
 HOSTILE = "'; DROP TABLE verdicts; --"
 

@@ -13,8 +13,8 @@ from kit import AT, a_draw, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.sample import Draw
 from ragwatch.ports import Query, Retention
-from ragwatch.stores import schema
-from ragwatch.stores.sqlite import LEASED_CHARS, SqliteStore
+from ragwatch.stores.sqlite import schema
+from ragwatch.stores.sqlite.store import LEASED_CHARS, SqliteStore
 
 WORDS = [
     f"{first}{middle}{last}"

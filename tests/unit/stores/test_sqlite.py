@@ -18,8 +18,8 @@ from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.ports import Event, Query, Retention
-from ragwatch.stores import schema
-from ragwatch.stores.sqlite import Options, SqliteStore, build
+from ragwatch.stores.sqlite import schema
+from ragwatch.stores.sqlite.store import Options, SqliteStore, build
 
 
 def noise(seed: str) -> str:

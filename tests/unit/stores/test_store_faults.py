@@ -11,15 +11,15 @@ import pytest
 from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.core.budget import Cost
-from ragwatch.core.label import Label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
-from ragwatch.judges.calling.messages import message
-from ragwatch.pipeline.sheets import sheet
+from ragwatch.judges.llm.calls.messages import message
+from ragwatch.pipeline.labels.verdicts import sheet
 from ragwatch.ports import Query, Retention, Run
-from ragwatch.stores.rows import pack, unpack
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.rows import pack, unpack
+from ragwatch.stores.sqlite.store import SqliteStore
 
 
 def test_nonsense_usage_does_not_stop_the_accounts(store: SqliteStore) -> None:

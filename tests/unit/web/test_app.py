@@ -18,8 +18,8 @@ from ragwatch.board import Board
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.exporter import Exporter
 from ragwatch.ports import Entry, Found, Query
-from ragwatch.stores.rows import pack
-from ragwatch.stores.texts import PackedText
+from ragwatch.stores.sqlite.rows import pack
+from ragwatch.stores.sqlite.texts import PackedText
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import ParameterError, Scope, allowed_hosts, build_app
 

@@ -14,15 +14,15 @@ from snapshots import AT, small
 from starlette.applications import Starlette
 
 from ragwatch.board import Board
-from ragwatch.core.canary import Category, Hit, Retrieved
-from ragwatch.core.canary_figures import tallies_of
-from ragwatch.core.canary_record import to_record
-from ragwatch.core.canary_report import CanaryReport
-from ragwatch.core.canary_suite import SuiteReport, suite_line
+from ragwatch.core.canary.definition import Category, Hit, Retrieved
+from ragwatch.core.canary.figures import tallies_of
+from ragwatch.core.canary.record import to_record
+from ragwatch.core.canary.report import CanaryReport
+from ragwatch.core.canary.suite import SuiteReport, suite_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.errors import StoreError
 from ragwatch.ports import Notes, Run
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Scope, build_app
 from ragwatch.web.canaries import LISTED, canaries, suites_of
 from ragwatch.web.pages import canaries_page

@@ -17,7 +17,7 @@ from snapshots import AT, small
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.ports import Run, Store
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import build_app
 from ragwatch.web.drift_page import drift
 

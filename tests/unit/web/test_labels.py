@@ -11,11 +11,11 @@ import pytest
 from snapshots import small
 
 from ragwatch.board import Board
-from ragwatch.core.label import Label, from_record
+from ragwatch.core.labels.label import Label, from_record
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.labelling import Labelling
-from ragwatch.pipeline.sheets import LabelRules
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.pipeline.labels.tasks import Labelling
+from ragwatch.pipeline.labels.verdicts import LabelRules
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import build_app
 from ragwatch.web.labels import MOST_VALUES, NOTE_CHARS, PAGE_BYTES
 

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
-from ragwatch.core.label import Label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Usage
 from ragwatch.ports import Found
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Scope
 from ragwatch.web.sample_page import ANSWER_CHARS, MOST_CLAIMS, MOST_CONTEXTS, segments, view
 

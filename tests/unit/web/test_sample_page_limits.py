@@ -6,8 +6,8 @@ import pytest
 from asked import get
 from kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
-from ragwatch.core.label import Label
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.core.labels.label import Label
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.sample_page import LINE_BYTES, MOST_LABELS, TEXT_BYTES
 
 DRAW = a_draw("a", answer="Cats purr. And more.")

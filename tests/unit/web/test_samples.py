@@ -10,7 +10,7 @@ from snapshots import AT
 
 from ragwatch.core.scores import Quantity
 from ragwatch.ports import Entry, Query
-from ragwatch.stores.texts import PackedText
+from ragwatch.stores.sqlite.texts import PackedText
 from ragwatch.web.samples import ParameterError, following, query_of, whole_query_of
 
 

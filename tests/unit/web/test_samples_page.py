@@ -13,8 +13,8 @@ from asked import XSS, Reading, get, settle
 from kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from oncall_cases import PLAN
 
-from ragwatch.exporter.oncall import alerts
-from ragwatch.stores.sqlite import SqliteStore
+from ragwatch.rules import alerts
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.samples_page import columns
 
 

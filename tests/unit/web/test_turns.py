@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Message, Scope
 
-from ragwatch.web.turns import PIECE_BYTES, Turns
+from ragwatch.web.request_limit import PIECE_BYTES, Turns
 
 SCOPE: Scope = {"type": "http", "method": "GET"}
 

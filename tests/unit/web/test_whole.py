@@ -11,9 +11,9 @@ from kit import AT
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import Entry
-from ragwatch.stores.rows import pack
-from ragwatch.stores.texts import PackedText
-from ragwatch.web.whole import LINES_BYTES, MOST_BYTES, sample_json, samples_json
+from ragwatch.stores.sqlite.rows import pack
+from ragwatch.stores.sqlite.texts import PackedText
+from ragwatch.web.streamed_samples import LINES_BYTES, MOST_BYTES, sample_json, samples_json
 
 KEY = "0" * 32
 

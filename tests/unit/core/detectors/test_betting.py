@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.detect import Detector, Direction, Numbers, Score
-from ragwatch.core.detectors import KINDS
-from ragwatch.core.detectors.betting import MOST_EVIDENCE, Betting, Pair, TwoSample
+from ragwatch.core.drift.detect import Detector, Direction, Numbers, Score
+from ragwatch.core.drift.detectors import KINDS
+from ragwatch.core.drift.detectors.betting import MOST_EVIDENCE, Betting, Pair, TwoSample
 
 scores = st.lists(st.floats(0, 1), max_size=60)
 

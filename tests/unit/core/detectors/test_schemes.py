@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.detect import Direction, Score
-from ragwatch.core.detectors.betting import Betting, Pair, TwoSample
-from ragwatch.core.detectors.control import AgainstControl, Queue, pair, queue_from_dict, queue_to_dict
-from ragwatch.core.detectors.reference import AgainstReference, lower_bound
+from ragwatch.core.drift.detect import Direction, Score
+from ragwatch.core.drift.detectors.betting import Betting, Pair, TwoSample
+from ragwatch.core.drift.detectors.control import AgainstControl, Queue, pair, queue_from_dict, queue_to_dict
+from ragwatch.core.drift.detectors.reference import AgainstReference, lower_bound
 from ragwatch.core.estimate import Addends
 
 

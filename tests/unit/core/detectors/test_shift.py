@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.detect import Direction, Unit
-from ragwatch.core.detectors.betting import MOST_EVIDENCE
-from ragwatch.core.detectors.shift import AgainstCounts, Shift, share_bound
+from ragwatch.core.drift.detect import Direction, Unit
+from ragwatch.core.drift.detectors.betting import MOST_EVIDENCE
+from ragwatch.core.drift.detectors.shift import AgainstCounts, Shift, share_bound
 
 
 def batch(rng: random.Random, shares: list[float], size: int) -> list[int]:

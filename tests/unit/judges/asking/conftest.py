@@ -10,9 +10,9 @@ import pytest
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.asking.inquiry import Ask, Inquiry, begin
-from ragwatch.judges.asking.page import Seen, lines
-from ragwatch.judges.asking.parts import Part
+from ragwatch.judges.llm.prompt.page import Seen, lines
+from ragwatch.judges.llm.prompt.parts import Part
+from ragwatch.judges.llm.prompt.reading import Ask, Inquiry, begin
 
 LIVE = frozenset(Part) - {Part.REFERENCE}
 Quote = Callable[[str, str], str | None]

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.judges.asking.escaping import MARK, escape, unescape
-from ragwatch.judges.asking.marks import Marks
-from ragwatch.judges.asking.page import Block, Page, Piece, claims, lines, sentences
-from ragwatch.judges.reading.sentences import spans
+from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.llm.prompt.escaping import MARK, escape, unescape
+from ragwatch.judges.llm.prompt.marks import Marks
+from ragwatch.judges.llm.prompt.page import Block, Page, Piece, claims, lines, sentences
 
 ANY = st.text(st.characters(exclude_categories=())) | st.lists(
     st.sampled_from(

@@ -17,13 +17,13 @@ from hostile import HOSTILE
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.asking.instructions import speaks_to_a_judge
-from ragwatch.judges.asking.page import lines
-from ragwatch.judges.asking.parts import Part
-from ragwatch.judges.asking.units import units_of
-from ragwatch.judges.reading.claims import claims_of
-from ragwatch.judges.reading.reader import Thresholds, read
-from ragwatch.judges.reading.tables import shipped
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.reader import Thresholds, read
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.llm.injection import speaks_to_a_judge
+from ragwatch.judges.llm.prompt.page import lines
+from ragwatch.judges.llm.prompt.parts import Part
+from ragwatch.judges.llm.prompt.units import units_of
 
 CORPUS = Path(__file__).parents[3] / "data" / "injections.jsonl"
 INJECTIONS = [json.loads(line)["text"] for line in CORPUS.read_text(encoding="utf-8").splitlines()]

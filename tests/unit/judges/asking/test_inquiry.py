@@ -11,8 +11,8 @@ import pytest
 from ragwatch.core.evidence import Address, ClaimVerdict, ContextReading, Evidence, Need
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.scores import Quantity, UnknownReason, score_all, why_unknown
-from ragwatch.judges.asking.inquiry import Ask, Inquiry
-from ragwatch.judges.asking.parts import Part, parts_of
+from ragwatch.judges.llm.prompt.parts import Part, parts_of
+from ragwatch.judges.llm.prompt.reading import Ask, Inquiry
 
 READINGS = ("joint", "isolated")
 QUESTION = "How long are refunds, and what does shipping cost?"

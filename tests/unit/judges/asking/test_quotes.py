@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.judges.asking.escaping import escape
-from ragwatch.judges.asking.quotes import folded, plain, stands
+from ragwatch.judges.llm.prompt.escaping import escape
+from ragwatch.judges.llm.prompt.quotes import folded, plain, stands
 
 CONTEXT = "Refunds take “five” days—or so.\nThe heart of\u200b the matter: it is not free. Äpfel kosten 3 €. ¤ tea|milk"
 

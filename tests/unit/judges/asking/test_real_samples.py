@@ -12,14 +12,14 @@ import pytest
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.asking.inquiry import Ask, begin
-from ragwatch.judges.asking.instructions import speaks_to_a_judge
-from ragwatch.judges.asking.page import lines
-from ragwatch.judges.asking.parts import Part
-from ragwatch.judges.asking.quotes import folded, stands
-from ragwatch.judges.reading.claims import claims_of
-from ragwatch.judges.reading.reader import Thresholds, read
-from ragwatch.judges.reading.tables import shipped
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.reader import Thresholds, read
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.llm.injection import speaks_to_a_judge
+from ragwatch.judges.llm.prompt.page import lines
+from ragwatch.judges.llm.prompt.parts import Part
+from ragwatch.judges.llm.prompt.quotes import folded, stands
+from ragwatch.judges.llm.prompt.reading import Ask, begin
 
 DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
 SETS = ("train/expertqa/all", "train/attributionbench/dev")

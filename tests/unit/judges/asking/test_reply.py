@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.evidence import Address, ClaimVerdict
-from ragwatch.judges.asking.inquiry import PROMPT_VERSION, ReplyError
-from ragwatch.judges.asking.parts import Part
-from ragwatch.judges.asking.reply import Names, Reply, Row, parse
-from ragwatch.judges.asking.rubric import system
-from ragwatch.judges.asking.shape import Turn, keys, schema
+from ragwatch.judges.llm.prompt.parts import Part
+from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, ReplyError
+from ragwatch.judges.llm.prompt.reply import Names, Reply, Row, parse
+from ragwatch.judges.llm.prompt.rubric import system
+from ragwatch.judges.llm.prompt.schema import Turn, keys, schema
 
 NAMES = Names(
     claims=("rwd.1", "rwd.2"),

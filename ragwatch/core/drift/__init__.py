@@ -1,0 +1,1 @@
+"""Drift detection: detectors with a stated false alarm rate, and confidence sequences."""

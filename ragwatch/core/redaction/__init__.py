@@ -1,0 +1,1 @@
+"""Redaction of PII (personal data) and secrets."""

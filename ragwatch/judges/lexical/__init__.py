@@ -1,0 +1,7 @@
+"""Kind `lexical`: the embedded judge. It compares words: no model, no network, no key."""
+
+from __future__ import annotations
+
+from ragwatch.judges.lexical.judge import Options, build
+
+__all__ = ["Options", "build"]

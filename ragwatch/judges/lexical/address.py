@@ -1,0 +1,111 @@
+"""Address: does the answer speak to the question? A lexical reading, coarse on purpose.
+
+What counts is how much of the question's weight (IDF) comes back: a term in the answer counts fully, a term in a
+context that the answer was taken from counts `BY_CONTEXT`, because an answer rarely repeats what the page is about.
+
+| an answer that ...                                                                        | address       |
+|-------------------------------------------------------------------------------------------|---------------|
+| says that it does not know                                                                | abstained     |
+| claims nothing else                                                                       | not at all    |
+| covers `FULL` of the question, or is short and of the kind that was asked for             | fully         |
+| covers `PART` of it                                                                       | partially     |
+| covers less                                                                               | not at all    |
+
+It is at most partial when it lacks the kind of thing that was asked for (a number for "how many", a time for "when",
+a name for "who"), and when it left aside a top context that covers the question better than every context it used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from ragwatch.core.evidence import Address
+from ragwatch.judges.lexical.relevance import ENOUGH, SHORT, coverage
+from ragwatch.judges.lexical.words import TOKEN, fold, term
+
+BY_CONTEXT = 0.75
+FULL = 0.45
+PART = 0.15
+
+_HOW_MANY = re.compile(r"\bhow (?:many|much|old|long|far|tall|big|high|large|deep)\b", re.IGNORECASE)
+_WHEN = re.compile(r"^\W*(?:when\b(?! (?:i|you|we|using)\b)|(?:in |on |at )?(?:what|which) (?:year|date|day|month|time|century))", re.IGNORECASE)  # noqa: E501  # fmt: skip
+_WHO = re.compile(r"^\W*(?:who|whom|whose)\b", re.IGNORECASE)
+_AMOUNT = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozens?|hundreds?|thousands?|millions?"
+    r"|billions?|half|twice|many|few|several|none|no|all|single|pair|couple|much|any|unlimited|long|short)\b",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday"
+    r"|wednesday|thursday|friday|saturday|sunday|century|spring|summer|autumn|fall|winter|morning|evening|night|noon"
+    r"|today|yesterday|tomorrow|now|never|always|when|whenever|before|after|during|until|once|while|if|as|at|every)\b",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(
+    r"\b(?:people|person|man|woman|men|women|users?|members?|team|anyone|everyone|nobody|customers?|administrators?)\b",
+    re.IGNORECASE,
+)
+
+
+def kind_missing(question: str, answer: str) -> bool:
+    """Whether the question asks for an amount, a time or a name, and the answer holds none.
+
+    >>> kind_missing("How many moons are there?", "There are moons."), kind_missing("Who?", "Ada did.")
+    (True, False)
+    """
+    if _WHO.search(question):
+        return not _names_someone(answer)
+    for asks, gives in ((_HOW_MANY, _AMOUNT), (_WHEN, _TIME)):
+        if asks.search(question):
+            return gives.search(answer) is None
+    return False
+
+
+def _names_someone(answer: str) -> bool:
+    if _PERSON.search(answer):
+        return True
+    return any(word[0].isupper() and term(fold(word)) for word in TOKEN.findall(answer))
+
+
+def covered(question: Mapping[str, float], answer: AbstractSet[str], used: Sequence[AbstractSet[str]]) -> float:
+    """Share of the question's weight that the answer, or a context it was taken from, brings back."""
+    known = answer & question.keys()  # no other term counts, and an answer may have thousands
+    own = coverage(question, known)
+    best = max((coverage(question, known | (terms & question.keys())) for terms in used), default=own)
+    return own + BY_CONTEXT * (best - own)
+
+
+def address(
+    share: float | None,
+    *,
+    kind_is_missing: bool,
+    answer_terms: int,
+    left_aside: bool,
+) -> Address | None:
+    """The class of an answer that claims something; None when the question has no terms to look for.
+
+    Args:
+        share: `covered`, or None where the question is unknown or has no terms.
+        kind_is_missing: See `kind_missing`.
+        answer_terms: Number of distinct terms of the answer.
+        left_aside: See `better_left_aside`.
+    """
+    if share is None:
+        return None
+    if share < PART and answer_terms >= SHORT:
+        return Address.NOT_AT_ALL
+    enough = share >= FULL or answer_terms < SHORT
+    return Address.FULLY if enough and not kind_is_missing and not left_aside else Address.PARTIALLY
+
+
+def better_left_aside(covers: Sequence[float], used: Sequence[bool]) -> bool:
+    """Whether the top context went unused though it covers the question enough, and better than all that were used.
+
+    >>> better_left_aside([1.0, 0.5], [False, True]), better_left_aside([0.5, 0.5], [False, True])
+    (True, False)
+    """
+    if not covers or used[0] or not any(used):
+        return False
+    return covers[0] >= ENOUGH and covers[0] > max(c for c, use in zip(covers, used, strict=True) if use)

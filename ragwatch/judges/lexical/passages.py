@@ -1,0 +1,75 @@
+"""Passages: what one context holds, prepared once so that every claim can be looked up in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ragwatch.core.alphabet import settled
+from ragwatch.judges.lexical.limits import Check, unlimited
+from ragwatch.judges.lexical.sentences import each_span
+from ragwatch.judges.lexical.words import TOKEN, fold, identifiers, term
+
+GRAM = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One context, read.
+
+    Attributes:
+        terms: Its content terms and whole identifiers.
+        pairs: Content terms that stand side by side (function words between them do not count).
+        grams: Runs of four characters of its words, joined by single spaces.
+        sentences: Content terms of each sentence.
+        offsets: (start, end) of each sentence in the context.
+    """
+
+    terms: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+    grams: frozenset[str]
+    sentences: tuple[frozenset[str], ...]
+    offsets: tuple[tuple[int, int], ...]
+
+
+def passages_of(texts: Iterable[str], check: Check = unlimited) -> list[Passage]:
+    """Read contexts in their order; texts that come twice, as some retrievers return them, are read once."""
+    known: dict[str, Passage] = {}
+    return [known.get(text) or known.setdefault(text, passage(text, check)) for text in texts]
+
+
+def passage(text: str, check: Check = unlimited) -> Passage:
+    """Read one context; `check` is called before it and after each sentence.
+
+    >>> found = passage("Tea is green. It grows in the hills.")
+    >>> sorted(found.terms), len(found.sentences)
+    (['green', 'grow', 'hill', 'tea'], 2)
+    """
+    text = settled(text)
+    check()
+    tokens = TOKEN.findall(fold(text))
+    ordered = [found for found in map(term, tokens) if found]
+    offsets: list[tuple[int, int]] = []
+    sentences: list[frozenset[str]] = []
+    for span in each_span(text):
+        offsets.append((span.start, span.end))
+        sentences.append(frozenset(map(term, TOKEN.findall(fold(text[span.start : span.end])))) - {""})
+        check()
+    return Passage(
+        terms=frozenset(ordered) | identifiers(text),
+        pairs=frozenset(pairwise(ordered)),
+        grams=grams(tokens),
+        sentences=tuple(sentences),
+        offsets=tuple(offsets),
+    )
+
+
+def grams(tokens: Iterable[str]) -> frozenset[str]:
+    """Character runs of length `GRAM` over the words joined by single spaces, with space around.
+
+    >>> sorted(grams(["tea", "is"]))
+    ['  te', ' is ', ' tea', 'a is', 'ea i', 'tea ']
+    """
+    joined = " ".join(("", "", *tokens, ""))
+    return frozenset(map("".join, zip(joined, joined[1:], joined[2:], joined[3:], strict=False)))

@@ -1,0 +1,1 @@
+"""LLM judges: what kinds that ask a model share."""

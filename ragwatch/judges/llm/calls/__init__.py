@@ -1,0 +1,1 @@
+"""Calls to a provider: scheduling, rate limits, circuit breaker, retries, cost."""

@@ -1,0 +1,82 @@
+"""The rubric: what a model is told, put together from the texts in `judges/prompts/` for the parts that are asked.
+
+It is the same for every sample, so that a provider can cache it; all that changes stands on the page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+from ragwatch.judges.llm.prompt.parts import Part
+from ragwatch.judges.llm.prompt.schema import Turn, keys, schema
+
+_TEXTS: Mapping[Turn, Mapping[Part, str]] = MappingProxyType(
+    {
+        Turn.JOINT: {
+            Part.CLAIMS: "claims",
+            Part.CONTEXTS: "contexts",
+            Part.NEEDS: "needs",
+            Part.ADDRESS: "address",
+            Part.REFERENCE: "reference",
+        },
+        Turn.FIRST: {Part.NEEDS: "needs_first", Part.ADDRESS: "address", Part.REFERENCE: "reference_first"},
+        Turn.CONTEXT: {
+            Part.CLAIMS: "claims",
+            Part.CONTEXTS: "contexts",
+            Part.NEEDS: "needs_context",
+            Part.REFERENCE: "reference_context",
+        },
+    }
+)
+_CELLS = [{"context": "kqv", "quote": "ships within five days"}]
+_PATTERN: Mapping[str, Any] = MappingProxyType(
+    {
+        "id": {Part.CLAIMS: "rwd.1", Part.CONTEXTS: "kqv", Part.NEEDS: "nds.1", Part.REFERENCE: "hgp.1"},
+        "question": "How long does shipping take?",
+        "cells": _CELLS,
+        "verdict": "supported",
+        "useful": ["kqv.1"],
+        "answered": "yes",
+        "in_answer": "yes",
+        "in_reference": "yes",
+    }
+)
+
+
+@cache
+def system(turn: Turn, parts: frozenset[Part]) -> str:
+    """The rubric for these parts."""
+    names = [name for part, name in _TEXTS[turn].items() if part in parts]
+    return "\n\n".join([*map(_text, ("opening", *names, "closing"))]) + "\n" + _pattern(turn, parts)
+
+
+def _pattern(turn: Turn, parts: frozenset[Part]) -> str:
+    """A reply of the right shape, made from the keys that the schema asks for."""
+    found: dict[str, Any] = {}
+    for part, names in keys(turn, parts).items():
+        entry = {name: _PATTERN[name] if name != "id" else _PATTERN["id"][part] for name in names}
+        found[part] = [entry] if entry else "fully"
+    return json.dumps(found, separators=(",", ":"))
+
+
+@cache
+def _text(name: str) -> str:
+    return (files("ragwatch.judges") / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def _version() -> str:
+    """Eight hexadecimal digits over all texts and all shapes."""
+    names = sorted({"opening", "closing"}.union(*(texts.values() for texts in _TEXTS.values())))
+    every = frozenset(Part)
+    shapes = json.dumps([(schema(turn, every), _pattern(turn, every)) for turn in Turn])
+    return hashlib.sha256("\0".join([*map(_text, names), shapes]).encode()).hexdigest()[:8]
+
+
+PROMPT_VERSION = _version()
+"""Changes with every change of what a model is told or how it may reply."""

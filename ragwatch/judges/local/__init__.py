@@ -1,0 +1,7 @@
+"""Kind `local`: the embedded judge with a cross-encoder, which reads what words leave open; no key, no network."""
+
+from __future__ import annotations
+
+from ragwatch.judges.local.judge import Options, build
+
+__all__ = ["Options", "build"]

@@ -1,1 +1,0 @@
-"""What the lexical judge reads with: words, sentences, claims, features. Pure: text in, values out."""

@@ -1,0 +1,1 @@
+"""Drift of scores, of traffic and of judges."""

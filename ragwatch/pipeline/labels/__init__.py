@@ -1,0 +1,1 @@
+"""Labels by people: which samples they get, and how labels correct the estimates."""

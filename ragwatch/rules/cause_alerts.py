@@ -1,0 +1,217 @@
+"""Alerts on the causes of bad or missing quality figures: canaries, judges, sources. Replicas raise one alert."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from ragwatch.rules.alert import PERCENT, Alert, Area, Severity
+from ragwatch.rules.plan import Plan
+from ragwatch.rules.promql import pick, span
+
+_AGE = "{{ $value | humanizeDuration }}"
+_COUNT = '{{ $value | printf "%.0f" }}'
+_FEW = 5
+
+
+def alerts(plan: Plan) -> Iterator[Alert]:
+    """Alerts on canaries, judges and sources."""
+    yield from _canaries(plan)
+    yield from _judges(plan)
+    yield from _sources(plan)
+    yield from _coverage(plan)
+
+
+def _canaries(plan: Plan) -> Iterator[Alert]:
+    yield _retrieval(
+        "RagwatchCanariesDegraded",
+        "max by (job, suite) (ragwatch_canary_degraded) > 0",
+        "Canary queries no longer retrieve their expected contexts.",
+        f"{_COUNT} canaries of suite {{{{ $labels.suite }}}} are degraded. The stage at fault is retrieval.",
+    )
+    yield _retrieval(
+        "RagwatchCanariesStale",
+        "\nor ".join(_stale(chosen, pause + plan.limits.canaries) for chosen, pause in _paces(plan)),
+        "A canary suite has not run for too long.",
+        f"Suite {{{{ $labels.suite }}}} last ran {_AGE} ago.",
+    )
+    yield _retrieval(
+        "RagwatchCanariesFailing",
+        "\nor ".join(_failing(chosen, 2 * max(pause, plan.limits.canaries)) for chosen, pause in _paces(plan)),
+        "Canary queries fail in consecutive runs.",
+        f"{_COUNT} queries of suite {{{{ $labels.suite }}}} failed in its last runs. Reason: {{{{ $labels.reason }}}}.",
+    )
+
+
+def _paces(plan: Plan) -> Iterator[tuple[str, float]]:
+    """Yields label matchers of suites, and the seconds between two runs of suites that run rarely."""
+    quoted = {json.dumps(suite, ensure_ascii=False): pause for suite, pause in plan.rare.items()}
+    yield ",".join(f"suite!={suite}" for suite in quoted), 0.0
+    for suite, pause in quoted.items():
+        yield f"suite={suite}", pause
+
+
+def _stale(chosen: str, limit: float) -> str:
+    last = _of_suites("ragwatch_canary_last_run_timestamp_seconds", chosen)
+    return f"time() - max by (job, suite) ({last}) > {limit:g}"
+
+
+def _failing(chosen: str, seconds: float) -> str:
+    """Requires two failed runs for one reason, including the last: a single one may be a service that is starting."""
+    failed, run, success = (
+        _of_suites(f"ragwatch_canary_{each}", chosen)
+        for each in ("failures_total", "last_run_timestamp_seconds", "last_success_timestamp_seconds")
+    )
+    return (
+        f"sum by (job, suite, reason) (\n  increase({failed}[{span(seconds)}])"
+        f" and changes({failed}[{span(seconds)}]) > 1\n"
+        f"  and on (job, instance, suite) ({run} unless {success} >= {run})\n)"
+    )
+
+
+def _of_suites(name: str, chosen: str) -> str:
+    return f"{name}{{{chosen}}}" if chosen else name
+
+
+def _retrieval(name: str, expr: str, summary: str, description: str) -> Alert:
+    return Alert(name, Severity.WARNING, Area.RETRIEVAL, expr, summary, description, "retrieval", ("job", "suite"))
+
+
+def _judges(plan: Plan) -> Iterator[Alert]:
+    limits, short = plan.limits, span(plan.windows[0])
+    failed, called = (
+        f"sum by (job, judge) (increase(ragwatch_judge_{each}_total[{short}]))" for each in ("call_failures", "calls")
+    )
+    yield _judge(
+        "RagwatchJudgeFailing",
+        f"{failed}\n  / ({called} >= {_FEW}) > {limits.failures:g}",
+        "Most calls to a judge fail.",
+        f"{PERCENT} of the calls to judge {{{{ $labels.judge }}}} failed in the last {short}; "
+        "its draws wait or stay unjudged.",
+    )
+    yield _judge(
+        "RagwatchJudgeCircuitOpen",
+        "max by (job, judge) (ragwatch_judge_breaker_open) == 1",
+        "The circuit breaker of a judge is open.",
+        "ragwatch has suspended calls to judge {{ $labels.judge }} because too many failed or one failed permanently; "
+        "its draws wait or stay unjudged.",
+    )
+    yield _judge(
+        "RagwatchJudgeFallback",
+        "max by (job, judge) (ragwatch_judge_fallback) == 1",
+        "A judge runs without its model.",
+        "Judge {{ $labels.judge }} cannot load its model and falls back to the lexical judge, which is less accurate.",
+    )
+    yield _judge(
+        "RagwatchJudgeBudgetLow",
+        f"min by (job, judge) (ragwatch_judge_budget_remaining_ratio) < {limits.budget:g}",
+        "A judge has used most of its budget.",
+        f"Judge {{{{ $labels.judge }}}} has {PERCENT} of its budget left; ragwatch lowers its sampling probability.",
+    )
+    yield _judge(
+        "RagwatchJudgeDrift",
+        "max by (job, judge) (ragwatch_judge_drift_alarm) == 1",
+        "A judge gives different verdicts on the same samples.",
+        "Judge {{ $labels.judge }} changed its verdicts on the anchor samples; its scores before and after are not "
+        "comparable.",
+        held=0.0,
+    )
+    yield from _replies(plan)
+
+
+def _replies(plan: Plan) -> Iterator[Alert]:
+    """Alerts on prompt injection, and on quotes that cannot be verified."""
+    limits, window = plan.limits, span(plan.window)
+    unquoted = f"sum by (job, judge) (increase(ragwatch_judge_unquoted_cells_total[{window}]))"
+    judged = f"sum by (job, judge) (increase(ragwatch_samples_judged_total[{window}]))"
+    yield _judge(
+        "RagwatchJudgeUnverifiedQuotes",
+        f"{unquoted}\n  / ({judged} >= {limits.samples}) > {limits.unquoted:g}",
+        "A judge calls claims supported without a verbatim quote from the context.",
+        'Judge {{ $labels.judge }}: {{ $value | printf "%.2f" }} such claims per answer; they count as not supported.',
+    )
+    yield _judge(
+        "RagwatchPromptInjection",
+        f"sum by (job, judge, place) (increase(ragwatch_judge_instructions_total[{window}])) > 0",
+        "Suspected prompt injection in texts sent to a judge.",
+        f"About {_COUNT} texts (place: {{{{ $labels.place }}}}) sent to judge {{{{ $labels.judge }}}} contain "
+        "instructions to the judge.",
+        held=0.0,
+    )
+
+
+def _judge(name: str, expr: str, summary: str, description: str, *, held: float | None = None) -> Alert:
+    labels = ("job", "judge")
+    return Alert(
+        name, Severity.WARNING, Area.JUDGE, expr, summary, description, board="judges", labels=labels, held=held
+    )
+
+
+def _sources(plan: Plan) -> Iterator[Alert]:
+    limits, window = plan.limits, span(plan.window)
+    silent = span(limits.silent)
+    seen = "sum by (job, source) (increase(ragwatch_requests_seen_total[{}]))"
+    ever = "sum by (job, source) (ragwatch_requests_seen_total{})"
+    # Fires however long the silence lasts: the state directory keeps the total; without one, the last day counts.
+    yield _source(
+        "RagwatchSourceSilent",
+        f"{seen.format(silent)} == 0\nand ({ever.format('')} > 0 or {ever.format('')} == 0 and {seen.format('1d')} > 0)"
+        f"\nand {ever.format(f' offset {silent}')} >= 0",  # otherwise ragwatch itself was down
+        "A source delivers no records.",
+        f"ragwatch has read no record from source {{{{ $labels.source }}}} for {silent} or longer; "
+        "the source delivered records before.",
+    )
+    yield _source(
+        "RagwatchSourceLag",
+        f"max by (job, source) (ragwatch_source_lag_seconds) > {limits.lag:g}",
+        "ragwatch lags behind a source.",
+        f"The oldest unread record of source {{{{ $labels.source }}}} is {_AGE} old.",
+    )
+    yield _source(
+        "RagwatchSourceUnreadable",
+        "max by (job, source) (ragwatch_source_unreadable_files) > 0",
+        "Files of a source cannot be read.",
+        "ragwatch cannot read {{ $value }} files of source {{ $labels.source }}; their records are not measured.",
+    )
+    rejected = f"sum by (job, source) (increase(ragwatch_requests_rejected_total[{window}]))"
+    yield _source(
+        "RagwatchSourceRejects",
+        f"{rejected}\n  / ({seen.format(window)} >= {limits.samples}) > {limits.rejects:g}",
+        "Many records of a source are rejected.",
+        f"{PERCENT} of the records of source {{{{ $labels.source }}}} were rejected in the last {window}.",
+    )
+
+
+def _coverage(plan: Plan) -> Iterator[Alert]:
+    """Alerts on draws that are not judged, or judged without a score."""
+    limits, window, stale = plan.limits, span(plan.window), span(plan.limits.stale)
+    covered, settled = (
+        pick(each, window=window)
+        for each in ("route:ragwatch_coverage:ratio", "route:ragwatch_samples_settled:increase")
+    )
+    yield _unmeasured(
+        "RagwatchCoverageLow",
+        f"{covered} < {limits.coverage:g}\nand on (job, route, judge) {settled} >= {limits.samples}",
+        "Many sampled answers are not judged.",
+        f"Judge {{{{ $labels.judge }}}} judged {PERCENT} of its draws on route {{{{ $labels.route }}}} in the last "
+        f"{window}.",
+    )
+    newest = '{__name__=~"ragwatch_(faithfulness|context_use)_last_sample_timestamp_seconds"}'
+    settled = f'increase({{__name__=~"ragwatch_samples_(judged|unjudged)_total"}}[{stale}])'
+    yield _unmeasured(
+        "RagwatchNoFreshSamples",
+        f"time() - max by (job, route, judge) ({newest}) > {limits.stale:g}\n"
+        f"and sum by (job, route, judge) ({settled}) >= {_FEW}",
+        "A judge has scored no answer for too long.",
+        f"The newest answer on route {{{{ $labels.route }}}} scored by judge {{{{ $labels.judge }}}} is {_AGE} old.",
+    )
+
+
+def _source(name: str, expr: str, summary: str, description: str) -> Alert:
+    return Alert(name, Severity.WARNING, Area.SOURCE, expr, summary, description, "operation", ("job", "source"))
+
+
+def _unmeasured(name: str, expr: str, summary: str, description: str) -> Alert:
+    labels = ("job", "route", "judge")
+    unread = "&outcome=unjudged"
+    return Alert(name, Severity.WARNING, Area.JUDGE, expr, summary, description, "judges", labels, samples=unread)

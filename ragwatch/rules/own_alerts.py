@@ -1,0 +1,84 @@
+"""Alerts on ragwatch itself: absent, down, stale, misconfigured, failing, or inconsistent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ragwatch.rules.alert import Alert, Area, Severity
+from ragwatch.rules.plan import Plan
+from ragwatch.rules.promql import pick, span
+
+_COUNT = '{{ $value | printf "%.0f" }}'
+_FAILED_STEPS = 3
+
+
+def alerts(plan: Plan) -> Iterator[Alert]:
+    """Alerts on ragwatch itself."""
+    up = pick("up", job=plan.job)
+    yield _own(
+        "RagwatchAbsent",
+        f"absent({pick('ragwatch_build_info', job=plan.job)})",
+        "No ragwatch instance is running, or none is scraped.",
+        "Prometheus has no series of job {{ $labels.job }}. Answer quality is not monitored.",
+        severity=Severity.CRITICAL,
+    )
+    hold = span(plan.limits.hold)
+    yield _own(  # per instance, not `for`: in a long rollout there is always one that is not up yet
+        "RagwatchDown",
+        f"count by (job) (\n  {up} == 0 and max_over_time({up}[{hold}]) == 0 and {up} offset {hold}\n)",
+        "An instance of ragwatch cannot be scraped.",
+        f"Prometheus could not scrape {_COUNT} instances of job {{{{ $labels.job }}}} for {hold}.",
+        held=0.0,
+    )
+    yield _own(
+        "RagwatchFiguresStale",
+        f"max by (job) (time() - ragwatch_last_digest_timestamp_seconds) > {plan.limits.lag:g}",
+        "ragwatch exports stale figures because its digest does not run.",
+        "The figures of an instance are {{ $value | humanizeDuration }} old; alerts that use them cannot fire.",
+    )
+    yield _own(
+        "RagwatchReloadFailed",
+        "count by (job) (ragwatch_config_last_reload_successful == 0)",
+        "ragwatch refused its new configuration.",
+        f"{_COUNT} instances could not load the new configuration and keep running with the previous one.",
+    )
+    yield _own(
+        "RagwatchDiskLow",
+        f"min by (job) (ragwatch_state_free_bytes) < {plan.limits.free}",
+        "The disk of the ragwatch state directory is almost full.",
+        "{{ $value | humanize1024 }}B are free on the disk of the state directory; below store.min_free ragwatch stops "
+        "reading its sources.",
+    )
+    yield from _inside(plan)
+
+
+def _inside(plan: Plan) -> Iterator[Alert]:
+    """Alerts on background loops and invariants."""
+    window, short = span(plan.window), span(plan.windows[0])
+    yield _own(
+        "RagwatchStepsFailing",
+        f"sum by (job, loop) (increase(ragwatch_step_failures_total[{short}])) > {_FAILED_STEPS}",
+        "A background loop of ragwatch fails repeatedly.",
+        f"Loop {{{{ $labels.loop }}}} failed about {_COUNT} times in the last {short}. Check disk and database.",
+    )
+    yield _own(
+        "RagwatchInvariantViolated",
+        f"sum by (job, law) (increase(ragwatch_invariant_violations_total[{window}])) > 0",
+        "The counters of ragwatch violate an invariant. This is a bug.",
+        f"Invariant {{{{ $labels.law }}}} was violated about {_COUNT} times in {window}. Figures may be wrong.",
+        held=0.0,
+    )
+
+
+def _own(
+    name: str,
+    expr: str,
+    summary: str,
+    description: str,
+    *,
+    severity: Severity = Severity.WARNING,
+    held: float | None = None,
+) -> Alert:
+    return Alert(
+        name, severity, Area.OPERATION, expr, summary, description, board="operation", labels=("job",), held=held
+    )

@@ -1,0 +1,93 @@
+"""Plan: thresholds, objectives, windows and links that rules are built from, independent of the YAML format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from ragwatch.core.scores import Quantity
+from ragwatch.rules.burn import BURNS, Burn
+
+WINDOWS = (900.0, 3600.0, 21600.0, 86400.0, 259200.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Base URLs of the links in an alert, without a trailing slash.
+
+    Attributes:
+        runbooks: Folder of the runbooks; None omits the links, because a dead link costs time.
+        dashboards: Grafana; None omits the links.
+        pages: ragwatch pages, as users reach them.
+    """
+
+    runbooks: str | None
+    dashboards: str | None
+    pages: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of the alerts on causes. Times are in seconds.
+
+    Attributes:
+        samples: Minimum effective sample size of a quality alert.
+        hold: Time that most conditions must hold before the alert fires (`for`).
+        coverage: Minimum judged share of the draws.
+        stale: Age of the newest scored answer.
+        silent: Time without any record from a source.
+        lag: Age of the oldest unread record, and of the exported figures.
+        rejects: Share of records rejected.
+        canaries: Age of the last run of a suite that runs at least twice as often; for others, the delay of a run.
+        failures: Share of a judge's calls that failed.
+        budget: Remaining share of a judge's budget.
+        unquoted: Claims called supported without a verbatim quote, per judged answer.
+        free: Free bytes on the disk of the state directory.
+    """
+
+    samples: int = 30
+    hold: float = 300.0
+    coverage: float = 0.8
+    stale: float = 21600.0
+    silent: float = 3600.0
+    lag: float = 900.0
+    rejects: float = 0.05
+    canaries: float = 3600.0
+    failures: float = 0.5
+    budget: float = 0.1
+    unquoted: float = 0.2
+    free: int = 512 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that the rules are built from.
+
+    Attributes:
+        judge: Judge whose scores may page.
+        job: Value of the label `job` under which Prometheus scrapes ragwatch.
+        links: Base URLs of the links in alerts.
+        thresholds: Worst acceptable mean, by quantity.
+        objectives: Mean, 0 to 1, to be met over 30 days, by quantity; 1 - mean for quantities where lower is better.
+        burns: Burn rates of the error budget 1 - objective that raise an alert.
+        windows: Windows of the recording rules in seconds, ascending. The first is for sudden changes, the last is the
+            baseline.
+        window: The window of the threshold alerts, one of `windows`.
+        confidence: Two-sided level of the intervals.
+        rare: Longest time between two runs in seconds, for canary suites that run less than twice within
+            `limits.canaries`.
+        limits: Thresholds of the alerts on causes.
+    """
+
+    judge: str
+    job: str
+    links: Links
+    thresholds: Mapping[Quantity, float] = field(default_factory=lambda: MappingProxyType({}))
+    objectives: Mapping[Quantity, float] = field(default_factory=lambda: MappingProxyType({}))
+    burns: tuple[Burn, ...] = BURNS
+    windows: tuple[float, ...] = WINDOWS
+    window: float = 3600.0
+    confidence: float = 0.95
+    rare: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    limits: Limits = Limits()

@@ -1,0 +1,159 @@
+"""Recording rules: estimates over all replicas, computed from counters that can be summed.
+
+The prefix of a name gives its labels: `route:` has job, route, judge (and quantity, window); `all:` the same without
+route. All rules of a window form one group, because the rules of a group are evaluated at the same instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
+
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.rules.plain import Plain
+from ragwatch.rules.plan import Plan
+from ragwatch.rules.promql import gain, pick, span
+
+SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
+DAY = 86400.0
+_LONG = 6 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One recording rule."""
+
+    name: str
+    expr: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def rule(self) -> dict[str, Plain]:
+        """Renders the recording rule as Prometheus reads it."""
+        labels: dict[str, Plain] = {"labels": dict(self.labels)} if self.labels else {}
+        return {"record": self.name, "expr": self.expr, **labels}
+
+
+def groups(plan: Plan) -> Iterator[dict[str, Plain]]:
+    """Builds the groups of recording rules, dependencies first."""
+    for seconds in plan.windows:
+        window = span(seconds)
+        found: dict[str, Plain] = {"name": f"ragwatch-estimates-{window}"}
+        if seconds >= _LONG:  # costly and slow to change; an interval above 5m would exceed Prometheus' lookback
+            found["interval"] = "2m"
+        records = (*_sums(window), *_estimates(plan, window), *_rates(window))
+        yield {**found, "rules": [replace(each, labels={**each.labels, "window": window}).rule() for each in records]}
+    if plan.thresholds or plan.objectives:
+        yield {"name": "ragwatch-thresholds", "rules": [each.rule() for each in _thresholds(plan)]}
+
+
+def _sums(window: str) -> Iterator[Record]:
+    for each in SUMS:
+        for quantity in Quantity:
+            counter = f"ragwatch_{quantity}_{each}_total"
+            yield Record(
+                f"route:ragwatch_quality_{each}:increase",
+                f"sum by (job, route, judge) (\n  {gain(counter, window)}\n)",
+                {"quantity": str(quantity)},
+            )
+        yield Record(
+            f"all:ragwatch_quality_{each}:increase",
+            f"sum without (route) ({pick(f'route:ragwatch_quality_{each}:increase', window=window)})",
+        )
+
+
+def _estimates(plan: Plan, window: str) -> Iterator[Record]:
+    """Mean, standard error and Wilson score interval at the observed variance, with z instead of t.
+
+    PromQL has no root finding, so this approximates the interval of `ragwatch.core.estimators.score`: they agree if
+    failures are many, and this one is slightly too narrow if failures are few and weights differ. If all scores are
+    equal the standard error is 0, and the interval takes its width from the effective sample size.
+    """
+    z = NormalDist().inv_cdf(0.5 + plan.confidence / 2)
+    for level in ("route", "all"):
+        quality = f"{level}:ragwatch_quality"
+        w, wx, w2, w2x, w2x2 = (pick(f"{quality}_{each}:increase", window=window) for each in SUMS)
+        mean, error, trial = (pick(f"{quality}:{each}", window=window) for each in ("mean", "stderr", "inverse_trials"))
+        centre = f"{mean} + {z * z / 2:.6f} * {trial}"
+        half = f"{z:.6f} * sqrt({mean} * (1 - {mean}) * {trial} + {z * z / 4:.6f} * {trial} ^ 2)"
+        yield Record(f"{quality}:mean", f"clamp({wx} / ({w} > 0), 0, 1)")
+        yield Record(
+            f"{quality}:stderr",
+            f"sqrt(clamp_min({w2x2} - 2 * {mean} * {w2x} + {mean} ^ 2 * {w2}, 0))\n  / ({w} > 0)",
+        )
+        yield Record(f"{quality}:effective_samples", f"{w} ^ 2 / ({w2} > 0)")
+        yield Record(
+            f"{quality}:inverse_trials",
+            f"({error} > 1e-7) ^ 2 / ({mean} * (1 - {mean}) > 0)\n  or {w2} / ({w} ^ 2 > 0)",
+        )
+        yield Record(f"{quality}:low", f"clamp_min((\n  {centre}\n  - {half}\n) / (1 + {z * z:.6f} * {trial}), 0)")
+        yield Record(f"{quality}:high", f"clamp_max((\n  {centre}\n  + {half}\n) / (1 + {z * z:.6f} * {trial}), 1)")
+
+
+def _rates(window: str) -> Iterator[Record]:
+    """Coverage, stages, canaries and cost, summed over replicas."""
+    at = {"window": window}
+    judged, unjudged, settled = (
+        f"route:ragwatch_samples_{each}:increase" for each in ("judged", "unjudged", "settled")
+    )
+    for name, counter in ((judged, "judged"), (unjudged, "unjudged")):
+        series = f"ragwatch_samples_{counter}_total"
+        yield Record(name, f"sum by (job, route, judge) (\n  {gain(series, window)}\n)")
+    yield Record(settled, f"{pick(judged, **at)} + {pick(unjudged, **at)}")
+    yield Record("route:ragwatch_coverage:ratio", f"{pick(judged, **at)} / ({pick(settled, **at)} > 0)")
+    yield Record(
+        "all:ragwatch_coverage:ratio",
+        f"sum without (route) ({pick(judged, **at)})\n  / (sum without (route) ({pick(settled, **at)}) > 0)",
+    )
+    stages = "route:ragwatch_stage_samples:increase"
+    grown = gain("ragwatch_stage_samples_total", window)
+    yield Record(stages, f"sum by (job, route, stage) (\n  {grown}\n)")
+    yield Record(
+        "route:ragwatch_stage:ratio",
+        f"{pick(stages, **at)}\n  / on (job, route, window) group_left ()\n"
+        f"    (sum by (job, route, window) ({pick(stages, **at)}) > 0)",
+    )
+    for name in ("runs", "failures"):
+        series = f"ragwatch_canary_{name}_total"
+        yield Record(f"suite:ragwatch_canary_{name}:rate", f"sum by (job, suite) (rate({series}[{window}]))")
+    yield Record(
+        "suite:ragwatch_canary_health:mean",
+        f"avg by (job, suite) (avg_over_time(ragwatch_canary_health_ratio[{window}]))",
+    )
+    yield Record(
+        "judge:ragwatch_judge_cost_dollars_per_day:rate",
+        f"{DAY:.0f} * sum by (job, judge) (rate(ragwatch_judge_cost_dollars_total[{window}]))",
+    )
+
+
+def _thresholds(plan: Plan) -> Iterator[Record]:
+    """Thresholds as series for the dashboards, and the distance of the confidence interval beyond them."""
+    window = span(plan.window)
+    for quantity, threshold in plan.thresholds.items():
+        about = {"job": plan.job, "quantity": str(quantity)}
+        yield Record("ragwatch:quality_threshold", f"vector({threshold:g})", about)
+    for quantity, threshold in plan.thresholds.items():
+        about = {"quantity": str(quantity)}
+        chosen = {**about, "judge": plan.judge, "window": window}
+        low, high = pick("route:ragwatch_quality:low", **chosen), pick("route:ragwatch_quality:high", **chosen)
+        beyond = f"{low} - {threshold:g}" if quantity in LOW_IS_GOOD else f"{threshold:g} - {high}"
+        enough = pick("route:ragwatch_quality:effective_samples", **chosen)
+        yield Record("route:ragwatch_quality:shortfall", f"{beyond}\n  and {enough} >= {plan.limits.samples}", about)
+    for quantity, objective in plan.objectives.items():
+        yield Record(
+            "route:ragwatch_quality:error_budget_remaining",
+            f"1 - ({_mean_error(quantity, plan.judge, plan.window)}) / {1 - objective:.6g}",
+            {"quantity": str(quantity), "objective": f"{objective:g}"},
+        )
+
+
+def _mean_error(quantity: Quantity, judge: str, seconds: float) -> str:
+    """PromQL for the mean error over 30 days, from the recorded sums of consecutive windows."""
+    chosen = {"quantity": str(quantity), "judge": judge, "window": span(seconds)}
+    steps = f"[30d:{span(seconds)}]"
+    scores, weights = (
+        f"sum_over_time({pick(f'route:ragwatch_quality_{each}:increase', **chosen)}{steps})"
+        for each in ("weighted_score", "weight")
+    )
+    mean = f"{scores} / ({weights} > 0)"
+    return mean if quantity in LOW_IS_GOOD else f"1 - {mean}"

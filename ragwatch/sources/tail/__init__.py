@@ -1,0 +1,7 @@
+"""Kind `tail`: follows JSONL files through rotation, truncation and restarts; no line is lost or read twice."""
+
+from __future__ import annotations
+
+from ragwatch.sources.tail.source import Options, build
+
+__all__ = ["Options", "build"]
