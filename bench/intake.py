@@ -20,11 +20,11 @@ from pathlib import Path
 from ragwatch import formats
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sampling import SamplingPlan, key_of
-from ragwatch.core.signals import Signals
-from ragwatch.core.vocabulary import Meter, Vocabulary, learn
-from ragwatch.daemon.process import one_arena
+from ragwatch.core.signals import SignalCounter
+from ragwatch.core.vocabulary import NoveltyMeter, Vocabulary, learn
+from ragwatch.daemon.process import limit_malloc_arenas
 from ragwatch.formats.record import parse
-from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.sources.tail.source import Options, TailSource
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -98,7 +98,7 @@ def intake(path: Path, state: Path) -> int:
         max_pending=10**9,
         vocabularies=words,
     )
-    loop = Intake(source, formats.build("auto").read, rules, store=store, telemetry=Telemetry(), clock=time.time)
+    loop = IntakeLoop(source, formats.build("auto").read, rules, store=store, telemetry=Telemetry(), clock=time.time)
 
     async def drain() -> None:
         while await loop.step():
@@ -126,7 +126,7 @@ def shares(path: Path) -> list[tuple[str, float]]:
     read = formats.build("auto").read
     samples = [read(record, "x") for record in records]
     questions = [sample.question for sample in samples if sample.question]
-    signals = Signals({"search": Meter(learn(Vocabulary(), questions[:5000]))})
+    signals = SignalCounter({"search": NoveltyMeter(learn(Vocabulary(), questions[:5000]))})
     parts: list[tuple[str, Iterable[object]]] = [
         ("parse (orjson)", (parse(line) for line in lines)),
         ("format", (read(record, "x") for record in records)),
@@ -149,7 +149,7 @@ def main() -> None:
     options.add_argument("--lines", type=int, default=60_000)
     options.add_argument("--rounds", type=int, default=5)
     chosen = options.parse_args()
-    one_arena()  # as the daemon does
+    limit_malloc_arenas()  # as the daemon does
     folder = Path(tempfile.mkdtemp(prefix="ragwatch-bench-"))
     try:
         path = folder / "log.jsonl"

@@ -34,8 +34,8 @@ from ragwatch.core.scores import Quantity
 from ragwatch.judges import KINDS
 from ragwatch.judges.llm.prompt.parts import parts_of
 from ragwatch.judges.llm.prompt.reading import begin
-from ragwatch.pipeline.budget_account import StorePurse
-from ragwatch.ports import Desk, Judge
+from ragwatch.pipeline.budget_account import StoredBudgetAccount
+from ragwatch.ports import Judge, JudgeContext
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -143,7 +143,7 @@ async def ragwatch(server: LoopbackProcess, samples: Sequence[Sample], in_flight
     """Our judge as the daemon has it, with accounts in a store."""
     with tempfile.TemporaryDirectory(prefix="ragwatch-bench-") as folder:
         store = SqliteStore(Path(folder) / "state")
-        desk = Desk(Telemetry(), StorePurse("claude", (), store, time.time), time.time)
+        desk = JudgeContext(Telemetry(), StoredBudgetAccount("claude", (), store, time.time), time.time)
         kind = KINDS["claude"]
         options = kind.Options.model_validate({"base_url": server.address, "api_key": KEY, "concurrency": in_flight})
         judge: Judge = kind.build(options, name="claude", desk=desk)

@@ -27,8 +27,8 @@ from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.local import judge as local
-from ragwatch.pipeline.budget_account import FreePurse
-from ragwatch.ports import Desk
+from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 
 LEAST_RATE, MOST_P95_MS, MOST_RSS_MB, MOST_LOAD_SECONDS = 8.0, 300.0, 230.0, 1.0
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=150)
     parser.add_argument("--weights", type=Path, help="folder of another model")
     options = parser.parse_args()
-    desk = Desk(Telemetry(), FreePurse(), time.time)
+    desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
     judge = local.build(local.Options(weights=options.weights), name="reader", desk=desk)
     if judge.fallback is not None:
         print(f"skipped: {judge.fallback}")

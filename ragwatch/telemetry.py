@@ -29,7 +29,7 @@ NAMES_SHOWN = 5
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-class Count(StrEnum):
+class EventCount(StrEnum):
     """What is counted in memory. The comment names the labels, in order."""
 
     JUDGE_CALLS = "judge_calls"  # judge, model
@@ -46,7 +46,7 @@ class Count(StrEnum):
     ACCEPT_FAILURES = "accept_failures"
 
 
-class Level(StrEnum):
+class GaugeLevel(StrEnum):
     """What is at some height at present. The comment names the labels, in order."""
 
     BREAKER_OPEN = "breaker_open"  # judge
@@ -64,8 +64,8 @@ class Telemetry:
     def __init__(self, log: Any = None) -> None:  # noqa: ANN401 - structlog's loggers share no type
         self._log = log or structlog.get_logger()
         self._lock = threading.Lock()
-        self._counts: Counter[tuple[Count, tuple[str, ...]]] = Counter()
-        self._levels: dict[tuple[Level, tuple[str, ...]], float] = {}
+        self._counts: Counter[tuple[EventCount, tuple[str, ...]]] = Counter()
+        self._levels: dict[tuple[GaugeLevel, tuple[str, ...]], float] = {}
         self._in_force: frozenset[str] = frozenset()
         self._minute = 0.0
         self._shown = 0
@@ -73,17 +73,17 @@ class Telemetry:
         self.last_reload_ok: bool | None = None
         self.last_reload_at: float | None = None
 
-    def counts(self) -> dict[tuple[Count, tuple[str, ...]], float]:
+    def counts(self) -> dict[tuple[EventCount, tuple[str, ...]], float]:
         """A copy of all counts."""
         with self._lock:
             return dict(self._counts)
 
-    def levels(self) -> dict[tuple[Level, tuple[str, ...]], float]:
+    def levels(self) -> dict[tuple[GaugeLevel, tuple[str, ...]], float]:
         """A copy of all levels."""
         with self._lock:
             return dict(self._levels)
 
-    def _add(self, count: Count, labels: tuple[str, ...], amount: float = 1) -> None:
+    def _add(self, count: EventCount, labels: tuple[str, ...], amount: float = 1) -> None:
         with self._lock:
             self._counts[count, labels] += amount  # type: ignore[assignment]  # Counter adds floats as well as ints
 
@@ -138,7 +138,7 @@ class Telemetry:
 
     def accept_failed(self, why: str) -> None:
         """A connection could not be accepted, for want of descriptors or memory."""
-        self._add(Count.ACCEPT_FAILURES, ())
+        self._add(EventCount.ACCEPT_FAILURES, ())
         self._complain("connections cannot be accepted: the limit on open files is reached", why=why)
 
     def skipped(self, source: str, how_much: str) -> None:
@@ -156,31 +156,31 @@ class Telemetry:
 
     def judge_called(self, judge: str, model: str, seconds: float) -> None:
         """A call was made; it answered, or failed."""
-        self._add(Count.JUDGE_CALLS, (judge, model))
+        self._add(EventCount.JUDGE_CALLS, (judge, model))
         index = bisect_left(CALL_SECONDS, seconds)
         cell = repr(CALL_SECONDS[index]) if index < len(CALL_SECONDS) else "+Inf"
-        self._add(Count.JUDGE_SECONDS, (judge, model, cell))
-        self._add(Count.JUDGE_SECONDS, (judge, model, "sum"), seconds)
+        self._add(EventCount.JUDGE_SECONDS, (judge, model, cell))
+        self._add(EventCount.JUDGE_SECONDS, (judge, model, "sum"), seconds)
 
     def judge_spent(self, judge: str, model: str, tokens: Iterable[tuple[str, int]], cost_usd: float) -> None:
         """A call used tokens and money."""
         for direction, amount in tokens:
-            self._add(Count.JUDGE_TOKENS, (judge, model, direction), amount)
-        self._add(Count.JUDGE_COST, (judge, model), cost_usd)
+            self._add(EventCount.JUDGE_TOKENS, (judge, model, direction), amount)
+        self._add(EventCount.JUDGE_COST, (judge, model), cost_usd)
 
     def call_failed(self, judge: str, model: str, reason: str, why: str) -> None:
         """A call gave no reading. It may be repeated."""
-        self._add(Count.JUDGE_FAILURES, (judge, model, reason))
+        self._add(EventCount.JUDGE_FAILURES, (judge, model, reason))
         self._log.warning("judge call failed", judge=judge, reason=reason, why=why)
 
     def call_repeated(self, judge: str, model: str) -> None:
         """A call that failed is made again at once."""
-        self._add(Count.JUDGE_RETRIES, (judge, model))
+        self._add(EventCount.JUDGE_RETRIES, (judge, model))
 
     def breaker(self, judge: str, *, is_open: bool, why: str = "", seconds: float = 0.0) -> None:
         """A judge is left alone for a while because it failed too often or for good, or is asked again."""
         with self._lock:
-            self._levels[Level.BREAKER_OPEN, (judge,)] = float(is_open)
+            self._levels[GaugeLevel.BREAKER_OPEN, (judge,)] = float(is_open)
         if is_open:
             self._log.error("judge left alone", judge=judge, why=why, seconds=round(seconds, 1))
         else:
@@ -195,33 +195,35 @@ class Telemetry:
         with self._lock:
             self._in_force = frozenset(fell_back)
             self._levels = {
-                (Level.JUDGE_FALLBACK, (judge,)): float(fell) for judge, fell in fell_back.items() if fell is not None
+                (GaugeLevel.JUDGE_FALLBACK, (judge,)): float(fell)
+                for judge, fell in fell_back.items()
+                if fell is not None
             }
 
     def rate_limit(self, judge: str, limit: str, left: float) -> None:
         """How much of a provider's rate limit is left, 0 to 1."""
         with self._lock:
-            self._levels[Level.RATE_LIMIT_LEFT, (judge, limit)] = left
+            self._levels[GaugeLevel.RATE_LIMIT_LEFT, (judge, limit)] = left
 
     def unquoted(self, judge: str, cells: int) -> None:
         """A judge called claims supported without a quote that stands in the context; they count as not supported."""
-        self._add(Count.JUDGE_UNQUOTED, (judge,), cells)
+        self._add(EventCount.JUDGE_UNQUOTED, (judge,), cells)
 
     def judge_fell_back(self, judge: str, version: str, why: str | None) -> None:
         """A judge with a model was made; where `why` is given it has none, and words alone read."""
         with self._lock:
             if judge not in self._in_force:  # else it may be one that never will be: see `judges_in_force`
-                self._levels[Level.JUDGE_FALLBACK, (judge,)] = float(why is not None)
+                self._levels[GaugeLevel.JUDGE_FALLBACK, (judge,)] = float(why is not None)
         if why is not None:
             self._log.error("no model, words alone read", judge=judge, version=version, why=why)
 
     def left_to_words(self, judge: str, reason: str, readings: int) -> None:
         """Words decided what the judge's model could not read, or had no time for."""
-        self._add(Count.JUDGE_LEFT_TO_WORDS, (judge, reason), readings)
+        self._add(EventCount.JUDGE_LEFT_TO_WORDS, (judge, reason), readings)
 
     def instructions_seen(self, judge: str, place: str) -> None:
         """A text that was to be judged speaks to the judge."""
-        self._add(Count.INSTRUCTIONS, (judge, place))
+        self._add(EventCount.INSTRUCTIONS, (judge, place))
 
     def draw_failed(self, judge: str, reason: str, why: str) -> None:
         """A draw is settled as unjudged. Tallied by the store."""
@@ -233,17 +235,17 @@ class Telemetry:
 
     def repeating(self, loop: str) -> None:
         """A loop begins. No event: its failures are counted from zero, so that the first of them is an increase."""
-        self._add(Count.STEP_FAILURES, (loop,), 0)
+        self._add(EventCount.STEP_FAILURES, (loop,), 0)
 
     def step_failed(self, loop: str, error: BaseException) -> None:
         """A step of a loop failed; it will be repeated. Foreign faults need no traceback, bugs do."""
-        self._add(Count.STEP_FAILURES, (loop,))
+        self._add(EventCount.STEP_FAILURES, (loop,))
         known = isinstance(error, RagwatchError)
         self._log.error("step failed, will be repeated", loop=loop, why=str(error), exc_info=None if known else error)
 
     def unbalanced(self, law: str, figures: str) -> None:
         """The books do not balance: a count of ours is wrong, and so may be every figure."""
-        self._add(Count.VIOLATIONS, (law,))
+        self._add(EventCount.VIOLATIONS, (law,))
         self._log.error("the books do not balance", law=law, figures=figures)
 
     def canaries_ran(self, suite: str, asked: int, degraded: int, failed: int) -> None:

@@ -11,9 +11,9 @@ from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.board import Board
 from ragwatch.ports import Store
-from ragwatch.web import Scope, build_app
+from ragwatch.web import PageScope, build_app
 
-SCOPE = Scope(("app",), ("search", "support"), (JUDGE, "claude"), ("1h",))
+SCOPE = PageScope(("app",), ("search", "support"), (JUDGE, "claude"), ("1h",))
 XSS = "</td></textarea><script>alert(1)</script><img src=x onerror=alert(1)><a href='javascript:1'>x</a> \" ' &"
 
 
@@ -37,7 +37,7 @@ class Reading(HTMLParser):
         self.text += data
 
 
-async def get(store: Store | None, path: str, *, scope: Scope = SCOPE) -> httpx.Response:
+async def get(store: Store | None, path: str, *, scope: PageScope = SCOPE) -> httpx.Response:
     """A page of the application."""
     asked = build_app(board=Board(), render=lambda _, __: (b"", ""), store=store, scope=lambda: scope, clock=lambda: AT)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=asked), base_url="http://localhost") as client:

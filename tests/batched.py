@@ -12,18 +12,18 @@ from callers import PRICES, HandClock, ScriptedProvider, failed, said
 from kit import JUDGE, Clock, a_draw, an_admission
 from mortal import Fate, MortalConnection
 
-from ragwatch.core.budget import Cap, Cost
+from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.scores import Quantity
-from ragwatch.judges.llm.calls.batched import BatchReader
-from ragwatch.judges.llm.calls.failures import CallFailed
+from ragwatch.judges.llm.calls.batched import BatchLLMJudge
+from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.calls.provider import Said, SentBatch
-from ragwatch.judges.llm.prompt.reading import Ask
-from ragwatch.pipeline.batching import Batching
-from ragwatch.pipeline.budget_account import StorePurse
+from ragwatch.judges.llm.calls.provider import Completion, SentBatch
+from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.pipeline.batching import BatchJudgingLoop
+from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.judging import JudgingRules
-from ragwatch.pipeline.self_tests import Trials
-from ragwatch.ports import Desk, Query
+from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.ports import JudgeContext, Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -44,12 +44,12 @@ class Provider(ScriptedProvider):
 
     def __init__(self) -> None:
         super().__init__()
-        self.taken: dict[str, Sequence[tuple[str, Ask]]] = {}
+        self.taken: dict[str, Sequence[tuple[str, Prompt]]] = {}
         self.looks: Counter[str] = Counter()
         self.created: dict[str, float] = {}
-        self.outcomes: dict[str, list[Said | CallFailed]] = {}
-        self.told: dict[str, list[tuple[str, Said | CallFailed]]] = {}
-        self.refuses: list[CallFailed] = []
+        self.outcomes: dict[str, list[Completion | CallError]] = {}
+        self.told: dict[str, list[tuple[str, Completion | CallError]]] = {}
+        self.refuses: list[CallError] = []
         self.silent = False
         self.listed_after = 0.0
         self.breaks_at: int | None = None
@@ -57,7 +57,7 @@ class Provider(ScriptedProvider):
         self.clock = Clock()
         self.fate = Fate()
 
-    async def submit(self, entries: Sequence[tuple[str, Ask]]) -> str:
+    async def submit(self, entries: Sequence[tuple[str, Prompt]]) -> str:
         """Take a batch."""
         self.fate.tick()
         if self.refuses:
@@ -71,7 +71,7 @@ class Provider(ScriptedProvider):
             raise failed("unreachable", "the line went dead", usage=None)
         return name
 
-    def _outcome(self, ask: Ask) -> Said | CallFailed:
+    def _outcome(self, ask: Prompt) -> Completion | CallError:
         for word, outcomes in self.outcomes.items():
             if word in ask.user:
                 return outcomes.pop(0) if len(outcomes) > 1 else outcomes[0]
@@ -85,7 +85,7 @@ class Provider(ScriptedProvider):
         self.looks[batch] += 1
         return self.looks[batch] > 1
 
-    async def results(self, batch: str) -> AsyncIterator[tuple[str, Said | CallFailed]]:
+    async def results(self, batch: str) -> AsyncIterator[tuple[str, Completion | CallError]]:
         """In another order."""
         for index, (custom_id, outcome) in enumerate(reversed(self.told[batch])):
             self.fate.tick()
@@ -118,20 +118,20 @@ class Life:
         provider: Provider,
         *,
         telemetry: Telemetry | None = None,
-        caps: Sequence[Cap] = (),
-        trials: Trials | None = None,
+        caps: Sequence[SpendingCap] = (),
+        trials: JudgeSelfTests | None = None,
         **rules: Any,
     ) -> None:
         self.provider, self.clock = provider, provider.clock
         self.store = SqliteStore(state)
         self.store._writer = MortalConnection(self.store._writer, provider.fate)  # type: ignore[assignment]
         self.telemetry = telemetry or Telemetry()
-        purse = StorePurse(JUDGE, caps, self.store, self.clock)
-        desk = Desk(self.telemetry, purse, self.clock, frozenset({Quantity.ANSWER_RELEVANCY}))
+        purse = StoredBudgetAccount(JUDGE, caps, self.store, self.clock)
+        desk = JudgeContext(self.telemetry, purse, self.clock, frozenset({Quantity.ANSWER_RELEVANCY}))
         given = CallOptions.model_validate({"model": "scripted", "base_url": "http://127.0.0.1:9", "prices": PRICES})
-        self.judge = BatchReader(JUDGE, "claude", provider, given, desk, clock=HandClock(), rng=random.Random(1))
+        self.judge = BatchLLMJudge(JUDGE, "claude", provider, given, desk, clock=HandClock(), rng=random.Random(1))
         whole = JudgingRules(**{"batch": 4, "max_age_seconds": 90 * 86400.0, **rules})
-        self.loop = Batching(
+        self.loop = BatchJudgingLoop(
             self.judge, whole, store=self.store, telemetry=self.telemetry, clock=self.clock, trials=trials
         )
 

@@ -12,13 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ragwatch.core.verdict import Usage
-from ragwatch.judges.llm.calls.caller import Caller, Terms
-from ragwatch.judges.llm.calls.failures import CallFailed, Failure
+from ragwatch.judges.llm.calls.caller import Caller, CallTerms
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure
 from ragwatch.judges.llm.calls.prices import Prices
-from ragwatch.judges.llm.calls.provider import Said
-from ragwatch.judges.llm.calls.scheduler import Pool
-from ragwatch.judges.llm.prompt.reading import Ask, ReplyError
-from ragwatch.pipeline.budget_account import FreePurse
+from ragwatch.judges.llm.calls.provider import Completion
+from ragwatch.judges.llm.calls.scheduler import CallScheduler
+from ragwatch.judges.llm.prompt.reading import Prompt, ReplyError
+from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.telemetry import Telemetry
 
 PRICES = Prices(input=1.0, output=10.0)
@@ -44,19 +44,19 @@ class HandClock:
         self.at = max(self.at, until)
 
 
-def said(text: str = "yes", stop: str = "end_turn", usage: Usage | None = USAGE, **parts: Any) -> Said:
+def said(text: str = "yes", stop: str = "end_turn", usage: Usage | None = USAGE, **parts: Any) -> Completion:
     """A reply of 100 tokens in and 10 out."""
-    return Said(text, usage, stop, **parts)
+    return Completion(text, usage, stop, **parts)
 
 
-def failed(reason: str = "server", message: str = "HTTP 500", **parts: Any) -> CallFailed:
+def failed(reason: str = "server", message: str = "HTTP 500", **parts: Any) -> CallError:
     """A call that failed, for nothing."""
-    return CallFailed(Failure(reason), message, **parts)
+    return CallError(CallFailure(reason), message, **parts)
 
 
-def an_ask(user: str = "the page", max_tokens: int = 50) -> Ask:
+def an_ask(user: str = "the page", max_tokens: int = 50) -> Prompt:
     """An ask whose only valid reply is `yes`."""
-    return Ask("the rubric", user, {"type": "object"}, max_tokens, _yes)
+    return Prompt("the rubric", user, {"type": "object"}, max_tokens, _yes)
 
 
 def _yes(text: str) -> object:
@@ -79,7 +79,7 @@ class ScriptedProvider:
         self.asked: list[tuple[str, int]] = []
         self.closed = False
 
-    async def call(self, ask: Ask, *, max_tokens: int, timeout: float) -> Said:  # noqa: ASYNC109, ARG002 - the port's
+    async def call(self, ask: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109, ARG002 - the port's
         """The next line of the script; an awaitable one is awaited."""
         self.asked.append((ask.user, max_tokens))
         await asyncio.sleep(0)
@@ -88,7 +88,7 @@ class ScriptedProvider:
             step = await step()
         if isinstance(step, BaseException):
             raise step
-        assert isinstance(step, Said)
+        assert isinstance(step, Completion)
         return step
 
     async def probe(self) -> str:
@@ -114,15 +114,15 @@ class Bench:
     ) -> None:
         self.telemetry = telemetry or Telemetry()
         self.clock = HandClock()
-        self.purse = FreePurse()
+        self.purse = InMemoryBudget()
         self.provider = ScriptedProvider(*script)
-        self.pool = Pool(
+        self.pool = CallScheduler(
             "mine", concurrency=concurrency, telemetry=self.telemetry, clock=self.clock, rng=random.Random(7)
         )
         self.caller = Caller(
             "mine",
             self.provider,
-            Terms(prices, timeout, thinking),
+            CallTerms(prices, timeout, thinking),
             pool=self.pool,
             purse=self.purse,
             telemetry=self.telemetry,

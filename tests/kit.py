@@ -15,8 +15,8 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import FREE, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
-from ragwatch.pipeline.budget_account import FreePurse
-from ragwatch.ports import Admission, Assignment, Batch, Desk, Rejection
+from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.ports import Admission, Assignment, Batch, JudgeContext, Rejection
 from ragwatch.telemetry import Telemetry
 
 AT = 1_700_000_000.0
@@ -102,9 +102,9 @@ class Clock:
         return self.now
 
 
-def a_desk(telemetry: Telemetry | None = None, clock: Callable[[], float] | None = None, **parts: Any) -> Desk:
+def a_desk(telemetry: Telemetry | None = None, clock: Callable[[], float] | None = None, **parts: Any) -> JudgeContext:
     """A desk whose purse has no bottom."""
-    return Desk(telemetry or Telemetry(), FreePurse(), clock or Clock(), **parts)
+    return JudgeContext(telemetry or Telemetry(), InMemoryBudget(), clock or Clock(), **parts)
 
 
 class ScriptedJudge:

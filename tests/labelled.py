@@ -12,8 +12,8 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Verdict
-from ragwatch.pipeline.labels.correction import People
-from ragwatch.pipeline.labels.tasks import Labelling
+from ragwatch.pipeline.labels.correction import LabelCorrection
+from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Assignment, FollowUp, Store
 
@@ -77,9 +77,9 @@ class World:
             )
         return a_verdict(draw, an_evidence(*rows), a_reading(judge))
 
-    def labelling(self) -> Labelling:
+    def labelling(self) -> LabelTasks:
         """Who asks people."""
-        return Labelling(self.rules, store=self.store, clock=lambda: self._now, uniform=self._rng.random)
+        return LabelTasks(self.rules, store=self.store, clock=lambda: self._now, uniform=self._rng.random)
 
     def label(self, count: int, annotator: str = "ann") -> None:
         """A person who is always right labels some answers, a word at a time."""
@@ -92,6 +92,6 @@ class World:
         truth = self.said[key]
         return Label(key, annotator, self._now, {Quantity.FAITHFULNESS: sum(truth) / len(truth)}).to_record()
 
-    def people(self) -> People:
+    def people(self) -> LabelCorrection:
         """Who lays these words beside the judge's."""
-        return People(self.rules, {"1h": 3600.0, "1d": 86400.0}, store=self.store)
+        return LabelCorrection(self.rules, {"1h": 3600.0, "1d": 86400.0}, store=self.store)

@@ -17,9 +17,9 @@ from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch
-from ragwatch.sources.tail.descriptors import Descriptors
+from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.source import Options, TailSource
 from ragwatch.stores.sqlite.rows import unpack
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -112,7 +112,7 @@ class MortalDaemon:
         read_bytes: int,
         open_files: int = 1000,
     ) -> None:
-        self._descriptors = Descriptors(lambda: open_files)
+        self._descriptors = DescriptorBudget(lambda: open_files)
         self.now = 0.0
         self.full = False
         self._state, self._store_kind, self._max_pending = state, store_kind, max_pending
@@ -134,7 +134,7 @@ class MortalDaemon:
             SamplingPlan(1.0, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, self._max_pending
         )
         telemetry = Telemetry(structlog.wrap_logger(None, processors=[_silence]))
-        self._intake = Intake(
+        self._intake = IntakeLoop(
             self.source, canonical.read, rules, store=self.store, telemetry=telemetry, clock=lambda: AT
         )
 

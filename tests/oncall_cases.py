@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ragwatch.core.scores import Quantity
-from ragwatch.rules import Limits, Links, Plan
+from ragwatch.rules import Limits, Links, RulePlan
 from ragwatch.rules.burn import BURNS
 
 STEP = 300
 STEPS = 24  # two hours of each phase
 
-PLAN = Plan(
+PLAN = RulePlan(
     judge="embedded",
     job="ragwatch",
     links=Links("https://runbooks.example.com", "https://grafana.example.com", "https://ragwatch.example.com"),

@@ -20,7 +20,7 @@ from oncall_stage import Stage, a_port
 
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.demo import Demo
-from ragwatch.rules import Burn, Limits, Links, Plan
+from ragwatch.rules import BurnRate, Limits, Links, RulePlan
 from ragwatch.rules.burn import PERIOD
 
 JUDGE = "reader"  # whatever its kind: one plan calls for all
@@ -31,16 +31,16 @@ UNPAGED = {quantity: float(quantity in LOW_IS_GOOD) for quantity in Quantity}
 """Thresholds that no mean can be beyond: panels draw a line, nobody is paged."""
 
 
-def plan(stage: Stage, fleet: Fleet) -> Plan:
+def plan(stage: Stage, fleet: Fleet) -> RulePlan:
     """Rules as `ragwatch rules` makes them, with windows of seconds."""
     burnt = 14.4 * WINDOW / PERIOD  # the factor of the fastest pair of the SRE Workbook
-    return Plan(
+    return RulePlan(
         judge=JUDGE,
         job=JOB,
         links=Links(f"http://127.0.0.1:{stage.hook}", "https://grafana.example.com", f"http://127.0.0.1:{fleet.own}"),
         thresholds={**UNPAGED, Quantity.CONTEXT_PRECISION: 0.7, Quantity.FAITHFULNESS: 0.7},
         objectives={Quantity.CONTEXT_PRECISION: 0.95},
-        burns=(Burn(WINDOW, SHORT, burnt, "critical"),),
+        burns=(BurnRate(WINDOW, SHORT, burnt, "critical"),),
         windows=(SHORT, WINDOW, LONG),
         window=WINDOW,
         limits=Limits(samples=20, hold=1.0, failures=0.2),

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from support.patience import DEADLINE
 
-from ragwatch.rules import Plan, prometheus, yaml_text
+from ragwatch.rules import RulePlan, prometheus, yaml_text
 
 ROOT = Path(__file__).parent.parent
 SCRAPING = """
@@ -152,7 +152,7 @@ class Stage:
     server: int = field(default_factory=a_port)
 
     @contextmanager
-    def open(self, folder: Path, plan: Callable[[Stage], Plan]) -> Iterator[Stage]:
+    def open(self, folder: Path, plan: Callable[[Stage], RulePlan]) -> Iterator[Stage]:
         """Start everything; `plan` is asked once the port of the webhook is known."""
         with ExitStack() as stack:
             self.hook = stack.enter_context(webhook(self.heard))

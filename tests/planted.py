@@ -10,8 +10,8 @@ from hashlib import blake2b
 
 from ragwatch.ports import Admission
 from ragwatch.sources.tail.content import Content
-from ragwatch.sources.tail.gzip import Packs
-from ragwatch.sources.tail.identity import Edges, Position
+from ragwatch.sources.tail.gzip import ContentOpener
+from ragwatch.sources.tail.identity import ContentEdges, FilePosition
 from ragwatch.stores.sqlite.store import SqliteStore
 
 
@@ -35,12 +35,12 @@ class CheckpointLast(SqliteStore):
         return new
 
 
-def fits_any_content(self: Position, edges: Edges | None) -> bool:
+def fits_any_content(self: FilePosition, edges: ContentEdges | None) -> bool:
     """Identity by inode only: what the bytes were does not matter, as long as the file is no shorter."""
     return self.offset == 0 or edges is not None
 
 
-def mark_of_first_line(self: Edges) -> str:
+def mark_of_first_line(self: ContentEdges) -> str:
     """Fingerprint of the first line only."""
     return blake2b(self.head.partition(b"\n")[0], digest_size=16).hexdigest()
 
@@ -51,7 +51,7 @@ Open = Callable[..., tuple[Content, os.stat_result] | None]
 def opening_by_name(real: Open) -> Open:
     """What a name meant when the folder was listed it still means."""
 
-    def open_by_name(self: Packs, path: str, ino: int | None = None) -> tuple[Content, os.stat_result] | None:
+    def open_by_name(self: ContentOpener, path: str, ino: int | None = None) -> tuple[Content, os.stat_result] | None:
         del ino
         return real(self, path)
 

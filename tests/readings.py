@@ -23,7 +23,7 @@ from secret_examples import EXAMPLES
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
-from ragwatch.judges.lexical.claims import Answer, claims_of
+from ragwatch.judges.lexical.claims import AnswerClaims, claims_of
 from ragwatch.judges.lexical.features import claim_words, features, match
 from ragwatch.judges.lexical.passages import passage
 from ragwatch.judges.lexical.reader import Thresholds, read, relevance_of
@@ -77,7 +77,7 @@ def _reading(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _features(sample: Sample, answer: Answer) -> list[tuple[float, ...]]:
+def _features(sample: Sample, answer: AnswerClaims) -> list[tuple[float, ...]]:
     """The features of each claim: with all contexts together, and with each alone."""
     question = frozenset(terms(sample.question or ""))
     passages = [passage(context.text) for context in sample.contexts]

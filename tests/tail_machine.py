@@ -15,7 +15,7 @@ from toy_disk import ToyDisk
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.tally import Tally
-from ragwatch.sources.tail.identity import Position
+from ragwatch.sources.tail.identity import FilePosition
 from ragwatch.stores.sqlite.store import SqliteStore
 
 PLAIN = st.sampled_from(["a.jsonl", "b.jsonl"])
@@ -80,8 +80,8 @@ class Machine(RuleBasedStateMachine):
     def _kept(self) -> set[int]:
         return set(self.daemon.stored())
 
-    def _places(self) -> list[Position]:
-        return [Position(**place) for place in self.daemon.cursors()]
+    def _places(self) -> list[FilePosition]:
+        return [FilePosition(**place) for place in self.daemon.cursors()]
 
     @initialize(max_pending=st.sampled_from([4, 1000]), read_bytes=st.sampled_from([200, 1 << 20]))
     def begin(self, max_pending: int, read_bytes: int) -> None:

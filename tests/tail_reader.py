@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.ports import Batch, Rejection
-from ragwatch.sources.tail.descriptors import Descriptors
+from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.file_table import STARTED
 from ragwatch.sources.tail.source import Options, TailSource
 
@@ -24,7 +24,7 @@ class Reader:
     """
 
     def __init__(self, path: Path | str | list[str], *, open_files: int = 10_000, **options: Any) -> None:
-        self.descriptors = Descriptors(lambda: open_files)
+        self.descriptors = DescriptorBudget(lambda: open_files)
         given = path if isinstance(path, list) else str(path)
         self.options = Options.model_validate(
             {"name": "app", "path": given, "start": "beginning"} | {"scan_seconds": 0} | options

@@ -17,7 +17,7 @@ import orjson
 from kit import AT
 from shifting import Step
 
-from ragwatch.sources.tail.identity import Position
+from ragwatch.sources.tail.identity import FilePosition
 
 HEADER = b'{"log": "opened by the service, format 1, a line that is the same at the top of every file"}'
 KEPT = 3
@@ -63,7 +63,7 @@ class ToyDisk:
         with_ids: bool,
         opened: Callable[[], set[int]],
         kept: Callable[[], set[int]],
-        places: Callable[[], list[Position]],
+        places: Callable[[], list[FilePosition]],
         reuse: bool,
     ) -> None:
         self.root = root

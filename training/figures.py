@@ -11,8 +11,8 @@ from sets import load
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.pipeline.budget_account import FreePurse
-from ragwatch.ports import Desk
+from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 
 FAITHFULNESS = (
@@ -35,7 +35,7 @@ def worst(evidence: Evidence) -> float:
 
 def report() -> None:
     """Print one line a set."""
-    judge = build(Options(), name="embedded", desk=Desk(Telemetry(), FreePurse(), time.time))
+    judge = build(Options(), name="embedded", desk=JudgeContext(Telemetry(), InMemoryBudget(), time.time))
     print(judge.version)
     for name in FAITHFULNESS:
         rows = [row for row in load(name) if row["label"]["faithful"] is not None]

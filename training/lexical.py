@@ -28,7 +28,7 @@ from ragwatch.judges.lexical import reader, relevance  # noqa: E402
 from ragwatch.judges.lexical.claims import claims_of  # noqa: E402
 from ragwatch.judges.lexical.features import NAMES, SIGNS, claim_words, features, match  # noqa: E402
 from ragwatch.judges.lexical.passages import passage  # noqa: E402
-from ragwatch.judges.lexical.tables import Linear, Tables  # noqa: E402
+from ragwatch.judges.lexical.tables import FittedTables, LogisticModel  # noqa: E402
 from ragwatch.judges.lexical.words import terms  # noqa: E402
 
 TABLES = HERE.parent / "ragwatch" / "judges" / "tables"
@@ -94,7 +94,7 @@ def relevance_rows(name: str, *, few: bool) -> list[dict[str, Any]]:
     return [top_five(row) for row in rows] if few else rows
 
 
-def relevance_features(rows: list[dict[str, Any]], tables: Tables) -> tuple[Vector, list[bool]]:
+def relevance_features(rows: list[dict[str, Any]], tables: FittedTables) -> tuple[Vector, list[bool]]:
     """Features of every (question, passage) pair, and whether the passage is relevant."""
     found: list[tuple[float, ...]] = []
     labels: list[bool] = []
@@ -119,9 +119,9 @@ def named(names: tuple[str, ...], bias: float, weights: Vector) -> dict[str, Any
     return {"bias": round(bias, 4), "weights": rounded}
 
 
-def linear(part: dict[str, Any]) -> Linear:
+def linear(part: dict[str, Any]) -> LogisticModel:
     """The model as the judge uses it, rounded as it is written."""
-    return Linear(part["bias"], tuple(part["weights"].values()))
+    return LogisticModel(part["bias"], tuple(part["weights"].values()))
 
 
 def main() -> None:
@@ -132,7 +132,7 @@ def main() -> None:
     keep = [index for index, row in enumerate(rows) if row.family == SUPPORT_FAMILY]
     support = named(NAMES, *fit_support(x, rows, keep))
     compare(x, rows)
-    tables = Tables(linear(support), Linear(0.0, ()), rarity, "")
+    tables = FittedTables(linear(support), LogisticModel(0.0, ()), rarity, "")
     parts = {(name, few): relevance_features(relevance_rows(name, few=few), tables) for name in RELEVANCE_SETS for few in (False, True)}  # noqa: E501  # fmt: skip
     leave_one_relevance_out(parts)
     useful = named(relevance.NAMES, *fit_relevance(list(parts.values())))

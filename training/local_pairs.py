@@ -20,7 +20,7 @@ from sets import SEED, load
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.features import claim_words, features, match
-from ragwatch.judges.lexical.passages import Passage, passage
+from ragwatch.judges.lexical.passages import PreparedPassage, passage
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.words import terms
 
@@ -56,7 +56,7 @@ class Pair:
 
 
 @lru_cache(maxsize=3_000)
-def parsed(text: str) -> Passage:
+def parsed(text: str) -> PreparedPassage:
     """A passage, read once."""
     return passage(text)
 

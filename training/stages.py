@@ -20,8 +20,8 @@ from sets import load  # noqa: E402
 from ragwatch.core.sample import Context, Sample  # noqa: E402
 from ragwatch.core.stage import stage  # noqa: E402
 from ragwatch.judges.lexical.judge import Options, build  # noqa: E402
-from ragwatch.pipeline.budget_account import FreePurse  # noqa: E402
-from ragwatch.ports import Desk  # noqa: E402
+from ragwatch.pipeline.budget_account import InMemoryBudget  # noqa: E402
+from ragwatch.ports import JudgeContext  # noqa: E402
 from ragwatch.telemetry import Telemetry  # noqa: E402
 
 ABSTENTION = "I could not find that in the documents."
@@ -56,7 +56,7 @@ def broken(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, Sample]]:
 
 def main() -> None:
     """Print the shares."""
-    judge = build(Options(), name="lexical", desk=Desk(Telemetry(), FreePurse(), time.time))
+    judge = build(Options(), name="lexical", desk=JudgeContext(Telemetry(), InMemoryBudget(), time.time))
     counts: dict[tuple[str, str], Counter[str]] = {}
     rows = tasks()
     for case, wanted, sample in broken(rows):

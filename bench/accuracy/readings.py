@@ -16,14 +16,14 @@ from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.judge import LexicalJudge
-from ragwatch.judges.lexical.passages import Passage
-from ragwatch.judges.lexical.reader import Row as Claim
-from ragwatch.judges.lexical.reader import Ruling, Thresholds, by_words, read
+from ragwatch.judges.lexical.passages import PreparedPassage
+from ragwatch.judges.lexical.reader import ClaimRow as Claim
+from ragwatch.judges.lexical.reader import ClaimRuling, Thresholds, lexical_ruling, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.local import judge as local
-from ragwatch.pipeline.budget_account import FreePurse
-from ragwatch.ports import Desk
+from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 
 OVERLAP, LEXICAL, LOCAL = "word overlap", "lexical", "local"
@@ -64,7 +64,7 @@ class Bench:
     """
 
     def __init__(self, weights: Path | None = None) -> None:
-        desk = Desk(Telemetry(), FreePurse(), time.time)
+        desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
         self.lexical = lexical.build(lexical.Options(), name=LEXICAL, desk=desk)
         self.local = local.build(local.Options(weights=weights), name=LOCAL, desk=desk)
 
@@ -76,11 +76,11 @@ class Bench:
 
 def reading(judge: LexicalJudge, sample: Sample) -> Reading:
     """What an embedded judge says of one row."""
-    rulings: list[Ruling] = []
+    rulings: list[ClaimRuling] = []
 
-    def ruled(rows: Sequence[Claim], passages: Sequence[Passage], texts: Sequence[str]) -> list[Ruling]:
+    def ruled(rows: Sequence[Claim], passages: Sequence[PreparedPassage], texts: Sequence[str]) -> list[ClaimRuling]:
         second = judge.second
-        rulings.extend(second(rows, passages, texts) if second else [by_words(row, Thresholds()) for row in rows])
+        rulings.extend(second(rows, passages, texts) if second else [lexical_ruling(row, Thresholds()) for row in rows])
         return rulings
 
     evidence = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
@@ -93,7 +93,7 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
     )
 
 
-def _lead(rulings: Sequence[Ruling]) -> float:
+def _lead(rulings: Sequence[ClaimRuling]) -> float:
     """Mean support of the claims by the first context alone, less the best other one's."""
     means = [sum(column) / len(column) for column in zip(*(ruling.alone for ruling in rulings), strict=True)]
     return means[0] - max(means[1:], default=0.0) if means else 0.0

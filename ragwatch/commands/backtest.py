@@ -19,7 +19,7 @@ from rich.table import Table
 
 from ragwatch import stores
 from ragwatch.commands.chart import chart
-from ragwatch.commands.replay import Line, Trace, lowest_of, read_lines, replay, routes_of
+from ragwatch.commands.replay import DetectorTrace, ScoredAnswer, lowest_of, read_lines, replay, routes_of
 from ragwatch.commands.terminal import naming
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
@@ -39,7 +39,7 @@ _ROWS = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class _Moments:
+class _KnownDates:
     """What the person knows about the past.
 
     Attributes:
@@ -84,7 +84,7 @@ def backtest(
     return 0 if any(trace.points for trace in traces) else NOT_ENOUGH
 
 
-def _moments(acknowledge_after: str, quiet_until: str | None) -> _Moments:
+def _moments(acknowledge_after: str, quiet_until: str | None) -> _KnownDates:
     try:
         seconds = duration_seconds(acknowledge_after)
         until = None if quiet_until is None else epoch_seconds(quiet_until, "--quiet-until")
@@ -92,7 +92,7 @@ def _moments(acknowledge_after: str, quiet_until: str | None) -> _Moments:
         raise ConfigError(f"--acknowledge-after: {error}") from error
     except FormatError as error:
         raise ConfigError(str(error)) from error
-    return _Moments(float(str(seconds)), until)
+    return _KnownDates(float(str(seconds)), until)
 
 
 def _options(config: Config | None, settings: Sequence[str]) -> DriftOptions:
@@ -112,7 +112,9 @@ def _options(config: Config | None, settings: Sequence[str]) -> DriftOptions:
         raise ConfigError("\n".join(lines)) from error
 
 
-def _rules(lines: list[Line], options: DriftOptions, config: Config | None) -> tuple[list[Line], DriftRules]:
+def _rules(
+    lines: list[ScoredAnswer], options: DriftOptions, config: Config | None
+) -> tuple[list[ScoredAnswer], DriftRules]:
     """What is watched: as configured, or everything in the file. And the lines, with routes as label values."""
     if config is None:
         present = {quantity for line in lines for quantity in line.scores}
@@ -141,7 +143,7 @@ def _judge(config: Config, options: DriftOptions) -> JudgeConfig:
     return by_name[name]
 
 
-def _stored(config: Config, judge: str) -> list[Line]:
+def _stored(config: Config, judge: str) -> list[ScoredAnswer]:
     """The scores of a judge, as its newest version gave them, in the order in which they were settled."""
     store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
     try:
@@ -152,13 +154,13 @@ def _stored(config: Config, judge: str) -> list[Line]:
         store.close()
     mine = [row for row in rows if row.judge == judge]
     return [
-        Line(index, row.at, row.route, row.probability, row.scores)
+        ScoredAnswer(index, row.at, row.route, row.probability, row.scores)
         for index, row in enumerate(mine)
         if row.scores is not None and row.version == mine[-1].version
     ]
 
 
-def _summary(traces: Sequence[Trace], moments: _Moments) -> dict[str, Any]:
+def _summary(traces: Sequence[DetectorTrace], moments: _KnownDates) -> dict[str, Any]:
     alarms = [
         {
             "index": line.index,
@@ -190,7 +192,7 @@ def _summary(traces: Sequence[Trace], moments: _Moments) -> dict[str, Any]:
     }
 
 
-def _false_rate(trace: Trace, quiet_until: float | None) -> float | None:
+def _false_rate(trace: DetectorTrace, quiet_until: float | None) -> float | None:
     """Alarms in thirty days of the quiet part; None where nobody said which that is, or nothing was watched in it."""
     days = 0.0 if quiet_until is None else trace.days_watched(quiet_until)
     if quiet_until is None or days == 0.0:
@@ -198,7 +200,7 @@ def _false_rate(trace: Trace, quiet_until: float | None) -> float | None:
     return len(list(takewhile(lambda each: each[0].at < quiet_until, trace.alarms))) / days * MONTH_DAYS
 
 
-def _show(traces: Sequence[Trace], moments: _Moments) -> None:
+def _show(traces: Sequence[DetectorTrace], moments: _KnownDates) -> None:
     console = Console(soft_wrap=True)
     table = Table("quantity", "scores", "baseline", "days", "pages", "false a month")
     for trace in traces:

@@ -13,12 +13,20 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.client import Door, address_of, door, options_of
+from ragwatch.commands.client import LabelClient, address_of, label_client, options_of
 from ragwatch.commands.stored import picked_line
 from ragwatch.config import load
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.agreement import Agreement, Share, TooFew
-from ragwatch.core.labels.calibration import CLASSES, ClaimPair, Level, OfClaims, Pair, Report, report
+from ragwatch.core.labels.agreement import Agreement, ShareEstimate, TooFewLabels
+from ragwatch.core.labels.calibration import (
+    CLASSES,
+    CalibrationReport,
+    ClaimReport,
+    LabelledClaim,
+    LabelledScore,
+    LabelScale,
+    report,
+)
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
@@ -30,12 +38,12 @@ Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
+class _LabelledVerdicts:
     """Labels beside the verdicts of one judge's newest version."""
 
     version: str
-    pairs: Mapping[Quantity, Sequence[Pair]]
-    claims: Sequence[ClaimPair]
+    pairs: Mapping[Quantity, Sequence[LabelledScore]]
+    claims: Sequence[LabelledClaim]
     twice: Sequence[tuple[float, float]]
     of_others: int
     picked: float | None
@@ -50,7 +58,7 @@ def calibrate(path: Path, name: str | None, out: Path | None, url: str | None, *
     if judge not in known:
         raise ConfigError(f"--judge {judge}: is not configured; use one of: {', '.join(known)}")
     options = options_of(config)
-    with door(config, url) as way:
+    with label_client(config, url) as way:
         beside = _read(way, judge, time.time() - options.fresh)
     found = report(
         beside.pairs,
@@ -83,7 +91,7 @@ def _write(out: Path, text: str) -> None:
         raise ConfigError(f"--out {out}: cannot be written: {error.strerror}") from error
 
 
-def _read(way: Door, judge: str, since: float) -> _Beside:
+def _read(way: LabelClient, judge: str, since: float) -> _LabelledVerdicts:
     by_key: dict[str, list[Label]] = {}
     for record in way.labels():
         label = from_record(record)
@@ -96,8 +104,8 @@ def _read(way: Door, judge: str, since: float) -> _Beside:
     newest = max(lines.values(), key=lambda line: float(line["at"]), default=None)
     version = "" if newest is None else str(newest["judge"]["version"])
     mine = {key: line for key, line in lines.items() if line["judge"]["version"] == version}
-    pairs: dict[Quantity, list[Pair]] = {}
-    claims: list[ClaimPair] = []
+    pairs: dict[Quantity, list[LabelledScore]] = {}
+    claims: list[LabelledClaim] = []
     twice: list[tuple[float, float]] = []
     for key, line in mine.items():
         for pair_of, pair in _pairs(key, line, by_key[key]):
@@ -105,31 +113,31 @@ def _read(way: Door, judge: str, since: float) -> _Beside:
         claims += _claims(line, by_key[key])
         scored = [each.scores[Quantity.FAITHFULNESS] for each in by_key[key] if Quantity.FAITHFULNESS in each.scores]
         twice += [(scored[0], scored[1])] if len(scored) > 1 else []
-    return _Beside(version, pairs, claims, twice, len(lines) - len(mine), until if picked else None)
+    return _LabelledVerdicts(version, pairs, claims, twice, len(lines) - len(mine), until if picked else None)
 
 
 def _line(lines: Iterable[Line], judge: str) -> Line | None:
     return next((line for line in lines if line["judge_name"] == judge and line["outcome"] == "judged"), None)
 
 
-def _pairs(key: str, line: Line, labels: Sequence[Label]) -> Iterable[tuple[Quantity, Pair]]:
+def _pairs(key: str, line: Line, labels: Sequence[Label]) -> Iterable[tuple[Quantity, LabelledScore]]:
     probability = next((each.probability for each in reversed(labels) if each.probability is not None), None)
     for quantity in Quantity:
         said = [each.scores[quantity] for each in labels if quantity in each.scores]
         score = line["scores"].get(str(quantity))
         if said and score is not None:
-            yield quantity, Pair(key, score, sum(said) / len(said), probability)
+            yield quantity, LabelledScore(key, score, sum(said) / len(said), probability)
 
 
-def _claims(line: Line, labels: Sequence[Label]) -> Iterable[ClaimPair]:
+def _claims(line: Line, labels: Sequence[Label]) -> Iterable[LabelledClaim]:
     for label in labels:
         if len(label.claims) == len(line["claims"]):
             for claim, word in zip(line["claims"], label.claims, strict=True):
                 if word is not None:
-                    yield ClaimPair(ClaimVerdict(claim["verdict"]), claim["support"], word)
+                    yield LabelledClaim(ClaimVerdict(claim["verdict"]), claim["support"], word)
 
 
-def to_record(found: Report, place: str) -> dict[str, Any]:
+def to_record(found: CalibrationReport, place: str) -> dict[str, Any]:
     """A report as JSON values.
 
     Args:
@@ -142,18 +150,20 @@ def to_record(found: Report, place: str) -> dict[str, Any]:
         "quantities": {
             str(quantity): {
                 "labels": each.labels,
-                "labelled": _agreement(each.labelled, [str(level.name).lower() for level in Level]),
+                "labelled": _agreement(each.labelled, [str(level.name).lower() for level in LabelScale]),
                 "traffic": None if each.traffic is None else asdict(each.traffic),
                 "worst": [asdict(pair) | {"link": f"{place}/samples/{pair.key}"} for pair in each.worst],
             }
             for quantity, each in found.quantities.items()
         },
         "claims": None if found.claims is None else _claims_record(found.claims),
-        "people": None if found.people is None else _agreement(found.people, [level.name.lower() for level in Level]),
+        "people": None
+        if found.people is None
+        else _agreement(found.people, [level.name.lower() for level in LabelScale]),
     }
 
 
-def _claims_record(found: OfClaims) -> dict[str, Any]:
+def _claims_record(found: ClaimReport) -> dict[str, Any]:
     return {
         "labelled": _agreement(found.labelled, list(map(str, CLASSES))),
         "reliability": [asdict(each) for each in found.curve],
@@ -161,8 +171,8 @@ def _claims_record(found: OfClaims) -> dict[str, Any]:
     }
 
 
-def _agreement(found: Agreement | TooFew, names: Sequence[str]) -> dict[str, Any]:
-    if isinstance(found, TooFew):
+def _agreement(found: Agreement | TooFewLabels, names: Sequence[str]) -> dict[str, Any]:
+    if isinstance(found, TooFewLabels):
         return {"too_few": asdict(found)}
     record = asdict(found)
     for rate in ("sensitivity", "specificity"):
@@ -170,7 +180,7 @@ def _agreement(found: Agreement | TooFew, names: Sequence[str]) -> dict[str, Any
     return record
 
 
-def _show(found: Report, beside: _Beside, judge: str, place: str) -> None:
+def _show(found: CalibrationReport, beside: _LabelledVerdicts, judge: str, place: str) -> None:
     console = Console(soft_wrap=True, highlight=False)
     console.print(_summary(found, f"{judge} ({beside.version})"))
     if beside.of_others:
@@ -192,10 +202,10 @@ def _show(found: Report, beside: _Beside, judge: str, place: str) -> None:
         console.print(f"Too few labels to conclude anything: label {found.missing} more (ragwatch label).")
 
 
-def _summary(found: Report, title: str) -> Table:
+def _summary(found: CalibrationReport, title: str) -> Table:
     table = Table("quantity", "labels", "agree", "in traffic", "kappa", title=title, show_edge=False)
     for quantity, each in found.quantities.items():
-        if isinstance(each.labelled, TooFew):
+        if isinstance(each.labelled, TooFewLabels):
             figures = [f"{each.labelled.missing} more needed"]
         else:
             figures = [_figure(share) for share in (each.labelled.agreement, each.traffic, each.labelled.kappa)]
@@ -203,23 +213,23 @@ def _summary(found: Report, title: str) -> Table:
     return table
 
 
-def _rates(found: Report) -> Table:
+def _rates(found: CalibrationReport) -> Table:
     table = Table("what", "class", "sensitivity", "specificity", title="of what people called so, and not so")
     for quantity, each in found.quantities.items():
-        _add_rates(table, quantity, each.labelled, [level.name.lower() for level in Level])
+        _add_rates(table, quantity, each.labelled, [level.name.lower() for level in LabelScale])
     if found.claims is not None:
         _add_rates(table, "claims", found.claims.labelled, list(map(str, CLASSES)))
     return table
 
 
-def _add_rates(table: Table, what: str, found: Agreement | TooFew, names: Sequence[str]) -> None:
+def _add_rates(table: Table, what: str, found: Agreement | TooFewLabels, names: Sequence[str]) -> None:
     if isinstance(found, Agreement):
         for name, hits, rejections in zip(names, found.sensitivity, found.specificity, strict=True):
             if hits is not None:
                 table.add_row(what, name, _figure(hits), _figure(rejections))
 
 
-def _show_curve(console: Console, found: OfClaims) -> None:
+def _show_curve(console: Console, found: ClaimReport) -> None:
     console.print("probability of support that the judge gave, and the share that people found supported:")
     for each in found.curve:
         bar = "█" * round(BAR * each.said.value)
@@ -227,5 +237,5 @@ def _show_curve(console: Console, found: OfClaims) -> None:
     console.print(f"  they are {found.error or 0.0:.3f} apart on average")
 
 
-def _figure(found: Share | None) -> str:
+def _figure(found: ShareEstimate | None) -> str:
     return "unknown" if found is None else f"{found.value:.2f} ({found.low:.2f}-{found.high:.2f})"

@@ -15,11 +15,11 @@ from rich.table import Table
 
 from ragwatch.commands.terminal import shown
 from ragwatch.config import load
-from ragwatch.core.canary.report import CanaryReport, Outcome
+from ragwatch.core.canary.report import CanaryOutcome, CanaryReport
 from ragwatch.core.canary.suite import SuiteReport, suite_line
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
-from ragwatch.pipeline.canaries.loop import Suite
+from ragwatch.pipeline.canaries.loop import CanarySuite
 from ragwatch.telemetry import configure_logging
 
 DEGRADED, UNASKED = 1, 3
@@ -47,7 +47,7 @@ def canary(*, path: Path, wanted: Sequence[str], as_json: bool) -> int:
     return UNASKED if any(each.failures for each in found) else 0
 
 
-async def _run(suites: Sequence[Suite]) -> list[SuiteReport]:
+async def _run(suites: Sequence[CanarySuite]) -> list[SuiteReport]:
     console = Console(stderr=True)
     found = []
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
@@ -85,7 +85,7 @@ def _why(found: CanaryReport) -> str:
         return f"{found.failure}: {found.retrieved.detail}" if found.retrieved.detail else str(found.failure)
     if found.canary.negative:
         return f"{len(found.retrieved.hits)} came back, nothing should"
-    if found.outcome is Outcome.MISSING_FROM_TOP_K:
+    if found.outcome is CanaryOutcome.MISSING_FROM_TOP_K:
         pairs = zip(found.canary.expected, found.ranks, strict=True)
         gone = [expected.label for expected, rank in pairs if rank is None]
         came = [hit.id or (hit.text or "?")[:40] for hit in found.retrieved.hits[:3]]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from ragwatch.commands.replay import DAY, Line, Trace
+from ragwatch.commands.replay import DAY, DetectorTrace, ScoredAnswer
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
 from ragwatch.core.scores import Quantity
@@ -31,7 +31,7 @@ Scale = Callable[[float], float]
 Span = tuple[float, float]
 
 
-def chart(traces: Sequence[Trace]) -> str:
+def chart(traces: Sequence[DetectorTrace]) -> str:
     """The picture of all traces, one above the other, on one time axis."""
     times = [line.at for trace in traces for line in trace.lines]
     start, end = min(times), max(times)
@@ -45,7 +45,7 @@ def chart(traces: Sequence[Trace]) -> str:
     )
 
 
-def _block(trace: Trace, span: Span, top: float) -> str:
+def _block(trace: DetectorTrace, span: Span, top: float) -> str:
     x = _scale(span, (LEFT, WIDTH - RIGHT))
     above = (top + _TITLE, top + _TITLE + _VALUE)
     below = (above[1] + _GAP, above[1] + _GAP + _EVIDENCE)
@@ -63,7 +63,7 @@ def _block(trace: Trace, span: Span, top: float) -> str:
     )
 
 
-def _values(trace: Trace, x: Scale, place: Span) -> str:
+def _values(trace: DetectorTrace, x: Scale, place: Span) -> str:
     found = binned(trace)
     low, high = _limits(found, trace.baseline)
     y = _scale((low, high), (place[1], place[0]))
@@ -84,7 +84,7 @@ def _values(trace: Trace, x: Scale, place: Span) -> str:
     return "".join(parts)
 
 
-def _evidence(trace: Trace, x: Scale, place: Span) -> str:
+def _evidence(trace: DetectorTrace, x: Scale, place: Span) -> str:
     y = _scale((_LOWEST, _HIGHEST), (place[1], place[0]))
     parts = [_frame(place), *(_grid(y(power), f"1e{power:+d}" if power else "page") for power in (-4, -2, 0))]
     highest: dict[int, float] = {}
@@ -102,20 +102,20 @@ def _evidence(trace: Trace, x: Scale, place: Span) -> str:
     return "".join((*parts, _across("threshold", y(0.0))))
 
 
-def binned(trace: Trace) -> list[tuple[float, Estimate | None]]:
+def binned(trace: DetectorTrace) -> list[tuple[float, Estimate | None]]:
     """Estimates over equal spans of time, each at its middle; None where nothing was scored."""
     count = max(_FEWEST_BINS, min(_MOST_BINS, len(trace.lines) // _SCORES_A_BIN))
     times = [line.at for line in trace.lines]
     start = min(times)
     width = max(max(times) - start, 1.0) / count
-    bins: list[list[Line]] = [[] for _ in range(count)]
+    bins: list[list[ScoredAnswer]] = [[] for _ in range(count)]
     for line in trace.lines:
         bins[min(count - 1, int((line.at - start) / width))].append(line)
     quantity = Quantity(trace.cell[0])
     return [(start + (index + 0.5) * width, _estimate(lines, quantity)) for index, lines in enumerate(bins)]
 
 
-def _estimate(lines: Iterable[Line], quantity: Quantity) -> Estimate | None:
+def _estimate(lines: Iterable[ScoredAnswer], quantity: Quantity) -> Estimate | None:
     scores = ((line.scores[quantity], line.probability) for line in lines)
     return hajek.estimate(Addends.of((score, probability) for score, probability in scores if score is not None))
 

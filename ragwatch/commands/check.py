@@ -27,8 +27,8 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.record import parse as parse_line
 from ragwatch.formats.record import parse_behind_text
-from ragwatch.pipeline.budget_account import FreePurse
-from ragwatch.ports import Batch, Desk, Source
+from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.telemetry import Telemetry, configure_logging
 
 RECORDS = 100
@@ -198,7 +198,7 @@ async def _suite(each: SuiteConfig, subject: str) -> Finding:
 
 
 async def _judge(each: JudgeConfig, subject: str) -> Finding:
-    desk = Desk(Telemetry(), FreePurse(), time.time)
+    desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
     made = judges.KINDS[each.kind].build(each.options, name=each.place.name, desk=desk)
     probe: Callable[[], Awaitable[str]] | None = getattr(made, "probe", None)
     try:

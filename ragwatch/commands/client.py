@@ -16,7 +16,7 @@ from ragwatch import stores
 from ragwatch.config import Config
 from ragwatch.config.labels import LabelsOptions
 from ragwatch.errors import ConfigError, RagwatchError, StoreError
-from ragwatch.pipeline.labels.tasks import Labelling
+from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Query, Store
 
@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 30.0
 _EVERYWHERE = ("0.0.0.0", "[::]", "::")  # noqa: S104 - nothing is bound
 
 
-class Door(Protocol):
+class LabelClient(Protocol):
     """What commands about labels ask for, as JSON values."""
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ class Door(Protocol):
         ...
 
 
-class Daemon:
+class ApiClient:
     """The door of a running ragwatch.
 
     Args:
@@ -61,17 +61,17 @@ class Daemon:
         self._address = address.rstrip("/")
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
-        """See `Door`."""
+        """See `LabelClient`."""
         found: list[dict[str, Any]] = self._ask("/v1/labels/tasks", {"annotator": annotator, "count": count})["tasks"]
         return found
 
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-        """See `Door`."""
+        """See `LabelClient`."""
         found: dict[str, int] = self._ask("/v1/labels", {"labels": list(records)})
         return found
 
     def labels(self) -> list[dict[str, Any]]:
-        """See `Door`."""
+        """See `LabelClient`."""
         found: list[dict[str, Any]] = []
         path: str | None = "/api/v1/labels"
         while path is not None:  # a response has a limit, and names the next one
@@ -81,12 +81,12 @@ class Daemon:
         return found
 
     def picked_until(self) -> float | None:
-        """See `Door`."""
+        """See `LabelClient`."""
         found: float | None = self._ask("/api/v1/labels").get("picked_until")
         return found
 
     def verdicts(self, key: str) -> list[dict[str, Any]]:
-        """See `Door`."""
+        """See `LabelClient`."""
         found: list[dict[str, Any]] = self._ask(f"/api/v1/samples/{key}", absent={"verdicts": []})["verdicts"]
         return found
 
@@ -111,7 +111,7 @@ class Daemon:
             ) from error
 
 
-class State:
+class StateClient:
     """The state directory, while no daemon has it.
 
     Args:
@@ -121,38 +121,38 @@ class State:
 
     def __init__(self, store: Store, rules: LabelRules) -> None:
         self._store = store
-        self._labelling = Labelling(rules, store=store, clock=time.time, uniform=SystemRandom().random)
+        self._labelling = LabelTasks(rules, store=store, clock=time.time, uniform=SystemRandom().random)
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
-        """See `Door`."""
+        """See `LabelClient`."""
         return self._labelling.tasks(annotator, count)
 
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-        """See `Door`."""
+        """See `LabelClient`."""
         return self._labelling.put(records)
 
     def labels(self) -> list[dict[str, Any]]:
-        """See `Door`."""
+        """See `LabelClient`."""
         return list(self._labelling.labels())
 
     def picked_until(self) -> float | None:
-        """See `Door`."""
+        """See `LabelClient`."""
         return self._labelling.picked_until()
 
     def verdicts(self, key: str) -> list[dict[str, Any]]:
-        """See `Door`."""
+        """See `LabelClient`."""
         return [dict(each.verdict) for each in self._store.find(Query(key=key))]
 
 
 @contextmanager
-def door(config: Config, url: str | None) -> Iterator[Door]:
+def label_client(config: Config, url: str | None) -> Iterator[LabelClient]:
     """The way in: the address that is given, else the state, else the daemon that has locked it.
 
     Raises:
         RagwatchError: There is none.
     """
     if url is not None:
-        yield Daemon(url)
+        yield ApiClient(url)
         return
     if not config.settings.state.is_dir():
         raise StoreError(f"state: {config.settings.state} is not there; nothing has been judged yet")
@@ -161,10 +161,10 @@ def door(config: Config, url: str | None) -> Iterator[Door]:
     except StoreError as error:
         if "is locked" not in str(error):
             raise
-        yield Daemon(address_of(config))
+        yield ApiClient(address_of(config))
         return
     try:
-        yield State(store, rules_of(config, versions_of(config, store)))
+        yield StateClient(store, rules_of(config, versions_of(config, store)))
     finally:
         store.close()
 

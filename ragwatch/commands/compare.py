@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from ragwatch.commands.input_files import Intended, Shape
-from ragwatch.commands.samples import Rows, judge_named, read_all
+from ragwatch.commands.input_files import FileOptions, InputFiles
+from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.terminal import shown
 from ragwatch.commands.variants import live, told_apart
 from ragwatch.config import Config, load
@@ -36,7 +36,7 @@ _COLOURS = {"better": "green", "worse": "red", "noise": "dim"}
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-class Asked(NamedTuple):
+class CompareOptions(NamedTuple):
     """What the options say.
 
     Attributes:
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 
     config: Config | None
     judge: str | None
-    intended: Intended
+    intended: InputFiles
     log: Sequence[Path]
     label: str
     since: float | None
@@ -73,8 +73,8 @@ def compare(  # noqa: PLR0913 - one argument for each option of the command line
     """Compare B with A over the same questions."""
     configure_logging("error")
     config = None if path is None else load(path)
-    intended = Intended(config, Shape(format_name, source))
-    asked = Asked(config, judge, intended, log, label, time.time() - _seconds(since) if on_live else None)
+    intended = InputFiles(config, FileOptions(format_name, source))
+    asked = CompareOptions(config, judge, intended, log, label, time.time() - _seconds(since) if on_live else None)
     found, warnings = _compare(a, b, asked)
     line = compare_line(found, a, b) | {"warnings": warnings}
     if as_json:
@@ -86,7 +86,7 @@ def compare(  # noqa: PLR0913 - one argument for each option of the command line
     return WORSE if found.worse else 0
 
 
-def _compare(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
+def _compare(a: str, b: str, asked: CompareOptions) -> tuple[Comparison, list[str]]:
     if asked.since is not None:
         return _live(a, b, asked, asked.since)
     suites = {} if asked.config is None else {each.place.suite: each for each in asked.config.canaries}
@@ -103,19 +103,19 @@ def _compare(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
     return _logs(a, b, asked)
 
 
-def _logs(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
+def _logs(a: str, b: str, asked: CompareOptions) -> tuple[Comparison, list[str]]:
     first, warned = _read([Path(a)], asked)
     second, also = _read([Path(b)], asked)
     return of_verdicts(first, second, _confidence(asked)), [*warned, *also]
 
 
-def _variants(a: str, b: str, asked: Asked) -> tuple[Comparison, list[str]]:
+def _variants(a: str, b: str, asked: CompareOptions) -> tuple[Comparison, list[str]]:
     verdicts, warned = _read(asked.log, asked)
     first, second = told_apart(a, b, ((each, each.draw.sample.metadata) for each in verdicts), asked.label)
     return of_verdicts(first, second, _confidence(asked)), warned
 
 
-def _live(a: str, b: str, asked: Asked, since: float) -> tuple[Comparison, list[str]]:
+def _live(a: str, b: str, asked: CompareOptions, since: float) -> tuple[Comparison, list[str]]:
     if asked.config is None or asked.log:
         raise ConfigError("--live: reads the state of --config; give that, and no --log")
     found = live(a, b, asked.config, label=asked.label, judge=asked.judge, since=since)
@@ -129,9 +129,9 @@ def _seconds(since: str) -> float:
         raise ConfigError(f"--since {since}: {error}") from error
 
 
-def _read(paths: Sequence[Path], asked: Asked) -> tuple[list[Verdict], list[str]]:
+def _read(paths: Sequence[Path], asked: CompareOptions) -> tuple[list[Verdict], list[str]]:
     """Verdicts on the samples of logs, and what is to be known of those that could not be read."""
-    rows = Rows(asked.intended)
+    rows = SampleFiles(asked.intended)
     streams = [path.open("rb") for path in paths]
     try:
         verdicts = asyncio.run(read_all(rows, streams, judge_named(asked.config, asked.judge)))
@@ -144,7 +144,7 @@ def _read(paths: Sequence[Path], asked: Asked) -> tuple[list[Verdict], list[str]
     return verdicts, [f"{names}: {count} {what} and are left out" for count, what in told if count]
 
 
-def _confidence(asked: Asked) -> float:
+def _confidence(asked: CompareOptions) -> float:
     return 0.95 if asked.config is None else asked.config.settings.estimates.confidence
 
 

@@ -44,7 +44,7 @@ def demo(
     configure_logging("warning")
     asked = [] if kind is None else [llm_judge(kind, base_url, model)]
     with tempfile.TemporaryDirectory(prefix="ragwatch-demo-") as folder:
-        play = Play(
+        play = DemoRun(
             Path(folder),
             port=port,
             degrade_after=degrade_after,
@@ -84,7 +84,7 @@ class _Screen(Console):
         raise BrokenPipeError(errno.EPIPE, "the reader is gone", OUTPUT)
 
 
-class Play:
+class DemoRun:
     """The service, ragwatch, and a table on the terminal, until told to stop."""
 
     def __init__(

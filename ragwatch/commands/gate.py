@@ -15,20 +15,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ragwatch.commands.input_files import Intended, Shape
+from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.reports import OUTCOMES, junit, markdown
-from ragwatch.commands.samples import Rows, judge_named, read_all
+from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.config import Config, load
-from ragwatch.config.gate import Gate, rules_of
+from ragwatch.config.gate import GateOptions, rules_of
 from ragwatch.core.compare import Interval
 from ragwatch.core.diagnosis import attribute
-from ragwatch.core.gate import Decision, Metric, Rules, gate
+from ragwatch.core.gate import GateDecision, GateRules, Metric, gate
 from ragwatch.core.gate_line import baseline_of, figures_of, gate_line
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Judge
 from ragwatch.telemetry import configure_logging
 
-CODES = {Decision.PASS: 0, Decision.FAIL: 1, Decision.NOT_ENOUGH_DATA: 3}
+CODES = {GateDecision.PASS: 0, GateDecision.FAIL: 1, GateDecision.NOT_ENOUGH_DATA: 3}
 _COLOURS = {True: "green", False: "red", None: "yellow"}
 _OUT = click.Path(path_type=Path, dir_okay=False)
 
@@ -48,7 +48,7 @@ def gate_command(
     """Judge the samples in FILES (JSONL; `-` or none is standard input) and hold them against thresholds."""
     configure_logging("error")
     config = None if path is None else load(path)
-    rows = Rows(Intended(config, Shape(format_name, source)))
+    rows = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
     judge, rules = judge_named(config, name), _rules(config)
     before = None if baseline is None else _figures(baseline, judge)
     verdicts = asyncio.run(read_all(rows, files or (sys.stdin.buffer,), judge))
@@ -65,9 +65,9 @@ def gate_command(
     return CODES[report.verdict]
 
 
-def _rules(config: Config | None) -> Rules:
+def _rules(config: Config | None) -> GateRules:
     if config is None:
-        return rules_of(Gate(), {})
+        return rules_of(GateOptions(), {})
     settings = config.settings
     return rules_of(settings.gate, settings.thresholds, settings.estimates.confidence)
 

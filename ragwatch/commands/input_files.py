@@ -17,10 +17,10 @@ from ragwatch.config import Config
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.formats.record import Parse, parse, parse_behind_text
-from ragwatch.formats.shape import Reader
+from ragwatch.formats.shape import RecordReader
 
 
-class Shape(NamedTuple):
+class FileOptions(NamedTuple):
     """What a command line says of its files.
 
     Attributes:
@@ -32,7 +32,7 @@ class Shape(NamedTuple):
     source: str | None = None
 
 
-class Intended:
+class InputFiles:
     """How files are to be read.
 
     Args:
@@ -43,8 +43,8 @@ class Intended:
         ConfigError: There is no such source, or the format wants a mapping that nobody gives.
     """
 
-    def __init__(self, config: Config | None = None, shape: Shape | None = None) -> None:
-        shape = shape or Shape()
+    def __init__(self, config: Config | None = None, shape: FileOptions | None = None) -> None:
+        shape = shape or FileOptions()
         self._options = [] if config is None else [each.options for each in config.sources]
         self._format, self._source = shape
         self._routes = None if config is None else frozenset(config.settings.routes)
@@ -56,7 +56,7 @@ class Intended:
                 raise ConfigError(f"--source {shape.source}: is no source of the configuration; {known}")
         self.reader("-")
 
-    def reader(self, name: str) -> Reader:
+    def reader(self, name: str) -> RecordReader:
         """The reader for the records of a file."""
         options = self._options_for(name)
         own, mapping = getattr(options, "format", "auto"), getattr(options, "mapping", None) or None

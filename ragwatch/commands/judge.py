@@ -14,8 +14,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.input_files import Intended, Shape
-from ragwatch.commands.samples import Rows, judge_named, read_all
+from ragwatch.commands.input_files import FileOptions, InputFiles
+from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.config import load
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
@@ -37,7 +37,7 @@ def judge(
     """Judge the samples in FILES (JSONL; `-` or none is standard input), one verdict JSON a line on stdout."""
     configure_logging("error")
     config = None if path is None else load(path)
-    rows = Rows(Intended(config, Shape(format_name, source)))
+    rows = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
     streams = files or (sys.stdin.buffer,)
     verdicts = asyncio.run(read_all(rows, streams, judge_named(config, name, settings), _print))
     _summarise(verdicts, rows.rejected)

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragwatch.commands.client import Door, door
+from ragwatch.commands.client import LabelClient, label_client
 from ragwatch.commands.terminal import naming, plain
 from ragwatch.config import load
 from ragwatch.core.evidence import ClaimVerdict
@@ -42,12 +42,12 @@ HELP = (
 )
 
 
-class _Ended(Exception):  # noqa: N818 - no error: the person has had enough
+class _LabellingEnded(Exception):  # noqa: N818 - no error: the person has had enough
     """No more is said."""
 
 
 @dataclass(slots=True)
-class _Said:
+class _AnswerLabels:
     """What a person has said of one answer so far."""
 
     claims: list[ClaimVerdict | None] = field(default_factory=list)
@@ -63,7 +63,7 @@ def label(
     configure_logging("error")
     if out is not None and rows is not None:
         raise ConfigError("--export and --import: give one of them")
-    with door(load(path), url) as way:
+    with label_client(load(path), url) as way:
         if out is not None:
             with naming(out.name):
                 out.writelines(json.dumps(record) + "\n" for record in way.labels())
@@ -75,7 +75,7 @@ def label(
         return _session(way, annotator, count, whole=whole)
 
 
-def _session(way: Door, annotator: str, count: int, *, whole: bool) -> int:
+def _session(way: LabelClient, annotator: str, count: int, *, whole: bool) -> int:
     console = Console(soft_wrap=True, highlight=False)
     tasks = way.tasks(annotator, count)
     if not tasks:
@@ -84,11 +84,11 @@ def _session(way: Door, annotator: str, count: int, *, whole: bool) -> int:
     console.print(Text(HELP, style="dim"))
     done = 0
     for number, task in enumerate(tasks, start=1):
-        said = _Said()
+        said = _AnswerLabels()
         _show(console, task, f"{number} of {len(tasks)}")
         try:
             _ask_all(console, task, said, whole=whole)
-        except (_Ended, KeyboardInterrupt):
+        except (_LabellingEnded, KeyboardInterrupt):
             if said.begun:
                 done += _keep(way, task, annotator, said)
             break
@@ -97,7 +97,7 @@ def _session(way: Door, annotator: str, count: int, *, whole: bool) -> int:
     return 0
 
 
-def _keep(way: Door, task: Mapping[str, Any], annotator: str, said: _Said) -> int:
+def _keep(way: LabelClient, task: Mapping[str, Any], annotator: str, said: _AnswerLabels) -> int:
     """Keep a word; where it cannot be kept there, in a file, so that nothing said is lost."""
     word = Label(
         task["key"], annotator, time.time(), scores_of(said.claims, said.whole), tuple(said.claims), note=said.note
@@ -112,7 +112,7 @@ def _keep(way: Door, task: Mapping[str, Any], annotator: str, said: _Said) -> in
     return 1
 
 
-def _ask_all(console: Console, task: Mapping[str, Any], said: _Said, *, whole: bool) -> None:
+def _ask_all(console: Console, task: Mapping[str, Any], said: _AnswerLabels, *, whole: bool) -> None:
     claims = [] if whole else task["claims"]
     for index in range(len(claims)):
         said.claims.append(_ask(console, said, f"claim {index + 1}? [s/c/n/-]", CLAIM))
@@ -125,16 +125,16 @@ def _ask_all(console: Console, task: Mapping[str, Any], said: _Said, *, whole: b
     said.note = plain(_read(console, "a note, or nothing:"))
 
 
-def _put(said: _Said, quantity: Quantity, score: float | None) -> None:
+def _put(said: _AnswerLabels, quantity: Quantity, score: float | None) -> None:
     if score is not None:
         said.whole[quantity] = score
 
 
-def _ask(console: Console, said: _Said, question: str, meanings: Mapping[str, Meaning]) -> Meaning:
+def _ask(console: Console, said: _AnswerLabels, question: str, meanings: Mapping[str, Meaning]) -> Meaning:
     while True:
         answer = _read(console, question).lower()
         if answer == QUIT:
-            raise _Ended
+            raise _LabellingEnded
         if answer in meanings:
             said.begun = True
             return meanings[answer]
@@ -145,7 +145,7 @@ def _read(console: Console, question: str) -> str:
     console.print(Text(f"{question} ", style="bold"), end="")
     line = sys.stdin.readline()
     if not line:
-        raise _Ended
+        raise _LabellingEnded
     return line.strip()
 
 
@@ -171,7 +171,7 @@ def marked(answer: str, claims: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
             yield Text.assemble((before, "dim"), (plain(answer[start:end]), "underline"), (after, "dim"))
 
 
-def _import(way: Door, rows: BinaryIO, annotator: str) -> int:
+def _import(way: LabelClient, rows: BinaryIO, annotator: str) -> int:
     records, wrong = [], 0
     for number, line in enumerate(rows, start=1):
         if line.strip():

@@ -14,9 +14,9 @@ from ragwatch.commands.rejects import Rejects
 from ragwatch.commands.terminal import naming, plain
 from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
-from ragwatch.formats import CUSTOM, FORMATS, Reader
-from ragwatch.formats.custom import Custom
-from ragwatch.formats.guess import Guess, guess
+from ragwatch.formats import CUSTOM, FORMATS, RecordReader
+from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.guess import FormatGuess, guess
 from ragwatch.formats.record import parse, parse_behind_text
 from ragwatch.sources.tail.framing import Framing, detect, frame_of
 
@@ -26,7 +26,7 @@ _APART = "# no answer is proposed: log an answer and its contexts in one record,
 _NOTHING = "# no field looks like a question, contexts or an answer: write a mapping by hand"
 
 
-class _Trial(NamedTuple):
+class _FormatTrial(NamedTuple):
     """What a reader makes of the records: samples, and what is wrong with the others."""
 
     samples: list[Sample]
@@ -34,7 +34,7 @@ class _Trial(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Log:
+class _LogHead:
     """The first records of a log, each with its line's number.
 
     Attributes:
@@ -47,9 +47,9 @@ class _Log:
     rejects: Rejects = field(default_factory=Rejects)
     prefixed: int = 0
 
-    def tried(self, reader: Reader) -> _Trial:
+    def tried(self, reader: RecordReader) -> _FormatTrial:
         """Read every record."""
-        found = _Trial([], Rejects())
+        found = _FormatTrial([], Rejects())
         for number, record in self.records:
             try:
                 found.samples.append(reader.read(record, str(number)))
@@ -72,7 +72,7 @@ def map_log(file: BinaryIO) -> int:
         _tell(f"{name}: {error}" for error in found.errors)
         click.echo(_APART if found.apart else _NOTHING)
         return 1
-    trial = log.tried(Custom(found.mapping) if found.format == CUSTOM else FORMATS[found.format])
+    trial = log.tried(MappingReader(found.mapping) if found.format == CUSTOM else FORMATS[found.format])
     _tell(trial.rejects.lines(name))
     click.echo("\n".join(_yaml(found, log, trial)))
     return 0 if found.certain and trial.samples else 1
@@ -83,8 +83,8 @@ def _tell(lines: Iterable[str]) -> None:
         click.echo(plain(line), err=True)
 
 
-def _read(file: BinaryIO) -> _Log:
-    log = _Log()
+def _read(file: BinaryIO) -> _LogHead:
+    log = _LogHead()
     framing: Framing | None = None
     for number, line in records(file):
         if len(log.records) == RECORDS:
@@ -105,7 +105,7 @@ def _unframed(line: bytes, framing: Framing) -> bytes:
     return line if frame is None else frame.text
 
 
-def _take(log: _Log, number: int, line: bytes) -> None:
+def _take(log: _LogHead, number: int, line: bytes) -> None:
     try:
         log.records.append((number, parse(line)[0]))
     except FormatError:
@@ -115,7 +115,7 @@ def _take(log: _Log, number: int, line: bytes) -> None:
         log.prefixed += 1
 
 
-def _yaml(found: Guess, log: _Log, trial: _Trial) -> list[str]:
+def _yaml(found: FormatGuess, log: _LogHead, trial: _FormatTrial) -> list[str]:
     """Lines of YAML for a source; JSON strings are YAML strings, and quote what must be quoted."""
     share = f"reads {len(trial.samples)} of {len(log.records)} records ({len(trial.samples) / len(log.records):.0%})"
     lines = [f"# {share}", f"format: {found.format}"]
@@ -125,7 +125,7 @@ def _yaml(found: Guess, log: _Log, trial: _Trial) -> list[str]:
     if found.format == CUSTOM:
         lines[0] += "; a guess from the names of the fields: complete it, then try `ragwatch check`"
         lines += ["mapping:", *_mapping(found.mapping, "  ")]
-    elif len(log.tried(Custom(found.mapping)).samples) == len(trial.samples):
+    elif len(log.tried(MappingReader(found.mapping)).samples) == len(trial.samples):
         lines += ["# the same as a mapping is:", "# mapping:", *_mapping(found.mapping, "#   ")]
     routes = sorted({sample.route for sample in trial.samples if sample.route})
     if routes:

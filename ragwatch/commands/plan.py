@@ -18,7 +18,7 @@ from ragwatch.commands.replay import read_lines
 from ragwatch.config import load
 from ragwatch.config.drift import DriftOptions
 from ragwatch.config.text import duration_seconds
-from ragwatch.core.power import Answer, Question
+from ragwatch.core.power import PowerAnswer, PowerQuestion
 from ragwatch.core.power import plan as planned
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
@@ -51,9 +51,9 @@ def plan(
     options, detectors = _asked(path)
     past = typical(mean) if scores is None else _past(scores, Quantity(quantity))
     tolerance = _tolerance(past, options)
-    found: dict[float, Answer] = {}
+    found: dict[float, PowerAnswer] = {}
     for rate in sorted(set(rates or RATES)):
-        question = Question(per_day, rate, price, drop, options.false_alarm_every / _DAY, detectors, tolerance)
+        question = PowerQuestion(per_day, rate, price, drop, options.false_alarm_every / _DAY, detectors, tolerance)
         found[rate] = planned(question, past, random.Random(_SEED), runs=_RUNS)  # noqa: S311 - a simulation
     best = None if limit is None else next((rate for rate, each in found.items() if _in_time(each, limit)), None)
     if as_json:
@@ -114,16 +114,16 @@ def _hours(within: str | None) -> float | None:
     return None if seconds is None else float(str(seconds)) / _HOUR
 
 
-def _in_time(found: Answer, hours: float) -> bool:
+def _in_time(found: PowerAnswer, hours: float) -> bool:
     return found.delay_hours is not None and found.delay_hours <= hours
 
 
-def _summary(found: dict[float, Answer], best: float | None) -> dict[str, Any]:
+def _summary(found: dict[float, PowerAnswer], best: float | None) -> dict[str, Any]:
     rates = [{"probability": rate, **asdict(each)} for rate, each in found.items()]
     return {"rates": rates, "lowest_probability": best}
 
 
-def _show(found: dict[float, Answer], best: float | None, drop: float) -> None:
+def _show(found: dict[float, PowerAnswer], best: float | None, drop: float) -> None:
     table = Table("rate", "readings a day", "USD a day", f"notices -{drop:g} after", "hour +-", "day +-")
     for rate, each in found.items():
         table.add_row(
@@ -137,7 +137,7 @@ def _show(found: dict[float, Answer], best: float | None, drop: float) -> None:
     Console(soft_wrap=True).print(table)
 
 
-def _delay(found: Answer) -> str:
+def _delay(found: PowerAnswer) -> str:
     if found.delay_scores is None or found.delay_hours is None:
         return "never"
     hours = found.delay_hours

@@ -23,7 +23,7 @@ LEAST_PROBABILITY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScoredAnswer:
     """Scores of one answer.
 
     Attributes:
@@ -42,7 +42,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class Trace:
+class DetectorTrace:
     """What one detector would have done.
 
     Attributes:
@@ -55,9 +55,9 @@ class Trace:
     """
 
     cell: Cell
-    lines: list[Line] = field(default_factory=list)
+    lines: list[ScoredAnswer] = field(default_factory=list)
     points: list[tuple[float, float]] = field(default_factory=list)
-    alarms: list[tuple[Line, Alarm]] = field(default_factory=list)
+    alarms: list[tuple[ScoredAnswer, Alarm]] = field(default_factory=list)
     baseline: float | None = None
     threshold: float | None = None
 
@@ -72,7 +72,7 @@ class Trace:
         return max(0.0, min(until, self.points[-1][0]) - self.points[0][0]) / DAY if self.points else 0.0
 
 
-def replay(rules: DriftRules, lines: Sequence[Line], acknowledged_after: float) -> list[Trace]:
+def replay(rules: DriftRules, lines: Sequence[ScoredAnswer], acknowledged_after: float) -> list[DetectorTrace]:
     """What each detector would have done, had somebody acknowledged each alarm so many seconds later.
 
     Args:
@@ -81,7 +81,7 @@ def replay(rules: DriftRules, lines: Sequence[Line], acknowledged_after: float) 
         acknowledged_after: Seconds; until then an alarm stands, and no other is raised.
     """
     readers = rules.readers()
-    traces: dict[Cell, Trace] = {cell: Trace(cell) for cell in rules.cells}
+    traces: dict[Cell, DetectorTrace] = {cell: DetectorTrace(cell) for cell in rules.cells}
     streams = {cell: rules.stream(Quantity(cell[0]), cell[1]) for cell in traces}
     for seq, line in enumerate(lines):
         for cell, control in readers.get(line.route, ()):
@@ -102,7 +102,7 @@ def replay(rules: DriftRules, lines: Sequence[Line], acknowledged_after: float) 
     return [trace for trace in traces.values() if trace.lines]
 
 
-def read_lines(path: Path) -> list[Line]:
+def read_lines(path: Path) -> list[ScoredAnswer]:
     """The lines of a CSV file with a header, or of JSON objects, in order of time.
 
     Columns: `at` (ISO 8601 or seconds), one for each quantity, and, where wanted, `route` and `probability`. Others
@@ -146,7 +146,7 @@ def _csv_rows(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
         yield reader.line_num, index, row
 
 
-def _line(index: int, row: Mapping[str, Any]) -> Line:
+def _line(index: int, row: Mapping[str, Any]) -> ScoredAnswer:
     if row.get("at") in (None, ""):
         raise FormatError("missing_field", "at", "is missing; when was it answered?")
     scores = {each: _ratio(row[each], each) for each in Quantity if each in row}
@@ -154,7 +154,7 @@ def _line(index: int, row: Mapping[str, Any]) -> Line:
     if probability is not None and probability < LEAST_PROBABILITY:
         raise ValueError(f"probability: must be above 0, and {LEAST_PROBABILITY:g} at least")
     route = row.get("route")
-    return Line(
+    return ScoredAnswer(
         index,
         epoch_seconds(row["at"], "at"),
         str(route) if route else OTHER,
@@ -176,12 +176,12 @@ def _ratio(value: object, name: str) -> float | None:
     raise ValueError(f"{name}: must be a number from 0 to 1, or empty, not {value!r}")
 
 
-def routes_of(lines: Iterable[Line]) -> tuple[str, ...]:
+def routes_of(lines: Iterable[ScoredAnswer]) -> tuple[str, ...]:
     """All routes, in order of appearance."""
     return tuple(dict.fromkeys(line.route for line in lines))
 
 
-def lowest_of(lines: Iterable[Line]) -> dict[str, float]:
+def lowest_of(lines: Iterable[ScoredAnswer]) -> dict[str, float]:
     """Lowest probability with which a line was drawn, by route."""
     found: dict[str, float] = {}
     for line in lines:

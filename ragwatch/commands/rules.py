@@ -14,7 +14,7 @@ from ragwatch.config.alerts import Alerts
 from ragwatch.config.canaries import SuitePlace
 from ragwatch.daemon.schedule import trigger_of
 from ragwatch.errors import ConfigError
-from ragwatch.rules import Limits, Links, Plan, operator, prometheus, yaml_text
+from ragwatch.rules import Limits, Links, RulePlan, operator, prometheus, yaml_text
 
 _SOME_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0
@@ -40,7 +40,7 @@ def rules(path: Path, shape: str, out: Path | None) -> None:
         click.echo(f"wrote {out / name}", err=True)
 
 
-def plan_of(config: Config) -> Plan:
+def plan_of(config: Config) -> RulePlan:
     """What a configuration asks of the on-call kit.
 
     Raises:
@@ -53,7 +53,7 @@ def plan_of(config: Config) -> Plan:
     if judge not in judges:
         raise ConfigError(f"alerts.judge: {judge!r} is not a judge; use one of: {', '.join(judges)}")
     pauses = {each.place.suite: longest_pause(each.place) for each in config.canaries}
-    return Plan(
+    return RulePlan(
         judge=judge,
         job=asked.job,
         links=Links(

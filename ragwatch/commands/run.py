@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ragwatch.config import Config, KindConfig, load
 from ragwatch.daemon import Daemon
-from ragwatch.daemon.once import Once, Read
+from ragwatch.daemon.once import OneShotRun, SourceProgress
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
 
@@ -50,10 +50,10 @@ async def _serve(config: Config, path: Path) -> None:
     await daemon.run(lambda address: tell(f"ragwatch serves {address}/metrics"), tell)
 
 
-async def _once(config: Config) -> tuple[str, tuple[Read, ...]]:
+async def _once(config: Config) -> tuple[str, tuple[SourceProgress, ...]]:
     columns = (TextColumn("reading and judging"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     console = Console(stderr=True)
-    once = Once(config)
+    once = OneShotRun(config)
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
         task = progress.add_task("", total=None)
         text = await once.run(lambda text: progress.update(task, description=text))
@@ -94,7 +94,7 @@ def _ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _verdict(read: Iterable[Read]) -> int:
+def _verdict(read: Iterable[SourceProgress]) -> int:
     """Say on stderr why there are no figures. Returns the exit code."""
     code, seen = FINE, 0.0
     for source in read:

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from ragwatch.commands.input_files import Intended
+from ragwatch.commands.input_files import InputFiles
 from ragwatch.commands.record_files import records
 from ragwatch.commands.rejects import Rejects
 from ragwatch.commands.terminal import naming, plain
@@ -27,9 +27,9 @@ from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
-from ragwatch.pipeline.budget_account import FreePurse
-from ragwatch.pipeline.reading import PutBack, Reader
-from ragwatch.ports import Desk, Judge
+from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.reading import Deferred, DrawReader
+from ragwatch.ports import Judge, JudgeContext
 from ragwatch.telemetry import Telemetry
 
 Thing = TypeVar("Thing")
@@ -41,15 +41,15 @@ _QUESTIONS = frozenset({"query", "user_query", "user_input", "prompt", "input", 
 """Where a row may keep its question under another name: it is then no row without one."""
 
 
-class Rows:
+class SampleFiles:
     """Samples of JSONL files; rows that cannot be read are counted, and told on stderr once for each kind of error.
 
     Args:
         intended: How the files are to be read.
     """
 
-    def __init__(self, intended: Intended | None = None) -> None:
-        self.intended = intended or Intended()
+    def __init__(self, intended: InputFiles | None = None) -> None:
+        self.intended = intended or InputFiles()
         self._texts: dict[Path, Any] = {}
         self.rejected: Counter[str] = Counter()
 
@@ -163,14 +163,16 @@ def built(each: JudgeConfig) -> Judge:
     Raises:
         ConfigError: It cannot be built as configured.
     """
-    return KINDS[each.kind].build(each.options, name=each.place.name, desk=Desk(Telemetry(), FreePurse(), time.time))
+    return KINDS[each.kind].build(
+        each.options, name=each.place.name, desk=JudgeContext(Telemetry(), InMemoryBudget(), time.time)
+    )
 
 
 async def read_all(
-    rows: Rows, streams: Sequence[BinaryIO], made: Judge, tell: Callable[[Verdict], None] | None = None
+    rows: SampleFiles, streams: Sequence[BinaryIO], made: Judge, tell: Callable[[Verdict], None] | None = None
 ) -> list[Verdict]:
     """Judge every sample of the streams, and release the judge. `tell` hears of each verdict, in order."""
-    reader = Reader(made, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry())
+    reader = DrawReader(made, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry())
     verdicts: list[Verdict] = []
     console = Console(stderr=True)
     try:
@@ -197,15 +199,15 @@ def _watched(console: Console, tell: object) -> bool:
     return console.is_terminal and not (tell and sys.stdout.isatty())
 
 
-async def _settled(reader: Reader, draw: Draw) -> Verdict:
+async def _settled(reader: DrawReader, draw: Draw) -> Verdict:
     """The verdict on a draw. There is no queue to go back to, so an outage is waited out for a little."""
     outcome = await reader.read(draw)
     for _ in range(PATIENCE):
-        if not isinstance(outcome, PutBack):
+        if not isinstance(outcome, Deferred):
             return outcome
         await asyncio.sleep(min(LONGEST_WAIT, max(1.0, reader.judge.ready_in())))
         outcome = await reader.read(draw)
-    if not isinstance(outcome, PutBack):
+    if not isinstance(outcome, Deferred):
         return outcome
     known = outcome.reason in set(UnjudgedReason)
     return Unjudged(draw, reader.nothing, UnjudgedReason(outcome.reason) if known else UnjudgedReason.UNAVAILABLE)

@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 
 from ragwatch.config import Config
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.ports import Found, Query
-from ragwatch.stores.sqlite.reader import Reader
+from ragwatch.ports import Query, StoredVerdict
+from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import UNTIL
 from ragwatch.stores.sqlite.search import found_of, statement
 
 LATEST = 20_000  # verdicts that are looked at
 
 
-def verdicts(config: Config, query: Query) -> Iterator[Found]:
+def verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
     """What the query finds, the newest first, through a connection that takes no lock of the daemon's.
 
     Raises:
@@ -64,10 +64,10 @@ def picked_line(until: float) -> str:
     return f"only answers since {at}: retention has taken good ones of before, and what is left would look too bad"
 
 
-def _opened(config: Config) -> Reader:
+def _opened(config: Config) -> ReadConnection:
     if config.store.kind != "sqlite":
         raise ConfigError(f"store.kind: stored verdicts are read from sqlite only, not from {config.store.kind}")
     database = config.settings.state / "ragwatch.db"
     if not database.is_file():
         raise StoreError(f"state: {database} is not there; let ragwatch run, and judge some traffic first")
-    return Reader(database)
+    return ReadConnection(database)

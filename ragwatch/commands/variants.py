@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, TypeVar
 
 from ragwatch.commands.stored import LATEST, picked_line, picked_until, verdicts
 from ragwatch.config import Config
-from ragwatch.core.compare_line import Answer, stored
+from ragwatch.core.compare_line import ComparedAnswer, stored
 from ragwatch.core.sample import NOTHING
 from ragwatch.errors import ConfigError
-from ragwatch.ports import Found, Query
+from ragwatch.ports import Query, StoredVerdict
 
 Thing = TypeVar("Thing")
 
 
-class Live(NamedTuple):
+class LiveVariants(NamedTuple):
     """What a judge has read of two variants.
 
     Attributes:
@@ -26,17 +26,17 @@ class Live(NamedTuple):
         warnings: What is left out.
     """
 
-    a: list[Answer]
-    b: list[Answer]
+    a: list[ComparedAnswer]
+    b: list[ComparedAnswer]
     warnings: list[str]
 
 
-class _Seen(NamedTuple):
+class _VariantVerdict(NamedTuple):
     """One verdict, without its texts: there are many. The answer is None where it was not judged."""
 
     metadata: Mapping[str, Any]
     version: str
-    answer: Answer | None
+    answer: ComparedAnswer | None
 
 
 def told_apart(
@@ -65,7 +65,9 @@ def told_apart(
     return found[a], found[b]
 
 
-def live(a: str, b: str, config: Config, *, label: str, judge: str | None, since: float, most: int = LATEST) -> Live:
+def live(
+    a: str, b: str, config: Config, *, label: str, judge: str | None, since: float, most: int = LATEST
+) -> LiveVariants:
     """What the newest version of one judge has read of two variants since an instant.
 
     Verdicts whose sample retention has taken are left out, with those of earlier versions: they share no mean. So are
@@ -94,7 +96,7 @@ def live(a: str, b: str, config: Config, *, label: str, judge: str | None, since
     version = next((each.version for each in seen if each.answer is not None), "")
     sides = told_apart(a, b, ((each, each.metadata) for each in seen), label)
     left_out: Counter[str] = Counter()
-    counted: tuple[list[Answer], list[Answer]] = ([], [])
+    counted: tuple[list[ComparedAnswer], list[ComparedAnswer]] = ([], [])
     for side, answers in zip(sides, counted, strict=True):
         for each in side:
             if each.answer is None:
@@ -107,12 +109,12 @@ def live(a: str, b: str, config: Config, *, label: str, judge: str | None, since
     told += [f"{count} answers {why} and are left out" for why, count in sorted(left_out.items())]
     if len(seen) == most:
         told.append(f"only the newest {most} verdicts were looked at; give a shorter --since")
-    return Live(*counted, told)
+    return LiveVariants(*counted, told)
 
 
-def _seen(found: Found) -> _Seen:
+def _seen(found: StoredVerdict) -> _VariantVerdict:
     line, sample = found.verdict, found.sample or NOTHING
     judged = line["outcome"] == "judged" and found.sample is not None
-    return _Seen(
+    return _VariantVerdict(
         sample.get("metadata") or NOTHING, str(line["judge"]["version"]), stored(line, sample) if judged else None
     )

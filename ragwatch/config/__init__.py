@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from ragwatch import judges, sources, stores
 from ragwatch.config.canaries import SuiteConfig, suites
 from ragwatch.config.drift import check_routes, read_anchors
-from ragwatch.config.model import JudgePlace, Settings
+from ragwatch.config.model import JudgeOptions, Settings
 from ragwatch.config.text import explain_all, load_text, resolve_secrets
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
@@ -27,7 +27,7 @@ M = TypeVar("M", bound=BaseModel)
 class JudgeConfig:
     """One judge: its place among the others, and the options of its kind."""
 
-    place: JudgePlace
+    place: JudgeOptions
     kind: str
     options: BaseModel
 
@@ -111,8 +111,8 @@ def judge_of(item: object, where: str = "judge") -> JudgeConfig:
     """
     if not isinstance(item, dict):
         raise ConfigError(f"{where}: must be a mapping such as {{name: embedded, kind: lexical}}")
-    common = set(JudgePlace.model_fields)
-    place = _model(JudgePlace, {key: value for key, value in item.items() if key in common}, where)
+    common = set(JudgeOptions.model_fields)
+    place = _model(JudgeOptions, {key: value for key, value in item.items() if key in common}, where)
     rest = _kind(judges.KINDS, {key: value for key, value in item.items() if key not in common}, where, extra=common)
     return JudgeConfig(place, rest.kind, rest.options)
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ragwatch.config.text import duration_seconds, size_bytes
 from ragwatch.core.scores import Quantity
-from ragwatch.rules import Burn, Limits, impossible
+from ragwatch.rules import BurnRate, Limits, impossible
 from ragwatch.rules.burn import BURNS
 from ragwatch.rules.plan import WINDOWS
 
@@ -23,7 +23,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Pair(_Model):
+class BurnWindows(_Model):
     """Two windows, and the share of thirty days' error budget that may go within the longer one."""
 
     long: Seconds
@@ -32,12 +32,14 @@ class Pair(_Model):
     severity: Literal["critical", "warning"] = "critical"
 
     @property
-    def burn(self) -> Burn:
+    def burn(self) -> BurnRate:
         """The same, for the arithmetic."""
-        return Burn(self.long, self.short, self.budget, self.severity)
+        return BurnRate(self.long, self.short, self.budget, self.severity)
 
 
-_PAIRS = tuple(Pair(long=each.long, short=each.short, budget=each.budget, severity=each.severity) for each in BURNS)
+_PAIRS = tuple(
+    BurnWindows(long=each.long, short=each.short, budget=each.budget, severity=each.severity) for each in BURNS
+)
 _LIMITS = Limits()
 
 
@@ -57,7 +59,7 @@ class Alerts(_Model):
     windows: tuple[Seconds, ...] = Field(WINDOWS, min_length=2)
     window: Seconds = 3600.0
     slos: dict[Quantity, Slo] = Field(default_factory=dict)
-    burns: tuple[Pair, ...] = _PAIRS
+    burns: tuple[BurnWindows, ...] = _PAIRS
     minimum_samples: int = Field(_LIMITS.samples, ge=2)
     hold: Seconds = _LIMITS.hold
     coverage: Ratio = _LIMITS.coverage

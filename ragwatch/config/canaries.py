@@ -17,7 +17,7 @@ from ragwatch.config.text import duration_seconds
 from ragwatch.core.canary.definition import Canary
 from ragwatch.core.ranking import TAU
 from ragwatch.errors import ConfigError
-from ragwatch.probes.similarity import Measure
+from ragwatch.probes.similarity import SimilarityMeasure
 
 SOONEST = 1.0  # seconds between two runs of a suite, at least
 MOST_JITTER = 86400.0
@@ -61,7 +61,7 @@ class SuitePlace(BaseModel):
     at_start: bool = True
     k: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field((1, 3, 5, 10), min_length=1)
     tau: float = Field(TAU, gt=0.0, le=1.0)
-    similarity: Measure = Measure.LEVENSHTEIN
+    similarity: SimilarityMeasure = SimilarityMeasure.LEVENSHTEIN
     judge: Name | None = None
     oracle: bool = True
 

@@ -12,7 +12,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.labels.verdicts import DAY, LabelRules
 
 if TYPE_CHECKING:  # the model of the whole file holds this section
-    from ragwatch.config.model import JudgePlace
+    from ragwatch.config.model import JudgeOptions
 
 Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=0.9, strict=True)]
@@ -28,7 +28,7 @@ class LabelsOptions(BaseModel):
     share_unsure: Share = 0.5
     double: Share = 0.1
 
-    def rules(self, judges: Sequence[JudgePlace], versions: Mapping[str, str], confidence: float) -> LabelRules:
+    def rules(self, judges: Sequence[JudgeOptions], versions: Mapping[str, str], confidence: float) -> LabelRules:
         """The same, for the judges in force.
 
         Args:
@@ -50,7 +50,7 @@ class LabelsOptions(BaseModel):
         )
 
 
-def second_of(judges: Sequence[JudgePlace]) -> JudgePlace | None:
+def second_of(judges: Sequence[JudgeOptions]) -> JudgeOptions | None:
     """The first judge that reads a part, with known probability, of what the default judge reads; None without one.
 
     Judges that draw for themselves read such a part only where the default one reads everything.

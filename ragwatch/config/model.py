@@ -9,10 +9,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ragwatch.config.alerts import Alerts
 from ragwatch.config.drift import AnchorsOptions, DriftOptions
-from ragwatch.config.gate import Gate, MetricKey
+from ragwatch.config.gate import GateOptions, MetricKey
 from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.text import duration_seconds, size_bytes
-from ragwatch.core.budget import Cap
+from ragwatch.core.budget import SpendingCap
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.scores import Quantity
 
@@ -51,14 +51,14 @@ def _address(value: str) -> str:
     return value
 
 
-class Web(_Model):
+class WebOptions(_Model):
     """Where series and pages are served."""
 
     listen: Annotated[str, AfterValidator(_address)] = Field("127.0.0.1:10477", pattern=r"^.+:\d{1,5}$")
     external_url: str | None = Field(None, pattern=r"^https?://")
 
 
-class Sampling(_Model):
+class SamplingOptions(_Model):
     """Which answers are judged."""
 
     probability: Probability = 0.1
@@ -67,7 +67,7 @@ class Sampling(_Model):
     strata: dict[str, Probability] = Field(default_factory=dict)
 
 
-class Judging(_Model):
+class JudgingOptions(_Model):
     """Limits of the judging loops."""
 
     timeout: Seconds = 60.0
@@ -90,7 +90,7 @@ def _spans(value: object) -> object:
     return {str(each): duration_seconds(each) for each in value} if isinstance(value, list) else value
 
 
-class Estimates(_Model):
+class EstimateOptions(_Model):
     """How figures are summed up."""
 
     windows: Annotated[dict[str, float], BeforeValidator(_spans), AfterValidator(_not_empty)] = Field(
@@ -108,7 +108,7 @@ class RetentionOptions(_Model):
     bytes: Bytes = 2 * 1024**3
 
 
-class Redaction(_Model):
+class RedactionOptions(_Model):
     """Whether personal data and secrets are taken out before anything is stored or sent."""
 
     enabled: bool = True
@@ -121,7 +121,7 @@ class Redaction(_Model):
         return Redactor() if self.salt is None else Redactor(self.salt.get_secret_value().encode())
 
 
-class Log(_Model):
+class LogOptions(_Model):
     """Our own log, on stderr."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
@@ -132,21 +132,21 @@ class Settings(_Model):
     """Everything in the file that is not a kind."""
 
     state: Path = Path("/var/lib/ragwatch")
-    web: Web = Web()
+    web: WebOptions = WebOptions()
     routes: tuple[Route, ...] = ()
-    sampling: Sampling = Sampling()
-    judging: Judging = Judging()
-    estimates: Estimates = Estimates()
+    sampling: SamplingOptions = SamplingOptions()
+    judging: JudgingOptions = JudgingOptions()
+    estimates: EstimateOptions = EstimateOptions()
     labels: LabelsOptions = LabelsOptions()
     thresholds: dict[MetricKey, Ratio] = Field(default_factory=dict)
     alerts: Alerts = Alerts()
-    gate: Gate = Gate()
+    gate: GateOptions = GateOptions()
     drift: DriftOptions = DriftOptions()
     anchors: AnchorsOptions | None = None
     retention: RetentionOptions = RetentionOptions()
-    redaction: Redaction = Redaction()
+    redaction: RedactionOptions = RedactionOptions()
     drain: Seconds = 10.0
-    log: Log = Log()
+    log: LogOptions = LogOptions()
 
     @property
     def live_thresholds(self) -> dict[Quantity, float]:
@@ -154,7 +154,7 @@ class Settings(_Model):
         return {metric: worst for metric, worst in self.thresholds.items() if isinstance(metric, Quantity)}
 
 
-class Budget(_Model):
+class BudgetOptions(_Model):
     """What a judge may spend within any hour and any day (both slide)."""
 
     usd_per_hour: float | None = Field(None, gt=0.0)
@@ -163,16 +163,16 @@ class Budget(_Model):
     tokens_per_day: int | None = Field(None, gt=0)
 
     @property
-    def caps(self) -> tuple[Cap, ...]:
+    def caps(self) -> tuple[SpendingCap, ...]:
         """The same, for the arithmetic."""
         wanted = (
-            Cap(HOUR, self.usd_per_hour, self.tokens_per_hour),
-            Cap(DAY, self.usd_per_day, self.tokens_per_day),
+            SpendingCap(HOUR, self.usd_per_hour, self.tokens_per_hour),
+            SpendingCap(DAY, self.usd_per_day, self.tokens_per_day),
         )
         return tuple(cap for cap in wanted if cap.usd is not None or cap.tokens is not None)
 
 
-class JudgePlace(_Model):
+class JudgeOptions(_Model):
     """What every judge has beside the options of its kind."""
 
     name: Name
@@ -180,6 +180,6 @@ class JudgePlace(_Model):
     follows: Name | None = None
     unsure_probability: Probability | None = None
     quantities: tuple[Quantity, ...] | None = Field(None, min_length=1)
-    budget: Budget = Budget()
+    budget: BudgetOptions = BudgetOptions()
     repeat: Ratio = 0.0
     known_bad: Ratio = 0.0

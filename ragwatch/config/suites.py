@@ -57,7 +57,7 @@ def _expected(value: object) -> object:
     return value
 
 
-class CanaryItem(_Model):
+class CanaryItemOptions(_Model):
     """One canary, as it is written; see `core.canary.Canary` for what the keys mean."""
 
     query: Text
@@ -124,7 +124,7 @@ def _canary(item: object, place: str) -> Canary:
     if not isinstance(item, Mapping):
         raise ConfigError(f"{place}: must be a mapping such as {{query: ..., expected: [id]}}")
     try:
-        read = CanaryItem.model_validate(item)
+        read = CanaryItemOptions.model_validate(item)
     except ValidationError as error:
         lines = explain_all(error.errors(include_url=False), place, _known)
         raise ConfigError("\n".join(lines)) from error
@@ -151,7 +151,7 @@ def _context(item: ExpectedItem, place: str) -> Expected:
 
 
 def _known(path: Sequence[object]) -> list[str]:
-    return sorted((ExpectedItem if len(path) > 1 and path[0] == "expected" else CanaryItem).model_fields)
+    return sorted((ExpectedItem if len(path) > 1 and path[0] == "expected" else CanaryItemOptions).model_fields)
 
 
 def _lines(path: Path) -> tuple[list[int], list[Any]]:

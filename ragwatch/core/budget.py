@@ -40,7 +40,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Cap:
+class SpendingCap:
     """The most that may be spent within any span of so many seconds.
 
     Attributes:
@@ -54,7 +54,7 @@ class Cap:
     tokens: int | None = None
 
 
-def fits(cap: Cap, spent: Cost, worst: Cost) -> bool:
+def fits(cap: SpendingCap, spent: Cost, worst: Cost) -> bool:
     """Whether a call that may cost so much can be made when so much was spent within the cap's span.
 
     >>> fits(Cap(60.0, usd=1.0), Cost(0.75, 10), Cost(0.25, 10)), fits(Cap(60.0, tokens=19), Cost(0, 10), Cost(0, 10))
@@ -63,7 +63,7 @@ def fits(cap: Cap, spent: Cost, worst: Cost) -> bool:
     return all(used + more <= limit for limit, used, more in _limits(cap, spent, worst))
 
 
-def remaining(caps: Sequence[Cap], spent: Sequence[Cost]) -> float:
+def remaining(caps: Sequence[SpendingCap], spent: Sequence[Cost]) -> float:
     """Share of the budget that is left, 0 to 1: that of the cap, and of money or tokens, which has least.
 
     Args:
@@ -83,7 +83,7 @@ def remaining(caps: Sequence[Cap], spent: Sequence[Cost]) -> float:
     return min(1.0, *shares) if shares else 1.0
 
 
-def paced(caps: Sequence[Cap], spent: Sequence[Cost], *, each: Cost, waiting: float, rate: float) -> float:
+def paced(caps: Sequence[SpendingCap], spent: Sequence[Cost], *, each: Cost, waiting: float, rate: float) -> float:
     """What a judge's probability is multiplied with, in (0, 1], so that its money lasts.
 
     For each cap, (left - waiting * each) / (horizon * rate * each): what is not promised to draws that wait already,
@@ -118,7 +118,7 @@ def paced(caps: Sequence[Cap], spent: Sequence[Cost], *, each: Cost, waiting: fl
     return max(LEAST_FACTOR, factor)
 
 
-def _limits(cap: Cap, first: Cost, second: Cost) -> Iterator[tuple[float, float, float]]:
+def _limits(cap: SpendingCap, first: Cost, second: Cost) -> Iterator[tuple[float, float, float]]:
     """(limit, first, second) in dollars and in tokens, where the cap has that limit."""
     if cap.usd is not None:
         yield cap.usd, first.usd, second.usd
@@ -127,7 +127,7 @@ def _limits(cap: Cap, first: Cost, second: Cost) -> Iterator[tuple[float, float,
 
 
 @dataclass(slots=True)
-class Rate:
+class DecayingRate:
     """How often something happens of late: counts weighted by exp(-age / seconds), over the weight of the time watched.
 
     Attributes:
@@ -164,7 +164,7 @@ class Rate:
 
 
 @dataclass(slots=True)
-class Pace:
+class SpendingForecast:
     """Learns what a judge is given and what a reading costs, and says how its probability must fall.
 
     Attributes:
@@ -175,7 +175,7 @@ class Pace:
 
     since: float | None = None
     each: Cost | None = None
-    _arrivals: Rate = field(default_factory=Rate)
+    _arrivals: DecayingRate = field(default_factory=DecayingRate)
     _assigned: float = 0.0
     _settled: float = 0.0
 
@@ -201,6 +201,6 @@ class Pace:
         if readings >= FEW and now - self.since >= ANCHOR_SECONDS:
             self.since, self._settled = now, settled
 
-    def factor(self, caps: Sequence[Cap], spent: Sequence[Cost], waiting: float) -> float:
+    def factor(self, caps: Sequence[SpendingCap], spent: Sequence[Cost], waiting: float) -> float:
         """What its probability is to be multiplied with from now on: see `paced`. 1 before anything is known."""
         return paced(caps, spent, each=self.each or Cost(), waiting=waiting, rate=self._arrivals.per_second or 0.0)

@@ -37,7 +37,7 @@ class Interval(NamedTuple):
     high: float
 
 
-class Pair(NamedTuple):
+class PairedScore(NamedTuple):
     """One question's scores in both variants, and its category (empty for none)."""
 
     a: float
@@ -45,7 +45,7 @@ class Pair(NamedTuple):
     category: str = ""
 
 
-class Weighed(NamedTuple):
+class WeightedScore(NamedTuple):
     """A question's score in one variant: the mean of its answers, and their weight together."""
 
     score: float
@@ -103,7 +103,7 @@ class Difference:
         return None
 
 
-def paired(pairs: Sequence[Pair], *, low_is_good: bool = False, confidence: float = 0.95) -> Difference | None:
+def paired(pairs: Sequence[PairedScore], *, low_is_good: bool = False, confidence: float = 0.95) -> Difference | None:
     """The difference over shared questions; None when there is none.
 
     >>> found = paired([Pair(0.0, 1.0)] * 30 + [Pair(1.0, 1.0)] * 70)
@@ -140,7 +140,7 @@ def _adjusted(steps: Sequence[float], confidence: float) -> Interval:
 
 
 def unpaired(
-    a: Sequence[Weighed], b: Sequence[Weighed], *, low_is_good: bool = False, confidence: float = 0.95
+    a: Sequence[WeightedScore], b: Sequence[WeightedScore], *, low_is_good: bool = False, confidence: float = 0.95
 ) -> Difference | None:
     """The difference of the means of two sets of questions; None when one is empty.
 
@@ -177,15 +177,15 @@ def change(before: Interval, after: Interval) -> Interval:
     return Interval(step, step - low, step + high)
 
 
-def by_category(pairs: Iterable[Pair]) -> Mapping[str, list[Pair]]:
+def by_category(pairs: Iterable[PairedScore]) -> Mapping[str, list[PairedScore]]:
     """Pairs by category, by name; empty when there is one category or none."""
-    found: defaultdict[str, list[Pair]] = defaultdict(list)
+    found: defaultdict[str, list[PairedScore]] = defaultdict(list)
     for pair in pairs:
         found[pair.category].append(pair)
     return dict(sorted(found.items())) if len(found) > 1 else {}
 
 
-class Matched(NamedTuple):
+class MatchedKeys(NamedTuple):
     """Two sides of keyed things, brought together.
 
     Attributes:
@@ -205,7 +205,7 @@ class Matched(NamedTuple):
         return shared >= 2 and shared >= min(self.only_a, self.only_b)
 
 
-def matched(a: Iterable[str], b: Iterable[str]) -> Matched:
+def matched(a: Iterable[str], b: Iterable[str]) -> MatchedKeys:
     """What two sides share.
 
     >>> matched(["x", "y"], ["y", "z"])
@@ -213,7 +213,7 @@ def matched(a: Iterable[str], b: Iterable[str]) -> Matched:
     """
     first, second = dict.fromkeys(a), dict.fromkeys(b)
     shared = tuple(key for key in first if key in second)
-    return Matched(shared, len(first) - len(shared), len(second) - len(shared))
+    return MatchedKeys(shared, len(first) - len(shared), len(second) - len(shared))
 
 
 def key_of(question: str | None, name: str) -> str:
@@ -225,7 +225,7 @@ def key_of(question: str | None, name: str) -> str:
     return " ".join(question.casefold().split()) if question else f"id:{name}"
 
 
-def per_question(answers: Iterable[tuple[str, float | None, float]]) -> dict[str, Weighed]:
+def per_question(answers: Iterable[tuple[str, float | None, float]]) -> dict[str, WeightedScore]:
     """By key, out of keys, scores and weights of answers: a question that was asked five times is one question still.
 
     >>> per_question([("q", 1.0, 1.0), ("q", 0.0, 3.0), ("r", None, 1.0)])
@@ -238,6 +238,6 @@ def per_question(answers: Iterable[tuple[str, float | None, float]]) -> dict[str
     return {key: _together(few) for key, few in found.items()}
 
 
-def _together(answers: Sequence[tuple[float, float]]) -> Weighed:
+def _together(answers: Sequence[tuple[float, float]]) -> WeightedScore:
     weight = math.fsum(each for _, each in answers)
-    return Weighed(math.fsum(score * each for score, each in answers) / weight, weight)
+    return WeightedScore(math.fsum(score * each for score, each in answers) / weight, weight)

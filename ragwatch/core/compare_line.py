@@ -12,9 +12,9 @@ from ragwatch.core.canary.report import CanaryReport
 from ragwatch.core.compare import (
     Conclusion,
     Difference,
-    Matched,
-    Pair,
-    Weighed,
+    MatchedKeys,
+    PairedScore,
+    WeightedScore,
     by_category,
     key_of,
     matched,
@@ -36,7 +36,7 @@ _Compared = tuple[Difference | None, Mapping[str, Difference | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ComparedAnswer:
     """One judged answer, as far as comparing asks.
 
     Attributes:
@@ -53,19 +53,19 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class VariantScores:
     """One variant in one metric: scores by key, and the category of each key."""
 
-    scores: Mapping[str, Weighed]
+    scores: Mapping[str, WeightedScore]
     categories: Mapping[str, str]
 
-    def within(self, category: str) -> list[Weighed]:
+    def within(self, category: str) -> list[WeightedScore]:
         """The scores of one category."""
         return [score for key, score in self.scores.items() if self.categories[key] == category]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """One metric, over everything and by category."""
 
     metric: str
@@ -83,8 +83,8 @@ class Comparison:
         unit: What was compared: `questions` or `canaries`.
     """
 
-    matched: Matched
-    rows: tuple[Row, ...]
+    matched: MatchedKeys
+    rows: tuple[ComparisonRow, ...]
     unit: str
 
     @property
@@ -100,12 +100,14 @@ def of_verdicts(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float = 
     return _of_answers(first, second, both, confidence)
 
 
-def of_answers(a: Sequence[Answer], b: Sequence[Answer], confidence: float = 0.95) -> Comparison:
+def of_answers(a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], confidence: float = 0.95) -> Comparison:
     """Two variants of live traffic, by question."""
     return _of_answers(a, b, matched((each.key for each in a), (each.key for each in b)), confidence)
 
 
-def _of_answers(a: Sequence[Answer], b: Sequence[Answer], both: Matched, confidence: float) -> Comparison:
+def _of_answers(
+    a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], both: MatchedKeys, confidence: float
+) -> Comparison:
     """By question; unpaired where too few are shared."""
     low: frozenset[str] = frozenset(LOW_IS_GOOD)
     sides = [(str(each), _side(a, each), _side(b, each)) for each in METRICS]
@@ -141,16 +143,16 @@ def _key(verdict: Verdict) -> str:
     return key_of(sample.question, sample.id)
 
 
-def _answer(verdict: Judged) -> Answer:
+def _answer(verdict: Judged) -> ComparedAnswer:
     sample = verdict.draw.sample
     scores = {str(metric): score_of(verdict, metric) for metric in METRICS}
-    return Answer(_key(verdict), _category(sample.metadata, sample.route), scores)
+    return ComparedAnswer(_key(verdict), _category(sample.metadata, sample.route), scores)
 
 
-def stored(line: Line, sample: Line) -> Answer:
+def stored(line: Line, sample: Line) -> ComparedAnswer:
     """A judged verdict as a store keeps it: its line and its sample in canonical form."""
     scores = {**line["scores"], **(line.get("reference") or {})}
-    return Answer(
+    return ComparedAnswer(
         key_of(sample.get("question"), str(sample["id"])),
         _category(sample.get("metadata") or {}, line["route"]),
         {str(metric): scores.get(metric) for metric in METRICS},
@@ -163,9 +165,9 @@ def _category(metadata: Line, route: str) -> str:
     return named if isinstance(named, str) else route
 
 
-def _side(answers: Iterable[Answer], metric: Metric) -> Side:
+def _side(answers: Iterable[ComparedAnswer], metric: Metric) -> VariantScores:
     known = list(answers)
-    return Side(
+    return VariantScores(
         per_question((each.key, each.scores[metric], each.weight) for each in known),
         {each.key: each.category for each in known},
     )
@@ -188,14 +190,14 @@ def _success(found: CanaryReport) -> float | None:
     return None if found.failure is not None else float(found.success)
 
 
-def _report_side(reports: Mapping[str, CanaryReport], of: Score) -> Side:
-    known = {key: Weighed(score) for key, each in reports.items() if (score := of(each)) is not None}
-    return Side(known, {key: str(each.canary.category) for key, each in reports.items()})
+def _report_side(reports: Mapping[str, CanaryReport], of: Score) -> VariantScores:
+    known = {key: WeightedScore(score) for key, each in reports.items() if (score := of(each)) is not None}
+    return VariantScores(known, {key: str(each.canary.category) for key, each in reports.items()})
 
 
 def _rows(
-    sides: Iterable[tuple[str, Side, Side]], both: Matched, low: frozenset[str], confidence: float
-) -> tuple[Row, ...]:
+    sides: Iterable[tuple[str, VariantScores, VariantScores]], both: MatchedKeys, low: frozenset[str], confidence: float
+) -> tuple[ComparisonRow, ...]:
     found = []
     for metric, a, b in sides:
         if both.enough:
@@ -203,13 +205,17 @@ def _rows(
         else:
             overall, parts = _apart(a, b, low_is_good=metric in low, confidence=confidence)
         if overall is not None:
-            found.append(Row(metric, overall, {name: part for name, part in parts.items() if part is not None}))
+            found.append(
+                ComparisonRow(metric, overall, {name: part for name, part in parts.items() if part is not None})
+            )
     return tuple(found)
 
 
-def _paired(a: Side, b: Side, keys: Iterable[str], *, low_is_good: bool, confidence: float) -> _Compared:
+def _paired(
+    a: VariantScores, b: VariantScores, keys: Iterable[str], *, low_is_good: bool, confidence: float
+) -> _Compared:
     pairs = [
-        Pair(a.scores[key].score, b.scores[key].score, a.categories[key])
+        PairedScore(a.scores[key].score, b.scores[key].score, a.categories[key])
         for key in keys
         if key in a.scores and key in b.scores
     ]
@@ -217,7 +223,7 @@ def _paired(a: Side, b: Side, keys: Iterable[str], *, low_is_good: bool, confide
     return compared(pairs), {name: compared(few) for name, few in by_category(pairs).items()}
 
 
-def _apart(a: Side, b: Side, *, low_is_good: bool, confidence: float) -> _Compared:
+def _apart(a: VariantScores, b: VariantScores, *, low_is_good: bool, confidence: float) -> _Compared:
     compared = partial(unpaired, low_is_good=low_is_good, confidence=confidence)
     categories = sorted({*a.categories.values(), *b.categories.values()})
     parts = {name: compared(a.within(name), b.within(name)) for name in categories} if len(categories) > 1 else {}

@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from ragwatch.core.compare import Interval, change
-from ragwatch.core.gate import Decision, Finding, GateReport, Metric, Severity
+from ragwatch.core.gate import GateDecision, GateReport, GateSeverity, Metric, MetricFinding
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.stage import Stage
@@ -117,26 +117,26 @@ def recommendation(report: GateReport, attribution: Attribution | None = None) -
 
 
 def _first(report: GateReport) -> str:
-    blocking = [each for each in report.findings if each.limit.severity is Severity.BLOCK]
+    blocking = [each for each in report.findings if each.limit.severity is GateSeverity.BLOCK]
     failed = [each for each in report.findings if each.passed is False]
-    if report.verdict is Decision.NOT_ENOUGH_DATA:
+    if report.verdict is GateDecision.NOT_ENOUGH_DATA:
         lacking = [f"{_name(each)} ({each.reason})" for each in blocking if each.passed is None]
         return f"Not enough data for {', '.join(lacking) or 'a verdict: no metric blocks'}." + _warned(failed, report)
-    if report.verdict is Decision.PASS:
+    if report.verdict is GateDecision.PASS:
         return "Every metric that blocks is on the right side of its threshold." + _warned(failed, report)
     stage = _stage(failed, report)
     names = ", ".join(_name(each) for each in failed)
     return f"{names} failed; the stage at fault is {stage}: {_ADVICE[stage]}.{_shares(report)}"
 
 
-def _warned(failed: Sequence[Finding], report: GateReport) -> str:
+def _warned(failed: Sequence[MetricFinding], report: GateReport) -> str:
     if not failed:
         return ""
     stage = _stage(failed, report)
     return f" Warning: {', '.join(map(_name, failed))} failed; {stage}: {_ADVICE[stage]}."
 
 
-def _stage(failed: Sequence[Finding], report: GateReport) -> Stage:
+def _stage(failed: Sequence[MetricFinding], report: GateReport) -> Stage:
     """Retrieval when a metric of it failed; else what most faulty samples say; else what the failed metrics mean."""
     stages = [STAGES[each.limit.metric] for each in failed]
     if Stage.RETRIEVAL in stages:
@@ -153,5 +153,5 @@ def _shares(report: GateReport) -> str:
     return f" Judged samples by stage: {', '.join(parts)}." if parts else ""
 
 
-def _name(found: Finding) -> str:
+def _name(found: MetricFinding) -> str:
     return found.limit.metric.replace("_", " ")

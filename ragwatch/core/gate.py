@@ -32,14 +32,14 @@ Metric = Quantity | ReferenceQuantity
 CERTAIN = 5  # below, the quantile behind the interval is a floor (see `interval.quantile`), and proves nothing
 
 
-class Severity(StrEnum):
+class GateSeverity(StrEnum):
     """What a failing metric does."""
 
     BLOCK = "block"
     WARN = "warn"
 
 
-class Decision(StrEnum):
+class GateDecision(StrEnum):
     """The verdict of a gate."""
 
     PASS = "PASS"  # noqa: S105 - no password
@@ -48,12 +48,12 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class MetricLimit:
     """What one metric must reach (or, where little is good, must not pass)."""
 
     metric: Metric
     threshold: float
-    severity: Severity = Severity.BLOCK
+    severity: GateSeverity = GateSeverity.BLOCK
 
     @property
     def low_is_good(self) -> bool:
@@ -66,7 +66,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class GateRules:
     """How a gate decides.
 
     Attributes:
@@ -77,7 +77,7 @@ class Rules:
         confidence: Two-sided level of the intervals.
     """
 
-    limits: tuple[Limit, ...]
+    limits: tuple[MetricLimit, ...]
     minimum_samples: int = 30
     coverage: float = 0.9
     strict: bool = False
@@ -85,7 +85,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class MetricFinding:
     """One metric at the gate.
 
     Attributes:
@@ -96,7 +96,7 @@ class Finding:
         reason: Why it is unknown, or how close the decision is; empty where there is nothing to add.
     """
 
-    limit: Limit
+    limit: MetricLimit
     estimate: Interval | None
     n: int
     passed: bool | None
@@ -114,21 +114,21 @@ class GateReport:
         stages: Judged samples by the stage at fault; unknown stages are left out.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[MetricFinding, ...]
     judged: int
     unread: Mapping[str, int]
     stages: Mapping[Stage, int]
 
     @property
-    def verdict(self) -> Decision:
+    def verdict(self) -> GateDecision:
         """See the module."""
-        blocking = [each.passed for each in self.findings if each.limit.severity is Severity.BLOCK]
+        blocking = [each.passed for each in self.findings if each.limit.severity is GateSeverity.BLOCK]
         if False in blocking:
-            return Decision.FAIL
-        return Decision.NOT_ENOUGH_DATA if None in blocking or not blocking else Decision.PASS
+            return GateDecision.FAIL
+        return GateDecision.NOT_ENOUGH_DATA if None in blocking or not blocking else GateDecision.PASS
 
 
-def gate(verdicts: Sequence[Verdict], rules: Rules, *, rejected: Mapping[str, int] | None = None) -> GateReport:
+def gate(verdicts: Sequence[Verdict], rules: GateRules, *, rejected: Mapping[str, int] | None = None) -> GateReport:
     """Hold judged samples against the rules.
 
     Args:
@@ -168,24 +168,24 @@ def score_of(verdict: Judged, metric: Metric) -> float | None:
     return score_by_reference(verdict.evidence)[metric]
 
 
-def _finding(limit: Limit, read: Sequence[Judged], coverage: float, rules: Rules) -> Finding:
+def _finding(limit: MetricLimit, read: Sequence[Judged], coverage: float, rules: GateRules) -> MetricFinding:
     scores = [score for each in read if (score := score_of(each, limit.metric)) is not None]
     found = mean(scores, rules.confidence)
     if found is None:
-        return Finding(limit, None, 0, None, _why_none(read, limit.metric))
+        return MetricFinding(limit, None, 0, None, _why_none(read, limit.metric))
     n, best = len(scores), found.low if limit.low_is_good else found.high
     if n >= CERTAIN and not limit.kept_by(best):
-        return Finding(limit, found, n, passed=False)
+        return MetricFinding(limit, found, n, passed=False)
     if n < rules.minimum_samples:
-        return Finding(limit, found, n, None, f"{n} scores, fewer than the {rules.minimum_samples} needed")
+        return MetricFinding(limit, found, n, None, f"{n} scores, fewer than the {rules.minimum_samples} needed")
     if coverage < rules.coverage:
         told = f"{coverage:.0%} of the samples could be read, less than {rules.coverage:.0%}"
-        return Finding(limit, found, n, None, told)
+        return MetricFinding(limit, found, n, None, told)
     close = not limit.kept_by(found.high if limit.low_is_good else found.low)
     if close and rules.strict:
-        return Finding(limit, found, n, None, "the threshold is inside the interval")
+        return MetricFinding(limit, found, n, None, "the threshold is inside the interval")
     passed = limit.kept_by(found.value)
-    return Finding(limit, found, n, passed, "close: the threshold is inside the interval" if close else "")
+    return MetricFinding(limit, found, n, passed, "close: the threshold is inside the interval" if close else "")
 
 
 def _why_none(read: Sequence[Judged], metric: Metric) -> str:

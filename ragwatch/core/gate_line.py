@@ -7,7 +7,7 @@ from typing import Any
 
 from ragwatch.core.compare import Interval
 from ragwatch.core.diagnosis import STAGES, Attribution, recommendation, told
-from ragwatch.core.gate import Finding, GateReport, Metric, metric_of
+from ragwatch.core.gate import GateReport, Metric, MetricFinding, metric_of
 
 
 def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None = None) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None
     }
 
 
-def _metric(found: Finding) -> dict[str, Any]:
+def _metric(found: MetricFinding) -> dict[str, Any]:
     estimate = found.estimate
     return {
         "metric": str(found.limit.metric),

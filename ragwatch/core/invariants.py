@@ -11,14 +11,14 @@ from enum import StrEnum
 from ragwatch.core.tally import Tallies, Tally
 
 
-class Law(StrEnum):
+class Invariant(StrEnum):
     """What must hold. The values are label values of a series."""
 
     DRAWN_WERE_SEEN = "drawn_were_seen"
     ASSIGNED_ARE_SETTLED_OR_PENDING = "assigned_are_settled_or_pending"
 
 
-def violations(tallies: Tallies, pending: Mapping[str, int]) -> dict[Law, str]:
+def violations(tallies: Tallies, pending: Mapping[str, int]) -> dict[Invariant, str]:
     """Laws that do not hold, with the figures. `pending` counts unsettled draws by judge, at the same instant.
 
     >>> from collections import Counter
@@ -29,17 +29,17 @@ def violations(tallies: Tallies, pending: Mapping[str, int]) -> dict[Law, str]:
     >>> violations(books, {"embedded": 1})[Law.ASSIGNED_ARE_SETTLED_OR_PENDING]
     'judge embedded: 3 assigned, 1 judged + 0 unjudged + 1 pending'
     """
-    found: dict[Law, str] = {}
+    found: dict[Invariant, str] = {}
     seen, drawn = _total(tallies, Tally.SEEN), _total(tallies, Tally.DRAWN)
     if drawn > seen:
-        found[Law.DRAWN_WERE_SEEN] = f"{drawn} drawn of {seen} seen"
+        found[Invariant.DRAWN_WERE_SEEN] = f"{drawn} drawn of {seen} seen"
     for judge in sorted({labels[0] for tally, labels in tallies if tally is Tally.ASSIGNED} | set(pending)):
         assigned = int(tallies[Tally.ASSIGNED, (judge,)])
         judged, unjudged = (_total(tallies, tally, judge) for tally in (Tally.JUDGED, Tally.UNJUDGED))
         waiting = pending.get(judge, 0)
         if assigned != judged + unjudged + waiting:
             figures = f"{assigned} assigned, {judged} judged + {unjudged} unjudged + {waiting} pending"
-            found[Law.ASSIGNED_ARE_SETTLED_OR_PENDING] = f"judge {judge}: {figures}"
+            found[Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING] = f"judge {judge}: {figures}"
     return found
 
 

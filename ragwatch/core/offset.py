@@ -10,7 +10,7 @@ from ragwatch.core.estimators import hajek
 
 
 @dataclass(frozen=True, slots=True)
-class Offset:
+class JudgeOffset:
     """Mean of `after - before` over the same answers, in [-1, 1], with its interval; `n` answers had both scores."""
 
     value: float
@@ -23,7 +23,7 @@ class Offset:
         return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
 
 
-def offset(pairs: Iterable[tuple[float, float]], confidence: float = 0.95) -> Offset | None:
+def offset(pairs: Iterable[tuple[float, float]], confidence: float = 0.95) -> JudgeOffset | None:
     """The offset of (before, after) scores in [0, 1]; None of none.
 
     What rose and what fell are averaged apart, like scores, each with an interval at half the risk (Bonferroni): most
@@ -44,4 +44,4 @@ def offset(pairs: Iterable[tuple[float, float]], confidence: float = 0.95) -> Of
     )
     if rose is None or fell is None:
         return None
-    return Offset(rose.value - fell.value, rose.low - fell.high, rose.high - fell.low, len(differences))
+    return JudgeOffset(rose.value - fell.value, rose.low - fell.high, rose.high - fell.low, len(differences))

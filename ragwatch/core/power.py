@@ -28,7 +28,7 @@ class Random(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PowerQuestion:
     """What is asked for.
 
     Attributes:
@@ -53,7 +53,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PowerAnswer:
     """What it takes.
 
     Attributes:
@@ -73,7 +73,7 @@ class Answer:
     half_width_day: float | None
 
 
-def plan(question: Question, scores: Sequence[float], rng: Random, *, runs: int = 200) -> Answer:
+def plan(question: PowerQuestion, scores: Sequence[float], rng: Random, *, runs: int = 200) -> PowerAnswer:
     """Answer a question for traffic whose scores were like these.
 
     >>> import random
@@ -88,7 +88,7 @@ def plan(question: Question, scores: Sequence[float], rng: Random, *, runs: int 
         threshold=threshold_for(question.false_alarm_days, question.detectors, max(rate, 1.0 / MOST_DAYS)),
     )
     waited = delay(watching, scores, question.drop, rng, runs=runs)
-    return Answer(
+    return PowerAnswer(
         rate,
         rate * question.price,
         waited,

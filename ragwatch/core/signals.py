@@ -10,14 +10,14 @@ from operator import add, eq, itemgetter
 from ragwatch.core.abstention import LONGEST, abstains
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
-from ragwatch.core.vocabulary import Meter
+from ragwatch.core.vocabulary import NoveltyMeter
 
 _TEXT = itemgetter(Context._fields.index("text"))  # the same as `.text`, in C
 _MOST_SCORE = 1e30
 """What lies beyond stands for no score (retrievers write the largest float there), and its sum would be no number."""
 
 
-class Signals:
+class SignalCounter:
     """Collects one batch of samples by route, and adds them to the tallies at its end.
 
     Values are kept as lists until then: the intake loop runs for every line of a busy log.
@@ -27,7 +27,7 @@ class Signals:
             learnt from. None where nobody wants to know.
     """
 
-    def __init__(self, meters: Mapping[str, Meter] | None = None) -> None:
+    def __init__(self, meters: Mapping[str, NoveltyMeter] | None = None) -> None:
         self._routes: dict[str, _Route] = {}
         self._asks = meters is not None
         self._meters = dict(meters or {})  # those of now, for the whole batch

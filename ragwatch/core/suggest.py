@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class CanarySuggestion:
     """A canary to be accepted.
 
     Attributes:
@@ -42,7 +42,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _SupportedAnswer:
     """A well supported answer."""
 
     question: str
@@ -56,7 +56,7 @@ def suggest(
     *,
     known: Collection[str] = (),
     limit: int = 50,
-) -> list[Suggestion]:
+) -> list[CanarySuggestion]:
     """Canaries that stored verdicts propose, the most frequent question first.
 
     Args:
@@ -65,7 +65,7 @@ def suggest(
         limit: Most that are wanted.
     """
     taken = {key_of(each, "") for each in known}
-    by_question: defaultdict[str, list[_Answer]] = defaultdict(list)
+    by_question: defaultdict[str, list[_SupportedAnswer]] = defaultdict(list)
     for verdict, sample in found:
         answer = None if sample is None else _answer(verdict, sample)
         if answer is not None and (key := key_of(answer.question, "")) not in taken:
@@ -75,7 +75,7 @@ def suggest(
     return _named(made[:limit])
 
 
-def _answer(verdict: Mapping[str, Any], sample: Mapping[str, Any]) -> _Answer | None:
+def _answer(verdict: Mapping[str, Any], sample: Mapping[str, Any]) -> _SupportedAnswer | None:
     """The answer, where it is good enough to learn from."""
     question, scores = sample.get("question"), verdict.get("scores") or {}
     faithfulness, relevancy = (scores.get(each) for each in (Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY))
@@ -89,7 +89,7 @@ def _answer(verdict: Mapping[str, Any], sample: Mapping[str, Any]) -> _Answer | 
         if read["used"] and (expected := _expected(context)) is not None
     )
     weight = 1.0 / float(verdict.get("probability") or 1.0)
-    return _Answer(" ".join(question.split()), tuple(used), weight, faithfulness) if used else None
+    return _SupportedAnswer(" ".join(question.split()), tuple(used), weight, faithfulness) if used else None
 
 
 def _expected(context: Mapping[str, Any]) -> Expected | None:
@@ -100,7 +100,7 @@ def _expected(context: Mapping[str, Any]) -> Expected | None:
     return Expected(None, text) if text and text.strip() and not _TOKEN.search(text) else None
 
 
-def _suggestion(answers: list[_Answer]) -> Suggestion | None:
+def _suggestion(answers: list[_SupportedAnswer]) -> CanarySuggestion | None:
     """The canary of one question: what at least half of its answers used, as it was asked most often."""
     uses: Counter[Expected] = Counter(each for answer in answers for each in answer.used)
     expected = tuple(each for each, count in uses.items() if 2 * count >= len(answers))
@@ -109,7 +109,7 @@ def _suggestion(answers: list[_Answer]) -> Suggestion | None:
     texts = Counter(answer.question for answer in answers)
     query = min(texts, key=lambda text: (-texts[text], text))
     category = Category.SIMPLE_FACTUAL if len(expected) <= SIMPLE else Category.COMPLEX_FACTUAL
-    return Suggestion(
+    return CanarySuggestion(
         Canary(name_of(query), query, tuple(sorted(expected, key=lambda each: each.label)), category, tags=(TAG,)),
         fsum(answer.weight for answer in answers),
         len(answers),
@@ -117,7 +117,7 @@ def _suggestion(answers: list[_Answer]) -> Suggestion | None:
     )
 
 
-def _named(made: Iterable[Suggestion]) -> list[Suggestion]:
+def _named(made: Iterable[CanarySuggestion]) -> list[CanarySuggestion]:
     """The suggestions under names that differ: `Is it on?` and `Is it on!` are two questions."""
     names: set[str] = set()
     found = []
@@ -128,7 +128,7 @@ def _named(made: Iterable[Suggestion]) -> list[Suggestion]:
     return found
 
 
-def suite_text(suggestions: Iterable[Suggestion]) -> str:
+def suite_text(suggestions: Iterable[CanarySuggestion]) -> str:
     """The suggestions as a suite file in YAML, with what a person needs to decide about each in a comment.
 
     >>> print(suite_text([Suggestion(Canary("n", "Why?", (Expected("d1"),), tags=(TAG,)), 12.0, 3, 1.0)]), end="")

@@ -79,7 +79,7 @@ def learn(vocabulary: Vocabulary, questions: Iterable[str]) -> Vocabulary:
     return Vocabulary(bytes(counts), read)
 
 
-class Meter:
+class NoveltyMeter:
     """A vocabulary that is learnt, to measure questions with.
 
     It keeps at hand what it found of words, of so many at most: intake asks for every request.
@@ -87,7 +87,7 @@ class Meter:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self._of = _Strangeness(vocabulary.counts).__getitem__
+        self._of = _WordNovelty(vocabulary.counts).__getitem__
 
     def strangeness(self, questions: Sequence[str]) -> list[float]:
         """Of each question that has a word, in any order: the mean strangeness of its words.
@@ -107,7 +107,7 @@ class Meter:
         return [math.fsum(map(self._of, row)) / len(row) for row in rows if row]
 
 
-class _Strangeness(dict[bytes, float]):
+class _WordNovelty(dict[bytes, float]):
     """By word."""
 
     def __init__(self, counts: bytes) -> None:

@@ -14,16 +14,16 @@ from ragwatch import __version__, stores
 from ragwatch.board import Board
 from ragwatch.config import Config, load
 from ragwatch.daemon.actions import actions
-from ragwatch.daemon.loops import Halt, Loop, repeat
-from ragwatch.daemon.process import complaints, many_files, one_arena, settle
-from ragwatch.daemon.reloading import Reloading
-from ragwatch.daemon.runtime import Rooms, build
-from ragwatch.daemon.schedule import Schedule
+from ragwatch.daemon.loops import Loop, StopSignal, repeat
+from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
+from ragwatch.daemon.reloading import ReloadQueue
+from ragwatch.daemon.runtime import Runtime, build
+from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import Clock, Shared
 from ragwatch.errors import ConfigError, RagwatchError
-from ragwatch.ports import Event
+from ragwatch.ports import RecordedEvent
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import Scope, Server, allowed_hosts, build_app
+from ragwatch.web import PageScope, Server, allowed_hosts, build_app
 
 POLL_SECONDS = 0.25
 QUEUE_SECONDS = 1.0
@@ -47,8 +47,8 @@ class Daemon:
     def __init__(
         self, config: Config, *, path: Path | None = None, telemetry: Telemetry | None = None, clock: Clock = time.time
     ) -> None:
-        one_arena()
-        many_files()
+        limit_malloc_arenas()
+        raise_file_limit()
         self._path = path
         self.board = Board()
         self.telemetry = telemetry or Telemetry()
@@ -57,26 +57,26 @@ class Daemon:
         self._failing: dict[str, str] = {}
         self._rooms = build(config, self._shared, self._problems)
         self.telemetry.judges_in_force(self._rooms.fallbacks())
-        self._next: Rooms | None = None
+        self._next: Runtime | None = None
         self._swapped = asyncio.Event()
         self._reloading = asyncio.Lock()
         self._turn = asyncio.Lock()
-        self._halt = Halt()
+        self._halt = StopSignal()
         self._stopping = asyncio.Event()
-        self._schedule = Schedule(self.telemetry)
-        self._reloads = Reloading(self.reload)
+        self._schedule = JobSchedule(self.telemetry)
+        self._reloads = ReloadQueue(self.reload)
         host, _, port = config.settings.web.listen.rpartition(":")
         self._host = host
         self._server = self._built_server(host.strip("[]"), int(port))
         self.telemetry.configured(clock())
 
     @property
-    def rooms(self) -> Rooms:
+    def rooms(self) -> Runtime:
         """The rooms in force."""
         return self._rooms
 
     @asynccontextmanager
-    async def in_force(self) -> AsyncIterator[Rooms]:
+    async def in_force(self) -> AsyncIterator[Runtime]:
         """The rooms in force, which no reload replaces meanwhile. For what is short."""
         async with self._turn:
             yield self._rooms
@@ -94,7 +94,7 @@ class Daemon:
     def record(self, kind: str, detail: str) -> None:
         """Keep an event of the service we watch beside its verdicts."""
         self.telemetry.announced(kind, detail)
-        self.store.record(Event(self._shared.clock(), kind, detail))
+        self.store.record(RecordedEvent(self._shared.clock(), kind, detail))
 
     async def run(
         self, started: Callable[[str], None] = lambda _: None, notice: Callable[[str], None] = lambda _: None
@@ -117,7 +117,7 @@ class Daemon:
             served.set()
 
         try:
-            asyncio.get_running_loop().set_exception_handler(complaints(self.telemetry))
+            asyncio.get_running_loop().set_exception_handler(log_library_warnings(self.telemetry))
             self._server.bind()  # first, so that nothing has been read where the address is taken
             self._rooms.resume(self.store)
             await self._rooms.digest.step()
@@ -154,9 +154,9 @@ class Daemon:
         )
         return Server(app, host, port)
 
-    def _scope(self) -> Scope:
+    def _scope(self) -> PageScope:
         config = self._rooms.config
-        return Scope(
+        return PageScope(
             sources=tuple(each.source.name for each in self._rooms.intakes),
             routes=config.settings.routes,
             judges=tuple(each.place.name for each in config.judges),
@@ -183,7 +183,7 @@ class Daemon:
         with suppress(RagwatchError):  # the last figures, if the store still answers
             await self._rooms.digest.step()
 
-    async def _swap(self, fresh: Rooms) -> None:
+    async def _swap(self, fresh: Runtime) -> None:
         async with self._turn:
             await self._rooms.close()
             fresh.inherit(self._rooms)
@@ -192,7 +192,7 @@ class Daemon:
             self.telemetry.judges_in_force(fresh.fallbacks())
         self._schedule.start(fresh)
         self._failing.clear()
-        self._halt = Halt()
+        self._halt = StopSignal()
         self._swapped.set()
 
     async def _finish(self) -> None:
@@ -201,7 +201,7 @@ class Daemon:
         except RagwatchError as error:  # the store cannot write: these draws stay pending
             self.telemetry.step_failed("judging", error)
 
-    def _loops(self, rooms: Rooms) -> Sequence[Loop]:
+    def _loops(self, rooms: Runtime) -> Sequence[Loop]:
         admitted = {judging.judge.name: asyncio.Event() for judging in rooms.judgings}
         every = rooms.config.settings.estimates.every
         return (
@@ -271,7 +271,7 @@ class Daemon:
                 raise ConfigError("ragwatch is stopping")
             self.telemetry.configured(self._shared.clock())
 
-    def _fresh(self) -> Rooms:
+    def _fresh(self) -> Runtime:
         if self._path is None:
             raise ConfigError("there is no configuration file to read again")
         config, old = load(self._path), self._rooms.config

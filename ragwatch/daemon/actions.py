@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from ragwatch.core.canary.suite import SuiteReport
-from ragwatch.daemon.runtime import Rooms
+from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
 from ragwatch.web import Action, ParameterError
 
 
 def actions(
-    reload: Callable[[], Awaitable[None]], in_force: Callable[[], AbstractAsyncContextManager[Rooms]]
+    reload: Callable[[], Awaitable[None]], in_force: Callable[[], AbstractAsyncContextManager[Runtime]]
 ) -> Mapping[str, Action]:
     """By path.
 

@@ -33,7 +33,7 @@ class Loop:
     eager: bool = True
 
 
-class Halt:
+class StopSignal:
     """The wish that loops end at the next step, and a pause that hears it."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Halt:
             wake.clear()
 
 
-async def repeat(loop: Loop, halt: Halt, telemetry: Telemetry, problems: dict[str, str]) -> None:
+async def repeat(loop: Loop, halt: StopSignal, telemetry: Telemetry, problems: dict[str, str]) -> None:
     """Repeat a step until halted. `problems` holds, by loop, why its last step failed."""
     failures = 0
     telemetry.repeating(loop.name)

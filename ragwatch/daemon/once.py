@@ -11,16 +11,16 @@ from ragwatch import stores
 from ragwatch.board import Board
 from ragwatch.config import Config, JudgeConfig
 from ragwatch.core.tally import Tally
-from ragwatch.daemon.process import one_arena
-from ragwatch.daemon.runtime import Rooms, build
+from ragwatch.daemon.process import limit_malloc_arenas
+from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.shared import Shared
-from ragwatch.pipeline.intake import Intake
+from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.ports import Query, Rejection, Store
 from ragwatch.telemetry import Telemetry
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class SourceProgress:
     """What was read of one source.
 
     Attributes:
@@ -43,7 +43,7 @@ class Read:
         return 0 < self.seen <= sum(self.rejected.values())
 
 
-class Once:
+class OneShotRun:
     """Reads what the sources hold now, judges what was drawn, and ends.
 
     Windows end at the newest answer in the store instead of at this moment, because a log that is read once is
@@ -58,10 +58,10 @@ class Once:
     """
 
     def __init__(self, config: Config) -> None:
-        one_arena()
+        limit_malloc_arenas()
         self._store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
         self._reached = time.time()
-        self.read: tuple[Read, ...] = ()
+        self.read: tuple[SourceProgress, ...] = ()
         self._config = replace(config, judges=tuple(self._at_once(each) for each in config.judges))
 
     async def run(self, tell: Callable[[str], None] = lambda _: None) -> str:
@@ -91,7 +91,7 @@ class Once:
             return judge
         return replace(judge, options=judge.options.model_copy(update={"urgency": "normal"}))
 
-    def _read(self, intake: Intake) -> Read:
+    def _read(self, intake: IntakeLoop) -> SourceProgress:
         name, tallies = intake.source.name, self._store.tallies()
         rejected = {
             labels[1]: count
@@ -99,12 +99,12 @@ class Once:
             if tally is Tally.REJECTED and labels[0] == name and count
         }
         problems = () if intake.lag is None else intake.lag.problems
-        return Read(name, tallies.get((Tally.SEEN, (name,)), 0.0), rejected, intake.first_rejected, problems)
+        return SourceProgress(name, tallies.get((Tally.SEEN, (name,)), 0.0), rejected, intake.first_rejected, problems)
 
     def _clock(self) -> float:
         return self._reached
 
-    async def _work(self, rooms: Rooms, tell: Callable[[str], None]) -> None:
+    async def _work(self, rooms: Runtime, tell: Callable[[str], None]) -> None:
         steps = [*(each.step for each in rooms.intakes), *(each.step for each in rooms.judgings)]
         while any([await step() for step in steps]):  # until nothing can be read, or judged at present
             tell(", ".join(f"{count} pending for {judge}" for judge, count in self._store.pending().items()))

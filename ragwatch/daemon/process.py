@@ -19,7 +19,7 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 
 
-def one_arena() -> None:
+def limit_malloc_arenas() -> None:
     """Let all threads share one malloc arena, where the C library offers that (glibc).
 
     Work moves between threads here and seldom overlaps, for Python lets one run at a time. An arena a thread would
@@ -36,7 +36,7 @@ def settle() -> None:
     gc.freeze()
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Give free memory back to the kernel, where the C library offers that: what a busy hour took is not kept for ever.
 
     It takes about a millisecond for a hundred megabytes.
@@ -46,13 +46,13 @@ def give_back() -> None:
         trim(0)
 
 
-def many_files() -> None:
+def raise_file_limit() -> None:
     """Raise the soft limit of open files to the hard one: every followed log holds a descriptor."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def complaints(telemetry: Telemetry) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+def log_library_warnings(telemetry: Telemetry) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
     """An exception handler of the event loop that counts failed attempts to accept connections.
 
     Without a free descriptor asyncio tries again every second, as often as its backlog is long (2048), and would log
@@ -69,7 +69,7 @@ def complaints(telemetry: Telemetry) -> Callable[[asyncio.AbstractEventLoop, dic
     return handle
 
 
-def room(state: Path) -> Gauges:
+def free_disk_bytes(state: Path) -> Gauges:
     """Free bytes on the disk of the state directory; nothing where the kernel does not say."""
     try:
         return {(Gauge.STATE_FREE, ()): float(free_bytes(state))}

@@ -13,7 +13,7 @@ MOST = 2  # under way and waiting
 RETRY_SECONDS = 5
 
 
-class Reloading:
+class ReloadQueue:
     """Those who ask for a reload, by a request or by a signal.
 
     Args:

@@ -9,48 +9,48 @@ from random import SystemRandom
 
 from ragwatch import formats, judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
-from ragwatch.config.model import JudgePlace
+from ragwatch.config.model import JudgeOptions
 from ragwatch.core.cascade import FollowRule
 from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
-from ragwatch.daemon.process import room
+from ragwatch.daemon.process import free_disk_bytes
 from ragwatch.daemon.shared import Clock, Shared
 from ragwatch.daemon.suites import canaries
 from ragwatch.daemon.watchers import Watchers, watchers
 from ragwatch.errors import StoreError
 from ragwatch.exporter import Exporter
 from ragwatch.formats.record import parse, parse_behind_text
-from ragwatch.pipeline.batching import A_DAY, Batching
-from ragwatch.pipeline.budget_account import StorePurse
-from ragwatch.pipeline.canaries.loop import Canaries
-from ragwatch.pipeline.digest import OVERDUE_SECONDS, Around, Digest
-from ragwatch.pipeline.intake import Intake, IntakeRules
-from ragwatch.pipeline.judging import Follower, Judging, JudgingRules, give_up
-from ragwatch.pipeline.labels.correction import People
-from ragwatch.pipeline.labels.tasks import Labelling
+from ragwatch.pipeline.batching import A_DAY, BatchJudgingLoop
+from ragwatch.pipeline.budget_account import StoredBudgetAccount
+from ragwatch.pipeline.canaries.loop import CanaryLoop
+from ragwatch.pipeline.digest import OVERDUE_SECONDS, DigestInputs, DigestLoop
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
+from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_up
+from ragwatch.pipeline.labels.correction import LabelCorrection
+from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
-from ragwatch.pipeline.retention import Keeping
-from ragwatch.pipeline.sampling_control import Plan, Shares
-from ragwatch.pipeline.self_tests import Trials
+from ragwatch.pipeline.retention import RetentionLoop
+from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
+from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.pipeline.windows import Windows
-from ragwatch.ports import Desk, Judge, Retention, Source, Store
+from ragwatch.pipeline.windows import SlidingWindows
+from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
 
 
 @dataclass(frozen=True, slots=True)
-class Rooms:
+class Runtime:
     """The joined rooms of one configuration."""
 
     config: Config
-    intakes: tuple[Intake, ...]
-    judgings: tuple[Judging, ...]
-    canaries: Canaries
+    intakes: tuple[IntakeLoop, ...]
+    judgings: tuple[JudgingLoop, ...]
+    canaries: CanaryLoop
     watchers: Watchers
-    digest: Digest
-    keeping: Keeping
-    labelling: Labelling
+    digest: DigestLoop
+    keeping: RetentionLoop
+    labelling: LabelTasks
     exporter: Exporter
 
     def resume(self, store: Store) -> None:
@@ -103,7 +103,7 @@ class Rooms:
         readers = [judging.judge for judging in self.judgings]
         return {each.name: each.fallback is not None if hasattr(each, "fallback") else None for each in readers}
 
-    def inherit(self, old: Rooms) -> None:
+    def inherit(self, old: Runtime) -> None:
         """Take over the readings that the closed rooms before could not write: they may have cost money."""
         before = {judging.judge.name: judging for judging in old.judgings}
         for judging in self.judgings:
@@ -121,7 +121,7 @@ class Rooms:
 
 def build(
     config: Config, shared: Shared, problems: Callable[[], tuple[str, ...]], *, patience: float = OVERDUE_SECONDS
-) -> Rooms:
+) -> Runtime:
     """Build and join the rooms of a configuration. Nothing is read yet: see `Rooms.resume`.
 
     Raises:
@@ -133,15 +133,20 @@ def build(
     asked = canaries(config, readers, shared)
     watching = watchers(config, plan, readers, shared)
     intakes = tuple(_intake(each, config, plan, shares, shared, watching.vocabularies) for each in config.sources)
-    around = Around(
+    around = DigestInputs(
         lags=lambda: _lags(intakes),
         probabilities=lambda: _probabilities(plan, intakes),
         problems=problems,
-        gauges=lambda: {**asked.gauges(), **watching.gauges(), **room(config.settings.state), **_damaged(shared)},
+        gauges=lambda: {
+            **asked.gauges(),
+            **watching.gauges(),
+            **free_disk_bytes(config.settings.state),
+            **_damaged(shared),
+        },
     )
     labels = _label_rules(config, readers)
     pairs = zip(readers, config.judges, strict=True)
-    return Rooms(
+    return Runtime(
         config,
         intakes,
         tuple(_judging(judge, each, config, shares, shared) for judge, each in pairs),
@@ -149,7 +154,7 @@ def build(
         watching,
         _digest(config, readers, labels, around, shares, shared, patience),
         _keeping(config, shared),
-        Labelling(labels, store=shared.store, clock=shared.clock, uniform=SystemRandom().random),
+        LabelTasks(labels, store=shared.store, clock=shared.clock, uniform=SystemRandom().random),
         _exporter(config, intakes, readers, shared),
     )
 
@@ -158,14 +163,14 @@ def _digest(  # noqa: PLR0917 - everything meets here
     config: Config,
     readers: tuple[Judge, ...],
     labels: LabelRules,
-    around: Around,
-    shares: Shares,
+    around: DigestInputs,
+    shares: SamplingControl,
     shared: Shared,
     patience: float,
-) -> Digest:
+) -> DigestLoop:
     wanted = config.settings.estimates
-    return Digest(
-        Windows(wanted.windows, {judge.name: judge.version for judge in readers}, wanted.confidence),
+    return DigestLoop(
+        SlidingWindows(wanted.windows, {judge.name: judge.version for judge in readers}, wanted.confidence),
         around,
         shares=shares,
         store=shared.store,
@@ -173,7 +178,7 @@ def _digest(  # noqa: PLR0917 - everything meets here
         telemetry=shared.telemetry,
         judges=readers,
         clock=shared.clock,
-        people=People(labels, wanted.windows, store=shared.store),
+        people=LabelCorrection(labels, wanted.windows, store=shared.store),
         patience=patience,
     )
 
@@ -184,9 +189,9 @@ def _label_rules(config: Config, readers: tuple[Judge, ...]) -> LabelRules:
     return config.settings.labels.rules(places, versions, config.settings.estimates.confidence)
 
 
-def _keeping(config: Config, shared: Shared) -> Keeping:
+def _keeping(config: Config, shared: Shared) -> RetentionLoop:
     kept = config.settings.retention
-    return Keeping(
+    return RetentionLoop(
         Retention(kept.days, kept.failing_days, kept.bytes),
         store=shared.store,
         telemetry=shared.telemetry,
@@ -204,30 +209,30 @@ def sampling_plan(config: Config) -> SamplingPlan:
 
 def _reader(each: JudgeConfig, shared: Shared) -> Judge:
     place = each.place
-    purse = StorePurse(place.name, place.budget.caps, shared.store, shared.clock)
+    purse = StoredBudgetAccount(place.name, place.budget.caps, shared.store, shared.clock)
     wanted = frozenset(Quantity if place.quantities is None else place.quantities)
     return judges.KINDS[each.kind].build(
-        each.options, name=place.name, desk=Desk(shared.telemetry, purse, shared.clock, wanted)
+        each.options, name=place.name, desk=JudgeContext(shared.telemetry, purse, shared.clock, wanted)
     )
 
 
-def _shares(config: Config, shared: Shared) -> Shares:
+def _shares(config: Config, shared: Shared) -> SamplingControl:
     waited_for = next(each.place.name for each in config.judges if each.place.follows is None)
     plans = {
-        each.place.name: Plan(each.place.probability, each.place.budget.caps, waits=each.place.name == waited_for)
+        each.place.name: JudgePlan(each.place.probability, each.place.budget.caps, waits=each.place.name == waited_for)
         for each in config.judges
     }
-    return Shares(plans, shared.store, config.settings.judging.max_pending)
+    return SamplingControl(plans, shared.store, config.settings.judging.max_pending)
 
 
 def _intake(  # noqa: PLR0917 - as above
     each: KindConfig,
     config: Config,
     plan: SamplingPlan,
-    shares: Shares,
+    shares: SamplingControl,
     shared: Shared,
     vocabularies: Vocabularies | None,
-) -> Intake:
+) -> IntakeLoop:
     settings = config.settings
     source: Source = sources.KINDS[each.kind].build(each.options)
     rules = IntakeRules(
@@ -240,7 +245,7 @@ def _intake(  # noqa: PLR0917 - as above
         vocabularies=vocabularies,
     )
     shape = formats.build(getattr(each.options, "format", "auto"), getattr(each.options, "mapping", None) or None)
-    return Intake(
+    return IntakeLoop(
         source,
         shape.read,
         rules,
@@ -251,7 +256,7 @@ def _intake(  # noqa: PLR0917 - as above
     )
 
 
-def _judging(judge: Judge, each: JudgeConfig, config: Config, shares: Shares, shared: Shared) -> Judging:
+def _judging(judge: Judge, each: JudgeConfig, config: Config, shares: SamplingControl, shared: Shared) -> JudgingLoop:
     limits = config.settings.judging
     relaxed = getattr(each.options, "urgency", "normal") == "relaxed"
     rules = JudgingRules(
@@ -264,17 +269,17 @@ def _judging(judge: Judge, each: JudgeConfig, config: Config, shares: Shares, sh
             if other.place.follows == judge.name
         },
     )
-    trials = Trials(each.place.repeat, each.place.known_bad)
-    loop: type[Judging] = Batching if relaxed else Judging
+    trials = JudgeSelfTests(each.place.repeat, each.place.known_bad)
+    loop: type[JudgingLoop] = BatchJudgingLoop if relaxed else JudgingLoop
     return loop(judge, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock, trials=trials)
 
 
-def _follower(place: JudgePlace, shares: Shares) -> Follower:
+def _follower(place: JudgeOptions, shares: SamplingControl) -> Follower:
     unsure = place.probability if place.unsure_probability is None else place.unsure_probability
     return Follower(FollowRule(place.probability, unsure), lambda: shares.factor(place.name))
 
 
-def _exporter(config: Config, intakes: tuple[Intake, ...], readers: tuple[Judge, ...], shared: Shared) -> Exporter:
+def _exporter(config: Config, intakes: tuple[IntakeLoop, ...], readers: tuple[Judge, ...], shared: Shared) -> Exporter:
     return Exporter(
         shared.board,
         shared.telemetry,
@@ -289,11 +294,11 @@ def _damaged(shared: Shared) -> Gauges:
     return {(Gauge.STATE_DAMAGED, ()): float(shared.store.damaged())}
 
 
-def _lags(intakes: tuple[Intake, ...]) -> dict[str, Lag]:
+def _lags(intakes: tuple[IntakeLoop, ...]) -> dict[str, Lag]:
     return {intake.source.name: intake.lag for intake in intakes if intake.lag is not None}
 
 
-def _probabilities(plan: SamplingPlan, intakes: tuple[Intake, ...]) -> dict[str, float]:
+def _probabilities(plan: SamplingPlan, intakes: tuple[IntakeLoop, ...]) -> dict[str, float]:
     """Inclusion probabilities in force: the plan's, lowered while draws pile up."""
     factor = min(intake.factor for intake in intakes)
     return {route: factor * plan.probability_of(route) for route in (*sorted(plan.known_routes), OTHER)}

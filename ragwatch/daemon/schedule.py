@@ -19,8 +19,8 @@ from apscheduler.triggers.interval import IntervalTrigger
 from ragwatch.config import crontab
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.text import duration_seconds
-from ragwatch.daemon.process import give_back
-from ragwatch.daemon.runtime import Rooms
+from ragwatch.daemon.process import trim_heap
+from ragwatch.daemon.runtime import Runtime
 from ragwatch.telemetry import Telemetry
 
 KEEP_SECONDS = 3600.0
@@ -30,7 +30,7 @@ GIVE_BACK_SECONDS = 300.0
 LATE_SECONDS = 3600.0  # a run that was missed by less is made up for, once
 
 
-class Schedule:
+class JobSchedule:
     """Jobs of the rooms in force. Two runs of one job never overlap, and missed ones are made up for once.
 
     Args:
@@ -41,7 +41,7 @@ class Schedule:
         self._telemetry = telemetry
         self._scheduler = AsyncIOScheduler(timezone="UTC")
         self._tasks: set[asyncio.Task[object]] = set()
-        self._rooms: Rooms | None = None
+        self._rooms: Runtime | None = None
         self._asked: dict[str, SuiteConfig] = {}  # as they were when they last could be asked since the start
 
     @property
@@ -49,12 +49,12 @@ class Schedule:
         """What is under way."""
         return frozenset(self._tasks)
 
-    def start(self, rooms: Rooms) -> None:
+    def start(self, rooms: Runtime) -> None:
         """Begin, or begin anew with other rooms. Suites run at once where they are to run at the start."""
         self._note_asked()
         self._rooms = rooms
         self._scheduler.remove_all_jobs()
-        self._add("memory", lambda: asyncio.to_thread(give_back), IntervalTrigger(seconds=GIVE_BACK_SECONDS))
+        self._add("memory", lambda: asyncio.to_thread(trim_heap), IntervalTrigger(seconds=GIVE_BACK_SECONDS))
         self._add("keeping", rooms.keeping.step, keeping_trigger(datetime.now(UTC)))
         for each in rooms.config.canaries:
             place, step = each.place, partial(rooms.canaries.run, each.place.suite)
@@ -72,7 +72,7 @@ class Schedule:
                 each.place.suite: each for each in self._rooms.config.canaries if each.place.suite in reached
             }
 
-    async def _ask_at_start(self, rooms: Rooms, suite: str, pause: float | None = None) -> None:
+    async def _ask_at_start(self, rooms: Runtime, suite: str, pause: float | None = None) -> None:
         """Run a suite. Whoever watches a service may begin before it listens, so it is tried again until it does."""
         if pause is None or suite not in rooms.canaries.reached:  # else its own time came first
             await rooms.canaries.run(suite, again=pause is not None)

@@ -9,13 +9,13 @@ from ragwatch.config import Config
 from ragwatch.config.canaries import SuiteConfig, SuitePlace
 from ragwatch.daemon.shared import Shared
 from ragwatch.daemon.watchers import holder
-from ragwatch.pipeline.canaries.answers import Answers
-from ragwatch.pipeline.canaries.loop import Canaries, Suite
+from ragwatch.pipeline.canaries.answers import AnswerJudging
+from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
 from ragwatch.ports import Judge
 from ragwatch.probes.similarity import similarity
 
 
-def suite_of(each: SuiteConfig, answers: Answers | None = None) -> Suite:
+def suite_of(each: SuiteConfig, answers: AnswerJudging | None = None) -> CanarySuite:
     """A suite of canaries with its probe, and who reads the answers.
 
     Raises:
@@ -23,7 +23,7 @@ def suite_of(each: SuiteConfig, answers: Answers | None = None) -> Suite:
     """
     place = each.place
     by_text = any(not expected.id for canary in each.canaries for expected in canary.expected)
-    return Suite(
+    return CanarySuite(
         place.suite,
         each.canaries,
         tuple(sorted(set(place.k))),
@@ -34,16 +34,16 @@ def suite_of(each: SuiteConfig, answers: Answers | None = None) -> Suite:
     )
 
 
-def canaries(config: Config, readers: Iterable[Judge], shared: Shared) -> Canaries:
+def canaries(config: Config, readers: Iterable[Judge], shared: Shared) -> CanaryLoop:
     """The canaries that a configuration describes, with who reads their answers."""
     by_name, timeout = {judge.name: judge for judge in readers}, config.settings.judging.timeout
 
-    def answers(place: SuitePlace) -> Answers | None:
+    def answers(place: SuitePlace) -> AnswerJudging | None:
         if place.judge is None:
             return None
-        return Answers(by_name[place.judge], oracle=place.oracle, clock=shared.clock, timeout_seconds=timeout)
+        return AnswerJudging(by_name[place.judge], oracle=place.oracle, clock=shared.clock, timeout_seconds=timeout)
 
-    return Canaries(
+    return CanaryLoop(
         tuple(suite_of(each, answers(each.place)) for each in config.canaries),
         store=shared.store,
         telemetry=shared.telemetry,

@@ -13,11 +13,11 @@ from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Gauges
 from ragwatch.daemon.shared import Shared
-from ragwatch.pipeline.drift.anchors import Anchors
-from ragwatch.pipeline.drift.bridge import Bridge
-from ragwatch.pipeline.drift.scores import Drift
+from ragwatch.pipeline.drift.anchors import AnchorLoop
+from ragwatch.pipeline.drift.bridge import VersionBridge
+from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.pipeline.drift.signals import Signal
-from ragwatch.pipeline.drift.traffic import TrafficDrift
+from ragwatch.pipeline.drift.traffic import TrafficDriftLoop
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Judge
 
@@ -26,10 +26,10 @@ from ragwatch.ports import Judge
 class Watchers:
     """The loops that look for change."""
 
-    drift: Drift
-    traffic: TrafficDrift
-    bridge: Bridge
-    anchors: Anchors | None
+    drift: ScoreDriftLoop
+    traffic: TrafficDriftLoop
+    bridge: VersionBridge
+    anchors: AnchorLoop | None
     vocabularies: Vocabularies | None
 
     def resume(self) -> None:
@@ -69,7 +69,7 @@ def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], share
         vocabularies = Vocabularies(traffic.requests, routes, store=shared.store)
     anchors = None
     if settings.anchors is not None:
-        anchors = Anchors(
+        anchors = AnchorLoop(
             settings.anchors.rules,
             config.anchors,
             judge=by_name[settings.anchors.judge or judge.name],
@@ -79,14 +79,14 @@ def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], share
             clock=shared.clock,
         )
     return Watchers(
-        Drift(
+        ScoreDriftLoop(
             settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
             store=shared.store,
             telemetry=shared.telemetry,
             judge_moved=(lambda: False) if anchors is None else anchors.moved,
             clock=shared.clock,
         ),
-        TrafficDrift(
+        TrafficDriftLoop(
             traffic,
             tallies=shared.store.tallies,
             store=shared.store,
@@ -94,7 +94,7 @@ def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], share
             clock=shared.clock,
             vocabularies=vocabularies,
         ),
-        Bridge(
+        VersionBridge(
             judge,
             settings.drift.bridge,
             timeout_seconds=settings.judging.timeout,

@@ -4,68 +4,68 @@ from __future__ import annotations
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.series import Kind, Series
+from ragwatch.exporter.series import MetricType, SeriesDefinition
 
-_C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+_C, _G, _H = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
 
-CANARIES: tuple[Series, ...] = (
-    Series(
+CANARIES: tuple[SeriesDefinition, ...] = (
+    SeriesDefinition(
         "ragwatch_canary_success",
         _G,
         "Whether the canary retrieved its expected contexts at the last run (1) or not (0).",
         ("suite", "canary"),
         Gauge.CANARY_SUCCESS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_recall_ratio",
         _G,
         "Recall of the expected contexts within the top k, mean over the suite at its last run, between 0 and 1.",
         ("suite", "k"),
         Gauge.CANARY_RECALL,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_precision_ratio",
         _G,
         "Precision of the top k contexts, mean over the suite at its last run, between 0 and 1.",
         ("suite", "k"),
         Gauge.CANARY_PRECISION,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_ndcg_ratio",
         _G,
         "Normalized discounted cumulative gain of the top k, mean over the suite at its last run, between 0 and 1.",
         ("suite", "k"),
         Gauge.CANARY_NDCG,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_reciprocal_rank_ratio",
         _G,
         "Mean reciprocal rank (MRR) of the first expected context over the suite at its last run, between 0 and 1.",
         ("suite",),
         Gauge.CANARY_RECIPROCAL_RANK,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_coverage_ratio",
         _G,
         "Share of canaries that retrieved at least one expected context at the last run, between 0 and 1.",
         ("suite",),
         Gauge.CANARY_COVERAGE,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_health_ratio",
         _G,
         "Relevance grade of the first context / highest expected grade, mean over the suite at its last run, 0 to 1.",
         ("suite",),
         Gauge.CANARY_HEALTH,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_degraded",
         _G,
         "Number of canaries degraded at the last run.",
         ("suite",),
         Gauge.CANARY_DEGRADED,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_runs_total",
         _C,
         "Total number of runs of a canary suite.",
@@ -73,7 +73,7 @@ CANARIES: tuple[Series, ...] = (
         Tally.CANARY_RUNS,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_failures_total",
         _C,
         "Total number of canary queries without a usable reply, by reason; they yield no score.",
@@ -81,28 +81,28 @@ CANARIES: tuple[Series, ...] = (
         Tally.CANARY_FAILURES,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_last_run_timestamp_seconds",
         _G,
         "Unix timestamp of the last run of a canary suite.",
         ("suite",),
         Gauge.CANARY_LAST_RUN,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_last_success_timestamp_seconds",
         _G,
         "Unix timestamp of the last run in which every canary query of the suite got a usable reply.",
         ("suite",),
         Gauge.CANARY_LAST_SUCCESS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_duration_seconds",
         _H,
         "Duration of a canary query in seconds.",
         ("suite",),
         Tally.CANARY_SECONDS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_canary_answer_ratio",
         _G,
         "Mean score of the answers to a canary suite at its last run, for retrieved or for expected contexts, 0 to 1.",

@@ -15,14 +15,14 @@ from ragwatch.exporter.drift_series import DRIFT
 from ragwatch.exporter.judge_series import JUDGES
 from ragwatch.exporter.own_series import OWN
 from ragwatch.exporter.quality import MEANINGS, TEMPLATES, of_quantity
-from ragwatch.exporter.series import Figure, Kind, Series
+from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
 from ragwatch.exporter.traffic_series import TRAFFIC
 
-__all__ = ["CATALOGUE", "Figure", "Kind", "Series", "markdown"]
+__all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown"]
 
 _ONCE = (*TRAFFIC, *CANARIES, *DRIFT, *JUDGES, *OWN)
 
-CATALOGUE: tuple[Series, ...] = (
+CATALOGUE: tuple[SeriesDefinition, ...] = (
     *(of_quantity(template, quantity) for quantity in Quantity for template in TEMPLATES),
     *_ONCE,
 )
@@ -48,11 +48,11 @@ def markdown() -> str:
     )
 
 
-def _as_q(template: Series) -> Series:
+def _as_q(template: SeriesDefinition) -> SeriesDefinition:
     return replace(template, name=template.name.format(q="Q"), help=template.help.format(q="Q"))
 
 
-def _table(rows: Iterable[Series]) -> Iterable[str]:
+def _table(rows: Iterable[SeriesDefinition]) -> Iterable[str]:
     yield "| series | type | labels | meaning |"
     yield "|---|---|---|---|"
     for row in rows:

@@ -4,131 +4,131 @@ from __future__ import annotations
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.series import Kind, Series
+from ragwatch.exporter.series import MetricType, SeriesDefinition
 
-_C, _G = Kind.COUNTER, Kind.GAUGE
+_C, _G = MetricType.COUNTER, MetricType.GAUGE
 
-DRIFT: tuple[Series, ...] = (
-    Series(
+DRIFT: tuple[SeriesDefinition, ...] = (
+    SeriesDefinition(
         "ragwatch_drift_evidence",
         _G,
         "Evidence of drift from the baseline, from 0 up to the threshold of an alarm, as of the last digest.",
         ("quantity", "route"),
         Gauge.DRIFT_EVIDENCE,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_drift_evidence_threshold",
         _G,
         "Evidence at which a drift alarm is raised: days between false alarms times the number of detectors.",
         ("quantity", "route"),
         Gauge.DRIFT_THRESHOLD,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_drift_alarm",
         _G,
         "Whether a drift alarm is active (1) or not (0); it stays active until it is acknowledged or renewed.",
         ("quantity", "route"),
         Gauge.DRIFT_ALARM,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_drift_baseline_ratio",
         _G,
         "Mean score that drift is measured against, between 0 and 1.",
         ("quantity", "route"),
         Gauge.DRIFT_BASELINE,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_drift_band_ratio",
         _G,
         "Mean score in the daily confidence sequence, between 0 and 1, as of the last digest.",
         ("quantity", "route"),
         Gauge.BAND_MEAN,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_drift_band_ratio_low",
         _G,
         "Lower limit of the daily confidence sequence, valid at every look; restarts each day (UTC).",
         ("quantity", "route"),
         Gauge.BAND_LOW,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_drift_band_ratio_high",
         _G,
         "Upper limit of the daily confidence sequence, valid at every look; restarts each day (UTC).",
         ("quantity", "route"),
         Gauge.BAND_HIGH,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_drift_band_samples",
         _G,
         "Number of scores in the daily confidence sequence, as of the last digest.",
         ("quantity", "route"),
         Gauge.BAND_SCORES,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_drift_band_start_timestamp_seconds",
         _G,
         "Unix timestamp at which the confidence sequence started: with the day (UTC), or after its mean had changed.",
         ("quantity", "route"),
         Gauge.BAND_SINCE,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_drift_alarms_total",
         _C,
         "Total number of drift alarms raised.",
         ("quantity", "route"),
         Tally.DRIFT_ALARMS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_traffic_drift_evidence",
         _G,
         "Evidence that the distribution of a traffic signal has changed, as of the last digest.",
         ("signal", "route"),
         Gauge.TRAFFIC_DRIFT_EVIDENCE,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_traffic_drift_alarm",
         _G,
         "Whether the distribution of a traffic signal has changed (1) or not (0); an early warning that does not page.",
         ("signal", "route"),
         Gauge.TRAFFIC_DRIFT_ALARM,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_judge_drift_flips_ratio",
         _G,
         "Share of anchor samples whose verdict differs from the first reading, between 0 and 1.",
         ("judge",),
         Gauge.JUDGE_DRIFT_FLIPS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_judge_drift_alarm",
         _G,
         "Whether the judge itself has drifted (1) or not (0); scores before and after are not comparable.",
         ("judge",),
         Gauge.JUDGE_DRIFT_ALARM,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_judge_agreement_ratio",
         _G,
         "Share of labelled answers on which a judge agrees with people, between 0 and 1.",
         ("judge", "quantity"),
         Gauge.AGREEMENT,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_judge_labels",
         _G,
         "Number of labels by people that a judge can be compared with.",
         ("quantity",),
         Gauge.LABELS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_judge_label_gain_ratio",
         _G,
         "Factor by which judge scores multiply the effective number of labels (PPI++), as of the last digest.",
         ("quantity", "route", "window"),
         Gauge.LABEL_GAIN,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_judge_last_label_timestamp_seconds",
         _G,
         "Unix timestamp of the newest label by a person.",

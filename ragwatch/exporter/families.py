@@ -21,9 +21,9 @@ from ragwatch.core.tally import BUCKETS, INF, SUM, Tally, bound_label
 from ragwatch.exporter import figures
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.figures import Labels, Reading
-from ragwatch.exporter.known import Known
-from ragwatch.exporter.series import Figure, Kind, Origin, Series
-from ragwatch.telemetry import CALL_SECONDS, Count, Level, Telemetry
+from ragwatch.exporter.known import KnownLabels
+from ragwatch.exporter.series import GaugeSource, MetricType, Origin, SeriesDefinition
+from ragwatch.telemetry import CALL_SECONDS, EventCount, GaugeLevel, Telemetry
 
 Cells = Mapping[Labels, float]
 Exemplars = Mapping[tuple[str, str, str, str], seen.Exemplar]
@@ -31,28 +31,28 @@ Exemplars = Mapping[tuple[str, str, str, str], seen.Exemplar]
 # OpenMetrics allows 128 characters in the names and values of an exemplar's labels. A trace id comes from a log, so
 # it is also held to characters that every reader of the format agrees on.
 _TRACE_ID = re.compile(r"[!-~]{1,79}")
-_SUFFIX: Mapping[Kind, str] = MappingProxyType({Kind.COUNTER: "_total", Kind.INFO: "_info"})
+_SUFFIX: Mapping[MetricType, str] = MappingProxyType({MetricType.COUNTER: "_total", MetricType.INFO: "_info"})
 _BOUNDS: Mapping[Origin, tuple[str, ...]] = MappingProxyType(
     {
         **{tally: (*map(bound_label, bounds), INF) for tally, bounds in BUCKETS.items()},
-        Count.JUDGE_SECONDS: (*map(bound_label, CALL_SECONDS), INF),
+        EventCount.JUDGE_SECONDS: (*map(bound_label, CALL_SECONDS), INF),
     }
 )
 _TALLIED = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Tally))
-_COUNTED = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Count))
+_COUNTED = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, EventCount))
 _GAUGED = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Gauge))
-_LEVELS = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Level))
-_READ_OFF = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Figure))
+_LEVELS = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, GaugeLevel))
+_READ_OFF = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, GaugeSource))
 _OF_DEFAULT = frozenset({Tally.STAGE, Tally.FAULT})
 _BY_QUANTITY = frozenset(tally for row, tally in _TALLIED if row.quantity is not None)
 
 
-def family(series: Series) -> Metric:
+def family(series: SeriesDefinition) -> Metric:
     """An empty family. Counters and infos go without their suffix here; the encoders put it back."""
     return Metric(series.name.removesuffix(_SUFFIX.get(series.kind, "")), series.help, str(series.kind))
 
 
-def of_snapshot(snapshot: seen.Snapshot, known: Known) -> list[Metric]:
+def of_snapshot(snapshot: seen.Snapshot, known: KnownLabels) -> list[Metric]:
     """Families of all that the digest drew."""
     estimates = figures.estimates_by_quantity(snapshot)
     cells: dict[tuple[Tally, str], dict[Labels, float]] = {}
@@ -79,9 +79,9 @@ def of_snapshot(snapshot: seen.Snapshot, known: Known) -> list[Metric]:
     return [each for each in found if each.samples]
 
 
-def of_telemetry(telemetry: Telemetry, known: Known) -> list[Metric]:
+def of_telemetry(telemetry: Telemetry, known: KnownLabels) -> list[Metric]:
     """Families of our own life."""
-    cells: dict[Count, dict[Labels, float]] = {}
+    cells: dict[EventCount, dict[Labels, float]] = {}
     for (count, labels), value in telemetry.counts().items():
         cells.setdefault(count, {})[labels] = value
     found = [_summed(row, cells.get(count, {}), known, {}) for row, count in _COUNTED]
@@ -90,22 +90,22 @@ def of_telemetry(telemetry: Telemetry, known: Known) -> list[Metric]:
         for row, figure in _READ_OFF
         if figure in figures.OF_TELEMETRY
     ]
-    heights: dict[Level, dict[Labels, float]] = {}
+    heights: dict[GaugeLevel, dict[Labels, float]] = {}
     for (level, labels), height in telemetry.levels().items():
         heights.setdefault(level, {})[labels] = height
     found += [_plain(row, heights.get(level, {}).items(), known) for row, level in _LEVELS]
     return [each for each in found if each.samples]
 
 
-def _summed(series: Series, cells: Cells, known: Known, exemplars: Exemplars) -> Metric:
-    if series.kind is Kind.HISTOGRAM:
+def _summed(series: SeriesDefinition, cells: Cells, known: KnownLabels, exemplars: Exemplars) -> Metric:
+    if series.kind is MetricType.HISTOGRAM:
         return _histogram(series, cells, known, exemplars)
     if series.from_zero:
         cells = {**dict.fromkeys(known.combinations(series), 0), **cells}
     return _plain(series, cells.items(), known)
 
 
-def _plain(series: Series, readings: Iterable[Reading], known: Known) -> Metric:
+def _plain(series: SeriesDefinition, readings: Iterable[Reading], known: KnownLabels) -> Metric:
     made = family(series)
     name, labels, checks = series.name, series.labels, known.checks(series.labels)
     made.samples = [
@@ -116,7 +116,7 @@ def _plain(series: Series, readings: Iterable[Reading], known: Known) -> Metric:
     return made
 
 
-def _histogram(series: Series, cells: Cells, known: Known, exemplars: Exemplars) -> Metric:
+def _histogram(series: SeriesDefinition, cells: Cells, known: KnownLabels, exemplars: Exemplars) -> Metric:
     made = family(series)
     checks = known.checks(series.labels)
     rows: dict[Labels, dict[str, float]] = {}
@@ -128,7 +128,9 @@ def _histogram(series: Series, cells: Cells, known: Known, exemplars: Exemplars)
     return made
 
 
-def _buckets(series: Series, values: Labels, row: Mapping[str, float], exemplars: Exemplars) -> Iterator[Sample]:
+def _buckets(
+    series: SeriesDefinition, values: Labels, row: Mapping[str, float], exemplars: Exemplars
+) -> Iterator[Sample]:
     """Samples of one histogram: cells are accumulated, the last bucket is the count."""
     labels = dict(zip(series.labels, values, strict=True))
     bounds = _BOUNDS[series.origin]

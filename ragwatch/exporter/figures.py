@@ -12,22 +12,22 @@ from ragwatch.core.estimate import Estimate
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Snapshot
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.series import Figure
+from ragwatch.exporter.series import GaugeSource
 from ragwatch.telemetry import Telemetry
 
 Labels = tuple[str, ...]
 Reading = tuple[Labels, float]
 Estimates = Mapping[Quantity, list[EstimateRow]]
 
-_OF_ESTIMATE: Mapping[Figure, Callable[[Estimate], float]] = MappingProxyType(
+_OF_ESTIMATE: Mapping[GaugeSource, Callable[[Estimate], float]] = MappingProxyType(
     {
-        Figure.RATIO: attrgetter("value"),
-        Figure.RATIO_LOW: attrgetter("low"),
-        Figure.RATIO_HIGH: attrgetter("high"),
-        Figure.RATIO_BOUND_LOW: attrgetter("bound_low"),
-        Figure.RATIO_BOUND_HIGH: attrgetter("bound_high"),
-        Figure.SAMPLES: attrgetter("n"),
-        Figure.EFFECTIVE_SAMPLES: attrgetter("n_eff"),
+        GaugeSource.RATIO: attrgetter("value"),
+        GaugeSource.RATIO_LOW: attrgetter("low"),
+        GaugeSource.RATIO_HIGH: attrgetter("high"),
+        GaugeSource.RATIO_BOUND_LOW: attrgetter("bound_low"),
+        GaugeSource.RATIO_BOUND_HIGH: attrgetter("bound_high"),
+        GaugeSource.SAMPLES: attrgetter("n"),
+        GaugeSource.EFFECTIVE_SAMPLES: attrgetter("n_eff"),
     }
 )
 
@@ -40,9 +40,9 @@ def estimates_by_quantity(snapshot: Snapshot) -> Estimates:
     return found
 
 
-def of_quantity(figure: Figure, quantity: Quantity, snapshot: Snapshot, estimates: Estimates) -> Iterable[Reading]:
+def of_quantity(figure: GaugeSource, quantity: Quantity, snapshot: Snapshot, estimates: Estimates) -> Iterable[Reading]:
     """What a gauge of one quantity shows."""
-    if figure is Figure.LAST_SAMPLE:
+    if figure is GaugeSource.LAST_SAMPLE:
         return [(tuple(labels), at) for (of, *labels), at in snapshot.last_sample.items() if of == quantity]
     read = _OF_ESTIMATE[figure]
     return [(_place(row), read(row.estimate)) for row in estimates[quantity]]
@@ -67,28 +67,32 @@ def _per_judge(snapshot: Snapshot, part: Tally, whole: Tally) -> Iterator[Readin
                 yield (judge, *rest), snapshot.tallies[part, labels] / total
 
 
-OF_SNAPSHOT: Mapping[Figure, Callable[[Snapshot], Iterable[Reading]]] = MappingProxyType(
+OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = MappingProxyType(
     {
-        Figure.COVERAGE: lambda snapshot: snapshot.coverage.items(),
-        Figure.PENDING: lambda snapshot: [((), sum(snapshot.pending.values()))],
-        Figure.PROBABILITY: lambda snapshot: [((route,), value) for route, value in snapshot.probabilities.items()],
-        Figure.LAG_BYTES: lambda snapshot: [((source,), lag.size) for source, lag in snapshot.lags.items()],
-        Figure.LAG_SECONDS: _lag_seconds,
-        Figure.UNREADABLE: lambda snapshot: [((name,), len(lag.unreadable)) for name, lag in snapshot.lags.items()],
-        Figure.CLOSED: lambda snapshot: [((name,), lag.closed) for name, lag in snapshot.lags.items()],
-        Figure.DIGESTED: lambda snapshot: [((), snapshot.at)],
-        Figure.SHARE: lambda snapshot: [((name,), value) for name, value in snapshot.shares.items()],
-        Figure.BUDGET_LEFT: lambda snapshot: [((name,), value) for name, value in snapshot.budgets.items()],
-        Figure.REPEAT_AGREEMENT: lambda snapshot: _per_judge(snapshot, Tally.REPEATED_ALIKE, Tally.REPEATED),
-        Figure.FOOLED: lambda snapshot: _per_judge(snapshot, Tally.FOOLED, Tally.KNOWN_BAD),
-        Figure.JUDGES: lambda snapshot: [((name, *about), 1) for name, about in snapshot.judges.items()],
+        GaugeSource.COVERAGE: lambda snapshot: snapshot.coverage.items(),
+        GaugeSource.PENDING: lambda snapshot: [((), sum(snapshot.pending.values()))],
+        GaugeSource.PROBABILITY: lambda snapshot: [
+            ((route,), value) for route, value in snapshot.probabilities.items()
+        ],
+        GaugeSource.LAG_BYTES: lambda snapshot: [((source,), lag.size) for source, lag in snapshot.lags.items()],
+        GaugeSource.LAG_SECONDS: _lag_seconds,
+        GaugeSource.UNREADABLE: lambda snapshot: [
+            ((name,), len(lag.unreadable)) for name, lag in snapshot.lags.items()
+        ],
+        GaugeSource.CLOSED: lambda snapshot: [((name,), lag.closed) for name, lag in snapshot.lags.items()],
+        GaugeSource.DIGESTED: lambda snapshot: [((), snapshot.at)],
+        GaugeSource.SHARE: lambda snapshot: [((name,), value) for name, value in snapshot.shares.items()],
+        GaugeSource.BUDGET_LEFT: lambda snapshot: [((name,), value) for name, value in snapshot.budgets.items()],
+        GaugeSource.REPEAT_AGREEMENT: lambda snapshot: _per_judge(snapshot, Tally.REPEATED_ALIKE, Tally.REPEATED),
+        GaugeSource.FOOLED: lambda snapshot: _per_judge(snapshot, Tally.FOOLED, Tally.KNOWN_BAD),
+        GaugeSource.JUDGES: lambda snapshot: [((name, *about), 1) for name, about in snapshot.judges.items()],
     }
 )
 
-OF_TELEMETRY: Mapping[Figure, Callable[[Telemetry], Iterable[Reading]]] = MappingProxyType(
+OF_TELEMETRY: Mapping[GaugeSource, Callable[[Telemetry], Iterable[Reading]]] = MappingProxyType(
     {
-        Figure.BUILD: lambda _: [((__version__, python_version()), 1)],
-        Figure.RELOAD_OK: lambda own: [] if own.last_reload_ok is None else [((), own.last_reload_ok)],
-        Figure.RELOAD_AT: lambda own: [] if own.last_reload_at is None else [((), own.last_reload_at)],
+        GaugeSource.BUILD: lambda _: [((__version__, python_version()), 1)],
+        GaugeSource.RELOAD_OK: lambda own: [] if own.last_reload_ok is None else [((), own.last_reload_ok)],
+        GaugeSource.RELOAD_AT: lambda own: [] if own.last_reload_at is None else [((), own.last_reload_at)],
     }
 )

@@ -9,20 +9,20 @@ from itertools import product
 from types import MappingProxyType
 
 from ragwatch.core.canary.definition import Failure
-from ragwatch.core.invariants import Law
+from ragwatch.core.invariants import Invariant
 from ragwatch.core.sample import OTHER, RejectReason
 from ragwatch.core.scores import Fault
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import UnjudgedReason
-from ragwatch.exporter.series import Series
+from ragwatch.exporter.series import SeriesDefinition
 
 _REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
     {Tally.REJECTED: RejectReason, Tally.UNJUDGED: UnjudgedReason, Tally.CANARY_FAILURES: Failure}
 )
 
 
-class Place(StrEnum):
+class InjectionPlace(StrEnum):
     """Part of a sample in which a prompt injection may occur."""
 
     QUESTION = "question"
@@ -31,12 +31,12 @@ class Place(StrEnum):
 
 
 _ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType(
-    {"stage": Stage, "fault": Fault, "law": Law, "place": Place}
+    {"stage": Stage, "fault": Fault, "law": Invariant, "place": InjectionPlace}
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownLabels:
     """Values of the labels `source`, `route`, `judge` and `suite`. `other` is always a known route.
 
     A value that is gone from the configuration is gone from the series as well, whatever the store remembers.
@@ -54,7 +54,7 @@ class Known:
     @classmethod
     def of(
         cls, *, sources: Iterable[str], routes: Iterable[str], judges: Iterable[str], suites: Iterable[str] = ()
-    ) -> Known:
+    ) -> KnownLabels:
         """What a configuration names.
 
         >>> sorted(Known.of(sources=["app"], routes=["search"], judges=["embedded"]).routes)
@@ -88,11 +88,11 @@ class Known:
         found = ((index, self.values(label)) for index, label in enumerate(labels))
         return tuple((index, values) for index, values in found if values is not None)
 
-    def combinations(self, series: Series) -> Iterator[tuple[str, ...]]:
+    def combinations(self, series: SeriesDefinition) -> Iterator[tuple[str, ...]]:
         """Every combination of label values of a series that is counted from zero."""
         return product(*(sorted(self._all(series, label)) for label in series.labels))
 
-    def _all(self, series: Series, label: str) -> Iterable[str]:
+    def _all(self, series: SeriesDefinition, label: str) -> Iterable[str]:
         known = self.values(label)
         if known is not None:
             return known

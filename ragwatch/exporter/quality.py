@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.series import Figure, Kind, Series
+from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
 
 MEANINGS: Mapping[Quantity, str] = MappingProxyType(
     {
@@ -26,106 +26,106 @@ MEANINGS: Mapping[Quantity, str] = MappingProxyType(
 _WINDOW = ("route", "judge", "window", "corrected")
 _PAIR = ("route", "judge")
 
-TEMPLATES: tuple[Series, ...] = (
-    Series(
+TEMPLATES: tuple[SeriesDefinition, ...] = (
+    SeriesDefinition(
         "ragwatch_{q}_ratio",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         "Estimated mean {q} over the window, between 0 and 1, as of the last digest.",
         _WINDOW,
-        Figure.RATIO,
+        GaugeSource.RATIO,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_ratio_low",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         "Lower limit of the confidence interval for mean {q}, between 0 and 1, as of the last digest.",
         _WINDOW,
-        Figure.RATIO_LOW,
+        GaugeSource.RATIO_LOW,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_ratio_high",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         "Upper limit of the confidence interval for mean {q}, between 0 and 1, as of the last digest.",
         _WINDOW,
-        Figure.RATIO_HIGH,
+        GaugeSource.RATIO_HIGH,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_ratio_bound_low",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         "Worst-case (Manski) lower bound of mean {q}: every unjudged draw counts as 0, as of the last digest.",
         _WINDOW,
-        Figure.RATIO_BOUND_LOW,
+        GaugeSource.RATIO_BOUND_LOW,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_ratio_bound_high",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         "Worst-case (Manski) upper bound of mean {q}: every unjudged draw counts as 1, as of the last digest.",
         _WINDOW,
-        Figure.RATIO_BOUND_HIGH,
+        GaugeSource.RATIO_BOUND_HIGH,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_samples",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         "Number of scored answers in the estimate of {q}, as of the last digest.",
         _WINDOW,
-        Figure.SAMPLES,
+        GaugeSource.SAMPLES,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_effective_samples",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         "Effective sample size (Kish) of the estimate of {q}, as of the last digest.",
         _WINDOW,
-        Figure.EFFECTIVE_SAMPLES,
+        GaugeSource.EFFECTIVE_SAMPLES,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_last_sample_timestamp_seconds",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         "Unix timestamp of the newest answer scored for {q}, as of the last digest.",
         _PAIR,
-        Figure.LAST_SAMPLE,
+        GaugeSource.LAST_SAMPLE,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_weight_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         "Sum of sampling weights w = 1 / inclusion probability of answers scored for {q}; replicas can be summed.",
         _PAIR,
         Tally.W,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_weighted_score_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         "Sum of w * score of answers scored for {q}; divide by the weight total to get the mean.",
         _PAIR,
         Tally.WX,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_squared_weight_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         "Sum of w^2 of answers scored for {q}, for the standard error.",
         _PAIR,
         Tally.W2,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_squared_weight_score_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         "Sum of w^2 * score of answers scored for {q}, for the standard error.",
         _PAIR,
         Tally.W2X,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_squared_weight_squared_score_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         "Sum of w^2 * score^2 of answers scored for {q}, for the standard error.",
         _PAIR,
         Tally.W2X2,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_{q}_score",
-        Kind.HISTOGRAM,
+        MetricType.HISTOGRAM,
         "Scores of single answers for {q}, between 0 and 1, unweighted, since the state directory was created.",
         _PAIR,
         Tally.SCORE,
@@ -133,7 +133,7 @@ TEMPLATES: tuple[Series, ...] = (
 )
 
 
-def of_quantity(template: Series, quantity: Quantity) -> Series:
+def of_quantity(template: SeriesDefinition, quantity: Quantity) -> SeriesDefinition:
     """Fills in a template for one quantity.
 
     >>> of_quantity(TEMPLATES[0], Quantity.CONTEXT_USE).name

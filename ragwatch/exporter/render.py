@@ -11,7 +11,7 @@ from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.exporter import families
 from ragwatch.exporter.catalogue import CATALOGUE
-from ragwatch.exporter.known import Known
+from ragwatch.exporter.known import KnownLabels
 from ragwatch.telemetry import Telemetry
 
 _OPENMETRICS = "application/openmetrics-text"
@@ -44,7 +44,7 @@ class Exporter:
     ) -> None:
         self._board = board
         self._telemetry = telemetry
-        self._known = Known.of(sources=sources, routes=routes, judges=judges, suites=suites)
+        self._known = KnownLabels.of(sources=sources, routes=routes, judges=judges, suites=suites)
         self._drawn: tuple[Snapshot, list[Metric]] | None = None
         self._registry = CollectorRegistry(auto_describe=True)  # so that `name[]` finds the process's own series too
         self._registry.register(self)

@@ -8,10 +8,10 @@ from enum import StrEnum
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.telemetry import Count, Level
+from ragwatch.telemetry import EventCount, GaugeLevel
 
 
-class Kind(StrEnum):
+class MetricType(StrEnum):
     """Prometheus metric types in use."""
 
     COUNTER = "counter"
@@ -20,7 +20,7 @@ class Kind(StrEnum):
     INFO = "info"
 
 
-class Figure(StrEnum):
+class GaugeSource(StrEnum):
     """Origins of gauges and infos: values that are read, not counted."""
 
     RATIO = "ratio"
@@ -49,11 +49,11 @@ class Figure(StrEnum):
     RELOAD_AT = "reload_at"
 
 
-Origin = Tally | Count | Level | Gauge | Figure
+Origin = Tally | EventCount | GaugeLevel | Gauge | GaugeSource
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class SeriesDefinition:
     """One series.
 
     Attributes:
@@ -68,7 +68,7 @@ class Series:
     """
 
     name: str
-    kind: Kind
+    kind: MetricType
     help: str
     labels: tuple[str, ...]
     origin: Origin

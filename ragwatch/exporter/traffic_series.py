@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.series import Figure, Kind, Series
+from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
 
 _PAIR = ("route", "judge")
-_C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+_C, _G, _H = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
 
-TRAFFIC: tuple[Series, ...] = (
-    Series(
+TRAFFIC: tuple[SeriesDefinition, ...] = (
+    SeriesDefinition(
         "ragwatch_requests_seen_total",
         _C,
         "Total number of records read from a source, including rejected ones.",
@@ -17,7 +17,7 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.SEEN,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_requests_rejected_total",
         _C,
         "Total number of records rejected because they could not be parsed as a sample, by reason.",
@@ -25,7 +25,7 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.REJECTED,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_requests_of_canaries_total",
         _C,
         "Total number of records of canary queries (metadata key canary), which all other series exclude.",
@@ -33,7 +33,7 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.OF_CANARIES,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_records_repaired_total",
         _C,
         "Total number of records in which invalid UTF-8 was replaced.",
@@ -41,49 +41,49 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.REPAIRED,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_source_resets_total",
         _C,
         "Total number of files of a source that were truncated, replaced, deleted unread or skipped, by reason.",
         ("source", "reason"),
         Tally.RESETS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_source_lag_bytes",
         _G,
         "Number of unread bytes of a source, as of the last digest.",
         ("source",),
-        Figure.LAG_BYTES,
+        GaugeSource.LAG_BYTES,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_source_lag_seconds",
         _G,
         "Age of the oldest unread record of a source in seconds, 0 if none is unread, as of the last digest.",
         ("source",),
-        Figure.LAG_SECONDS,
+        GaugeSource.LAG_SECONDS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_source_unreadable_files",
         _G,
         "Number of files and directories of a source that are unreadable or missing, as of the last digest.",
         ("source",),
-        Figure.UNREADABLE,
+        GaugeSource.UNREADABLE,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_source_closed_files",
         _G,
         "Number of files of a source closed between reads because the limit on open files is reached; none is skipped.",
         ("source",),
-        Figure.CLOSED,
+        GaugeSource.CLOSED,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_sampling_probability",
         _G,
         "Inclusion probability of an answer on the route, between 0 and 1, as of the last digest.",
         ("route",),
-        Figure.PROBABILITY,
+        GaugeSource.PROBABILITY,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_samples_drawn_total",
         _C,
         "Total number of answers sampled for judging (draws).",
@@ -91,7 +91,7 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.DRAWN,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_samples_assigned_total",
         _C,
         "Total number of draws assigned to a judge: judged, unjudged or pending.",
@@ -99,7 +99,7 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.ASSIGNED,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_samples_judged_total",
         _C,
         "Total number of draws that were judged.",
@@ -107,7 +107,7 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.JUDGED,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_samples_unjudged_total",
         _C,
         "Total number of draws that could not be judged, by reason.",
@@ -115,28 +115,28 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.UNJUDGED,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_samples_pending",
         _G,
         "Number of draws waiting for a judge, summed over judges, as of the last digest.",
         (),
-        Figure.PENDING,
+        GaugeSource.PENDING,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_coverage_ratio",
         _G,
         "Judged share of the weighted draws in the window, between 0 and 1, as of the last digest.",
         ("route", "judge", "window"),
-        Figure.COVERAGE,
+        GaugeSource.COVERAGE,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_scores_unknown_total",
         _C,
         "Total number of judged answers without a score for a quantity, by reason.",
         ("quantity", *_PAIR, "reason"),
         Tally.UNKNOWN,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_stage_samples_total",
         _C,
         "Total number of judged answers by stage at fault; stage none counts the good answers.",
@@ -144,7 +144,7 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.STAGE,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_top_ranked_fault_samples_total",
         _C,
         "Total number of judged answers that did not use the top-ranked context, by fault.",
@@ -152,35 +152,35 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.FAULT,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_traffic_contexts",
         _H,
         "Number of contexts retrieved per answer, over all traffic.",
         ("route",),
         Tally.CONTEXTS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_traffic_top_context_score",
         _H,
         "Retriever score of the top-ranked context, in the unit of the retriever, over all traffic.",
         ("route",),
         Tally.TOP_SCORE,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_traffic_answer_chars",
         _H,
         "Length of answers in characters, over all traffic.",
         ("route",),
         Tally.ANSWER_CHARS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_traffic_question_strangeness_ratio",
         _H,
         "Novelty of the words in a question against earlier questions, 0 (common) to 1 (unseen), over all traffic.",
         ("route",),
         Tally.QUESTION_STRANGENESS,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_traffic_empty_retrievals_total",
         _C,
         "Total number of answers for which no context was retrieved, over all traffic.",
@@ -188,7 +188,7 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.EMPTY_RETRIEVALS,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_traffic_abstentions_total",
         _C,
         "Total number of answers that decline to answer, over all traffic.",
@@ -196,7 +196,7 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.ABSTENTIONS,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_traffic_duplicate_contexts_total",
         _C,
         "Total number of answers with duplicate contexts, over all traffic.",
@@ -204,7 +204,7 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.DUPLICATE_CONTEXTS,
         from_zero=True,
     ),
-    Series(
+    SeriesDefinition(
         "ragwatch_secrets_redacted_total",
         _C,
         "Total number of secrets and PII values redacted before storing or judging, by type.",

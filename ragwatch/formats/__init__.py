@@ -12,10 +12,10 @@ from types import MappingProxyType
 from ragwatch.core.sample import Sample
 from ragwatch.errors import ConfigError
 from ragwatch.formats import canonical, deepeval, haystack, langchain, llamaindex, openai, ragas
-from ragwatch.formats.auto import Auto
+from ragwatch.formats.auto import AutoReader
 from ragwatch.formats.custom import NAME as CUSTOM
-from ragwatch.formats.custom import Custom
-from ragwatch.formats.shape import Format, Reader, Record
+from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.shape import Format, Record, RecordReader
 
 # In the order in which `auto` tries them: words that only one library uses come before words that many use.
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -31,10 +31,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 )
 NAMES = ("auto", *FORMATS, CUSTOM)
 
-__all__ = ["CUSTOM", "FORMATS", "NAMES", "Format", "Reader", "Record", "Sample", "build"]
+__all__ = ["CUSTOM", "FORMATS", "NAMES", "Format", "Record", "RecordReader", "Sample", "build"]
 
 
-def build(name: str, mapping: Mapping[str, str] | None = None) -> Reader:
+def build(name: str, mapping: Mapping[str, str] | None = None) -> RecordReader:
     """The reader with this name. `auto` remembers what fitted last: build one for each source.
 
     Raises:
@@ -43,11 +43,11 @@ def build(name: str, mapping: Mapping[str, str] | None = None) -> Reader:
     if name == CUSTOM:
         if not mapping:
             raise ConfigError("mapping: format custom needs one; `ragwatch map FILE` proposes it")
-        return Custom(mapping)
+        return MappingReader(mapping)
     if mapping:
         raise ConfigError(f"mapping: only format custom takes one, this is {name!r}")
     if name == "auto":
-        return Auto(tuple(FORMATS.values()))
+        return AutoReader(tuple(FORMATS.values()))
     if name not in FORMATS:
         raise ConfigError(f"format: unknown {name!r}, use one of {', '.join(NAMES)}")
     return FORMATS[name]

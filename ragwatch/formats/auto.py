@@ -13,7 +13,7 @@ _SHOWN = 10
 _ALIKE = 0.5
 
 
-class Auto:
+class AutoReader:
     """Tries every shape in order, for each record.
 
     How a record is read that fits two shapes must not depend on what was read before it, since when the daemon runs.

@@ -53,7 +53,7 @@ _OPTIONS = jmespath.Options(custom_functions=_Functions())
 _KNOWN: Mapping[str, Any] = _Functions.FUNCTION_TABLE
 
 
-class Custom:
+class MappingReader:
     """A reader made of JMESPath expressions.
 
     Args:

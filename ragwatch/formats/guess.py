@@ -13,8 +13,8 @@ from ragwatch.core.sample import NOTHING
 from ragwatch.errors import FormatError
 from ragwatch.formats import FORMATS, fields
 from ragwatch.formats.custom import NAME as CUSTOM
-from ragwatch.formats.custom import Custom
-from ragwatch.formats.shape import Reader, Record
+from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.shape import Record, RecordReader
 from ragwatch.formats.times import epoch_seconds
 
 _DEEPEST = 4
@@ -66,7 +66,7 @@ _OTHER: Mapping[str, Sequence[str]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class FormatGuess:
     """What a log looks like.
 
     Attributes:
@@ -86,26 +86,26 @@ class Guess:
     apart: bool = False
 
 
-def guess(records: Sequence[Record]) -> Guess:
+def guess(records: Sequence[Record]) -> FormatGuess:
     """The known format that reads most of the records, or a mapping of likely fields when none reads any."""
     if not records:
-        return Guess(None, None)
+        return FormatGuess(None, None)
     tried = [_tried(name, shape, records, shape.MAPPING, certain=True) for name, shape in FORMATS.items()]
     best = max(tried, key=lambda found: found.share or 0.0)
     if best.share == 1.0:
         return best
     likely = [_likely(record) for record in records]
     mapping = _voted(likely)
-    proposed = Guess(None, 0.0)
+    proposed = FormatGuess(None, 0.0)
     if any({"answer", "contexts"} <= each.keys() for each in likely):
-        proposed = _tried(CUSTOM, Custom(mapping), records, mapping, certain=False)
+        proposed = _tried(CUSTOM, MappingReader(mapping), records, mapping, certain=False)
     if best.share or proposed.share:
         return max(best, proposed, key=lambda found: found.share or 0.0)
     retrieved, answered = (sum(key in each for each in likely) for key in ("contexts", "answer"))
     if retrieved and (answered or len(likely) > retrieved):
-        return Guess(None, 0.0, (_apart(retrieved, answered, len(likely)),), mapping, apart=True)
+        return FormatGuess(None, 0.0, (_apart(retrieved, answered, len(likely)),), mapping, apart=True)
     close = next((found for found in tried if FORMATS[str(found.format)].matches(records[0])), None)
-    return close or Guess(None, 0.0, (f"no field looks like {_lacking(mapping)}",), mapping)
+    return close or FormatGuess(None, 0.0, (f"no field looks like {_lacking(mapping)}",), mapping)
 
 
 def propose(records: Sequence[Record]) -> dict[str, str]:
@@ -133,7 +133,9 @@ def _lacking(mapping: Mapping[str, str]) -> str:
     return " or ".join(key for key in ("answer", "contexts") if key not in mapping)
 
 
-def _tried(name: str, reader: Reader, records: Sequence[Record], mapping: Mapping[str, str], *, certain: bool) -> Guess:
+def _tried(
+    name: str, reader: RecordReader, records: Sequence[Record], mapping: Mapping[str, str], *, certain: bool
+) -> FormatGuess:
     errors: list[str] = []
     for record in records:
         try:
@@ -141,7 +143,7 @@ def _tried(name: str, reader: Reader, records: Sequence[Record], mapping: Mappin
         except FormatError as error:
             errors.append(str(error))
     share = 1.0 - len(errors) / len(records)
-    return Guess(name, share, tuple(errors[:_SHOWN]), mapping, certain)
+    return FormatGuess(name, share, tuple(errors[:_SHOWN]), mapping, certain)
 
 
 def _likely(record: Record) -> dict[str, str]:

@@ -95,20 +95,20 @@ def _not_an_object(value: object) -> FormatError:
     return FormatError(RejectReason.NOT_AN_OBJECT, "", f"a record is a JSON object, this is {found}")
 
 
-class _Refused(Exception):  # noqa: N818  it carries a verdict through the json module and never leaves this file
+class _RefusedRecord(Exception):  # noqa: N818  it carries a verdict through the json module and never leaves this file
     def __init__(self, reason: RejectReason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
 
 
 def _constant(word: str) -> float:
-    raise _Refused(RejectReason.NOT_FINITE, f"holds {word}, which is no number")
+    raise _RefusedRecord(RejectReason.NOT_FINITE, f"holds {word}, which is no number")
 
 
 def _decimal(digits: str) -> float:
     value = float(digits)
     if isinf(value):
-        raise _Refused(RejectReason.NOT_FINITE, f"holds {digits[:20]}, beyond the largest number")
+        raise _RefusedRecord(RejectReason.NOT_FINITE, f"holds {digits[:20]}, beyond the largest number")
     return value
 
 
@@ -116,7 +116,7 @@ def _integer(digits: str) -> float:
     # As a float: int() of many digits takes quadratic time, and Python refuses more than 4300.
     value = float(digits)
     if isinf(value):
-        raise _Refused(RejectReason.NUMBER_TOO_LARGE, f"holds an integer of {len(digits)} digits")
+        raise _RefusedRecord(RejectReason.NUMBER_TOO_LARGE, f"holds an integer of {len(digits)} digits")
     return value
 
 
@@ -124,7 +124,7 @@ def _why(text: str) -> FormatError:
     """The reason for which orjson refused the text, found with the slower but talkative reader."""
     try:
         json.loads(text, parse_constant=_constant, parse_float=_decimal, parse_int=_integer)
-    except _Refused as refused:
+    except _RefusedRecord as refused:
         return FormatError(refused.reason, "", str(refused))
     except json.JSONDecodeError as error:
         return FormatError(RejectReason.TORN_JSON, "", f"not JSON: {error.msg} at character {error.pos}")

@@ -11,7 +11,7 @@ Record = Mapping[str, Any]
 """One JSON object, as it was logged."""
 
 
-class Reader(Protocol):
+class RecordReader(Protocol):
     """Turns records into samples."""
 
     def read(self, record: Record, fallback_id: str) -> Sample:
@@ -23,7 +23,7 @@ class Reader(Protocol):
         ...
 
 
-class Format(Reader, Protocol):
+class Format(RecordReader, Protocol):
     """A known shape: the members a module of this room has.
 
     Attributes:

@@ -14,15 +14,15 @@ from pydantic import Field, model_validator
 
 from ragwatch.core.verdict import FREE
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.calls.batched import BatchReader
-from ragwatch.judges.llm.calls.failures import CallFailed, Failure, discreet, of_response, word
+from ragwatch.judges.llm.calls.batched import BatchLLMJudge
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure, discreet, of_response, word
 from ragwatch.judges.llm.calls.limits import limits_of
 from ragwatch.judges.llm.calls.messages import STATUS, count_of, json_of, message, sent_batches
 from ragwatch.judges.llm.calls.options import CallOptions, Url
-from ragwatch.judges.llm.calls.provider import PROBE, Said, SentBatch
+from ragwatch.judges.llm.calls.provider import PROBE, Completion, SentBatch
 from ragwatch.judges.llm.calls.scheduler import Clock
-from ragwatch.judges.llm.prompt.reading import Ask
-from ragwatch.ports import Desk
+from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.ports import JudgeContext
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -66,7 +66,7 @@ class Claude:
         self._clock = clock
         self._key = options.api_key.get_secret_value() if options.api_key else ""
 
-    async def call(self, ask: Ask, *, max_tokens: int, timeout: float) -> Said:  # noqa: ASYNC109 - for the client
+    async def call(self, ask: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
         """One call.
 
         Raises:
@@ -80,9 +80,9 @@ class Claude:
             raise self._failed(error, ask.user) from None
         said = message(json_of(response.http_response.content))
         limits = limits_of(response.headers.items(), self._clock())
-        return Said(said.text, said.usage, said.stop, said.detail, limits)
+        return Completion(said.text, said.usage, said.stop, said.detail, limits)
 
-    def _request(self, ask: Ask, max_tokens: int) -> dict[str, Any]:
+    def _request(self, ask: Prompt, max_tokens: int) -> dict[str, Any]:
         options = self._options
         effort = {"effort": options.effort} if options.effort else {}
         request: dict[str, Any] = {
@@ -111,13 +111,13 @@ class Claude:
             return of_response(error.status_code, headers, error.body, now=now, page=page, key=self._key, limits=limits)
         if not isinstance(error, APIConnectionError):
             known = isinstance(error, AnthropicError)
-            return CallFailed(Failure.PROTOCOL, type(error).__name__, usage=None) if known else error
+            return CallError(CallFailure.PROTOCOL, type(error).__name__, usage=None) if known else error
         cause = type(error.__cause__).__name__
         unsent = cause in _UNSENT
         told = discreet(f"{cause}: {error.__cause__ or error}", page=page, key=self._key)
         usage = FREE if unsent else None
         timed_out = isinstance(error, APITimeoutError) and not unsent
-        return CallFailed(Failure.TIMEOUT if timed_out else Failure.UNREACHABLE, told, usage=usage)
+        return CallError(CallFailure.TIMEOUT if timed_out else CallFailure.UNREACHABLE, told, usage=usage)
 
     async def probe(self) -> str:
         """Whether key, model and settings are good, found out by counting tokens, which costs nothing.
@@ -132,10 +132,10 @@ class Claude:
         except Exception as error:  # noqa: BLE001 - as in `call`
             raise self._failed(error) from None
         if count_of(json_of(response.http_response.content).get("input_tokens")) is None:
-            raise CallFailed(Failure.PROTOCOL, f"{self._options.base_url} does not answer as the Messages API does")
+            raise CallError(CallFailure.PROTOCOL, f"{self._options.base_url} does not answer as the Messages API does")
         return f"{self.model} answers at {self._options.base_url}"
 
-    async def submit(self, entries: Sequence[tuple[str, Ask]]) -> str:
+    async def submit(self, entries: Sequence[tuple[str, Prompt]]) -> str:
         """Send asks as one message batch. Returns the provider's name for it.
 
         Raises:
@@ -151,7 +151,7 @@ class Claude:
             raise self._failed(error, "\n".join(ask.user for _, ask in entries)) from None
         found = json_of(response.http_response.content)
         if not isinstance(found.get("id"), str):
-            raise CallFailed(Failure.PROTOCOL, "a batch without a name", usage=None)
+            raise CallError(CallFailure.PROTOCOL, "a batch without a name", usage=None)
         return str(found["id"])
 
     async def ended(self, batch: str) -> bool:
@@ -166,7 +166,7 @@ class Claude:
             raise self._failed(error) from None
         return bool(json_of(response.http_response.content).get("processing_status") == "ended")
 
-    async def results(self, batch: str) -> AsyncIterator[tuple[str, Said | CallFailed]]:
+    async def results(self, batch: str) -> AsyncIterator[tuple[str, Completion | CallError]]:
         """Results by our ids, in no particular order.
 
         Raises:
@@ -177,22 +177,22 @@ class Claude:
                 yield entry.custom_id, self._result(entry.model_dump(mode="json", warnings=False)["result"])
         except Exception as error:  # noqa: BLE001 - as in `call`
             if isinstance(error, (ValueError, KeyError, AttributeError)):
-                raise CallFailed(Failure.PROTOCOL, "the results of a batch are not what they should be") from None
+                raise CallError(CallFailure.PROTOCOL, "the results of a batch are not what they should be") from None
             raise self._failed(error) from None
 
-    def _result(self, result: Mapping[str, Any]) -> Said | CallFailed:
+    def _result(self, result: Mapping[str, Any]) -> Completion | CallError:
         kind = result.get("type")
         if kind == "succeeded":
             try:
                 return message(result.get("message"))
-            except CallFailed as failed:
+            except CallError as failed:
                 return failed
         if kind == "errored":
             whole = result.get("error")
             error = whole.get("error") if isinstance(whole, Mapping) else None
             status = STATUS.get(word(error.get("type")) if isinstance(error, Mapping) else "", 500)
             return of_response(status, {}, whole, now=self._clock(), page="", key=self._key)
-        return CallFailed(Failure.SERVER, f"the entry {word(kind) or 'has no result'}")
+        return CallError(CallFailure.SERVER, f"the entry {word(kind) or 'has no result'}")
 
     async def recent(self, since: float) -> list[SentBatch]:
         """Batches accepted since an instant, newest first.
@@ -220,8 +220,8 @@ class Claude:
 
 
 def build(
-    options: Options, *, name: str, desk: Desk, clock: Clock | None = None, rng: random.Random | None = None
-) -> BatchReader:
+    options: Options, *, name: str, desk: JudgeContext, clock: Clock | None = None, rng: random.Random | None = None
+) -> BatchLLMJudge:
     """The judge, with a client of its own that stays open.
 
     Raises:
@@ -242,4 +242,4 @@ def build(
         timeout=options.timeout_seconds,
         open_telemetry=False,
     )
-    return BatchReader(name, "claude", Claude(options, client, desk.clock), options, desk, clock=clock, rng=rng)
+    return BatchLLMJudge(name, "claude", Claude(options, client, desk.clock), options, desk, clock=clock, rng=rng)

@@ -17,15 +17,15 @@ from pydantic import Field
 from ragwatch.core.verdict import FREE
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.calls.chat import Dialect, body_of, chat
-from ragwatch.judges.llm.calls.failures import CallFailed, Failure, discreet, of_response
-from ragwatch.judges.llm.calls.limits import Limit, limits_of
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure, discreet, of_response
+from ragwatch.judges.llm.calls.limits import RateLimit, limits_of
 from ragwatch.judges.llm.calls.messages import json_of
 from ragwatch.judges.llm.calls.options import CallOptions, Url
-from ragwatch.judges.llm.calls.provider import PROBE, Said
+from ragwatch.judges.llm.calls.provider import PROBE, Completion
 from ragwatch.judges.llm.calls.scheduler import Clock
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.reading import Ask
-from ragwatch.ports import Desk
+from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.ports import JudgeContext
 
 if TYPE_CHECKING:
     from httpx import AsyncClient, Response
@@ -61,14 +61,14 @@ class OpenAI:
         self._dialect = Dialect()
         self._proven = False
 
-    async def call(self, ask: Ask, *, max_tokens: int, timeout: float) -> Said:  # noqa: ASYNC109 - for the client
+    async def call(self, ask: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
         """One call; until one was answered, also in plainer dialects where the server does not understand us.
 
         Raises:
             CallFailed: There is no reply.
         """
         dialect: Dialect | None = self._dialect
-        first: CallFailed | None = None
+        first: CallError | None = None
         while dialect is not None:
             body = body_of(ask, self.model, max_tokens, self._options.temperature, dialect)
             response = await self._post(body, ask.user, timeout)
@@ -76,11 +76,15 @@ class OpenAI:
                 self._dialect, self._proven = dialect, True
                 return self._said(response)
             failed = self._refused(response, ask.user)
-            if self._proven or response.status_code not in _NOT_UNDERSTOOD or failed.reason is Failure.BUDGET_PROVIDER:
+            if (
+                self._proven
+                or response.status_code not in _NOT_UNDERSTOOD
+                or failed.reason is CallFailure.BUDGET_PROVIDER
+            ):
                 raise first or failed
             first = first or failed
             dialect = dialect.plainer()
-        raise first or CallFailed(Failure.PROTOCOL, "no dialect")
+        raise first or CallError(CallFailure.PROTOCOL, "no dialect")
 
     async def _post(self, body: Mapping[str, Any], page: str, timeout: float) -> Response:  # noqa: ASYNC109 - as above
         import httpx  # noqa: PLC0415 - an extra, see `build`
@@ -91,14 +95,14 @@ class OpenAI:
             unsent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
             timed_out = isinstance(error, httpx.TimeoutException) and not unsent
             told = discreet(f"{type(error).__name__}: {error}", page=page, key=self._key)
-            reason = Failure.TIMEOUT if timed_out else Failure.UNREACHABLE
-            raise CallFailed(reason, told, usage=FREE if unsent else None) from None
+            reason = CallFailure.TIMEOUT if timed_out else CallFailure.UNREACHABLE
+            raise CallError(reason, told, usage=FREE if unsent else None) from None
 
-    def _said(self, response: Response) -> Said:
+    def _said(self, response: Response) -> Completion:
         said = chat(json_of(response.content))
-        return Said(said.text, said.usage, said.stop, said.detail, self._limits(response))
+        return Completion(said.text, said.usage, said.stop, said.detail, self._limits(response))
 
-    def _refused(self, response: Response, page: str) -> CallFailed:
+    def _refused(self, response: Response, page: str) -> CallError:
         try:
             body = orjson.loads(response.content)
         except orjson.JSONDecodeError:
@@ -113,7 +117,7 @@ class OpenAI:
             limits=self._limits(response),
         )
 
-    def _limits(self, response: Response) -> tuple[Limit, ...]:
+    def _limits(self, response: Response) -> tuple[RateLimit, ...]:
         return limits_of(response.headers.items(), self._clock())
 
     async def probe(self) -> str:
@@ -125,8 +129,8 @@ class OpenAI:
         names = await self._models()
         if names and self.model not in names:
             shown = ", ".join(sorted(names)[:_SHOWN_MODELS])
-            raise CallFailed(
-                Failure.MISCONFIGURED, f"{self._options.base_url} has no model {self.model!r}; it has {shown}"
+            raise CallError(
+                CallFailure.MISCONFIGURED, f"{self._options.base_url} has no model {self.model!r}; it has {shown}"
             )
         await self.call(
             PROBE, max_tokens=PROBE.max_tokens + self._options.thinking_tokens, timeout=self._options.timeout_seconds
@@ -141,14 +145,14 @@ class OpenAI:
             response = await self._client.get("models")
         except httpx.HTTPError as error:
             told = discreet(f"{type(error).__name__}: {error}", key=self._key)
-            raise CallFailed(
-                Failure.UNREACHABLE, f"nobody answers at {self._options.base_url} ({told}); is base_url right?"
+            raise CallError(
+                CallFailure.UNREACHABLE, f"nobody answers at {self._options.base_url} ({told}); is base_url right?"
             ) from None
         if response.status_code in {401, 403}:
             raise self._refused(response, "")
         try:
             rows = json_of(response.content).get("data") if response.is_success else None
-        except CallFailed:
+        except CallError:
             rows = None
         found = [row.get("id") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
         return {name for name in found if isinstance(name, str)}
@@ -159,7 +163,7 @@ class OpenAI:
 
 
 def build(
-    options: Options, *, name: str, desk: Desk, clock: Clock | None = None, rng: random.Random | None = None
+    options: Options, *, name: str, desk: JudgeContext, clock: Clock | None = None, rng: random.Random | None = None
 ) -> LLMJudge:
     """The judge, with a client of its own that stays open.
 

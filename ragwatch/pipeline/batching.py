@@ -17,8 +17,8 @@ from ragwatch.core.sample import Draw
 from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import FREE, Reading, Unjudged, UnjudgedReason, Usage, judged
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.judging import FIRST_PAUSE, LONGEST_PAUSE, MOST_DOUBLINGS, Judging, JudgingRules
-from ragwatch.pipeline.self_tests import Trials
+from ragwatch.pipeline.judging import FIRST_PAUSE, LONGEST_PAUSE, MOST_DOUBLINGS, JudgingLoop, JudgingRules
+from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.ports import OpenBatch, Store
 from ragwatch.ports.judging import BatchJudge, Collected
 from ragwatch.telemetry import Telemetry
@@ -34,14 +34,14 @@ LOST = 2 * A_DAY  # batches end within a day; what nobody can tell anything abou
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _SentDraw:
     """A draw that is out."""
 
     draw: Draw
     reservation: int
 
 
-class Batching(Judging):
+class BatchJudgingLoop(JudgingLoop):
     """The loop of one judge that is asked by message batches. Its trials, which are few, are calls like any other's."""
 
     sends_batches = True
@@ -54,7 +54,7 @@ class Batching(Judging):
         store: Store,
         telemetry: Telemetry,
         clock: Callable[[], float],
-        trials: Trials | None = None,
+        trials: JudgeSelfTests | None = None,
     ) -> None:
         super().__init__(judge, rules, store=store, telemetry=telemetry, clock=clock, trials=trials)
         self._batches = judge
@@ -90,7 +90,7 @@ class Batching(Judging):
             await asyncio.to_thread(self._store.close_batch, batch.id)
         return True
 
-    async def _trace(self, batch: OpenBatch, out: Mapping[str, _Entry], age: float) -> bool:
+    async def _trace(self, batch: OpenBatch, out: Mapping[str, _SentDraw], age: float) -> bool:
         """Find out whether the provider has a batch that has no name."""
         found = await self._batches.find(set(out), batch.prepared)
         if found is not None:
@@ -102,7 +102,7 @@ class Batching(Judging):
         await self._dissolve(batch.id, out)  # it never arrived, so nothing was paid
         return True
 
-    async def _collect_batch(self, batch: OpenBatch, provider_id: str, out: Mapping[str, _Entry]) -> None:
+    async def _collect_batch(self, batch: OpenBatch, provider_id: str, out: Mapping[str, _SentDraw]) -> None:
         """Pay and settle every result; what has none, or none that is final, goes back to the queue.
 
         A reply about a text that was damaged since cannot be understood: its draw goes back too, and is settled there.
@@ -207,14 +207,14 @@ class Batching(Judging):
         if name is not None:
             await asyncio.to_thread(self._store.send_batch, number, name)
 
-    async def _dissolve(self, batch: int, out: Mapping[str, _Entry]) -> None:
+    async def _dissolve(self, batch: int, out: Mapping[str, _SentDraw]) -> None:
         """Forget a batch that the provider does not have: nothing was paid, and its draws go back to the queue."""
         for entry in out.values():
             await asyncio.to_thread(self._store.pay, entry.reservation, Cost())
         await asyncio.to_thread(self._store.close_batch, batch)
         await asyncio.to_thread(self._postpone, [entry.draw.key for entry in out.values()])
 
-    def _out(self, batch: OpenBatch) -> dict[str, _Entry]:
+    def _out(self, batch: OpenBatch) -> dict[str, _SentDraw]:
         """What is out with a batch, by the ids that the provider is given. A draw's ids differ between batches."""
-        entries = (_Entry(draw, reservation) for draw, reservation in self._store.batched(batch.id))
+        entries = (_SentDraw(draw, reservation) for draw, reservation in self._store.batched(batch.id))
         return {key_of(batch.seed, entry.draw.key): entry for entry in entries}

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ragwatch.core.budget import Cap, Cost, fits
+from ragwatch.core.budget import Cost, SpendingCap, fits
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
 from ragwatch.ports import Accounts
@@ -16,7 +16,7 @@ from ragwatch.ports import Accounts
 HALVINGS = 7  # when there will be room is told to a 128th of the cap's span
 
 
-class StorePurse:
+class StoredBudgetAccount:
     """Money of one judge, on accounts that survive a kill.
 
     Args:
@@ -26,7 +26,7 @@ class StorePurse:
         clock: Seconds since the epoch.
     """
 
-    def __init__(self, judge: str, caps: Sequence[Cap], accounts: Accounts, clock: Callable[[], float]) -> None:
+    def __init__(self, judge: str, caps: Sequence[SpendingCap], accounts: Accounts, clock: Callable[[], float]) -> None:
         self._judge = judge
         self._caps = tuple(caps)
         self._accounts = accounts
@@ -62,7 +62,7 @@ class StorePurse:
             raise JudgeError(UnjudgedReason.OVER_BUDGET, message, permanent=False)
         return found
 
-    def _wait(self, cap: Cap, worst: Cost, now: float) -> float:
+    def _wait(self, cap: SpendingCap, worst: Cost, now: float) -> float:
         """Seconds until a cap has room, when nothing more is spent: calls leave its span by and by."""
         if fits(cap, self._accounts.spent(self._judge, now - cap.seconds), worst):
             return 0.0
@@ -76,7 +76,7 @@ class StorePurse:
         return room
 
 
-class FreePurse(StorePurse):
+class InMemoryBudget(StoredBudgetAccount):
     """Money of a judge that has no store behind it, as in `ragwatch judge`: the accounts end with the process.
 
     Args:
@@ -84,8 +84,8 @@ class FreePurse(StorePurse):
         clock: Seconds since the epoch.
     """
 
-    def __init__(self, caps: Sequence[Cap] = (), clock: Callable[[], float] = time.time) -> None:
-        self._notebook = _Notebook()
+    def __init__(self, caps: Sequence[SpendingCap] = (), clock: Callable[[], float] = time.time) -> None:
+        self._notebook = _MemoryAccounts()
         super().__init__("", caps, self._notebook, clock)
 
     def spent(self) -> Cost:
@@ -102,14 +102,14 @@ class _Call:
     settled: bool = False
 
 
-class _Notebook:
+class _MemoryAccounts:
     """Accounts in memory."""
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
         self._turn = threading.Lock()
 
-    def reserve(self, judge: str, worst: Cost, caps: Sequence[Cap], *, now: float) -> int | None:
+    def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
         """Set money aside; None when a cap would be passed."""
         with self._turn:
             if not all(fits(cap, self.spent(judge, now - cap.seconds), worst) for cap in caps):
@@ -133,7 +133,7 @@ def _told(cost: Cost) -> str:
     return f"${cost.usd:.4f} and {cost.tokens} tokens"
 
 
-def _limit(cap: Cap) -> str:
+def _limit(cap: SpendingCap) -> str:
     parts = [] if cap.usd is None else [f"${cap.usd:.2f}"]
     parts += [] if cap.tokens is None else [f"{cap.tokens} tokens"]
     return f"{' and '.join(parts)} in {cap.seconds:.0f} s"

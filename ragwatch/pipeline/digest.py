@@ -10,9 +10,9 @@ from ragwatch.board import Board
 from ragwatch.core.invariants import violations
 from ragwatch.core.snapshot import Gauges, Lag, Snapshot
 from ragwatch.core.tally import Tallies
-from ragwatch.pipeline.labels.correction import People
-from ragwatch.pipeline.sampling_control import Shares
-from ragwatch.pipeline.windows import MINUTE, Windows
+from ragwatch.pipeline.labels.correction import LabelCorrection
+from ragwatch.pipeline.sampling_control import SamplingControl
+from ragwatch.pipeline.windows import MINUTE, SlidingWindows
 from ragwatch.ports import Judge, Store
 from ragwatch.telemetry import Telemetry
 
@@ -21,7 +21,7 @@ OVERDUE_SECONDS = 60.0  # a draw that waits for longer is missing from the figur
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class DigestInputs:
     """What others know at present, asked at each digest.
 
     Attributes:
@@ -37,7 +37,7 @@ class Around:
     gauges: Callable[[], Gauges] = dict
 
 
-class Digest:
+class DigestLoop:
     """The loop that draws the Snapshot.
 
     Args:
@@ -50,16 +50,16 @@ class Digest:
 
     def __init__(
         self,
-        windows: Windows,
-        around: Around,
+        windows: SlidingWindows,
+        around: DigestInputs,
         *,
-        shares: Shares,
+        shares: SamplingControl,
         store: Store,
         board: Board,
         telemetry: Telemetry,
         judges: Sequence[Judge],
         clock: Callable[[], float],
-        people: People | None = None,
+        people: LabelCorrection | None = None,
         patience: float = OVERDUE_SECONDS,
     ) -> None:
         self._windows = windows

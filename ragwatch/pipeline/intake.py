@@ -11,12 +11,12 @@ from typing import Any
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample
 from ragwatch.core.sampling import SamplingPlan, chosen, kept_when_behind, key_of
-from ragwatch.core.signals import Signals
+from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import FormatError
 from ragwatch.formats.record import Parse, parse
-from ragwatch.pipeline.unreadable import Unreadable
+from ragwatch.pipeline.unreadable import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, Rejection, Source, Store
 from ragwatch.telemetry import Telemetry
@@ -51,11 +51,11 @@ class IntakeRules:
 
 
 @dataclass(slots=True)
-class _Batch:
+class _BatchResult:
     """What one batch turned into, so far."""
 
     tallies: Tallies
-    signals: Signals
+    signals: SignalCounter
     draws: list[tuple[Draw, tuple[Assignment, ...]]]
     of_draws: dict[str, Tallies]
 
@@ -86,7 +86,7 @@ def names_canary(value: object) -> bool:
     return value.strip().lower() not in _NOBODY if isinstance(value, str) else bool(value)
 
 
-class Intake:
+class IntakeLoop:
     """The loop of one source.
 
     Args:
@@ -121,7 +121,7 @@ class Intake:
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
-        self._unreadable = Unreadable(source.name, telemetry)
+        self._unreadable = UnreadableFiles(source.name, telemetry)
         self.lag: Lag | None = None
         self.skipped = ""
         self.first_rejected: Rejection | None = None
@@ -176,7 +176,7 @@ class Intake:
     def _admission(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
         """What is to be written, and questions to learn from once it is."""
         vocabularies = self.rules.vocabularies
-        found = _Batch(Counter(), Signals(None if vocabularies is None else vocabularies.meters), [], {})
+        found = _BatchResult(Counter(), SignalCounter(None if vocabularies is None else vocabularies.meters), [], {})
         name, tallies = self.source.name, found.tallies
         if batch.lines or batch.rejections:
             tallies[Tally.SEEN, (name,)] += len(batch.lines) + len(batch.rejections)
@@ -189,7 +189,7 @@ class Intake:
         admission = Admission(name, batch.stream, batch.cursor, found.draws, tallies, self._clock(), found.of_draws)
         return admission, found.signals.to_learn_from()
 
-    def _take_lines(self, batch: Batch, found: _Batch) -> None:
+    def _take_lines(self, batch: Batch, found: _BatchResult) -> None:
         """The hot path: every line of a busy log passes here, and most are not drawn."""
         name, stream, read, now = self.source.name, batch.stream, self._read, self._clock()
         parse = self._parse
@@ -214,7 +214,7 @@ class Intake:
                 at = now if sample.at is None else min(sample.at, now)
                 self._draw(found, Draw(key, sample, name, route, probability, at))
 
-    def _draw(self, found: _Batch, draw: Draw) -> None:
+    def _draw(self, found: _BatchResult, draw: Draw) -> None:
         assignments = self._assign(draw)
         if not assignments:  # no judge reads it: not a draw, or drawn would exceed judged + unjudged + pending
             return

@@ -15,8 +15,8 @@ from ragwatch.core.sampling import chosen, key_of
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import RagwatchError
-from ragwatch.pipeline.reading import PutBack, Reader
-from ragwatch.pipeline.self_tests import Trials
+from ragwatch.pipeline.reading import Deferred, DrawReader
+from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.ports import Assignment, FollowUp, Judge, Store
 from ragwatch.telemetry import Telemetry
 
@@ -61,7 +61,7 @@ class JudgingRules:
     followers: Mapping[str, Follower] = field(default_factory=dict)
 
 
-class Patience:
+class WaitingTime:
     """How long draws may wait. Time that this process has not seen pass is no waiting: a leap of the clock is left out.
 
     Args:
@@ -86,18 +86,18 @@ class Patience:
         return now - self._max_age - self._unseen
 
 
-_Outcome = tuple[Verdict | PutBack, Tallies]
+_Outcome = tuple[Verdict | Deferred, Tallies]
 
 
 @dataclass(slots=True)
-class _Done:
+class _FinishedReading:
     """What was read and is not written yet."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     tallies: Tallies = field(default_factory=Counter)
 
 
-class Judging:
+class JudgingLoop:
     """The loop of one judge. Readings go on between steps, so that a slow one holds nobody up."""
 
     sends_batches = False
@@ -110,22 +110,22 @@ class Judging:
         store: Store,
         telemetry: Telemetry,
         clock: Callable[[], float],
-        trials: Trials | None = None,
+        trials: JudgeSelfTests | None = None,
     ) -> None:
         self.judge = judge
-        self._reader = Reader(judge, timeout_seconds=rules.timeout_seconds, telemetry=telemetry)
-        self._trials = trials or Trials()
+        self._reader = DrawReader(judge, timeout_seconds=rules.timeout_seconds, telemetry=telemetry)
+        self._trials = trials or JudgeSelfTests()
         self._rules = rules
         self._store = store
         self._clock = clock
         self._reading: set[asyncio.Task[_Outcome]] = set()
-        self._done = _Done()
+        self._done = _FinishedReading()
         self._put_back: Counter[str] = Counter()  # by key, how often
         self._held: dict[str, int] = {}  # by key of the draws that are read, or wait for their place: their turn
         self._chars: dict[str, int] = {}  # by key of the same: how long their texts are
         self._turns = count()
         self._ending = False
-        self._patience = Patience(rules.max_age_seconds)
+        self._patience = WaitingTime(rules.max_age_seconds)
 
     async def step(self) -> bool:
         """Take pending draws up, and settle what was read. False when nothing is pending.
@@ -155,12 +155,12 @@ class Judging:
         ended = await asyncio.gather(*self._reading, return_exceptions=True)
         self._reading.clear()
         outcomes = self._in_turn(each for each in ended if isinstance(each, tuple))
-        self._done.verdicts += [each for each, _ in outcomes if not isinstance(each, PutBack)]
+        self._done.verdicts += [each for each, _ in outcomes if not isinstance(each, Deferred)]
         with suppress(RagwatchError):  # these draws stay pending
             await self._settle()
         await self.judge.close()
 
-    def inherit(self, old: Judging) -> None:
+    def inherit(self, old: JudgingLoop) -> None:
         """Take over what the same judge had read, and the store would not take, before the configuration changed."""
         self._done = old._done
 
@@ -202,7 +202,7 @@ class Judging:
         back: list[Draw] = []
         for outcome, tallies in self._in_turn(task.result() for task in done):
             del self._held[outcome.draw.key], self._chars[outcome.draw.key]
-            if isinstance(outcome, PutBack):
+            if isinstance(outcome, Deferred):
                 back.append(outcome.draw)
             else:
                 self._done.verdicts.append(outcome)
@@ -221,7 +221,7 @@ class Judging:
         await asyncio.to_thread(self._store.settle, done.verdicts, self._follow_ups(done.verdicts), done.tallies)
         for verdict in done.verdicts:
             self._put_back.pop(verdict.draw.key, None)
-        self._done = _Done()
+        self._done = _FinishedReading()
 
     def _postpone(self, keys: Sequence[str]) -> None:
         """Hold draws back a little longer each time, and not before the judge wants to be asked again."""

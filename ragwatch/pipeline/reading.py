@@ -15,14 +15,14 @@ from ragwatch.telemetry import Telemetry
 
 
 @dataclass(frozen=True, slots=True)
-class PutBack:
+class Deferred:
     """A draw that could not be read at present: an outage, or no money. It stays pending."""
 
     draw: Draw
     reason: str
 
 
-class Reader:
+class DrawReader:
     """A judge with its limits around it. A failure is an outcome with a reason, never a number.
 
     Args:
@@ -45,7 +45,7 @@ class Reader:
         """Begin no reading any more: draws that wait for their place are put back."""
         self._stopped = True
 
-    async def read(self, draw: Draw) -> Verdict | PutBack:
+    async def read(self, draw: Draw) -> Verdict | Deferred:
         """What becomes of one draw, whatever happens to the judge."""
         if draw.damage is not None:  # it would be as damaged the next time, and must not stop those behind it
             return self.damaged(draw)
@@ -53,7 +53,7 @@ class Reader:
             return Unjudged(draw, self.nothing, UnjudgedReason.EMPTY_ANSWER, "the answer is empty")
         async with self._places:
             if self._stopped:
-                return PutBack(draw, "ragwatch is stopping, or reads its configuration again")
+                return Deferred(draw, "ragwatch is stopping, or reads its configuration again")
             return await self._outcome(draw, perf_counter())
 
     def damaged(self, draw: Draw) -> Unjudged:
@@ -75,7 +75,7 @@ class Reader:
                 self._telemetry.step_failed(f"judge {self.judge.name}", error)
                 return None
 
-    async def _outcome(self, draw: Draw, start: float) -> Verdict | PutBack:
+    async def _outcome(self, draw: Draw, start: float) -> Verdict | Deferred:
         try:
             async with asyncio.timeout(self._timeout):
                 evidence, usage = await self.judge.read(draw.sample)
@@ -95,9 +95,9 @@ class Reader:
             reason, why = UnjudgedReason.INTERNAL, type(error).__name__
         return self._failed(draw, start, reason, why)
 
-    def _put_back(self, draw: Draw, reason: str, error: Exception) -> PutBack:
+    def _put_back(self, draw: Draw, reason: str, error: Exception) -> Deferred:
         self._telemetry.draw_put_back(self.judge.name, reason, str(error))
-        return PutBack(draw, reason)
+        return Deferred(draw, reason)
 
     def _reading(self, start: float, usage: Usage) -> Reading:
         judge = self.judge

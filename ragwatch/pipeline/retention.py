@@ -13,7 +13,7 @@ KEPT = "keeping"
 LEAP = 86400.0  # a clock that moves on by more between two steps is not believed at once
 
 
-class Keeping:
+class RetentionLoop:
     """The loop that forgets."""
 
     def __init__(self, retention: Retention, *, store: Store, telemetry: Telemetry, clock: Callable[[], float]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ragwatch.core.budget import Cap, Cost, Pace, remaining
+from ragwatch.core.budget import Cost, SpendingCap, SpendingForecast, remaining
 from ragwatch.core.sampling import kept_when_behind
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.ports import Accounts
@@ -18,7 +18,7 @@ SHED_AT = 8  # parts of the longest queue: an eighth halves what a judge is give
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class JudgePlan:
     """What one judge is to read.
 
     Attributes:
@@ -28,11 +28,11 @@ class Plan:
     """
 
     probability: float
-    caps: tuple[Cap, ...] = ()
+    caps: tuple[SpendingCap, ...] = ()
     waits: bool = False
 
 
-class Shares:
+class SamplingControl:
     """The factors by which judges' probabilities are lowered.
 
     Args:
@@ -41,11 +41,11 @@ class Shares:
         max_pending: Length of the longest queue.
     """
 
-    def __init__(self, plans: Mapping[str, Plan], accounts: Accounts, max_pending: int) -> None:
+    def __init__(self, plans: Mapping[str, JudgePlan], accounts: Accounts, max_pending: int) -> None:
         self._plans = dict(plans)
         self._accounts = accounts
         self._shed_above = max(1, max_pending // SHED_AT)
-        self._paces = {name: Pace() for name, plan in self._plans.items() if plan.caps}
+        self._paces = {name: SpendingForecast() for name, plan in self._plans.items() if plan.caps}
         self._factors = dict.fromkeys(self._plans, 1.0)
         self._left: dict[str, float] = {}
 
@@ -70,7 +70,7 @@ class Shares:
                 factor *= self._affordable(name, plan, tallies, waiting, now)
             self._factors[name] = factor
 
-    def _affordable(self, name: str, plan: Plan, tallies: Tallies, waiting: int, now: float) -> float:
+    def _affordable(self, name: str, plan: JudgePlan, tallies: Tallies, waiting: int, now: float) -> float:
         pace = self._paces[name]
         within = [self._accounts.spent(name, now - cap.seconds) for cap in plan.caps]
         self._left[name] = remaining(plan.caps, within)

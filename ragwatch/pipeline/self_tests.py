@@ -9,10 +9,10 @@ from ragwatch.core.sampling import chosen, key_of
 from ragwatch.core.self_tests import fooled, known_bad, repeats
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import Judged
-from ragwatch.pipeline.reading import Reader
+from ragwatch.pipeline.reading import DrawReader
 
 
-class Trials:
+class JudgeSelfTests:
     """Which answers are read again, and what that adds to the tallies.
 
     Args:
@@ -23,7 +23,7 @@ class Trials:
     def __init__(self, repeat: float = 0.0, known_bad: float = 0.0) -> None:
         self._repeat, self._known_bad = repeat, known_bad
 
-    async def of(self, verdict: Judged, reader: Reader) -> Tallies:
+    async def of(self, verdict: Judged, reader: DrawReader) -> Tallies:
         """What testing the judge on this answer adds to the tallies; nothing for most, or when a reading fails."""
         found: Tallies = Counter()
         if self._is_in("repeat", self._repeat, verdict):
@@ -37,7 +37,7 @@ class Trials:
         return share > 0.0 and chosen(key_of(f"{what} {verdict.reading.judge}", verdict.draw.key), share)
 
     @staticmethod
-    async def _read_twice(verdict: Judged, reader: Reader, found: Tallies) -> None:
+    async def _read_twice(verdict: Judged, reader: DrawReader, found: Tallies) -> None:
         second = await reader.again(verdict.draw)
         if second is None:
             return
@@ -48,7 +48,7 @@ class Trials:
             found[Tally.REPEATED_ALIKE, labels] += same
 
     @staticmethod
-    async def _try_to_fool(verdict: Judged, reader: Reader, found: Tallies) -> None:
+    async def _try_to_fool(verdict: Judged, reader: DrawReader, found: Tallies) -> None:
         bad = known_bad(verdict.draw.sample, verdict.draw.key)
         reading = await reader.again(replace(verdict.draw, sample=bad))
         if reading is not None:

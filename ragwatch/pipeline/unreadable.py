@@ -10,7 +10,7 @@ SETTLED = 60.0
 """Seconds without a failure after which a file counts as well. On a sick disk each look opens it, and fails later."""
 
 
-class Unreadable:
+class UnreadableFiles:
     """Tells of the files of one source.
 
     Args:

@@ -12,8 +12,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragwatch.core.vocabulary import SLOTS, Meter, Vocabulary, learn
-from ragwatch.ports import Notes
+from ragwatch.core.vocabulary import SLOTS, NoveltyMeter, Vocabulary, learn
+from ragwatch.ports import NoteStore
 
 KIND = "vocabulary"
 
@@ -29,13 +29,13 @@ class Vocabularies:
         store: Keeps them.
     """
 
-    def __init__(self, questions: int, routes: Sequence[str], *, store: Notes) -> None:
+    def __init__(self, questions: int, routes: Sequence[str], *, store: NoteStore) -> None:
         self._questions = questions
         self._routes = routes
         self._store = store
         self._turn = threading.Lock()
         self._learning: dict[str, Vocabulary] = {}
-        self.meters: dict[str, Meter] = {}
+        self.meters: dict[str, NoveltyMeter] = {}
 
     def resume(self) -> None:
         """Continue where an earlier process stopped.
@@ -50,7 +50,7 @@ class Vocabularies:
             except (KeyError, TypeError, ValueError, zlib.error):  # kept by a version that counted otherwise
                 continue
             if kept is not None and kept.get("learnt"):
-                self.meters[route] = Meter(found)
+                self.meters[route] = NoveltyMeter(found)
             else:
                 self._learning[route] = found
 
@@ -69,7 +69,7 @@ class Vocabularies:
                 self._keep(route, found, learnt=complete)
                 self._learning[route] = found
                 if complete:
-                    self.meters[route] = Meter(self._learning.pop(route))
+                    self.meters[route] = NoveltyMeter(self._learning.pop(route))
 
     def renew(self, route: str) -> None:
         """Learn anew what is ordinary on a route.

@@ -47,7 +47,7 @@ class _Minute:
         return whole
 
 
-class Windows:
+class SlidingWindows:
     """Adds score rows to minutes, and minutes to windows.
 
     A window of w seconds at time t holds the answers given in (t - w, t], to the minute.

@@ -1,23 +1,23 @@
 """Ports: every door between rooms. Rooms know these Protocols and core values, never one another."""
 
-from ragwatch.ports.judging import Desk, Judge, Purse
+from ragwatch.ports.judging import BudgetAccount, Judge, JudgeContext
 from ragwatch.ports.kinds import Kind
 from ragwatch.ports.probing import Oracle, Probe
 from ragwatch.ports.rows import (
     Admission,
     Assignment,
-    Entry,
-    Event,
     FollowUp,
-    Found,
     OpenBatch,
+    PackedVerdict,
     Query,
+    RecordedEvent,
     Retention,
-    Run,
     ScoreRow,
+    StoredRun,
     StoredText,
+    StoredVerdict,
 )
-from ragwatch.ports.storage import Accounts, Batches, Notes, Store
+from ragwatch.ports.storage import Accounts, Batches, NoteStore, Store
 from ragwatch.ports.traffic import Batch, Rejection, Source
 
 __all__ = [
@@ -26,24 +26,24 @@ __all__ = [
     "Assignment",
     "Batch",
     "Batches",
-    "Desk",
-    "Entry",
-    "Event",
+    "BudgetAccount",
     "FollowUp",
-    "Found",
     "Judge",
+    "JudgeContext",
     "Kind",
-    "Notes",
+    "NoteStore",
     "OpenBatch",
     "Oracle",
+    "PackedVerdict",
     "Probe",
-    "Purse",
     "Query",
+    "RecordedEvent",
     "Rejection",
     "Retention",
-    "Run",
     "ScoreRow",
     "Source",
     "Store",
+    "StoredRun",
     "StoredText",
+    "StoredVerdict",
 ]

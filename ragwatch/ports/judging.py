@@ -111,7 +111,7 @@ class BatchJudge(Judge, Protocol):
         ...
 
 
-class Purse(Protocol):
+class BudgetAccount(Protocol):
     """Money of one judge. The worst case is set aside before a call and the true price settled after it."""
 
     async def reserve(self, worst: Cost) -> int:
@@ -128,7 +128,7 @@ class Purse(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class JudgeContext:
     """What every judge is given beside its options.
 
     Attributes:
@@ -139,6 +139,6 @@ class Desk:
     """
 
     telemetry: Telemetry
-    purse: Purse
+    purse: BudgetAccount
     clock: Callable[[], float]
     quantities: frozenset[Quantity] = frozenset(Quantity)

@@ -123,7 +123,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredVerdict:
     """A stored verdict, whole or (see `Store.summaries`) as lists show it.
 
     Attributes:
@@ -155,7 +155,7 @@ class StoredText(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PackedVerdict:
     """A stored verdict with its texts still packed.
 
     Attributes:
@@ -174,7 +174,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class RecordedEvent:
     """Something that happened to ragwatch or its service, kept beside the verdicts for pages and annotations."""
 
     at: float
@@ -198,7 +198,7 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StoredRun:
     """Something that was tried at one instant: a suite of canaries, an anchor set.
 
     Attributes:

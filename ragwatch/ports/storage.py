@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from ragwatch.core.budget import Cap, Cost
+from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Verdict
-from ragwatch.ports.rows import Admission, Entry, Event, FollowUp, Found, OpenBatch, Query, Retention, Run, ScoreRow
+from ragwatch.ports.rows import (
+    Admission,
+    FollowUp,
+    OpenBatch,
+    PackedVerdict,
+    Query,
+    RecordedEvent,
+    Retention,
+    ScoreRow,
+    StoredRun,
+    StoredVerdict,
+)
 
 
 class Accounts(Protocol):
     """What calls cost, so that a kill cannot forget it."""
 
-    def reserve(self, judge: str, worst: Cost, caps: Sequence[Cap], *, now: float) -> int | None:
+    def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
         """Set money aside: None when a cap would be passed. What is not settled counts in full for ever after."""
         ...
 
@@ -53,14 +64,14 @@ class Batches(Protocol):
         ...
 
 
-class Notes(Protocol):
+class NoteStore(Protocol):
     """What is kept beside samples and verdicts: runs, people's words, and what loops remember."""
 
-    def record_run(self, run: Run, tallies: Tallies) -> None:
+    def record_run(self, run: StoredRun, tallies: Tallies) -> None:
         """Keep a run and what it adds to the tallies, in one transaction."""
         ...
 
-    def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[Run]:
+    def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[StoredRun]:
         """Runs of one thing, newest first; only those that came out badly (or well), where asked for."""
         ...
 
@@ -93,7 +104,7 @@ class Notes(Protocol):
         ...
 
 
-class Store(Accounts, Batches, Notes, Protocol):
+class Store(Accounts, Batches, NoteStore, Protocol):
     """Durable memory: the only place where two flows meet. Thread-safe; every method may block on a disk.
 
     Every writing method is one transaction and raises `StoreError` when it could not be written; then nothing was.
@@ -132,11 +143,11 @@ class Store(Accounts, Batches, Notes, Protocol):
         """Weight (sum of 1/probability) of draws pending since before an instant, by (route, judge, minute of `at`)."""
         ...
 
-    def record(self, event: Event) -> None:
+    def record(self, event: RecordedEvent) -> None:
         """Keep an event."""
         ...
 
-    def events(self, since: float) -> list[Event]:
+    def events(self, since: float) -> list[RecordedEvent]:
         """Events since an instant, oldest first."""
         ...
 
@@ -152,15 +163,15 @@ class Store(Accounts, Batches, Notes, Protocol):
         """Instant up to which retention has taken some answers and left others; minus infinity where it took none."""
         ...
 
-    def find(self, query: Query) -> list[Found]:
+    def find(self, query: Query) -> list[StoredVerdict]:
         """Stored verdicts, newest first, whole and all at once: for a few. What is damaged says so, and has no text."""
         ...
 
-    def summaries(self, query: Query) -> list[Found]:
+    def summaries(self, query: Query) -> list[StoredVerdict]:
         """The same for lists: figures, and the beginning of id, question and answer, however long the texts are."""
         ...
 
-    def entries(self, query: Query) -> Iterator[Entry]:
+    def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """The same one by one, their texts still packed. What is forgotten meanwhile is left out."""
         ...
 

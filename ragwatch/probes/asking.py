@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from ragwatch.core.canary.definition import Retrieved
 from ragwatch.errors import ConfigError
-from ragwatch.probes.endpoint import Endpoint, Retriever
+from ragwatch.probes.endpoint import EndpointOptions, RetrieverOptions
 from ragwatch.probes.failure import ExchangeError
 
 if TYPE_CHECKING:
-    from ragwatch.probes.exchange import Exchange
+    from ragwatch.probes.exchange import HttpExchange
 
 
-class Asking:
+class QueryRunner:
     """A probe's outside.
 
     Args:
@@ -26,7 +26,7 @@ class Asking:
         name: Configured name.
     """
 
-    def __init__(self, options: Retriever, exchanges: Sequence[Exchange], *, name: str) -> None:
+    def __init__(self, options: RetrieverOptions, exchanges: Sequence[HttpExchange], *, name: str) -> None:
         self.name = name
         self.concurrency = options.concurrency
         self._turns = asyncio.Semaphore(options.concurrency)
@@ -48,14 +48,14 @@ class Asking:
             await exchange.close()
 
 
-def exchange_with(endpoint: Endpoint, name: str) -> Exchange:
+def exchange_with(endpoint: EndpointOptions, name: str) -> HttpExchange:
     """The exchange with an endpoint, on behalf of the probe of that name.
 
     Raises:
         ConfigError: The extra `probes` is not installed, or `ca_file` cannot be read.
     """
     try:
-        from ragwatch.probes.exchange import Exchange  # noqa: PLC0415 - httpx is an extra
+        from ragwatch.probes.exchange import HttpExchange  # noqa: PLC0415 - httpx is an extra
     except ImportError as error:
         raise ConfigError("probe: needs httpx; install ragwatch-exporter[probes]") from error
-    return Exchange(endpoint, name=name)
+    return HttpExchange(endpoint, name=name)

@@ -71,7 +71,7 @@ Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]
 HeaderValue = Annotated[SecretStr, AfterValidator(_header_text)]
 
 
-class Endpoint(BaseModel):
+class EndpointOptions(BaseModel):
     """How to ask over HTTP. Redirects are not followed, proxies of the environment are not used.
 
     Attributes:
@@ -150,7 +150,7 @@ def _contexts(value: object) -> object:
 Contexts = Annotated[str | dict[Column, str], BeforeValidator(_contexts)]
 
 
-class Retriever(Endpoint):
+class RetrieverOptions(EndpointOptions):
     """An endpoint that replies with passages.
 
     Attributes:

@@ -15,14 +15,14 @@ from ragwatch import __version__
 from ragwatch.core.canary.definition import Failure
 from ragwatch.errors import ConfigError
 from ragwatch.probes.addresses import forbidden, resolve
-from ragwatch.probes.endpoint import Endpoint
+from ragwatch.probes.endpoint import EndpointOptions
 from ragwatch.probes.failure import ExchangeError
 from ragwatch.probes.template import fill
 
 _PORTS = {"http": 80, "https": 443}
 
 
-class Exchange:
+class HttpExchange:
     """Asks one endpoint. What it connects to is the very address it has checked, so DNS cannot change its mind.
 
     Args:
@@ -33,7 +33,7 @@ class Exchange:
         ConfigError: `url` cannot be used, or `ca_file` cannot be read.
     """
 
-    def __init__(self, endpoint: Endpoint, *, name: str) -> None:
+    def __init__(self, endpoint: EndpointOptions, *, name: str) -> None:
         self._endpoint = endpoint
         self._name = name
         try:
@@ -124,7 +124,7 @@ class Exchange:
         return bytes(content)
 
 
-def _tls(endpoint: Endpoint) -> ssl.SSLContext | bool:
+def _tls(endpoint: EndpointOptions) -> ssl.SSLContext | bool:
     if not endpoint.verify or not endpoint.url.startswith("https:"):
         return False
     try:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import model_validator
 
 from ragwatch.core.canary.definition import Retrieved
-from ragwatch.probes.asking import Asking, exchange_with
-from ragwatch.probes.endpoint import Endpoint, Expression, Retriever
+from ragwatch.probes.asking import QueryRunner, exchange_with
+from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
 from ragwatch.probes.expression import hits_of, vector_of
 from ragwatch.probes.presets import PRESETS
 from ragwatch.probes.template import places
 
 if TYPE_CHECKING:
-    from ragwatch.probes.exchange import Exchange
+    from ragwatch.probes.exchange import HttpExchange
 
 
-class Embedding(Endpoint):
+class Embedding(EndpointOptions):
     """An endpoint that turns a question into a vector.
 
     Attributes:
@@ -29,7 +29,7 @@ class Embedding(Endpoint):
     known_places: ClassVar[frozenset[str]] = frozenset({"query"})
 
 
-class Options(Retriever):
+class Options(RetrieverOptions):
     """Settings of a retriever behind HTTP.
 
     Attributes:
@@ -63,7 +63,7 @@ class Options(Retriever):
         return self
 
 
-class HttpProbe(Asking):
+class HttpProbe(QueryRunner):
     """Asks a retriever.
 
     Attributes:
@@ -71,7 +71,7 @@ class HttpProbe(Asking):
         concurrency: Questions under way at a time.
     """
 
-    def __init__(self, options: Options, exchange: Exchange, embedding: Exchange | None, *, name: str) -> None:
+    def __init__(self, options: Options, exchange: HttpExchange, embedding: HttpExchange | None, *, name: str) -> None:
         super().__init__(options, [exchange, *([] if embedding is None else [embedding])], name=name)
         self._options = options
         self._exchange = exchange

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ragwatch.core.canary.definition import Failure, Retrieved
-from ragwatch.probes.asking import Asking, exchange_with
-from ragwatch.probes.endpoint import Endpoint, Expression, Retriever
+from ragwatch.probes.asking import QueryRunner, exchange_with
+from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
 from ragwatch.probes.expression import hits_of, text_of
 from ragwatch.probes.failure import ExchangeError
 
 if TYPE_CHECKING:
-    from ragwatch.probes.exchange import Exchange
+    from ragwatch.probes.exchange import HttpExchange
 
 
-class OracleEndpoint(Endpoint):
+class OracleEndpoint(EndpointOptions):
     """Where the service answers from contexts that it is given: its `body` holds `{{ contexts }}`, a list of texts.
 
     Attributes:
@@ -31,7 +31,7 @@ class OracleEndpoint(Endpoint):
     needed_places: ClassVar[frozenset[str]] = frozenset({"contexts"})
 
 
-class Options(Retriever):
+class Options(RetrieverOptions):
     """Settings of a whole service.
 
     Attributes:
@@ -43,7 +43,7 @@ class Options(Retriever):
     oracle: OracleEndpoint | None = None
 
 
-class RagProbe(Asking):
+class RagProbe(QueryRunner):
     """Asks a service.
 
     Attributes:
@@ -51,7 +51,7 @@ class RagProbe(Asking):
         concurrency: Questions under way at a time.
     """
 
-    def __init__(self, options: Options, exchange: Exchange, oracle: Exchange | None, *, name: str) -> None:
+    def __init__(self, options: Options, exchange: HttpExchange, oracle: HttpExchange | None, *, name: str) -> None:
         super().__init__(options, [exchange, *([] if oracle is None else [oracle])], name=name)
         self._options = options
         self._exchange = exchange

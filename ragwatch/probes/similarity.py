@@ -12,7 +12,7 @@ MOST_CHARS = 20_000  # of each text: edits take time that grows with both, and t
 SHINGLE = 3
 
 
-class Measure(StrEnum):
+class SimilarityMeasure(StrEnum):
     """Ways to compare, all on texts without case and without differences of white space.
 
     `levenshtein`: 1 - edits / length of the longer (as ragas does): for passages cut as they were expected.
@@ -26,7 +26,7 @@ class Measure(StrEnum):
     TOKENS = "tokens"
 
 
-def similarity(measure: Measure = Measure.LEVENSHTEIN) -> Similarity:
+def similarity(measure: SimilarityMeasure = SimilarityMeasure.LEVENSHTEIN) -> Similarity:
     """A function from two texts to [0, 1]. An empty text is like nothing; only `MOST_CHARS` of each are looked at.
 
     Raises:
@@ -37,10 +37,10 @@ def similarity(measure: Measure = Measure.LEVENSHTEIN) -> Similarity:
         from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ConfigError("expected texts: need rapidfuzz; install ragwatch-exporter[probes]") from error
-    ways: dict[Measure, Callable[[str, str], float]] = {
-        Measure.LEVENSHTEIN: Levenshtein.normalized_similarity,
-        Measure.CONTAINMENT: _containment,
-        Measure.TOKENS: lambda one, other: fuzz.token_set_ratio(one, other) / 100,
+    ways: dict[SimilarityMeasure, Callable[[str, str], float]] = {
+        SimilarityMeasure.LEVENSHTEIN: Levenshtein.normalized_similarity,
+        SimilarityMeasure.CONTAINMENT: _containment,
+        SimilarityMeasure.TOKENS: lambda one, other: fuzz.token_set_ratio(one, other) / 100,
     }
     compare = ways[measure]
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ragwatch.rules.burn import Burn, impossible
+from ragwatch.rules.burn import BurnRate, impossible
 from ragwatch.rules.groups import alerts, operator, prometheus
 from ragwatch.rules.plain import yaml_text
-from ragwatch.rules.plan import Limits, Links, Plan
+from ragwatch.rules.plan import Limits, Links, RulePlan
 
 __all__ = [
-    "Burn",
+    "BurnRate",
     "Limits",
     "Links",
-    "Plan",
+    "RulePlan",
     "alerts",
     "impossible",
     "operator",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ragwatch.rules.plain import Plain
-from ragwatch.rules.plan import Plan
+from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span
 
 PERCENT = "{{ $value | humanizePercentage }}"
@@ -61,7 +61,7 @@ class Alert:
     held: float | None = None
     fixed: Mapping[str, str] = field(default_factory=dict)
 
-    def rule(self, plan: Plan) -> dict[str, Plain]:
+    def rule(self, plan: RulePlan) -> dict[str, Plain]:
         """Renders the alerting rule as Prometheus reads it."""
         held = plan.limits.hold if self.held is None else self.held
         waits: dict[str, Plain] = {"for": span(held)} if held else {}
@@ -73,7 +73,7 @@ class Alert:
             "annotations": self._annotations(plan),
         }
 
-    def _annotations(self, plan: Plan) -> dict[str, Plain]:
+    def _annotations(self, plan: RulePlan) -> dict[str, Plain]:
         links = plan.links
         found: dict[str, Plain] = {"summary": self.summary, "description": self.description}
         if links.runbooks is not None:

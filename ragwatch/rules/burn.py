@@ -15,7 +15,7 @@ PERIOD = 30 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Burn:
+class BurnRate:
     """One burn rate.
 
     Attributes:
@@ -41,14 +41,14 @@ class Burn:
 
 
 BURNS = (
-    Burn(3600.0, 900.0, 0.02, "critical"),
-    Burn(21600.0, 3600.0, 0.05, "critical"),
-    Burn(86400.0, 21600.0, 0.10, "warning"),
-    Burn(259200.0, 21600.0, 0.10, "warning"),
+    BurnRate(3600.0, 900.0, 0.02, "critical"),
+    BurnRate(21600.0, 3600.0, 0.05, "critical"),
+    BurnRate(86400.0, 21600.0, 0.10, "warning"),
+    BurnRate(259200.0, 21600.0, 0.10, "warning"),
 )
 
 
-def impossible(objective: float, burn: Burn) -> str | None:
+def impossible(objective: float, burn: BurnRate) -> str | None:
     """Explains why a burn-rate alert could never fire, and what to configure instead; None if it can.
 
     >>> impossible(0.95, BURNS[0]) is None

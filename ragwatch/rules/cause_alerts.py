@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from ragwatch.rules.alert import PERCENT, Alert, Area, Severity
-from ragwatch.rules.plan import Plan
+from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import pick, span
 
 _AGE = "{{ $value | humanizeDuration }}"
@@ -14,7 +14,7 @@ _COUNT = '{{ $value | printf "%.0f" }}'
 _FEW = 5
 
 
-def alerts(plan: Plan) -> Iterator[Alert]:
+def alerts(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on canaries, judges and sources."""
     yield from _canaries(plan)
     yield from _judges(plan)
@@ -22,7 +22,7 @@ def alerts(plan: Plan) -> Iterator[Alert]:
     yield from _coverage(plan)
 
 
-def _canaries(plan: Plan) -> Iterator[Alert]:
+def _canaries(plan: RulePlan) -> Iterator[Alert]:
     yield _retrieval(
         "RagwatchCanariesDegraded",
         "max by (job, suite) (ragwatch_canary_degraded) > 0",
@@ -43,7 +43,7 @@ def _canaries(plan: Plan) -> Iterator[Alert]:
     )
 
 
-def _paces(plan: Plan) -> Iterator[tuple[str, float]]:
+def _paces(plan: RulePlan) -> Iterator[tuple[str, float]]:
     """Yields label matchers of suites, and the seconds between two runs of suites that run rarely."""
     quoted = {json.dumps(suite, ensure_ascii=False): pause for suite, pause in plan.rare.items()}
     yield ",".join(f"suite!={suite}" for suite in quoted), 0.0
@@ -77,7 +77,7 @@ def _retrieval(name: str, expr: str, summary: str, description: str) -> Alert:
     return Alert(name, Severity.WARNING, Area.RETRIEVAL, expr, summary, description, "retrieval", ("job", "suite"))
 
 
-def _judges(plan: Plan) -> Iterator[Alert]:
+def _judges(plan: RulePlan) -> Iterator[Alert]:
     limits, short = plan.limits, span(plan.windows[0])
     failed, called = (
         f"sum by (job, judge) (increase(ragwatch_judge_{each}_total[{short}]))" for each in ("call_failures", "calls")
@@ -119,7 +119,7 @@ def _judges(plan: Plan) -> Iterator[Alert]:
     yield from _replies(plan)
 
 
-def _replies(plan: Plan) -> Iterator[Alert]:
+def _replies(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on prompt injection, and on quotes that cannot be verified."""
     limits, window = plan.limits, span(plan.window)
     unquoted = f"sum by (job, judge) (increase(ragwatch_judge_unquoted_cells_total[{window}]))"
@@ -147,7 +147,7 @@ def _judge(name: str, expr: str, summary: str, description: str, *, held: float 
     )
 
 
-def _sources(plan: Plan) -> Iterator[Alert]:
+def _sources(plan: RulePlan) -> Iterator[Alert]:
     limits, window = plan.limits, span(plan.window)
     silent = span(limits.silent)
     seen = "sum by (job, source) (increase(ragwatch_requests_seen_total[{}]))"
@@ -182,7 +182,7 @@ def _sources(plan: Plan) -> Iterator[Alert]:
     )
 
 
-def _coverage(plan: Plan) -> Iterator[Alert]:
+def _coverage(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on draws that are not judged, or judged without a score."""
     limits, window, stale = plan.limits, span(plan.window), span(plan.limits.stale)
     covered, settled = (

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ragwatch.rules.alert import Alert, Area, Severity
-from ragwatch.rules.plan import Plan
+from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import pick, span
 
 _COUNT = '{{ $value | printf "%.0f" }}'
 _FAILED_STEPS = 3
 
 
-def alerts(plan: Plan) -> Iterator[Alert]:
+def alerts(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on ragwatch itself."""
     up = pick("up", job=plan.job)
     yield _own(
@@ -52,7 +52,7 @@ def alerts(plan: Plan) -> Iterator[Alert]:
     yield from _inside(plan)
 
 
-def _inside(plan: Plan) -> Iterator[Alert]:
+def _inside(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on background loops and invariants."""
     window, short = span(plan.window), span(plan.windows[0])
     yield _own(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ragwatch.core.scores import Quantity
-from ragwatch.rules.burn import BURNS, Burn
+from ragwatch.rules.burn import BURNS, BurnRate
 
 WINDOWS = (900.0, 3600.0, 21600.0, 86400.0, 259200.0)
 
@@ -61,7 +61,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RulePlan:
     """Everything that the rules are built from.
 
     Attributes:
@@ -85,7 +85,7 @@ class Plan:
     links: Links
     thresholds: Mapping[Quantity, float] = field(default_factory=lambda: MappingProxyType({}))
     objectives: Mapping[Quantity, float] = field(default_factory=lambda: MappingProxyType({}))
-    burns: tuple[Burn, ...] = BURNS
+    burns: tuple[BurnRate, ...] = BURNS
     windows: tuple[float, ...] = WINDOWS
     window: float = 3600.0
     confidence: float = 0.95

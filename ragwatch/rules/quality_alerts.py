@@ -8,14 +8,14 @@ from math import ceil
 
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.rules.alert import PERCENT, Alert, Area, Severity
-from ragwatch.rules.burn import Burn
-from ragwatch.rules.plan import Plan
+from ragwatch.rules.burn import BurnRate
+from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import pick, span
 
 _PAIR = "job='%s',route='%s'"
 
 
-def alerts(plan: Plan) -> Iterator[Alert]:
+def alerts(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on answer quality, the most severe first."""
     if plan.thresholds:
         yield _bad(plan)
@@ -60,17 +60,17 @@ def _figure(word: str, series: str) -> str:
     )
 
 
-def _worst_stage(plan: Plan, then: str) -> str:
+def _worst_stage(plan: RulePlan, then: str) -> str:
     """Template text with the most frequent stage at fault in the window; empty if no answer was bad."""
     stages = f"route:ragwatch_stage_samples:increase{{{_PAIR},stage!='none',window='{span(plan.window)}'}}"
     return f'{{{{ with printf "topk(1, {stages} > 0)" $labels.job $labels.route | query }}}}{then}{{{{ end }}}}'
 
 
-def _stage(plan: Plan) -> str:
+def _stage(plan: RulePlan) -> str:
     return _worst_stage(plan, ' Stage at fault in most bad answers: {{ . | first | label "stage" }}.')
 
 
-def _bad(plan: Plan) -> Alert:
+def _bad(plan: RulePlan) -> Alert:
     """One alert per route, however many quantities are bad: they usually drop together, and one page is enough."""
     window = span(plan.window)
     chosen = "job='%s',route='%s',judge='%s'"
@@ -101,7 +101,7 @@ def _bad(plan: Plan) -> Alert:
     )
 
 
-def _burning(plan: Plan, quantity: Quantity, objective: float, burn: Burn) -> Alert:
+def _burning(plan: RulePlan, quantity: Quantity, objective: float, burn: BurnRate) -> Alert:
     long, short = span(burn.long), span(burn.short)
     chosen = {"quantity": str(quantity), "judge": plan.judge}
     error = burn.factor * (1 - objective)
@@ -139,7 +139,7 @@ def _error(quantity: Quantity, figure: str, window: str, chosen: dict[str, str])
     return read if quantity in LOW_IS_GOOD else f"1 - {read}"
 
 
-def _ignored(plan: Plan) -> Alert:
+def _ignored(plan: RulePlan) -> Alert:
     """Compares with the same route's own baseline, because the normal rate differs from service to service."""
     chosen = {"quantity": str(Quantity.TOP_RANKED_IGNORED), "judge": plan.judge}
     window, long = span(plan.window), span(plan.windows[-1])

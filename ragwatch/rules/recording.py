@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.rules.plain import Plain
-from ragwatch.rules.plan import Plan
+from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import gain, pick, span
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
@@ -21,7 +21,7 @@ _LONG = 6 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordingRule:
     """One recording rule."""
 
     name: str
@@ -34,7 +34,7 @@ class Record:
         return {"record": self.name, "expr": self.expr, **labels}
 
 
-def groups(plan: Plan) -> Iterator[dict[str, Plain]]:
+def groups(plan: RulePlan) -> Iterator[dict[str, Plain]]:
     """Builds the groups of recording rules, dependencies first."""
     for seconds in plan.windows:
         window = span(seconds)
@@ -47,22 +47,22 @@ def groups(plan: Plan) -> Iterator[dict[str, Plain]]:
         yield {"name": "ragwatch-thresholds", "rules": [each.rule() for each in _thresholds(plan)]}
 
 
-def _sums(window: str) -> Iterator[Record]:
+def _sums(window: str) -> Iterator[RecordingRule]:
     for each in SUMS:
         for quantity in Quantity:
             counter = f"ragwatch_{quantity}_{each}_total"
-            yield Record(
+            yield RecordingRule(
                 f"route:ragwatch_quality_{each}:increase",
                 f"sum by (job, route, judge) (\n  {gain(counter, window)}\n)",
                 {"quantity": str(quantity)},
             )
-        yield Record(
+        yield RecordingRule(
             f"all:ragwatch_quality_{each}:increase",
             f"sum without (route) ({pick(f'route:ragwatch_quality_{each}:increase', window=window)})",
         )
 
 
-def _estimates(plan: Plan, window: str) -> Iterator[Record]:
+def _estimates(plan: RulePlan, window: str) -> Iterator[RecordingRule]:
     """Mean, standard error and Wilson score interval at the observed variance, with z instead of t.
 
     PromQL has no root finding, so this approximates the interval of `ragwatch.core.estimators.score`: they agree if
@@ -76,21 +76,25 @@ def _estimates(plan: Plan, window: str) -> Iterator[Record]:
         mean, error, trial = (pick(f"{quality}:{each}", window=window) for each in ("mean", "stderr", "inverse_trials"))
         centre = f"{mean} + {z * z / 2:.6f} * {trial}"
         half = f"{z:.6f} * sqrt({mean} * (1 - {mean}) * {trial} + {z * z / 4:.6f} * {trial} ^ 2)"
-        yield Record(f"{quality}:mean", f"clamp({wx} / ({w} > 0), 0, 1)")
-        yield Record(
+        yield RecordingRule(f"{quality}:mean", f"clamp({wx} / ({w} > 0), 0, 1)")
+        yield RecordingRule(
             f"{quality}:stderr",
             f"sqrt(clamp_min({w2x2} - 2 * {mean} * {w2x} + {mean} ^ 2 * {w2}, 0))\n  / ({w} > 0)",
         )
-        yield Record(f"{quality}:effective_samples", f"{w} ^ 2 / ({w2} > 0)")
-        yield Record(
+        yield RecordingRule(f"{quality}:effective_samples", f"{w} ^ 2 / ({w2} > 0)")
+        yield RecordingRule(
             f"{quality}:inverse_trials",
             f"({error} > 1e-7) ^ 2 / ({mean} * (1 - {mean}) > 0)\n  or {w2} / ({w} ^ 2 > 0)",
         )
-        yield Record(f"{quality}:low", f"clamp_min((\n  {centre}\n  - {half}\n) / (1 + {z * z:.6f} * {trial}), 0)")
-        yield Record(f"{quality}:high", f"clamp_max((\n  {centre}\n  + {half}\n) / (1 + {z * z:.6f} * {trial}), 1)")
+        yield RecordingRule(
+            f"{quality}:low", f"clamp_min((\n  {centre}\n  - {half}\n) / (1 + {z * z:.6f} * {trial}), 0)"
+        )
+        yield RecordingRule(
+            f"{quality}:high", f"clamp_max((\n  {centre}\n  + {half}\n) / (1 + {z * z:.6f} * {trial}), 1)"
+        )
 
 
-def _rates(window: str) -> Iterator[Record]:
+def _rates(window: str) -> Iterator[RecordingRule]:
     """Coverage, stages, canaries and cost, summed over replicas."""
     at = {"window": window}
     judged, unjudged, settled = (
@@ -98,49 +102,51 @@ def _rates(window: str) -> Iterator[Record]:
     )
     for name, counter in ((judged, "judged"), (unjudged, "unjudged")):
         series = f"ragwatch_samples_{counter}_total"
-        yield Record(name, f"sum by (job, route, judge) (\n  {gain(series, window)}\n)")
-    yield Record(settled, f"{pick(judged, **at)} + {pick(unjudged, **at)}")
-    yield Record("route:ragwatch_coverage:ratio", f"{pick(judged, **at)} / ({pick(settled, **at)} > 0)")
-    yield Record(
+        yield RecordingRule(name, f"sum by (job, route, judge) (\n  {gain(series, window)}\n)")
+    yield RecordingRule(settled, f"{pick(judged, **at)} + {pick(unjudged, **at)}")
+    yield RecordingRule("route:ragwatch_coverage:ratio", f"{pick(judged, **at)} / ({pick(settled, **at)} > 0)")
+    yield RecordingRule(
         "all:ragwatch_coverage:ratio",
         f"sum without (route) ({pick(judged, **at)})\n  / (sum without (route) ({pick(settled, **at)}) > 0)",
     )
     stages = "route:ragwatch_stage_samples:increase"
     grown = gain("ragwatch_stage_samples_total", window)
-    yield Record(stages, f"sum by (job, route, stage) (\n  {grown}\n)")
-    yield Record(
+    yield RecordingRule(stages, f"sum by (job, route, stage) (\n  {grown}\n)")
+    yield RecordingRule(
         "route:ragwatch_stage:ratio",
         f"{pick(stages, **at)}\n  / on (job, route, window) group_left ()\n"
         f"    (sum by (job, route, window) ({pick(stages, **at)}) > 0)",
     )
     for name in ("runs", "failures"):
         series = f"ragwatch_canary_{name}_total"
-        yield Record(f"suite:ragwatch_canary_{name}:rate", f"sum by (job, suite) (rate({series}[{window}]))")
-    yield Record(
+        yield RecordingRule(f"suite:ragwatch_canary_{name}:rate", f"sum by (job, suite) (rate({series}[{window}]))")
+    yield RecordingRule(
         "suite:ragwatch_canary_health:mean",
         f"avg by (job, suite) (avg_over_time(ragwatch_canary_health_ratio[{window}]))",
     )
-    yield Record(
+    yield RecordingRule(
         "judge:ragwatch_judge_cost_dollars_per_day:rate",
         f"{DAY:.0f} * sum by (job, judge) (rate(ragwatch_judge_cost_dollars_total[{window}]))",
     )
 
 
-def _thresholds(plan: Plan) -> Iterator[Record]:
+def _thresholds(plan: RulePlan) -> Iterator[RecordingRule]:
     """Thresholds as series for the dashboards, and the distance of the confidence interval beyond them."""
     window = span(plan.window)
     for quantity, threshold in plan.thresholds.items():
         about = {"job": plan.job, "quantity": str(quantity)}
-        yield Record("ragwatch:quality_threshold", f"vector({threshold:g})", about)
+        yield RecordingRule("ragwatch:quality_threshold", f"vector({threshold:g})", about)
     for quantity, threshold in plan.thresholds.items():
         about = {"quantity": str(quantity)}
         chosen = {**about, "judge": plan.judge, "window": window}
         low, high = pick("route:ragwatch_quality:low", **chosen), pick("route:ragwatch_quality:high", **chosen)
         beyond = f"{low} - {threshold:g}" if quantity in LOW_IS_GOOD else f"{threshold:g} - {high}"
         enough = pick("route:ragwatch_quality:effective_samples", **chosen)
-        yield Record("route:ragwatch_quality:shortfall", f"{beyond}\n  and {enough} >= {plan.limits.samples}", about)
+        yield RecordingRule(
+            "route:ragwatch_quality:shortfall", f"{beyond}\n  and {enough} >= {plan.limits.samples}", about
+        )
     for quantity, objective in plan.objectives.items():
-        yield Record(
+        yield RecordingRule(
             "route:ragwatch_quality:error_budget_remaining",
             f"1 - ({_mean_error(quantity, plan.judge, plan.window)}) / {1 - objective:.6g}",
             {"quantity": str(quantity), "objective": f"{objective:g}"},

@@ -6,7 +6,7 @@ from ragwatch.web.app import Action, build_app
 from ragwatch.web.guard import allowed_hosts
 from ragwatch.web.request_limit import BusyError
 from ragwatch.web.samples import ParameterError
-from ragwatch.web.scope import Scope
+from ragwatch.web.scope import PageScope
 from ragwatch.web.serve import Server
 
-__all__ = ["Action", "BusyError", "ParameterError", "Scope", "Server", "allowed_hosts", "build_app"]
+__all__ = ["Action", "BusyError", "PageScope", "ParameterError", "Server", "allowed_hosts", "build_app"]

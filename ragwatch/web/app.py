@@ -23,17 +23,17 @@ from ragwatch.board import Board
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Query, Store
 from ragwatch.web import samples
-from ragwatch.web.bodies import Bodies
+from ragwatch.web.bodies import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.drift_page import drift_routes
-from ragwatch.web.guard import HEADERS, UNKEPT, Guard
-from ragwatch.web.labels import Annotation, label_routes
+from ragwatch.web.guard import HEADERS, UNKEPT, RequestGuard
+from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, overview_page
 from ragwatch.web.reply import json_reply
-from ragwatch.web.request_limit import MIB, BusyError, Turns
+from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.samples_page import sample_routes
-from ragwatch.web.scope import Scope
+from ragwatch.web.scope import PageScope
 from ragwatch.web.streamed_samples import sample_json, samples_json
 
 Action = Callable[[Mapping[str, str]], Awaitable[str]]
@@ -57,10 +57,10 @@ def build_app(
     board: Board,
     render: Render,
     store: Store | None = None,
-    scope: Callable[[], Scope] = Scope,
+    scope: Callable[[], PageScope] = PageScope,
     ready: Callable[[], tuple[str, ...]] = tuple,
     actions: Mapping[str, Action] = NO_ACTIONS,
-    labels: Callable[[], Annotation] | None = None,
+    labels: Callable[[], LabelService] | None = None,
     hosts: Callable[[], frozenset[str] | None] = lambda: None,
     external: Callable[[], str | None] = lambda: None,
     clock: Callable[[], float] = time,
@@ -79,9 +79,9 @@ def build_app(
         external: Address that people use at present, None for that of the request.
         clock: Seconds since the epoch.
     """
-    pages = Turns(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
-    scrapes = Turns(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
-    doors = _Doors(board, render, store, scope, ready, clock, pages, scrapes)
+    pages = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
+    scrapes = RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
+    doors = _Endpoints(board, render, store, scope, ready, clock, pages, scrapes)
     return Starlette(
         routes=[
             *doors.routes(),
@@ -92,23 +92,23 @@ def build_app(
             *drift_routes(board, store, clock, pages),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        middleware=[Middleware(Guard, hosts=hosts, external=external), Middleware(Bodies)],
+        middleware=[Middleware(RequestGuard, hosts=hosts, external=external), Middleware(RequestBodyLimit)],
         exception_handlers={StoreError: _store_failed, samples.ParameterError: _bad_parameter, Exception: _broken},
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Doors:
+class _Endpoints:
     """The endpoints, and what they look at."""
 
     board: Board
     scrape: Render
     store: Store | None
-    scope: Callable[[], Scope]
+    scope: Callable[[], PageScope]
     problems: Callable[[], tuple[str, ...]]
     clock: Callable[[], float]
-    pages: Turns
-    scrapes: Turns
+    pages: RequestLimit
+    scrapes: RequestLimit
 
     def routes(self) -> list[Route]:
         return [

@@ -17,7 +17,7 @@ OPEN_BODIES = 8
 _LAST = {"Connection": "close"}  # the rest of such a body is not waited for
 
 
-class Bodies:
+class RequestBodyLimit:
     """Middleware that ends a body which takes too long with 408, and refuses one too many with 503.
 
     Args:

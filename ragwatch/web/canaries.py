@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ragwatch.core.canary.definition import Hit
-from ragwatch.core.canary.diff import CanaryDiff, Move
+from ragwatch.core.canary.diff import CanaryDiff, RankChange
 from ragwatch.core.canary.history import changes, report_of
 from ragwatch.core.canary.report import CanaryReport
 from ragwatch.core.canary.suite import SuiteReport
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
-from ragwatch.ports import Notes
-from ragwatch.web.scope import Scope
+from ragwatch.ports import NoteStore
+from ragwatch.web.scope import PageScope
 
 KIND = "canary"
 MOST_RUNS, FEWEST_RUNS = 40, 5
@@ -28,14 +28,14 @@ _HEADLINES = {
 }
 
 
-def suites_of(scope: Scope, snapshot: Snapshot | None) -> tuple[str, ...]:
+def suites_of(scope: PageScope, snapshot: Snapshot | None) -> tuple[str, ...]:
     """Suites to show: the configured ones, or else those that ever ran."""
     if scope.suites or snapshot is None:
         return scope.suites
     return tuple(sorted({labels[0] for tally, labels in snapshot.tallies if tally is Tally.CANARY_RUNS}))
 
 
-def canaries(store: Notes | None, suites: Iterable[str], *, now: float) -> dict[str, Any]:
+def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> dict[str, Any]:
     """All that the page of canaries shows.
 
     Args:
@@ -63,7 +63,7 @@ def _silent(suite: str) -> dict[str, Any]:
     return {"suite": suite, "state": "silent", "at": None, "canaries": 0, "degraded": [], "failed": [], "history": []}
 
 
-def _suite(store: Notes, suite: str, now: float) -> dict[str, Any]:
+def _suite(store: NoteStore, suite: str, now: float) -> dict[str, Any]:
     runs = _runs(store, suite)
     if not runs:
         return _silent(suite)
@@ -88,7 +88,7 @@ def _suite(store: Notes, suite: str, now: float) -> dict[str, Any]:
     }
 
 
-def _runs(store: Notes, suite: str) -> list[tuple[float, SuiteReport]]:
+def _runs(store: NoteStore, suite: str) -> list[tuple[float, SuiteReport]]:
     """The newest runs that can still be read, each with its time, newest first."""
     newest = store.runs(KIND, suite, 1)
     if not newest:
@@ -157,7 +157,7 @@ def _change(found: CanaryDiff) -> dict[str, Any]:
     }
 
 
-def _move(found: Move) -> dict[str, Any]:
+def _move(found: RankChange) -> dict[str, Any]:
     return {
         "context": _cut(found.label),
         "before": found.before,

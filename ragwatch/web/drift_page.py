@@ -17,10 +17,10 @@ from ragwatch.board import Board
 from ragwatch.core.scores import LOW_IS_GOOD
 from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.errors import StoreError
-from ragwatch.ports import Notes, Run
+from ragwatch.ports import NoteStore, StoredRun
 from ragwatch.web.pages import page
 from ragwatch.web.reply import json_reply
-from ragwatch.web.request_limit import MIB, Turns
+from ragwatch.web.request_limit import MIB, RequestLimit
 
 KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
 PAST_ALARMS = 5
@@ -38,7 +38,7 @@ _STATUS_OUT_OF_ORDER = 503
 _OF_ANSWERS = (Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE, Gauge.BAND_MEAN)
 
 
-def drift_routes(board: Board, store: Notes | None, clock: Callable[[], float], turns: Turns) -> list[Route]:
+def drift_routes(board: Board, store: NoteStore | None, clock: Callable[[], float], turns: RequestLimit) -> list[Route]:
     """`/drift`, and the same as JSON.
 
     Args:
@@ -65,7 +65,7 @@ def drift_routes(board: Board, store: Notes | None, clock: Callable[[], float], 
     return [Route("/drift", shown), Route("/api/v1/drift", told)]
 
 
-def drift(snapshot: Snapshot | None, store: Notes | None, *, now: float, address: str) -> dict[str, Any]:
+def drift(snapshot: Snapshot | None, store: NoteStore | None, *, now: float, address: str) -> dict[str, Any]:
     """All that the page of drift shows. Where the store cannot be read, figures stand without their past.
 
     Args:
@@ -79,7 +79,7 @@ def drift(snapshot: Snapshot | None, store: Notes | None, *, now: float, address
         past, error = _past(gauges, store), None
     except StoreError as broken:
         past, error = {}, f"the store cannot be read: {broken}"
-    look = _Look(gauges, past, now, address)
+    look = _DriftRows(gauges, past, now, address)
     answers = [look.answer(*labels) for labels in _of(gauges, *_OF_ANSWERS)]
     traffic = [look.traffic(*labels) for labels in _of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)]
     judges = [look.judge(*labels) for labels in _of(gauges, Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)]
@@ -111,7 +111,7 @@ def _of(gauges: Gauges, *wanted: Gauge) -> list[tuple[str, ...]]:
     return sorted({labels for gauge, labels in gauges if gauge in wanted})
 
 
-def _past(gauges: Gauges, store: Notes | None) -> dict[tuple[str, str], list[Run]]:
+def _past(gauges: Gauges, store: NoteStore | None) -> dict[tuple[str, str], list[StoredRun]]:
     """The newest runs by kind and name, the newest first."""
     if store is None:
         return {}
@@ -123,10 +123,12 @@ def _past(gauges: Gauges, store: Notes | None) -> dict[tuple[str, str], list[Run
     return {(kind, name): store.runs(kind, name, PAST_ALARMS) for kind, name in names}
 
 
-class _Look:
+class _DriftRows:
     """Figures and past alarms, as rows."""
 
-    def __init__(self, gauges: Gauges, past: Mapping[tuple[str, str], list[Run]], now: float, address: str) -> None:
+    def __init__(
+        self, gauges: Gauges, past: Mapping[tuple[str, str], list[StoredRun]], now: float, address: str
+    ) -> None:
         self._gauges = gauges
         self._past = past
         self._now = now
@@ -203,7 +205,7 @@ class _Look:
     def _value(self, gauge: Gauge, labels: tuple[str, ...]) -> float | None:
         return self._gauges.get((gauge, labels))
 
-    def _alarm(self, alarm: bool, runs: list[Run]) -> dict[str, Any]:  # noqa: FBT001 - it is what the row says
+    def _alarm(self, alarm: bool, runs: list[StoredRun]) -> dict[str, Any]:  # noqa: FBT001 - it is what the row says
         since = runs[0].at if alarm and runs else None
         return {"alarm": alarm, "since": since, "since_seconds": None if since is None else max(self._now - since, 0.0)}
 
@@ -213,7 +215,7 @@ class _Look:
         return " ".join(map(quote, ("ragwatch", "acknowledge", *options, *where)))
 
 
-def _samples(quantity: str, route: str, baseline: float | None, runs: list[Run]) -> str:
+def _samples(quantity: str, route: str, baseline: float | None, runs: list[StoredRun]) -> str:
     """Address of the answers on the worse side of the baseline, the newest first."""
     found = {"route": route, "quantity": quantity}
     if runs and runs[0].body.get("judge"):

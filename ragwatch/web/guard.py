@@ -51,7 +51,7 @@ def _name_of(address: str) -> str:
         return ""
 
 
-class Guard:
+class RequestGuard:
     """Middleware around the whole application.
 
     Args:

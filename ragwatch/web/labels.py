@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ragwatch.web.reply import dumps, json_reply
-from ragwatch.web.request_limit import Turns
+from ragwatch.web.request_limit import RequestLimit
 from ragwatch.web.samples import ParameterError
 
 MOST_BYTES = 4 << 20
@@ -25,7 +25,7 @@ PAGE_BYTES = 4 << 20  # of labels in a response
 TASKS_SIZE, PUT_SIZE = 16 << 20, 8 << 20  # that making a response takes, about
 
 
-class Annotation(Protocol):
+class LabelService(Protocol):
     """Who gives samples to people and keeps their words. Every method may block on a disk."""
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ class Annotation(Protocol):
         ...
 
 
-def label_routes(annotation: Callable[[], Annotation] | None, turns: Turns) -> list[Route]:
+def label_routes(annotation: Callable[[], LabelService] | None, turns: RequestLimit) -> list[Route]:
     """`POST /v1/labels/tasks`, `POST /v1/labels` and `GET /api/v1/labels`; none where nobody takes words.
 
     Args:
@@ -78,11 +78,11 @@ def _post(path: str, door: Callable[[Request], Awaitable[ASGIApp]]) -> Route:
     return Route(path, door, methods=["POST"])
 
 
-def _tasks(annotation: Annotation, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _tasks(annotation: LabelService, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     return annotation.tasks(_annotator(asked.get("annotator")), _count(asked.get("count")))
 
 
-def _put(annotation: Annotation, asked: Mapping[str, Any]) -> dict[str, int]:
+def _put(annotation: LabelService, asked: Mapping[str, Any]) -> dict[str, int]:
     given = asked.get("labels")
     if not isinstance(given, list) or not 0 < len(given) <= MOST_LABELS:
         raise ParameterError(f"labels: not a list of 1 to {MOST_LABELS}")
@@ -141,7 +141,7 @@ def _count(count: object) -> int:
     return count
 
 
-def _page(annotation: Annotation, after: tuple[float, str, str] | None) -> dict[str, Any]:
+def _page(annotation: LabelService, after: tuple[float, str, str] | None) -> dict[str, Any]:
     """Words as far as a response goes; `next` is the address of those that no longer fit, where there are any."""
     found: list[dict[str, Any]] = []
     size = 0
@@ -155,7 +155,7 @@ def _page(annotation: Annotation, after: tuple[float, str, str] | None) -> dict[
     return _told(annotation, found)
 
 
-def _told(annotation: Annotation, labels: list[dict[str, Any]]) -> dict[str, Any]:
+def _told(annotation: LabelService, labels: list[dict[str, Any]]) -> dict[str, Any]:
     return {"labels": labels, "picked_until": annotation.picked_until()}
 
 

@@ -13,7 +13,7 @@ from ragwatch.core.scores import LOW_IS_GOOD, Quantity, UnknownReason
 from ragwatch.core.snapshot import EstimateRow, Snapshot
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tally
-from ragwatch.web.scope import Scope
+from ragwatch.web.scope import PageScope
 
 _WHY = {
     UnknownReason.NO_CLAIMS: "the answers make no claims",
@@ -32,11 +32,11 @@ _NAMED = 5  # of the files that cannot be read: a closed folder may hold thousan
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _OverviewBuilder:
     """A Snapshot beside its scope, with the window that is looked at."""
 
     snapshot: Snapshot
-    scope: Scope
+    scope: PageScope
     now: float
     window: str
 
@@ -58,7 +58,7 @@ class _Reader:
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
-def windows_of(snapshot: Snapshot | None, scope: Scope) -> tuple[str, ...]:
+def windows_of(snapshot: Snapshot | None, scope: PageScope) -> tuple[str, ...]:
     """Windows that can be looked at: the configured ones, or else those that say something."""
     if scope.windows or snapshot is None:
         return scope.windows
@@ -67,7 +67,7 @@ def windows_of(snapshot: Snapshot | None, scope: Scope) -> tuple[str, ...]:
 
 def overview(
     snapshot: Snapshot | None,
-    scope: Scope,
+    scope: PageScope,
     *,
     now: float,
     window: str | None = None,
@@ -86,7 +86,7 @@ def overview(
     """
     shown = snapshot or Snapshot(at=now)
     windows = windows_of(snapshot, scope)
-    read = _Reader(shown, scope, now, _window(shown, windows, window))
+    read = _OverviewBuilder(shown, scope, now, _window(shown, windows, window))
     routes = [_route(read, route) for route in _routes(shown, scope)]
     states = [figure["state"] for route in routes for judge in route["judges"] for figure in judge["figures"]]
     state = next((each for each in ("bad", "unsure", "good", "plain") if each in states), "silent")
@@ -119,13 +119,13 @@ def _window(snapshot: Snapshot, windows: Sequence[str], wanted: str | None) -> s
     return next((window for window in windows if window in telling), windows[0] if windows else "")
 
 
-def _routes(snapshot: Snapshot, scope: Scope) -> list[str]:
+def _routes(snapshot: Snapshot, scope: PageScope) -> list[str]:
     """Configured routes; `other` only once it has traffic, or when it is all there is."""
     other = snapshot.tallies.get((Tally.DRAWN, (OTHER,)), 0) or not scope.routes
     return [*scope.routes, OTHER] if other and OTHER not in scope.routes else list(scope.routes)
 
 
-def _route(read: _Reader, route: str) -> dict[str, Any]:
+def _route(read: _OverviewBuilder, route: str) -> dict[str, Any]:
     first, *others = _names(read.scope.judges, read.snapshot.judges) or [""]
     heard = {row.judge for row in read.snapshot.estimates if row.route == route}
     judges = [_cohort(read, route, judge) for judge in (first, *others) if judge and (judge == first or judge in heard)]
@@ -140,7 +140,7 @@ def _route(read: _Reader, route: str) -> dict[str, Any]:
     }
 
 
-def _stages(read: _Reader, route: str) -> list[dict[str, Any]]:
+def _stages(read: _OverviewBuilder, route: str) -> list[dict[str, Any]]:
     """Shares of judged answers by the stage at fault, since the start, each with where its part of a bar begins."""
     counts = [(stage, read.count(Tally.STAGE, route, read.default, stage)) for stage in Stage]
     total = sum(count for _, count in counts)
@@ -152,7 +152,7 @@ def _stages(read: _Reader, route: str) -> list[dict[str, Any]]:
     return found
 
 
-def _cohort(read: _Reader, route: str, judge: str) -> dict[str, Any]:
+def _cohort(read: _OverviewBuilder, route: str, judge: str) -> dict[str, Any]:
     rows = {
         row.quantity: row
         for row in read.snapshot.estimates
@@ -168,7 +168,9 @@ def _cohort(read: _Reader, route: str, judge: str) -> dict[str, Any]:
     }
 
 
-def _figure(read: _Reader, quantity: Quantity, route: str, judge: str, row: EstimateRow | None) -> dict[str, Any]:
+def _figure(
+    read: _OverviewBuilder, quantity: Quantity, route: str, judge: str, row: EstimateRow | None
+) -> dict[str, Any]:
     last = read.snapshot.last_sample.get((quantity, route, judge))
     figure: dict[str, Any] = {
         "quantity": str(quantity),
@@ -206,7 +208,7 @@ def _state(quantity: Quantity, row: EstimateRow, threshold: float | None) -> str
     return "good" if low >= threshold else "unsure"
 
 
-def _why(read: _Reader, quantity: Quantity, route: str, judge: str) -> str:
+def _why(read: _OverviewBuilder, quantity: Quantity, route: str, judge: str) -> str:
     """Why there is no estimate, in words."""
     if read.count(Tally.N, quantity, route, judge):
         return f"no answer in the last {read.window}" if read.window else "no answer lately"
@@ -218,7 +220,7 @@ def _why(read: _Reader, quantity: Quantity, route: str, judge: str) -> str:
     return "no answer drawn yet"
 
 
-def _source(read: _Reader, source: str) -> dict[str, Any]:
+def _source(read: _OverviewBuilder, source: str) -> dict[str, Any]:
     lag = read.snapshot.lags.get(source)
     return {
         "source": source,
@@ -234,7 +236,7 @@ def _source(read: _Reader, source: str) -> dict[str, Any]:
     }
 
 
-def _judge(read: _Reader, judge: str) -> dict[str, Any]:
+def _judge(read: _OverviewBuilder, judge: str) -> dict[str, Any]:
     kind, version = read.snapshot.judges.get(judge, (None, None))
     unjudged: defaultdict[str, float] = defaultdict(float)
     judged = 0.0

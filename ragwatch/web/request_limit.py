@@ -36,7 +36,7 @@ class BusyError(RagwatchError):
         self.seconds = seconds
 
 
-class Turns:
+class RequestLimit:
     """A limit on requests under way: threads that work on them, and bytes that they hold until they are sent.
 
     A request waits for its turn, first come, first served; after `seconds` it is answered with 503.

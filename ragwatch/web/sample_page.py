@@ -14,8 +14,8 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import LOW_IS_GOOD, Fault, Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.errors import StoreError
-from ragwatch.ports import Entry, Found, Query, Store, StoredText
-from ragwatch.web.scope import Scope
+from ragwatch.ports import PackedVerdict, Query, Store, StoredText, StoredVerdict
+from ragwatch.web.scope import PageScope
 
 ANSWER_CHARS, CONTEXT_CHARS, QUESTION_CHARS, QUOTE_CHARS = 20_000, 6_000, 4_000, 1_000
 MOST_CLAIMS, MOST_CONTEXTS, MOST_METADATA, MOST_JUDGES, MOST_LABELS = 200, 50, 30, 12, 50
@@ -51,7 +51,7 @@ _UNTOLD = "Too little was read to tell which stage is at fault."
 _UNJUDGED = "No judge could read this answer. It is counted, and widens the worst-case bounds of every figure."
 
 
-def sample(store: Store, key: str, scope: Scope, *, judge: str | None) -> dict[str, Any] | None:
+def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> dict[str, Any] | None:
     """Everything that is kept of one sample; None for nothing.
 
     Args:
@@ -63,7 +63,7 @@ def sample(store: Store, key: str, scope: Scope, *, judge: str | None) -> dict[s
     Raises:
         StoreError: The store cannot be read.
     """
-    found: list[Found] = []
+    found: list[StoredVerdict] = []
     text: StoredText | None = None
     for entry in store.entries(Query(key=key, limit=MOST_JUDGES)):  # each brings the text along: one is enough
         text = text or entry.sample
@@ -74,18 +74,18 @@ def sample(store: Store, key: str, scope: Scope, *, judge: str | None) -> dict[s
     return view(found, store.labels_of(key, MOST_LABELS), scope, judge)
 
 
-def _line_of(entry: Entry) -> Found:
+def _line_of(entry: PackedVerdict) -> StoredVerdict:
     """A verdict as far as a page shows it; one that is damaged is what its figures tell."""
     try:
         fields, whole = entry.line.beginning(LINE_BYTES)
     except StoreError as error:
-        return Found(entry.bare, None, str(error))
+        return StoredVerdict(entry.bare, None, str(error))
     if not whole:  # the last of a list may be cut short
         fields |= {name: fields.get(name, [])[:-1] for name in ("claims", "contexts")}
-    return Found({**entry.bare, **fields, **entry.place}, None)
+    return StoredVerdict({**entry.bare, **fields, **entry.place}, None)
 
 
-def _with_text(found: Found, text: StoredText | None) -> Found:
+def _with_text(found: StoredVerdict, text: StoredText | None) -> StoredVerdict:
     if text is None:
         return found
     try:
@@ -96,7 +96,9 @@ def _with_text(found: Found, text: StoredText | None) -> Found:
     return replace(found, sample={"contexts": [], "answer": "", **fields}, damage=found.damage or note)
 
 
-def view(found: Sequence[Found], labels: Sequence[Label], scope: Scope, judge: str | None) -> dict[str, Any]:
+def view(
+    found: Sequence[StoredVerdict], labels: Sequence[Label], scope: PageScope, judge: str | None
+) -> dict[str, Any]:
     """Verdicts on one sample, at least one, as a page shows them."""
     order = {name: place for place, name in enumerate(scope.judges)}
     verdicts = sorted((each.verdict for each in found), key=lambda each: order.get(each["judge_name"], len(order)))

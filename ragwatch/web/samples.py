@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
-from ragwatch.ports import Entry, Found, Query, Store
+from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MOST = 500
@@ -132,7 +132,7 @@ def _limit(text: str) -> int:
     return int(text)
 
 
-def line(found: Found) -> dict[str, Any]:
+def line(found: StoredVerdict) -> dict[str, Any]:
     """A stored verdict as lists in JSON hold it: `sample` is its beginning; what cannot be read says `error`."""
     told = {"verdict": found.verdict, "sample": found.sample}
     return told if found.damage is None else told | {"error": found.damage}
@@ -177,12 +177,12 @@ def _place(text: str) -> tuple[float, int]:
     return value, int(seq)
 
 
-def following(pairs: Iterable[tuple[str, str]], query: Query) -> Callable[[Entry, int], str]:
+def following(pairs: Iterable[tuple[str, str]], query: Query) -> Callable[[PackedVerdict, int], str]:
     """From the last row of a page, and how many it has, to the address of the next page of the same search."""
     kept = [(name, value) for name, value in pairs if name not in ("after", "limit", "since", "until")]
     kept += [(name, repr(at)) for name, at in (("since", query.since), ("until", query.until)) if at is not None]
 
-    def address(last: Entry, sent: int) -> str:
+    def address(last: PackedVerdict, sent: int) -> str:
         place = f"{last.place['at']!r},{last.seq}"
         return f"/api/v1/samples?{urlencode([*kept, ('limit', query.limit - sent), ('after', place)])}"
 
@@ -200,7 +200,7 @@ def failing(store: Store) -> list[dict[str, Any]]:
     return [_short(each) for each in newest]
 
 
-def _short(found: Found) -> dict[str, Any]:
+def _short(found: StoredVerdict) -> dict[str, Any]:
     verdict = found.verdict
     question = None if found.sample is None else found.sample.get("question")
     if isinstance(question, str) and len(question) > QUESTION_CHARS:

@@ -18,13 +18,13 @@ from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.errors import StoreError
-from ragwatch.ports import Found, Query, Store
+from ragwatch.ports import Query, Store, StoredVerdict
 from ragwatch.web import samples
 from ragwatch.web.pages import clock as instant
 from ragwatch.web.pages import page
-from ragwatch.web.request_limit import MIB, Turns
+from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.sample_page import cut, sample
-from ragwatch.web.scope import Scope
+from ragwatch.web.scope import PageScope
 
 FIELDS = ("route", "judge", "stage", "outcome", "quantity", "below", "above", "since", "until", "limit")
 LIMITS = ("25", "50", "100", "250", "500")
@@ -37,7 +37,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 def sample_routes(
-    store: Store | None, scope: Callable[[], Scope], clock: Callable[[], float], turns: Turns
+    store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], turns: RequestLimit
 ) -> list[Route]:
     """`/samples` and `/samples/KEY`.
 
@@ -59,7 +59,7 @@ def sample_routes(
     return [Route("/samples", many), Route("/samples/{key}", one)]
 
 
-def _many(pairs: Pairs, store: Store | None, scope: Scope, now: float) -> Response:
+def _many(pairs: Pairs, store: Store | None, scope: PageScope, now: float) -> Response:
     given = [(name, value) for name, value in pairs if value]  # a form sends its empty fields too
     view: dict[str, Any] = {"found": [], "older": None, "crowded": False}
     status = 200
@@ -75,7 +75,7 @@ def _many(pairs: Pairs, store: Store | None, scope: Scope, now: float) -> Respon
     return HTMLResponse(page("samples.html", {**around, **view, "newest": newest, "columns": columns(given)}), status)
 
 
-def _one(key: str, judge: str | None, store: Store | None, scope: Scope) -> Response:
+def _one(key: str, judge: str | None, store: Store | None, scope: PageScope) -> Response:
     error, status, view = None, 200, None
     try:
         view = sample(store, key, scope, judge=judge) if store and samples.KEY.fullmatch(key) else None
@@ -104,7 +104,7 @@ def listing(given: Pairs, store: Store | None, *, now: float) -> dict[str, Any]:
     }
 
 
-def leaf(store: Store, query: Query) -> tuple[list[Found], float | None, bool]:
+def leaf(store: Store, query: Query) -> tuple[list[StoredVerdict], float | None, bool]:
     """One page of verdicts, the `until` of the next page (None: this is the last), and whether some fit on none.
 
     A page ends between two instants, because `until` cannot cut one instant in two. Where more verdicts than a page
@@ -131,7 +131,7 @@ def _narrowed(query: Query, *, limit: int, since: float | None = None, until: fl
     )
 
 
-def row(found: Found) -> dict[str, Any]:
+def row(found: StoredVerdict) -> dict[str, Any]:
     """A verdict as one row."""
     verdict = found.verdict
     question = None if found.sample is None else found.sample.get("question")
@@ -162,7 +162,7 @@ def columns(given: Pairs) -> list[dict[str, Any]]:
     return [{"quantity": str(each), "low_is_good": each in LOW_IS_GOOD, "asked": each in wanted} for each in shown]
 
 
-def form(given: Pairs, scope: Scope) -> dict[str, Any]:
+def form(given: Pairs, scope: PageScope) -> dict[str, Any]:
     """Fields of the search: what may be chosen, and what is."""
     values = dict.fromkeys(FIELDS, "") | {name: value for name, value in given if name in FIELDS}
     offered: dict[str, Iterable[str]] = {

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class PageScope:
     """Names to show even while nothing is known of them, and what counts as good.
 
     Attributes:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ragwatch.errors import StoreError
-from ragwatch.ports import Entry, StoredText
+from ragwatch.ports import PackedVerdict, StoredText
 from ragwatch.web.reply import dumps
 from ragwatch.web.samples import short
 
@@ -20,7 +20,7 @@ ESCAPED = 3  # times the size that a text of letters beyond ASCII has as it is s
 _AROUND = 4096  # bytes that stand around the texts of a row, at most
 
 
-def samples_json(entries: Iterator[Entry], following: Callable[[Entry, int], str]) -> Iterator[bytes]:
+def samples_json(entries: Iterator[PackedVerdict], following: Callable[[PackedVerdict, int], str]) -> Iterator[bytes]:
     """`{"samples": [{"verdict", "sample"}]}`; with `next`, the address of those that no longer fit, if any.
 
     A row that alone is larger than a response is cut to its figures and excerpts, and says `"truncated": true`; one
@@ -51,7 +51,7 @@ def samples_json(entries: Iterator[Entry], following: Callable[[Entry, int], str
     yield b"]" + (b"," + dumps(rest)[1:] if rest else b"}") + b"\n"
 
 
-def _size(entry: Entry) -> tuple[int, str | None]:
+def _size(entry: PackedVerdict) -> tuple[int, str | None]:
     """Bytes of a row, and what is wrong with it."""
     try:
         texts = [entry.line, *([] if entry.sample is None else [entry.sample])]
@@ -60,7 +60,7 @@ def _size(entry: Entry) -> tuple[int, str | None]:
         return _AROUND, str(error)
 
 
-def _row(entry: Entry, why: str | None, *, cut: bool) -> Iterator[bytes]:
+def _row(entry: PackedVerdict, why: str | None, *, cut: bool) -> Iterator[bytes]:
     if why is not None:
         yield dumps({"verdict": entry.bare, "sample": None, "error": why})
     elif cut:
@@ -74,7 +74,7 @@ def _row(entry: Entry, why: str | None, *, cut: bool) -> Iterator[bytes]:
         yield b"}"
 
 
-def _line(entry: Entry) -> Iterator[bytes]:
+def _line(entry: PackedVerdict) -> Iterator[bytes]:
     """The verdict line, with its place before its own fields."""
     pieces = entry.line.pieces()
     yield dumps(entry.place)[:-1] + b"," + next(pieces)[1:]
@@ -86,7 +86,7 @@ def _excerpt(text: StoredText) -> dict[str, Any]:
     return short(fields)
 
 
-def sample_json(key: str, entries: Iterable[Entry]) -> Iterator[bytes] | None:
+def sample_json(key: str, entries: Iterable[PackedVerdict]) -> Iterator[bytes] | None:
     """`{"key", "verdicts", "sample"}` of one sample, its texts whole as far as a response goes; None for no entry.
 
     `truncated` names what is cut: a verdict to its figures, a sample to what is at its beginning. `errors` says what
@@ -95,15 +95,15 @@ def sample_json(key: str, entries: Iterable[Entry]) -> Iterator[bytes] | None:
     Raises:
         StoreError: The store cannot be read.
     """
-    lines: list[Entry] = []
+    lines: list[PackedVerdict] = []
     sample: StoredText | None = None
     for entry in entries:  # each brings the sample along: only one of them is kept
         sample = sample or entry.sample
-        lines.append(Entry(entry.seq, entry.place, entry.bare, entry.line, None))
+        lines.append(PackedVerdict(entry.seq, entry.place, entry.bare, entry.line, None))
     return _sample_json(key, lines, sample) if lines else None
 
 
-def _sample_json(key: str, lines: list[Entry], sample: StoredText | None) -> Iterator[bytes]:
+def _sample_json(key: str, lines: list[PackedVerdict], sample: StoredText | None) -> Iterator[bytes]:
     truncated: list[str] = []
     errors: list[str] = []
     left = LINES_BYTES

@@ -14,7 +14,7 @@ from ragwatch.core.sample import Context
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.ports import Event, Kind, Query, Retention, Store
+from ragwatch.ports import Kind, Query, RecordedEvent, Retention, Store
 
 DAY = 86400.0
 AGES = Retention(days=30, failing_days=90, bytes=1 << 40)
@@ -198,7 +198,7 @@ def test_found_verdicts_are_whole(store: Store) -> None:
 
 def test_events(store: Store) -> None:
     """Events come back in order of time, from an instant on."""
-    events = [Event(AT, "deploy", "v2"), Event(AT - 5, "note", "é"), Event(AT - 9, "old", "")]
+    events = [RecordedEvent(AT, "deploy", "v2"), RecordedEvent(AT - 5, "note", "é"), RecordedEvent(AT - 9, "old", "")]
     for event in events:
         store.record(event)
     assert store.events(AT - 5) == [events[1], events[0]]
@@ -209,7 +209,7 @@ def test_age_takes_successes_first(store: Store) -> None:
     for age in (20, 40, 100):
         for name, evidence in (("good", GOOD), ("bad", BAD), ("missed", None)):
             settle(store, f"{name}{age}", evidence, at=AT - age * DAY)
-    store.record(Event(AT - 91 * DAY, "note", ""))
+    store.record(RecordedEvent(AT - 91 * DAY, "note", ""))
     counts = store.tallies()
     assert store.prune(AGES, now=AT) == 4
     assert sorted(keys(store, Query())) == ["bad20", "bad40", "good20", "missed20", "missed40"]
@@ -263,6 +263,6 @@ def test_everything_survives_a_restart(opened: Callable[[], Store]) -> None:
     store = opened()
     settle(store, "a")
     store.admit(an_admission(a_draw("b"), cursor="7"))
-    store.record(Event(AT, "note", "x"))
+    store.record(RecordedEvent(AT, "note", "x"))
     before = all_of(store)
     assert all_of(opened()) == before

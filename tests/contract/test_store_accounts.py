@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from kit import AT, JUDGE
 
-from ragwatch.core.budget import Cap, Cost
+from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.errors import JudgeError, StoreError
-from ragwatch.pipeline.budget_account import StorePurse
+from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.ports import Retention, Store
 
 DAY = 86400.0
 KEEP = Retention(30, 90, 1 << 40)
-DOLLAR = Cap(DAY, usd=1.0)
+DOLLAR = SpendingCap(DAY, usd=1.0)
 
 
 def spend(store: Store, usd: float, *, at: float = AT, tokens: int = 0, judge: str = JUDGE) -> int:
@@ -61,18 +61,18 @@ def test_a_call_counts_from_when_it_began(store: Store) -> None:
     ("caps", "fits"),
     [
         ([], True),
-        ([Cap(60.0)], True),
-        ([Cap(60.0, usd=1.0)], True),
-        ([Cap(60.0, usd=0.75)], True),
-        ([Cap(60.0, usd=0.74)], False),
-        ([Cap(60.0, tokens=30)], True),
-        ([Cap(60.0, tokens=29)], False),
-        ([Cap(60.0, usd=1.0, tokens=29)], False),
-        ([Cap(60.0, usd=1.0), Cap(DAY, usd=1.25)], True),
-        ([Cap(60.0, usd=1.0), Cap(DAY, usd=1.24)], False),
+        ([SpendingCap(60.0)], True),
+        ([SpendingCap(60.0, usd=1.0)], True),
+        ([SpendingCap(60.0, usd=0.75)], True),
+        ([SpendingCap(60.0, usd=0.74)], False),
+        ([SpendingCap(60.0, tokens=30)], True),
+        ([SpendingCap(60.0, tokens=29)], False),
+        ([SpendingCap(60.0, usd=1.0, tokens=29)], False),
+        ([SpendingCap(60.0, usd=1.0), SpendingCap(DAY, usd=1.25)], True),
+        ([SpendingCap(60.0, usd=1.0), SpendingCap(DAY, usd=1.24)], False),
     ],
 )
-def test_a_cap_is_not_passed(store: Store, caps: list[Cap], fits: bool) -> None:  # noqa: FBT001 - parametrised
+def test_a_cap_is_not_passed(store: Store, caps: list[SpendingCap], fits: bool) -> None:  # noqa: FBT001 - parametrised
     """Money and tokens, in each of several spans; a refusal sets nothing aside."""
     spend(store, 0.5, at=AT - 60, tokens=20)
     spend(store, 0.25, at=AT - 59, tokens=20)
@@ -192,7 +192,7 @@ def test_j4_a_kill_between_reserve_and_settle_counts_the_worst_case(
 
 async def test_j5_sixteen_workers_never_pass_a_cap(store: Store) -> None:
     """J5: a cap of $1.00 and 16 workers in one loop, each with worst cases and prices of its own: never above $1."""
-    purse, rng = StorePurse(JUDGE, [DOLLAR], store, lambda: AT), random.Random(5)
+    purse, rng = StoredBudgetAccount(JUDGE, [DOLLAR], store, lambda: AT), random.Random(5)
     refused = paid = 0.0
 
     async def work() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
 
 from ragwatch.core.budget import Cost
-from ragwatch.core.invariants import Law, violations
+from ragwatch.core.invariants import Invariant, violations
 from ragwatch.ports import OpenBatch, Query, Retention, Store
 
 NAMES = "abcd"
@@ -16,7 +16,7 @@ DRAWS = {name: a_draw(name, probability=0.5) for name in NAMES}
 
 def balanced(store: Store) -> bool:
     """For each judge, assigned = judged + unjudged + pending."""
-    return Law.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.books())
+    return Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.books())
 
 
 def waiting(store: Store, judge: str = JUDGE) -> list[str]:

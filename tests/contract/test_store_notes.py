@@ -11,14 +11,14 @@ from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
-from ragwatch.ports import Query, Retention, Run, Store
+from ragwatch.ports import Query, Retention, Store, StoredRun
 
 DAY = 86400.0
 
 
-def a_run(at: float = AT, *, failing: bool = False, name: str = "docs") -> Run:
+def a_run(at: float = AT, *, failing: bool = False, name: str = "docs") -> StoredRun:
     """A run of a suite."""
-    return Run("canary", name, at, failing, {"ks": [1, 5], "text": "naïve \ud800"})
+    return StoredRun("canary", name, at, failing, {"ks": [1, 5], "text": "naïve \ud800"})
 
 
 def a_label(key: str = "k1", annotator: str = "ada", at: float = AT, **parts: object) -> Label:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 
-from ragwatch.core.budget import Cap, Cost
+from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.invariants import violations
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
@@ -23,7 +23,7 @@ from ragwatch.stores import KINDS
 
 PAID = "paid"
 SPAN = 3600.0
-CAPS = (Cap(SPAN, usd=1.0), Cap(2 * SPAN, usd=1.5, tokens=500))
+CAPS = (SpendingCap(SPAN, usd=1.0), SpendingCap(2 * SPAN, usd=1.5, tokens=500))
 CENTS = st.integers(0, 40).map(lambda each: each / 64)
 
 

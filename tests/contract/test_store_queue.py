@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 
-from ragwatch.core.invariants import Law, violations
+from ragwatch.core.invariants import Invariant, violations
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
@@ -20,7 +20,7 @@ SECOND = "second"
 
 def balanced(store: Store) -> bool:
     """For each judge, assigned = judged + unjudged + pending."""
-    return Law.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.books())
+    return Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.books())
 
 
 def follow_up(draw: Draw, judge: str = SECOND, *, probability: float = 0.25, at: float = AT + 50) -> FollowUp:

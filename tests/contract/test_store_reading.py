@@ -8,7 +8,7 @@ from kit import AT, a_draw, a_verdict, an_admission
 
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
-from ragwatch.ports import Entry, Query, Store
+from ragwatch.ports import PackedVerdict, Query, Store
 
 LONG = "Cats purr. " * 1000
 
@@ -21,7 +21,7 @@ def filled(store: Store, count: int = 3) -> list[str]:
     return [draw.key for draw in reversed(draws)]
 
 
-def ids(entries: list[Entry]) -> list[str]:
+def ids(entries: list[PackedVerdict]) -> list[str]:
     """Ids of the samples, in order."""
     return [json.loads(b"".join(each.line.pieces()))["id"] for each in entries]
 

@@ -21,10 +21,10 @@ from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
 from ragwatch.formats import canonical
 from ragwatch.judges.lexical.judge import LexicalJudge, Options, build
-from ragwatch.pipeline.drift.anchors import Anchor, AnchorRules, Anchors
+from ragwatch.pipeline.drift.anchors import Anchor, AnchorLoop, AnchorRules
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import Drift
-from ragwatch.pipeline.reading import Reader
+from ragwatch.pipeline.drift.scores import ScoreDriftLoop
+from ragwatch.pipeline.reading import DrawReader
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -63,15 +63,15 @@ class Watched:
         """As a reload does: the rooms are built anew around another judge."""
         self.judge = judge
         parts = {"store": self.store, "telemetry": Telemetry(), "clock": self.clock}
-        self.anchors = Anchors(AnchorRules(), self._anchors, judge=judge, holder="me", **parts)
+        self.anchors = AnchorLoop(AnchorRules(), self._anchors, judge=judge, holder="me", **parts)
         self.anchors.resume()
         rules = DriftRules(judge.name, judge.version, WATCHED, (OTHER,), reference=REFERENCE, tolerance=0.05)
-        self.drift = Drift(rules, judge_moved=self.anchors.moved, **parts)
+        self.drift = ScoreDriftLoop(rules, judge_moved=self.anchors.moved, **parts)
         self.drift.resume()
 
     async def pass_by(self, count: int) -> None:
         """So many answers are given and judged."""
-        reader = Reader(self.judge, timeout_seconds=10.0, telemetry=Telemetry())
+        reader = DrawReader(self.judge, timeout_seconds=10.0, telemetry=Telemetry())
         draws = self.answers(count)
         self.store.admit(an_admission(*draws))
         verdicts = [verdict for draw in draws if isinstance(verdict := await reader.read(draw), Judged)]

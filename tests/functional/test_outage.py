@@ -28,12 +28,12 @@ from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.judges import claude
-from ragwatch.pipeline.budget_account import StorePurse
-from ragwatch.pipeline.digest import Around, Digest
-from ragwatch.pipeline.judging import Judging, JudgingRules
-from ragwatch.pipeline.sampling_control import Plan, Shares
-from ragwatch.pipeline.windows import Windows
-from ragwatch.ports import Desk
+from ragwatch.pipeline.budget_account import StoredBudgetAccount
+from ragwatch.pipeline.digest import DigestInputs, DigestLoop
+from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
+from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
+from ragwatch.pipeline.windows import SlidingWindows
+from ragwatch.ports import JudgeContext
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -138,16 +138,16 @@ class Simulated:
     def __init__(self, store: SqliteStore, server: LoopbackProcess) -> None:
         self.store, self.board, self.hand = store, Board(), HandClock()
         self.telemetry = Telemetry()
-        purse = StorePurse("claude", (), store, self.now)
+        purse = StoredBudgetAccount("claude", (), store, self.now)
         given = claude.Options(base_url=server.address, api_key=server.key)
-        desk = Desk(self.telemetry, purse, self.now)
+        desk = JudgeContext(self.telemetry, purse, self.now)
         self.judge = claude.build(given, name="claude", desk=desk, clock=self.hand, rng=random.Random(3))
         rules = JudgingRules(max_age_seconds=3600.0)
-        self.loop = Judging(self.judge, rules, store=store, telemetry=self.telemetry, clock=self.now)
-        self.digest = Digest(
-            Windows({"1h": 3600.0}, {"claude": self.judge.version}, 0.95),
-            Around(lags=dict, probabilities=dict, problems=tuple),
-            shares=Shares({"claude": Plan(1.0)}, store, 10_000),
+        self.loop = JudgingLoop(self.judge, rules, store=store, telemetry=self.telemetry, clock=self.now)
+        self.digest = DigestLoop(
+            SlidingWindows({"1h": 3600.0}, {"claude": self.judge.version}, 0.95),
+            DigestInputs(lags=dict, probabilities=dict, problems=tuple),
+            shares=SamplingControl({"claude": JudgePlan(1.0)}, store, 10_000),
             store=store,
             board=self.board,
             telemetry=self.telemetry,

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from ragwatch.commands import cli
 from ragwatch.config import parse
 from ragwatch.config.model import Settings
-from ragwatch.exporter.catalogue import CATALOGUE, Kind
+from ragwatch.exporter.catalogue import CATALOGUE, MetricType
 from ragwatch.stores.sqlite.store import Options as Sqlite
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,10 @@ def test_series_exist(page: Path) -> None:
     """Every name of a series is in the catalogue; a star stands for several, Q for a quantity."""
     known = {row.name for row in CATALOGUE}
     known |= {
-        f"{row.name}_{end}" for row in CATALOGUE if row.kind is Kind.HISTOGRAM for end in ("bucket", "count", "sum")
+        f"{row.name}_{end}"
+        for row in CATALOGUE
+        if row.kind is MetricType.HISTOGRAM
+        for end in ("bucket", "count", "sum")
     }
     known |= {row.name.replace("faithfulness", "Q") for row in CATALOGUE}
     for name in re.findall(r"(?<![\w:./$-])ragwatch_[A-Za-z_]+(?![A-Za-z_(])\*?", page.read_text()):

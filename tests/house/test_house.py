@@ -16,7 +16,7 @@ from ragwatch import judges, probes, sources, stores
 from ragwatch.config import load
 from ragwatch.config.canaries import SuitePlace
 from ragwatch.config.drift import AnchorsOptions
-from ragwatch.config.model import JudgePlace, Settings
+from ragwatch.config.model import JudgeOptions, Settings
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = sorted((ROOT / "ragwatch").rglob("*.py"))
@@ -85,7 +85,7 @@ def test_example_is_valid() -> None:
 def models() -> Iterator[tuple[str, str, type[BaseModel]]]:
     """Every model of the configuration: what to call it, the top-level key it stands under, and itself."""
     yield "settings", "", Settings
-    yield "judges", "judges", JudgePlace
+    yield "judges", "judges", JudgeOptions
     for key, field in Settings.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield key, key, field.annotation

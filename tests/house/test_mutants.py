@@ -12,8 +12,8 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 from planted import CheckpointFirst, CheckpointLast, fits_any_content, mark_of_first_line, opening_by_name
 from tail_machine import Machine, only
 
-from ragwatch.sources.tail.gzip import Packs
-from ragwatch.sources.tail.identity import Edges, Position
+from ragwatch.sources.tail.gzip import ContentOpener
+from ragwatch.sources.tail.identity import ContentEdges, FilePosition
 
 Plant = Callable[[pytest.MonkeyPatch, type[Machine]], None]
 
@@ -84,19 +84,19 @@ def checkpoint_after_commit(monkeypatch: pytest.MonkeyPatch, machine: type[Machi
 def inode_only(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
     """The content of a file says nothing about which file it is."""
     del machine
-    monkeypatch.setattr(Position, "fits", fits_any_content)
+    monkeypatch.setattr(FilePosition, "fits", fits_any_content)
 
 
 def first_line_fingerprint(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
     """The first line says everything."""
     del machine
-    monkeypatch.setattr(Edges, "mark", mark_of_first_line)
+    monkeypatch.setattr(ContentEdges, "mark", mark_of_first_line)
 
 
 def by_name(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
     """A file is opened under the name that it had a moment ago."""
     del machine
-    monkeypatch.setattr(Packs, "open", opening_by_name(Packs.open))
+    monkeypatch.setattr(ContentOpener, "open", opening_by_name(ContentOpener.open))
 
 
 def nothing(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:

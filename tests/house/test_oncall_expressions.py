@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from oncall_cases import PLAN
 
-from ragwatch.exporter.catalogue import CATALOGUE, Kind
+from ragwatch.exporter.catalogue import CATALOGUE, MetricType
 from ragwatch.rules import alerts, prometheus
 from tools.dashboards import boards
 
@@ -29,7 +29,7 @@ def known() -> dict[str, set[str]]:
     found = dict(OF_PROMETHEUS)
     for row in CATALOGUE:
         labels = {*row.labels, *TARGET}
-        if row.kind is Kind.HISTOGRAM:
+        if row.kind is MetricType.HISTOGRAM:
             found |= {f"{row.name}_bucket": {*labels, "le"}, f"{row.name}_count": labels, f"{row.name}_sum": labels}
         else:
             found[row.name] = labels

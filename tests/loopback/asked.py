@@ -15,9 +15,9 @@ from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.llm.prompt import page as pages
-from ragwatch.judges.llm.prompt.marks import Marks
-from ragwatch.pipeline.budget_account import FreePurse
-from ragwatch.ports import Desk
+from ragwatch.judges.llm.prompt.marks import RandomMarks
+from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 
 RUBRIC = "Read the page and reply. " * 100
@@ -48,9 +48,9 @@ SCHEMA = an_object(
 
 def a_page(sample: Sample = SAMPLE, seed: str = "s") -> str:
     """The page that our own judges show of a sample."""
-    marks = Marks(seed)
+    marks = RandomMarks(seed)
     said = [(claim.start, claim.end) for claim in claims_of(sample.answer, sample.question).claims]
-    return pages.Page(
+    return pages.PromptPage(
         fence=marks.fence,
         question=pages.listed(marks, [sample.question or ""]),
         contexts=tuple(
@@ -86,5 +86,5 @@ def words_of(message: Message) -> Any:
 
 def embedded(sample: Sample = SAMPLE) -> Evidence:
     """What the embedded judge reads in a sample."""
-    desk = Desk(Telemetry(), FreePurse(), time.time)
+    desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
     return lexical.build(lexical.Options(), name="embedded", desk=desk).evidence(sample)

@@ -16,9 +16,9 @@ from typing import Any
 from loopback.page import ESCAPE, Line, Page, text_of
 from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical.claims import Answer, Said, claims_of
+from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.lexical.features import claim_words, match
-from ragwatch.judges.lexical.passages import Passage, passage
+from ragwatch.judges.lexical.passages import PreparedPassage, passage
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.relevance import coverage, weigh
 from ragwatch.judges.lexical.tables import shipped
@@ -65,7 +65,7 @@ class _Column:
 
     mark: str
     lines: Sequence[Line]
-    passage: Passage
+    passage: PreparedPassage
     starts: list[int]
 
     def line(self, sentence: int) -> Line:
@@ -96,7 +96,7 @@ class _Reading:
         abstained = not self._lines and claims_of(self._answer, self._question).abstained
         contexts = tuple(Context(text_of(column.lines, _APART)) for column in self._columns)
         sample = Sample("page", self._question or None, contexts, text_of(self._lines))
-        return read(sample, Answer(tuple(self._said), abstained), shipped(), Thresholds())
+        return read(sample, AnswerClaims(tuple(self._said), abstained), shipped(), Thresholds())
 
     def claims(self) -> list[dict[str, Any]]:
         """A row for each numbered line. What only all contexts together support is put down to the best of them."""
@@ -171,13 +171,13 @@ class _Reading:
         return str(self.evidence.address or Address.PARTIALLY)
 
 
-def _said(lines: Sequence[Line], question: str) -> list[Said]:
+def _said(lines: Sequence[Line], question: str) -> list[ClaimText]:
     """The page's claims, with the words that our own reader would take from each line."""
     found, start = [], 0
     for line in lines:
         text = line.meant
         inner = " ".join(said.words for said in claims_of(text, question).claims)
-        found.append(Said(start, start + max(1, len(text)), inner or text))
+        found.append(ClaimText(start, start + max(1, len(text)), inner or text))
         start += len(text) + 1
     return found
 

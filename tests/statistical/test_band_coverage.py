@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ragwatch.core.drift.bands import Bernstein, Hedged
+from ragwatch.core.drift.bands import BernsteinBand, HedgedBand
 
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 
@@ -30,9 +30,9 @@ def weighted(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarra
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "runs"), [(Bernstein, 1000), (Hedged, 300)])
+@pytest.mark.parametrize(("kind", "runs"), [(BernsteinBand, 1000), (HedgedBand, 300)])
 @pytest.mark.parametrize(("draw", "truth"), [(claims, 0.9), (rare, 0.98), (weighted, 0.9)])
-def test_missed_at_any_time(kind: type[Bernstein | Hedged], runs: int, draw: Draw, truth: float) -> None:
+def test_missed_at_any_time(kind: type[BernsteinBand | HedgedBand], runs: int, draw: Draw, truth: float) -> None:
     """Of all runs at most 5 % leave the truth outside at any time: ends never move back, so the last band tells."""
     rng, missed, widths = np.random.default_rng(1), 0, {60: 0.0, 240: 0.0, 1440: 0.0}
     for _ in range(runs):

@@ -20,10 +20,10 @@ from ragwatch.core.estimate import Estimate
 from ragwatch.core.sample import Draw
 from ragwatch.core.sampling import SamplingPlan, chosen, key_of
 from ragwatch.core.scores import Quantity
-from ragwatch.pipeline.digest import Around, Digest
+from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.intake import placing
-from ragwatch.pipeline.sampling_control import SHED_AT, Plan, Shares
-from ragwatch.pipeline.windows import Windows
+from ragwatch.pipeline.sampling_control import SHED_AT, JudgePlan, SamplingControl
+from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import ScoreRow
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -95,7 +95,7 @@ def drawn(
 
 def shown(rows: list[ScoreRow]) -> Estimate:
     """What the window of an hour says of them."""
-    windows = Windows({"1h": 3600.0}, {JUDGE: "v1"}, 0.95)
+    windows = SlidingWindows({"1h": 3600.0}, {JUDGE: "v1"}, 0.95)
     windows.add(rows)
     (row,), _ = windows.summary(AT + 1800.0)
     return row.estimate
@@ -140,7 +140,7 @@ def test_an_outage_at_random(score: Score) -> None:
 def test_a_judge_that_falls_behind(tmp_path: Path) -> None:
     """Whenever the queue is long fewer are given to the judge, with their lower probability kept: no bias at all."""
     store = SqliteStore(tmp_path / "state")
-    shares = Shares({JUDGE: Plan(1.0)}, store, 100 * SHED_AT)
+    shares = SamplingControl({JUDGE: JudgePlan(1.0)}, store, 100 * SHED_AT)
 
     def share(index: float) -> float:
         # The queue swings with the traffic: short, long, very long.
@@ -227,12 +227,12 @@ async def test_the_snapshot_shows_it(tmp_path: Path, seed: int) -> None:
         )
     store.admit(an_admission(*draws))
     store.settle(verdicts)
-    windows = Windows({"1h": 3600.0}, {JUDGE: "scripted-1"}, 0.95)
-    around = Around(lags=dict, probabilities=dict, problems=tuple)
-    digest = Digest(
+    windows = SlidingWindows({"1h": 3600.0}, {JUDGE: "scripted-1"}, 0.95)
+    around = DigestInputs(lags=dict, probabilities=dict, problems=tuple)
+    digest = DigestLoop(
         windows,
         around,
-        shares=Shares({JUDGE: Plan(1.0, waits=True)}, store, 1000),
+        shares=SamplingControl({JUDGE: JudgePlan(1.0, waits=True)}, store, 1000),
         store=store,
         board=board,
         telemetry=Telemetry(),

@@ -13,7 +13,7 @@ from kit import a_desk
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.corrected import correct
-from ragwatch.core.estimators.ppi import Sums
+from ragwatch.core.estimators.ppi import PpiSums
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.judge import Options, build
 
@@ -55,7 +55,7 @@ def test_a_hundred_labels(name: str) -> None:
         picks = rng.integers(0, len(labels), 1500)
         f, y = scores[picks].tolist(), labels[picks].tolist()
         rows = [([f[i], y[i]], [1.0, 1.0]) for i in range(100)] + [([each], [1.0]) for each in f[100:]]
-        found = correct(Sums.of(2, rows))
+        found = correct(PpiSums.of(2, rows))
         plain = hajek.estimate(Addends.of([(each, 1.0) for each in y[:100]]))
         assert found.estimate is not None
         assert plain is not None
@@ -77,7 +77,7 @@ def test_a_hundred_labels(name: str) -> None:
 def test_rare_failures_are_covered(rate: float, labelled: int) -> None:
     """Where plain PPI++ misses in 13 to 28 % of runs, a judge that finds 80 % of failures: at least 93.5 % covered."""
     rng, covered, gains = np.random.default_rng(2), 0, []
-    kinds = [(Sums.one(2, row, [1.0] * len(row)), row) for row in ([0, 0], [0, 1], [1, 0], [1, 1], [0], [1])]
+    kinds = [(PpiSums.one(2, row, [1.0] * len(row)), row) for row in ([0, 0], [0, 1], [1, 0], [1, 1], [0], [1])]
     for _ in range(2000):
         y = rng.random(2500) < rate
         f = rng.random(2500) < np.where(y, 0.8, 0.1)
@@ -88,7 +88,7 @@ def test_rare_failures_are_covered(rate: float, labelled: int) -> None:
             for _, row in kinds
         ]
         sums = (np.array([one.numbers for one, _ in kinds]).T @ np.array(counts)).tolist()
-        found = correct(Sums(2, tuple(sums)))
+        found = correct(PpiSums(2, tuple(sums)))
         assert found.estimate is not None
         covered += found.estimate.low <= rate <= found.estimate.high
         gains.append(found.gain)

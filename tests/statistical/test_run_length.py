@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ragwatch.core.drift.detect import Score, begin, step
-from ragwatch.core.drift.detectors.betting import Betting, Pair, TwoSample
+from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
 from ragwatch.core.drift.detectors.reference import AgainstReference
 from ragwatch.core.drift.detectors.shift import AgainstCounts
 
@@ -153,7 +153,7 @@ def test_two_samples_keep_the_promise() -> None:
     count, numbers = 0, watching.start()
     pairs = zip(claims(rng, 300_000, 0.9), bernoulli(rng, 300_000, 0.9), strict=True)
     for value, control in pairs:
-        numbers = watching.step(numbers, Pair(Score(value), Score(control)))
+        numbers = watching.step(numbers, ScorePair(Score(value), Score(control)))
         if watching.evidence(numbers) >= LENGTH:
             count, numbers = count + 1, watching.start()
     print(f"two samples: {count} alarms in 3e5")

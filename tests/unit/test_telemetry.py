@@ -10,7 +10,7 @@ from structlog.testing import LogCapture
 
 from ragwatch import telemetry as module
 from ragwatch.errors import SourceError
-from ragwatch.telemetry import Count, Telemetry, configure_logging
+from ragwatch.telemetry import EventCount, Telemetry, configure_logging
 
 PLACE = ("claude", "haiku-1")
 
@@ -54,7 +54,7 @@ def test_a_limit_that_stays_reached_is_told_now_and_then(
         telemetry.files_closed("other", 9)
         telemetry.accept_failed("Too many open files")
     assert [each.get("source") for each in log.entries] == ["app", "other", None]
-    assert telemetry.counts()[Count.ACCEPT_FAILURES, ()] == 3
+    assert telemetry.counts()[EventCount.ACCEPT_FAILURES, ()] == 3
     now += module.COMPLAINT_SECONDS
     telemetry.files_closed("app", 8)
     assert (len(log.entries), log.entries[-1]["closed"]) == (4, 8)
@@ -75,20 +75,20 @@ def test_calls_tokens_and_money(telemetry: Telemetry) -> None:
     telemetry.judge_spent(*PLACE, [("input", 100), ("output", 7)], 0.5)
     telemetry.call_failed(*PLACE, "timeout", "slow")
     assert telemetry.counts() == {
-        (Count.JUDGE_CALLS, PLACE): 2,
-        (Count.JUDGE_SECONDS, (*PLACE, "0.025")): 1,
-        (Count.JUDGE_SECONDS, (*PLACE, "+Inf")): 1,
-        (Count.JUDGE_SECONDS, (*PLACE, "sum")): pytest.approx(99.02),
-        (Count.JUDGE_TOKENS, (*PLACE, "input")): 100,
-        (Count.JUDGE_TOKENS, (*PLACE, "output")): 7,
-        (Count.JUDGE_COST, PLACE): 0.5,
-        (Count.JUDGE_FAILURES, (*PLACE, "timeout")): 1,
+        (EventCount.JUDGE_CALLS, PLACE): 2,
+        (EventCount.JUDGE_SECONDS, (*PLACE, "0.025")): 1,
+        (EventCount.JUDGE_SECONDS, (*PLACE, "+Inf")): 1,
+        (EventCount.JUDGE_SECONDS, (*PLACE, "sum")): pytest.approx(99.02),
+        (EventCount.JUDGE_TOKENS, (*PLACE, "input")): 100,
+        (EventCount.JUDGE_TOKENS, (*PLACE, "output")): 7,
+        (EventCount.JUDGE_COST, PLACE): 0.5,
+        (EventCount.JUDGE_FAILURES, (*PLACE, "timeout")): 1,
     }
 
 
 def test_counts_are_a_copy(telemetry: Telemetry) -> None:
     """Whoever looks cannot change them."""
-    telemetry.counts()[Count.JUDGE_CALLS, PLACE] = 7
+    telemetry.counts()[EventCount.JUDGE_CALLS, PLACE] = 7
     assert telemetry.counts() == {}
 
 
@@ -96,7 +96,7 @@ def test_many_threads_lose_no_count(telemetry: Telemetry) -> None:
     """Judges and loops count from several threads."""
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: telemetry.judge_spent(*PLACE, [("input", 1)], 0.0), range(2000)))
-    assert telemetry.counts()[Count.JUDGE_TOKENS, (*PLACE, "input")] == 2000
+    assert telemetry.counts()[EventCount.JUDGE_TOKENS, (*PLACE, "input")] == 2000
 
 
 def test_foreign_faults_have_no_traceback_and_bugs_do(telemetry: Telemetry, log: LogCapture) -> None:
@@ -105,7 +105,10 @@ def test_foreign_faults_have_no_traceback_and_bugs_do(telemetry: Telemetry, log:
     telemetry.step_failed("source app", SourceError("gone"))
     telemetry.step_failed("digest", bug)
     assert [(each["why"], each["exc_info"]) for each in log.entries] == [("gone", None), ("no", bug)]
-    assert telemetry.counts() == {(Count.STEP_FAILURES, ("source app",)): 1, (Count.STEP_FAILURES, ("digest",)): 1}
+    assert telemetry.counts() == {
+        (EventCount.STEP_FAILURES, ("source app",)): 1,
+        (EventCount.STEP_FAILURES, ("digest",)): 1,
+    }
 
 
 def test_a_flood_of_rejections_is_cut_short(

@@ -38,7 +38,7 @@ def perform(place: str, first_line: str | None = None, /, **options: object) -> 
         return work(**options)
 
 
-class Deferred(click.Command):
+class LazyCommand(click.Command):
     """A command that knows its options and its help, and where its work is.
 
     Attributes:
@@ -48,9 +48,9 @@ class Deferred(click.Command):
     work: str
 
 
-def deferred(
+def lazy_command(
     work: str, name: str | None = None, *, first_line: str | None = None
-) -> Callable[[Callable[[], None]], Deferred]:
+) -> Callable[[Callable[[], None]], LazyCommand]:
     """Make a command of a declaration: a function without a body, whose docstring is the help.
 
     Args:
@@ -59,8 +59,8 @@ def deferred(
         first_line: Shown before it is imported.
     """
 
-    def made(declaration: Callable[[], None]) -> Deferred:
-        command = click.command(name or declaration.__name__, cls=Deferred)(declaration)
+    def made(declaration: Callable[[], None]) -> LazyCommand:
+        command = click.command(name or declaration.__name__, cls=LazyCommand)(declaration)
         command.work, command.callback = work, partial(perform, work, first_line)
         return command
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from ragwatch.commands.verbs.deferred import CONFIG, OUT, deferred
+from ragwatch.commands.verbs.deferred import CONFIG, OUT, lazy_command
 from ragwatch.core.scores import Quantity
 
 
-@deferred("ragwatch.commands.backtest:backtest")
+@lazy_command("ragwatch.commands.backtest:backtest")
 @click.argument("file", required=False, type=OUT)
 @click.option("--config", "path", type=CONFIG, help="Configuration; its store, without FILE.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A key of `drift`, as in YAML.")
@@ -26,7 +26,7 @@ def backtest() -> None:
     """
 
 
-@deferred("ragwatch.commands.plan:plan")
+@lazy_command("ragwatch.commands.plan:plan")
 @click.option("--per-day", type=click.FloatRange(min=0, min_open=True), required=True, help="Requests a day.")
 @click.option("--price", type=click.FloatRange(min=0), default=0.0, show_default=True, help="US dollars a reading.")
 @click.option(

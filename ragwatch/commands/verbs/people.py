@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ragwatch.commands.verbs.deferred import CONFIG, OUT, deferred
+from ragwatch.commands.verbs.deferred import CONFIG, OUT, lazy_command
 
 MOST = 200  # answers that are shown in one session
 
 
-@deferred("ragwatch.commands.label:label")
+@lazy_command("ragwatch.commands.label:label")
 @click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
 @click.option("--annotator", required=True, metavar="NAME", help="Who you are: words are kept under this name.")
 @click.option("--count", default=20, show_default=True, type=click.IntRange(1, MOST), help="Answers to be shown.")
@@ -25,7 +25,7 @@ def label() -> None:
     """
 
 
-@deferred("ragwatch.commands.calibrate:calibrate")
+@lazy_command("ragwatch.commands.calibrate:calibrate")
 @click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
 @click.option("--judge", "name", help="Which judge; else the default one.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout instead of tables.")
@@ -38,7 +38,7 @@ def calibrate() -> None:
     """
 
 
-@deferred("ragwatch.commands.acknowledge:acknowledge")
+@lazy_command("ragwatch.commands.acknowledge:acknowledge")
 @click.option("--url", default="http://127.0.0.1:10477", show_default=True, help="Where ragwatch listens.")
 @click.option("--quantity", help="Only this quantity, or this signal of traffic.")
 @click.option("--route", help="Only this route.")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ragwatch.commands.verbs.deferred import CONFIG, OUT, deferred, perform
+from ragwatch.commands.verbs.deferred import CONFIG, OUT, lazy_command, perform
 
 # What these commands offer. The registries name the same, but they bring along everything that they name.
 JUDGES = ("claude", "lexical", "local", "openai")
@@ -31,7 +31,7 @@ def _reading_options(declared: Declared) -> Declared:
     return shape(source(declared))
 
 
-@deferred("ragwatch.commands.judge:judge")
+@lazy_command("ragwatch.commands.judge:judge")
 @click.argument("files", nargs=-1, type=click.File("rb"))
 @click.option("--config", "path", type=CONFIG, help="Configuration (YAML): mapping, judges, routes.")
 @click.option("--judge", "name", help="A configured judge, or a kind; the first configured one, else lexical.")
@@ -45,7 +45,7 @@ def judge() -> None:
     """
 
 
-@deferred("ragwatch.commands.gate:gate_command")
+@lazy_command("ragwatch.commands.gate:gate_command")
 @click.argument("files", nargs=-1, type=click.File("rb"))
 @click.option("--config", "path", type=CONFIG, help="Configuration (YAML): mapping, judges, thresholds.")
 @click.option("--judge", "name", help="A configured judge, or a kind; the first configured one, else lexical.")
@@ -64,7 +64,7 @@ def gate() -> None:
     """
 
 
-@deferred("ragwatch.commands.compare:compare")
+@lazy_command("ragwatch.commands.compare:compare")
 @click.argument("a")
 @click.argument("b")
 @click.option("--config", "path", type=CONFIG, help="Configuration (YAML): mapping, judges, suites.")
@@ -114,7 +114,7 @@ def canary(context: click.Context, /, path: Path | None, **options: object) -> o
     return perform("ragwatch.commands.canary:canary", path=path, **options)
 
 
-@deferred("ragwatch.commands.suggest:suggest_command")
+@lazy_command("ragwatch.commands.suggest:suggest_command")
 @click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Most that are proposed.")
 @click.option("--out", type=OUT, help="Write the suite there; else stdout.")

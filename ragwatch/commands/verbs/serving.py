@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from ragwatch.commands.verbs.deferred import CONFIG, deferred
+from ragwatch.commands.verbs.deferred import CONFIG, lazy_command
 
 LLM_JUDGES = ("claude", "openai")
 
 
-@deferred("ragwatch.commands.run:run")
+@lazy_command("ragwatch.commands.run:run")
 @click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
 @click.option("--once", is_flag=True, help="Read what is there, judge it, print /metrics text and end.")
 @click.option(
@@ -28,7 +28,7 @@ def run() -> None:
     """
 
 
-@deferred(
+@lazy_command(
     "ragwatch.commands.demo:demo", first_line="starting the demo: a small RAG service, and ragwatch beside it ..."
 )
 @click.option("--port", default=10477, show_default=True, help="Port of ragwatch itself; 0 for any free one.")
@@ -56,7 +56,7 @@ def demo() -> None:
     """
 
 
-@deferred("ragwatch.commands.check:check")
+@lazy_command("ragwatch.commands.check:check")
 @click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
 def check() -> None:
     """Validate a configuration and try it: files, content, judges, endpoints of canaries, address.
@@ -65,7 +65,7 @@ def check() -> None:
     """
 
 
-@deferred("ragwatch.commands.map:map_log", "map")
+@lazy_command("ragwatch.commands.map:map_log", "map")
 @click.argument("file", type=click.File("rb"))
 def map_log() -> None:
     """Guess the format of FILE (JSONL, gzip too; `-` is standard input) and print it as keys of a source.
@@ -75,7 +75,7 @@ def map_log() -> None:
     """
 
 
-@deferred("ragwatch.commands.rules:rules")
+@lazy_command("ragwatch.commands.rules:rules")
 @click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
 @click.option(
     "--format",

@@ -11,7 +11,7 @@ from ragwatch.core.canary.report import CanaryReport
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class RankChange:
     """An expected context at another rank than before.
 
     Attributes:
@@ -28,7 +28,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ScoreRange:
     """How the retriever's scores lie among the top k: lowest, median, highest."""
 
     low: float
@@ -50,11 +50,11 @@ class CanaryDiff:
     """
 
     canary: str
-    vanished: tuple[Move, ...]
-    moved: tuple[Move, ...]
+    vanished: tuple[RankChange, ...]
+    moved: tuple[RankChange, ...]
     newcomers: tuple[tuple[int, Hit], ...]
-    scores_before: Spread | None
-    scores_after: Spread | None
+    scores_before: ScoreRange | None
+    scores_after: ScoreRange | None
 
     @property
     def shift(self) -> float | None:
@@ -76,7 +76,7 @@ def diff(before: CanaryReport, after: CanaryReport) -> CanaryDiff | None:
     new = _ranks(after)
     hits = after.retrieved.hits
     moves = [
-        Move(each.label, old[key], rank, _at(hits, old[key]))
+        RankChange(each.label, old[key], rank, _at(hits, old[key]))
         for key, (each, rank) in new.items()
         if key in old and old[key] != rank
     ]
@@ -100,8 +100,8 @@ def _at(hits: Sequence[Hit], rank: int | None) -> Hit | None:
     return None if rank is None or rank > len(hits) else hits[rank - 1]
 
 
-def _spread(hits: Sequence[Hit]) -> Spread | None:
+def _spread(hits: Sequence[Hit]) -> ScoreRange | None:
     scores = [hit.score for hit in hits if hit.score is not None]
     if not scores or len(scores) < len(hits):
         return None
-    return Spread(min(scores), median(scores), max(scores))
+    return ScoreRange(min(scores), median(scores), max(scores))

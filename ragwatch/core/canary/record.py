@@ -16,7 +16,7 @@ from ragwatch.core.canary.definition import (
     Hit,
     Retrieved,
 )
-from ragwatch.core.canary.report import CanaryReport, Outcome
+from ragwatch.core.canary.report import CanaryOutcome, CanaryReport
 from ragwatch.core.ranking import Ranking
 
 
@@ -60,7 +60,7 @@ def from_record(record: Mapping[str, Any]) -> CanaryReport:
             retrieved["detail"],
             retrieved["answer"],
         ),
-        Outcome(record["outcome"]),
+        CanaryOutcome(record["outcome"]),
         None if record["failure"] is None else Failure(record["failure"]),
         None if hits is None else Ranking(tuple(int(each.grade) for each in canary.expected), tuple(map(tuple, hits))),
     )

@@ -9,7 +9,7 @@ from ragwatch.core.canary.definition import Canary, Direction, Expected, Failure
 from ragwatch.core.ranking import TAU, Ranking, Similarity
 
 
-class Outcome(StrEnum):
+class CanaryOutcome(StrEnum):
     """What became of a canary in one run."""
 
     FOUND = "found"
@@ -19,7 +19,9 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
-DEGRADED = frozenset({Outcome.BELOW_MIN_SCORE, Outcome.MISSING_FROM_TOP_K, Outcome.FOUND_FOR_NEGATIVE})
+DEGRADED = frozenset(
+    {CanaryOutcome.BELOW_MIN_SCORE, CanaryOutcome.MISSING_FROM_TOP_K, CanaryOutcome.FOUND_FOR_NEGATIVE}
+)
 """Outcomes that speak against the retriever. A failed run speaks about the endpoint, and is counted by its reason."""
 
 
@@ -42,14 +44,14 @@ class CanaryReport:
     at: float
     cutoff: int
     retrieved: Retrieved
-    outcome: Outcome
+    outcome: CanaryOutcome
     failure: Failure | None = None
     ranking: Ranking | None = None
 
     @property
     def success(self) -> bool:
         """Whether the retriever answered, and found what it must and no more."""
-        return self.outcome is Outcome.FOUND
+        return self.outcome is CanaryOutcome.FOUND
 
     @property
     def degraded(self) -> bool:
@@ -95,10 +97,10 @@ def report(
     first = replace(retrieved, hits=retrieved.hits[:cutoff])
     failure = retrieved.failure or _incomparable(canary, first)
     if failure is not None:
-        return CanaryReport(canary, at, cutoff, first, Outcome.FAILED, failure)
+        return CanaryReport(canary, at, cutoff, first, CanaryOutcome.FAILED, failure)
     ranking = None if canary.negative else _ranking(canary, first, similar, tau)
     outcome = _negative_outcome(canary, first) if ranking is None else _outcome(canary, first, ranking)
-    lacking = Failure.NO_SCORES if outcome is Outcome.FAILED else None
+    lacking = Failure.NO_SCORES if outcome is CanaryOutcome.FAILED else None
     return CanaryReport(canary, at, cutoff, first, outcome, lacking, ranking)
 
 
@@ -138,21 +140,21 @@ def _meets(hit: Hit, expected: Expected, similar: Similarity | None, tau: float)
     return similar(hit.text or "", expected.text or "") >= tau
 
 
-def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking) -> Outcome:
+def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking) -> CanaryOutcome:
     met = [rank for rank in ranking.found if rank is not None]
     if len(met) / len(ranking.grades) < canary.min_recall:
-        return Outcome.MISSING_FROM_TOP_K
+        return CanaryOutcome.MISSING_FROM_TOP_K
     reaches = _reaches(canary, retrieved, retrieved.hits[min(met) - 1])
     if reaches is None:
-        return Outcome.FAILED
-    return Outcome.FOUND if reaches else Outcome.BELOW_MIN_SCORE
+        return CanaryOutcome.FAILED
+    return CanaryOutcome.FOUND if reaches else CanaryOutcome.BELOW_MIN_SCORE
 
 
-def _negative_outcome(canary: Canary, retrieved: Retrieved) -> Outcome:
+def _negative_outcome(canary: Canary, retrieved: Retrieved) -> CanaryOutcome:
     reached = [_reaches(canary, retrieved, hit) for hit in retrieved.hits]
     if True in reached:
-        return Outcome.FOUND_FOR_NEGATIVE
-    return Outcome.FAILED if None in reached else Outcome.FOUND
+        return CanaryOutcome.FOUND_FOR_NEGATIVE
+    return CanaryOutcome.FAILED if None in reached else CanaryOutcome.FOUND
 
 
 def _reaches(canary: Canary, retrieved: Retrieved, hit: Hit) -> bool | None:

@@ -21,7 +21,7 @@ _STEPS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RunningVariance:
     """Running variance of z, so that each score is bet on without having been seen.
 
     Attributes:
@@ -46,7 +46,7 @@ class Spread:
         turn = self.n + 1
         return math.sqrt(2.0 * math.log(2.0 / risk) / (variance * turn * math.log1p(turn)))
 
-    def after(self, share: float, score: float) -> Spread:
+    def after(self, share: float, score: float) -> RunningVariance:
         """With one more score; a score of 1/2 is there from the start.
 
         >>> Spread().after(1.0, 1.0)                                     # mean (.5 + 1) / 2 = .75, square (1 - .75)^2
@@ -54,11 +54,11 @@ class Spread:
         """
         w, wx = self.w + share, self.wx + share * score
         mean = (0.5 + wx) / (1.0 + w)
-        return Spread(self.n + 1, w, wx, self.squares + (share * (score - mean)) ** 2)
+        return RunningVariance(self.n + 1, w, wx, self.squares + (share * (score - mean)) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Bernstein:
+class BernsteinBand:
     """Empirical-Bernstein confidence sequence: seven sums, ends in closed form. Wider than `Betting` by a half or more.
 
     m is too low when sum(l z) - sum(psi(l) z^2) >= ln(2 / risk) with psi(l) = -ln(1 - l) - l (Fan, Grama and Liu 2015):
@@ -78,10 +78,10 @@ class Bernstein:
     heaviest: float = 1.0
     low: float = 0.0
     high: float = 1.0
-    spread: Spread = Spread()
+    spread: RunningVariance = RunningVariance()
     sums: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
 
-    def after(self, score: float, weight: float = 1.0) -> Bernstein:
+    def after(self, score: float, weight: float = 1.0) -> BernsteinBand:
         """The band after one more score.
 
         >>> band = Bernstein()
@@ -96,7 +96,7 @@ class Bernstein:
         more = (bet * share, bet * share * score, psi, psi * score, psi * score * score)
         a, b, c, d, e = (one + other for one, other in zip(self.sums, more, strict=True))
         limit = math.log(2.0 / self.risk)
-        return Bernstein(
+        return BernsteinBand(
             self.risk,
             self.heaviest,
             max(self.low, _end(a, b, (c, d, e), limit)),
@@ -116,7 +116,7 @@ def _end(bets: float, scored: float, squares: tuple[float, float, float], limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Hedged:
+class HedgedBand:
     """Hedged betting confidence sequence on a grid of 200 means: the band to draw.
 
     Every m that is still possible is played against: one gambler bets that the mean is higher, with capital
@@ -137,7 +137,7 @@ class Hedged:
     first: int = 0
     up: tuple[float, ...] = (0.0,) * (_STEPS + 1)
     down: tuple[float, ...] = (0.0,) * (_STEPS + 1)
-    spread: Spread = Spread()
+    spread: RunningVariance = RunningVariance()
 
     @property
     def low(self) -> float:
@@ -149,7 +149,7 @@ class Hedged:
         """Upper end: the next grid point that is out."""
         return min(_STEPS, self.first + len(self.up)) / _STEPS
 
-    def after(self, score: float, weight: float = 1.0) -> Hedged:
+    def after(self, score: float, weight: float = 1.0) -> HedgedBand:
         """The band after one more score.
 
         >>> band = Hedged()
@@ -168,19 +168,19 @@ class Hedged:
             down.append(low + math.log1p(-min(bet, _CUT / (1.0 - mean) if mean < 1.0 else bet) * z))
         return self._cut(up, down, self.spread.after(share, score))
 
-    def _cut(self, up: list[float], down: list[float], spread: Spread) -> Hedged:
+    def _cut(self, up: list[float], down: list[float], spread: RunningVariance) -> HedgedBand:
         """Without the means that are out. Should all be, the truth moved, and the likeliest one stays."""
         limit = math.log(2.0 / self.risk)
         kept = [index for index in range(len(up)) if max(up[index], down[index]) < limit]
         if not kept:
             kept = [min(range(len(up)), key=lambda index: max(up[index], down[index]))]
         first, last = kept[0], kept[-1] + 1
-        return Hedged(
+        return HedgedBand(
             self.risk, self.heaviest, self.first + first, tuple(up[first:last]), tuple(down[first:last]), spread
         )
 
 
-def to_dict(band: Bernstein | Hedged) -> dict[str, Any]:
+def to_dict(band: BernsteinBand | HedgedBand) -> dict[str, Any]:
     """The band as plain values, to be kept as JSON.
 
     >>> band = Bernstein().after(1.0).after(0.5)
@@ -189,12 +189,12 @@ def to_dict(band: Bernstein | Hedged) -> dict[str, Any]:
     """
     spread = [band.spread.n, band.spread.w, band.spread.wx, band.spread.squares]
     both = {"risk": band.risk, "heaviest": band.heaviest, "spread": spread}
-    if isinstance(band, Bernstein):
+    if isinstance(band, BernsteinBand):
         return {**both, "kind": "bernstein", "low": band.low, "high": band.high, "sums": list(band.sums)}
     return {**both, "kind": "hedged", "first": band.first, "up": list(band.up), "down": list(band.down)}
 
 
-def from_dict(kept: Mapping[str, Any]) -> Bernstein | Hedged:
+def from_dict(kept: Mapping[str, Any]) -> BernsteinBand | HedgedBand:
     """The band that `to_dict` gave.
 
     Raises:
@@ -203,9 +203,9 @@ def from_dict(kept: Mapping[str, Any]) -> Bernstein | Hedged:
         ValueError: A number is none.
     """
     n, w, wx, squares = kept["spread"]
-    risk, heaviest, spread = float(kept["risk"]), float(kept["heaviest"]), Spread(int(n), w, wx, squares)
+    risk, heaviest, spread = float(kept["risk"]), float(kept["heaviest"]), RunningVariance(int(n), w, wx, squares)
     if kept["kind"] == "bernstein":
         a, b, c, d, e = map(float, kept["sums"])
-        return Bernstein(risk, heaviest, float(kept["low"]), float(kept["high"]), spread, (a, b, c, d, e))
+        return BernsteinBand(risk, heaviest, float(kept["low"]), float(kept["high"]), spread, (a, b, c, d, e))
     up, down = tuple(map(float, kept["up"])), tuple(map(float, kept["down"]))
-    return Hedged(risk, heaviest, int(kept["first"]), up, down, spread)
+    return HedgedBand(risk, heaviest, int(kept["first"]), up, down, spread)

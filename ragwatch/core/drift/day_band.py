@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ragwatch.core.drift import bands
-from ragwatch.core.drift.bands import Hedged
+from ragwatch.core.drift.bands import HedgedBand
 
 DAY = 86400.0
 
@@ -29,7 +29,7 @@ class DayBand:
         since: When its first answer was given, in seconds since the epoch; None before.
     """
 
-    band: Hedged
+    band: HedgedBand
     since: float | None = None
 
     @property
@@ -53,8 +53,8 @@ class DayBand:
         return DayBand(self._fresh) if moved else found
 
     @property
-    def _fresh(self) -> Hedged:
-        return Hedged(self.band.risk, self.band.heaviest)
+    def _fresh(self) -> HedgedBand:
+        return HedgedBand(self.band.risk, self.band.heaviest)
 
 
 def to_dict(found: DayBand) -> dict[str, Any]:
@@ -71,6 +71,6 @@ def from_dict(fresh: DayBand, kept: Mapping[str, Any]) -> DayBand:
         ValueError: A number is none.
     """
     band = bands.from_dict(kept["band"])
-    if not isinstance(band, Hedged) or (band.risk, band.heaviest) != (fresh.band.risk, fresh.band.heaviest):
+    if not isinstance(band, HedgedBand) or (band.risk, band.heaviest) != (fresh.band.risk, fresh.band.heaviest):
         return fresh
     return DayBand(band, None if kept["since"] is None else float(kept["since"]))

@@ -17,14 +17,14 @@ from math import fsum
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.interval import clip, quantile, wilson
-from ragwatch.core.estimators.ppi import Solution, Sums, solve
+from ragwatch.core.estimators.ppi import PpiEstimate, PpiSums, solve
 
 FEWEST = 30
 FEWEST_OF_A_STRATUM = 10
 A_FEW = 5.0
 
 
-class Reason(StrEnum):
+class UncorrectedReason(StrEnum):
     """Why there is no corrected estimate."""
 
     NO_LABELS = "no_labels"
@@ -39,7 +39,7 @@ class Method(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectedEstimate:
     """A corrected estimate, or why there is none.
 
     Attributes:
@@ -52,14 +52,16 @@ class Corrected:
     """
 
     estimate: Estimate | None
-    reason: Reason | None = None
+    reason: UncorrectedReason | None = None
     missing: int = 0
     method: Method | None = None
     gain: float | None = None
     tuning: tuple[float, ...] = ()
 
 
-def correct(sums: Sums, *, unjudged_weight: float = 0.0, confidence: float = 0.95, fewest: int = FEWEST) -> Corrected:
+def correct(
+    sums: PpiSums, *, unjudged_weight: float = 0.0, confidence: float = 0.95, fewest: int = FEWEST
+) -> CorrectedEstimate:
     """The corrected estimate of one population.
 
     Args:
@@ -74,7 +76,9 @@ def correct(sums: Sums, *, unjudged_weight: float = 0.0, confidence: float = 0.9
     labels = sums.rows(sums.tiers - 1)
     wanted = max(3, fewest)
     if labels < wanted:
-        return Corrected(None, Reason.TOO_FEW_LABELS if labels else Reason.NO_LABELS, missing=wanted - labels)
+        return CorrectedEstimate(
+            None, UncorrectedReason.TOO_FEW_LABELS if labels else UncorrectedReason.NO_LABELS, missing=wanted - labels
+        )
     coverage = _coverage(sums, unjudged_weight)
     if _is_rare(sums):
         return _of_labels(sums, coverage, confidence)
@@ -82,13 +86,13 @@ def correct(sums: Sums, *, unjudged_weight: float = 0.0, confidence: float = 0.9
 
 
 def correct_stratified(
-    strata: Mapping[str, Sums],
+    strata: Mapping[str, PpiSums],
     shares: Mapping[str, float],
     *,
     unjudged_weight: float = 0.0,
     confidence: float = 0.95,
     fewest: int = FEWEST,
-) -> Corrected:
+) -> CorrectedEstimate:
     """The corrected estimate over strata of known shares (StratPPI: Fisch et al., arXiv 2406.04291).
 
     value = sum_h W_h value_h, variance = sum_h W_h^2 variance_h, each stratum with a tuning of its own. Every stratum
@@ -112,9 +116,11 @@ def correct_stratified(
     labels = sum(counts.values())
     missing = max(fewest - labels, sum(max(0, FEWEST_OF_A_STRATUM - count) for count in counts.values()))
     if missing > 0 or not used:
-        return Corrected(None, Reason.TOO_FEW_LABELS if labels else Reason.NO_LABELS, missing=missing)
+        return CorrectedEstimate(
+            None, UncorrectedReason.TOO_FEW_LABELS if labels else UncorrectedReason.NO_LABELS, missing=missing
+        )
     parts = {name: solve(strata[name]) for name in used}
-    together = Solution(
+    together = PpiEstimate(
         fsum(used[name] * each.value for name, each in parts.items()),
         fsum(used[name] ** 2 * each.variance for name, each in parts.items()),
         fsum(used[name] ** 2 * each.variance_of_labels for name, each in parts.items()),
@@ -125,7 +131,7 @@ def correct_stratified(
     return _finish(together, judged / (judged + unjudged_weight), confidence, labels, effective)
 
 
-def _finish(found: Solution, coverage: float, confidence: float, labels: int, effective: float) -> Corrected:
+def _finish(found: PpiEstimate, coverage: float, confidence: float, labels: int, effective: float) -> CorrectedEstimate:
     value = clip(found.value)
     least, factor = 3.0 / effective**2, labels / (labels - 2)  # a mean and a tuning were taken from them
     variance, of_labels = max(found.variance * factor, least), max(found.variance_of_labels * factor, least)
@@ -134,13 +140,13 @@ def _finish(found: Solution, coverage: float, confidence: float, labels: int, ef
     gain = of_labels / variance
     ends = wilson(value, most / variance, quantile(confidence, effective - 2.0))
     estimate = _estimate((value, *ends), labels, effective * gain, coverage, Method.PPI)
-    return Corrected(estimate, method=Method.PPI, gain=gain, tuning=found.tuning)
+    return CorrectedEstimate(estimate, method=Method.PPI, gain=gain, tuning=found.tuning)
 
 
-def _of_labels(sums: Sums, coverage: float, confidence: float) -> Corrected:
+def _of_labels(sums: PpiSums, coverage: float, confidence: float) -> CorrectedEstimate:
     value, low, high, effective = hajek.interval(sums.addends(), confidence)
     estimate = _estimate((value, low, high), sums.rows(sums.tiers - 1), effective, coverage, Method.LABELS)
-    return Corrected(estimate, method=Method.LABELS, gain=1.0)
+    return CorrectedEstimate(estimate, method=Method.LABELS, gain=1.0)
 
 
 def _estimate(figures: tuple[float, float, float], n: int, n_eff: float, coverage: float, method: Method) -> Estimate:
@@ -149,17 +155,17 @@ def _estimate(figures: tuple[float, float, float], n: int, n_eff: float, coverag
     return Estimate(value, low, high, n, n_eff, coverage, bound, clip(bound + 1.0 - coverage), method)
 
 
-def _coverage(sums: Sums, unjudged_weight: float) -> float:
+def _coverage(sums: PpiSums, unjudged_weight: float) -> float:
     judged = sums.moments(0)[1]
     return judged / (judged + unjudged_weight)
 
 
-def _effective(sums: Sums) -> float:
+def _effective(sums: PpiSums) -> float:
     found = sums.addends()
     return found.w * found.w / found.w2
 
 
-def _is_rare(sums: Sums) -> bool:
+def _is_rare(sums: PpiSums) -> bool:
     found = sums.addends()
     mean = clip(found.wx / found.w)
     return min(mean, 1.0 - mean) * _effective(sums) < A_FEW

@@ -65,7 +65,7 @@ def interval(addends: Addends, confidence: float = 0.95) -> Interval:
     >>> [round(each, 3) for each in interval(Addends.of([(1.0, 0.5)] * 20))]        # Clopper-Pearson: .832
     [1.0, 0.849, 1.0, 20.0]
     """
-    shape = score.Shape.of(addends)
+    shape = score.StratumSums.of(addends)
     low, high = score.interval([(1.0, shape)], confidence)
     return shape.mean, low, high, shape.n_eff
 

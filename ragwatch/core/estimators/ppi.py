@@ -31,7 +31,7 @@ _MOMENTS = 6  # of a tier: n, w, w f_(k-1), w f_k, w f_(k-1) f_k, w f_k^2
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class PpiSums:
     """Sums over rows. They add up, over time and replicas.
 
     Attributes:
@@ -44,13 +44,13 @@ class Sums:
     numbers: tuple[float, ...]
 
     @classmethod
-    def none(cls, tiers: int) -> Sums:
+    def none(cls, tiers: int) -> PpiSums:
         """Of no row, for a chain of so many tiers."""
         width = _PARTS * tiers
         return cls(tiers, (0.0,) * (tiers * _MOMENTS + tiers * (1 + width + width * (width + 1) // 2)))
 
     @classmethod
-    def one(cls, tiers: int, scores: Sequence[float], probabilities: Sequence[float]) -> Sums:
+    def one(cls, tiers: int, scores: Sequence[float], probabilities: Sequence[float]) -> PpiSums:
         """Of one row.
 
         Args:
@@ -66,15 +66,15 @@ class Sums:
         return cls.of(tiers, [(scores, probabilities)])
 
     @classmethod
-    def of(cls, tiers: int, rows: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Sums:
+    def of(cls, tiers: int, rows: Iterable[tuple[Sequence[float], Sequence[float]]]) -> PpiSums:
         """Of many rows, each as (scores, probabilities) of `one`."""
         numbers = list(cls.none(tiers).numbers)
         for scores, probabilities in rows:
             _add_row(numbers, tiers, scores, probabilities)
         return cls(tiers, tuple(numbers))
 
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.tiers, tuple(one + more for one, more in zip(self.numbers, other.numbers, strict=True)))
+    def __add__(self, other: PpiSums) -> PpiSums:
+        return PpiSums(self.tiers, tuple(one + more for one, more in zip(self.numbers, other.numbers, strict=True)))
 
     def rows(self, tier: int) -> int:
         """Rows that came to this tier."""
@@ -140,7 +140,7 @@ def _add_row(numbers: list[float], tiers: int, scores: Sequence[float], probabil
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
+class PpiEstimate:
     """A corrected mean and what it rests on.
 
     Attributes:
@@ -156,7 +156,7 @@ class Solution:
     tuning: tuple[float, ...]
 
 
-def solve(sums: Sums) -> Solution:
+def solve(sums: PpiSums) -> PpiEstimate:
     """The estimate and its variance. At least two labels are needed.
 
     >>> rows = [([f, y], [1.0, 1.0]) for f, y in ((0.9, 1.0), (0.8, 1.0), (0.3, 0.0), (0.6, 0.0))]
@@ -175,10 +175,10 @@ def solve(sums: Sums) -> Solution:
         value += tuning[tier] * sums.mean(tier) - tuning[tier - 1] * before / w
     residual = _residual(sums, tuning)
     labels = _residual(sums, [0.0] * last + [1.0])
-    return Solution(value, sums.product(residual, residual), sums.product(labels, labels), tuple(tuning[:last]))
+    return PpiEstimate(value, sums.product(residual, residual), sums.product(labels, labels), tuple(tuning[:last]))
 
 
-def _tune(sums: Sums, tier: int) -> float:
+def _tune(sums: PpiSums, tier: int) -> float:
     """Regression of tier + 1 on tier, between 0 and what takes the judge at its word (PPI's l = 1)."""
     n, w, _, wf, _, wff = sums.moments(tier)
     following, v, vf, vg, vfg, _ = sums.moments(tier + 1)
@@ -191,7 +191,7 @@ def _tune(sums: Sums, tier: int) -> float:
     return min(n / (n - following), max(0.0, covariance / variance))
 
 
-def _residual(sums: Sums, tuning: Sequence[float]) -> list[float]:
+def _residual(sums: PpiSums, tuning: Sequence[float]) -> list[float]:
     """The linear form of a row's parts that is its share in the estimate's error."""
     form = [0.0] * (_PARTS * sums.tiers)
     before = 0.0

@@ -16,7 +16,7 @@ from ragwatch.core.estimators.interval import clip
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ErrorRates:
     """What labels say of a judge.
 
     Attributes:
@@ -32,7 +32,9 @@ class Known:
     negatives: int
 
 
-def correct(rate: float, n_eff: float, known: Known, confidence: float = 0.95) -> tuple[float, float, float] | None:
+def correct(
+    rate: float, n_eff: float, known: ErrorRates, confidence: float = 0.95
+) -> tuple[float, float, float] | None:
     """The true rate with its interval, all in [0, 1]; None where the judge says no more than chance, or nobody knows.
 
     Args:

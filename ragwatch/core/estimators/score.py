@@ -2,7 +2,7 @@
 
 Whether p is contradicted is asked with the variance that the estimate would have *at p* (Wilson 1927), not with the
 one that was observed: near 0 and 1 the observed one is too small just when the estimate is too good. What is known of
-a population comes from sums, its `Shape`:
+a population comes from sums, its `StratumSums`:
 
 - Scores scatter by c p (1 - p), where c <= 1 is the dispersion that was seen: 1 for yes/no, less for finer scores.
 - The mean over w^2, which the variance needs, differs from the mean over w when the rarely drawn part of the traffic is
@@ -44,7 +44,7 @@ _NOTHING = 1e-30  # a variance below it is that of a mean at 0 or 1
 _NO_CHANCE = 1e-300
 
 
-class Moments(NamedTuple):
+class MeanMoments(NamedTuple):
     """Central moments of a mean at some p: variance, third moment, and covariance with its estimated variance."""
 
     variance: float
@@ -53,7 +53,7 @@ class Moments(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class StratumSums:
     """How the mean of one population scatters, as far as sums tell.
 
     Attributes:
@@ -77,7 +77,7 @@ class Shape:
     degrees: float
 
     @classmethod
-    def of(cls, addends: Addends) -> Shape:
+    def of(cls, addends: Addends) -> StratumSums:
         """Of the scores behind `addends`, of which there must be one at least.
 
         Without the sums of w^3 and w^4 they are those of weights that scatter like a gamma variable.
@@ -108,7 +108,7 @@ class Shape:
             degrees=w2 * w2 / fourths - 1.0,
         )
 
-    def at(self, p: float, tilted: float) -> Moments:
+    def at(self, p: float, tilted: float) -> MeanMoments:
         """Moments of the mean if the true one were p; `tilted` is the estimate less p.
 
         >>> Shape.of(Addends.of([(1.0, 1.0)] * 5 + [(0.0, 1.0)] * 5)).at(0.5, 0.0).variance
@@ -118,7 +118,7 @@ class Shape:
         most = heavy * (1.0 - heavy)
         variance = (c * most + (heavy - p) ** 2) / self.n_eff
         third = (1.0 - 2.0 * heavy) * most * 2.0 * c * c / (1.0 + c) * self.cubes / self.n_eff**1.5
-        return Moments(variance, third, third * (1.0 - c) / 2.0)
+        return MeanMoments(variance, third, third * (1.0 - c) / 2.0)
 
     def _unlike(self, p: float, tilted: float) -> float:
         """By how much the mean over w^2 differs from p, beyond what chance explains."""
@@ -160,14 +160,14 @@ def _dispersion(mean: float, square: float, n: int) -> float:
     return found + (1.0 - found) * _UNSEEN * math.sqrt(found) / (1.0 + n * most)
 
 
-def interval(parts: Sequence[tuple[float, Shape]], confidence: float = 0.95) -> tuple[float, float]:
+def interval(parts: Sequence[tuple[float, StratumSums]], confidence: float = 0.95) -> tuple[float, float]:
     """Both ends for the mean over strata of (share, shape); shares sum to 1. One stratum is the plain mean.
 
     >>> nine_of_ten = Shape.of(Addends.of([(1.0, 1.0)] * 90 + [(0.0, 1.0)] * 10))
     >>> [round(end, 3) for end in interval([(1.0, nine_of_ten)])]
     [0.827, 0.946]
     """
-    whole = _Whole.of(parts, confidence)
+    whole = _AllStrata.of(parts, confidence)
     if whole.n_eff < A_FEW:  # so few do not tell how little scores scatter: as wide as for yes and no
         return clopper_pearson(whole.mean, whole.n_eff, confidence)
     mean, low, high = whole.mean, whole.end(1.0), whole.end(-1.0)
@@ -178,7 +178,7 @@ def interval(parts: Sequence[tuple[float, Shape]], confidence: float = 0.95) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Whole:
+class _AllStrata:
     """All strata together, and what is asked of them.
 
     Attributes:
@@ -190,7 +190,7 @@ class _Whole:
         by_distance: How much of the error goes to the side that it can come from; the rest is split evenly.
     """
 
-    parts: tuple[tuple[float, Shape], ...]
+    parts: tuple[tuple[float, StratumSums], ...]
     confidence: float
     mean: float
     n_eff: float
@@ -198,7 +198,7 @@ class _Whole:
     by_distance: float
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[float, Shape]], confidence: float) -> _Whole:
+    def of(cls, parts: Sequence[tuple[float, StratumSums]], confidence: float) -> _AllStrata:
         squares = [share * share / each.n_eff for share, each in parts]
         total = math.fsum(squares)
         cubes = math.fsum(share**3 * each.cubes / each.n_eff**1.5 for share, each in parts)

@@ -53,7 +53,7 @@ def estimate(
             known.append((share / whole, addends, found))
     if not known:
         return None
-    low, high = score.interval([(share, score.Shape.of(addends)) for share, addends, _ in known], confidence)
+    low, high = score.interval([(share, score.StratumSums.of(addends)) for share, addends, _ in known], confidence)
     return Estimate(
         value=_mean(known, "value"),
         low=low,

@@ -1,7 +1,7 @@
 """Agreement: a judge beside people, a judge beside its former self. Counts in, figures with intervals out.
 
 Labels are dear and few, so every figure has an interval, and none is given for fewer labels than a wanted width needs:
-`TooFew` says how many more.
+`TooFewLabels` says how many more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Matrix = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ShareEstimate:
     """A share with its interval: `value` of `n`."""
 
     value: float
@@ -29,7 +29,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class TooFew:
+class TooFewLabels:
     """Nothing can be concluded yet. `missing` labels more would do, were the agreement as it looks now."""
 
     labels: int
@@ -47,13 +47,13 @@ class Agreement:
         specificity: By class, share of what people put elsewhere that the judge put elsewhere.
     """
 
-    agreement: Share
-    kappa: Share | None
-    sensitivity: tuple[Share | None, ...]
-    specificity: tuple[Share | None, ...]
+    agreement: ShareEstimate
+    kappa: ShareEstimate | None
+    sensitivity: tuple[ShareEstimate | None, ...]
+    specificity: tuple[ShareEstimate | None, ...]
 
 
-def share(count: int, n: int, confidence: float = 0.95) -> Share | None:
+def share(count: int, n: int, confidence: float = 0.95) -> ShareEstimate | None:
     """`count` of `n` with Wilson's (1927) interval; None of none.
 
     >>> found = share(9, 10)
@@ -83,7 +83,7 @@ def labels_needed(half_width: float, value: float = 0.5, confidence: float = 0.9
     return high
 
 
-def compare(matrix: Matrix, *, half_width: float = 0.1, confidence: float = 0.95) -> Agreement | TooFew:
+def compare(matrix: Matrix, *, half_width: float = 0.1, confidence: float = 0.95) -> Agreement | TooFewLabels:
     """All figures of a matrix, or how many labels more are needed before they mean something.
 
     Args:
@@ -102,7 +102,7 @@ def compare(matrix: Matrix, *, half_width: float = 0.1, confidence: float = 0.95
     wanted = max(FEWEST, labels_needed(half_width, same / n if n else 0.5, confidence))
     agreed = share(same, n, confidence)
     if n < wanted or agreed is None:
-        return TooFew(n, wanted - n)
+        return TooFewLabels(n, wanted - n)
     people, judge = _margins(matrix)
     classes = range(len(matrix))
     return Agreement(
@@ -115,7 +115,7 @@ def compare(matrix: Matrix, *, half_width: float = 0.1, confidence: float = 0.95
     )
 
 
-def kappa(matrix: Matrix, confidence: float = 0.95) -> Share | None:
+def kappa(matrix: Matrix, confidence: float = 0.95) -> ShareEstimate | None:
     """Cohen's kappa, with the standard error of Fleiss, Cohen and Everitt (1969). None where chance explains all.
 
     >>> found = kappa([[40, 9], [6, 45]])
@@ -137,18 +137,20 @@ def kappa(matrix: Matrix, confidence: float = 0.95) -> Share | None:
     outer = math.fsum(matrix[i][j] / n * (judge[i] + people[j]) ** 2 for i in classes for j in classes if i != j)
     spread = inner + rest**2 * outer - (value - chance * rest) ** 2
     error = _z(confidence) * math.sqrt(max(0.0, spread) / n) / (1.0 - chance)
-    return Share(value, max(-1.0, value - error), min(1.0, value + error), n)
+    return ShareEstimate(value, max(-1.0, value - error), min(1.0, value + error), n)
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class CalibrationBin:
     """One bin of a reliability curve: what the judge said on average, and what people said, of `said.n` rows."""
 
     mean_score: float
-    said: Share
+    said: ShareEstimate
 
 
-def reliability(pairs: Iterable[tuple[float, bool]], bins: int = 10, confidence: float = 0.95) -> tuple[Bin, ...]:
+def reliability(
+    pairs: Iterable[tuple[float, bool]], bins: int = 10, confidence: float = 0.95
+) -> tuple[CalibrationBin, ...]:
     """Reliability curve of (judge's score in [0, 1], people's yes or no): equal bins, empty ones left out.
 
     Murphy and Winkler (1977); the interval of each bin is Wilson's.
@@ -163,11 +165,11 @@ def reliability(pairs: Iterable[tuple[float, bool]], bins: int = 10, confidence:
     found = []
     for _, cell in sorted(cells.items()):
         said = _share(sum(label for _, label in cell), len(cell), confidence)
-        found.append(Bin(math.fsum(score for score, _ in cell) / len(cell), said))
+        found.append(CalibrationBin(math.fsum(score for score, _ in cell) / len(cell), said))
     return tuple(found)
 
 
-def calibration_error(curve: Sequence[Bin]) -> float | None:
+def calibration_error(curve: Sequence[CalibrationBin]) -> float | None:
     """Expected calibration error: mean distance of what was said by judge and people, over rows. None of none.
 
     Naeini, Cooper and Hauskrecht (2015), with the bins of `reliability`.
@@ -180,7 +182,7 @@ def calibration_error(curve: Sequence[Bin]) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Flips:
+class VerdictFlips:
     """A judge before and after on the same rows.
 
     Attributes:
@@ -189,12 +191,12 @@ class Flips:
         p: Exact McNemar: how likely so one-sided a change is among rows that changed, were both sides alike.
     """
 
-    rate: Share
+    rate: ShareEstimate
     net: float
     p: float
 
 
-def flips(pairs: Mapping[tuple[bool, bool], int], confidence: float = 0.95) -> Flips | None:
+def flips(pairs: Mapping[tuple[bool, bool], int], confidence: float = 0.95) -> VerdictFlips | None:
     """Flip rate and McNemar's (1947) exact test of (before, after) counts; None of none.
 
     >>> found = flips({(True, True): 80, (False, False): 10, (True, False): 9, (False, True): 1})
@@ -204,7 +206,7 @@ def flips(pairs: Mapping[tuple[bool, bool], int], confidence: float = 0.95) -> F
     lost, won = pairs.get((True, False), 0), pairs.get((False, True), 0)
     n = sum(pairs.values())
     rate = share(lost + won, n, confidence)
-    return None if rate is None else Flips(rate, (won - lost) / n, mcnemar(lost, won))
+    return None if rate is None else VerdictFlips(rate, (won - lost) / n, mcnemar(lost, won))
 
 
 def mcnemar(one: int, other: int) -> float:
@@ -218,8 +220,8 @@ def mcnemar(one: int, other: int) -> float:
     return min(1.0, 2 * tail / (1 << n))
 
 
-def _share(count: int, n: int, confidence: float) -> Share:
-    return Share(count / n, *wilson(count / n, n, _z(confidence)), n)
+def _share(count: int, n: int, confidence: float) -> ShareEstimate:
+    return ShareEstimate(count / n, *wilson(count / n, n, _z(confidence)), n)
 
 
 def _margins(matrix: Matrix) -> tuple[list[int], list[int]]:

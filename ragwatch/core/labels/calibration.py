@@ -13,14 +13,14 @@ from enum import IntEnum
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
-from ragwatch.core.estimators.rogan_gladen import Known
+from ragwatch.core.estimators.rogan_gladen import ErrorRates
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.agreement import (
     FEWEST,
     Agreement,
-    Bin,
-    Share,
-    TooFew,
+    CalibrationBin,
+    ShareEstimate,
+    TooFewLabels,
     calibration_error,
     compare,
     reliability,
@@ -30,7 +30,7 @@ from ragwatch.core.scores import Quantity
 CLASSES = tuple(ClaimVerdict)
 
 
-class Level(IntEnum):
+class LabelScale(IntEnum):
     """What a score is."""
 
     NONE = 0
@@ -38,17 +38,17 @@ class Level(IntEnum):
     ALL = 2
 
 
-def level(score: float) -> Level:
+def level(score: float) -> LabelScale:
     """Which of the three a score is.
 
     >>> [level(each).name for each in (0.0, 0.4, 1.0)]
     ['NONE', 'PARTLY', 'ALL']
     """
-    return Level.NONE if score <= 0.0 else Level.ALL if score >= 1.0 else Level.PARTLY
+    return LabelScale.NONE if score <= 0.0 else LabelScale.ALL if score >= 1.0 else LabelScale.PARTLY
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class LabelledScore:
     """One answer, as a judge and as people scored it.
 
     Attributes:
@@ -75,7 +75,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimPair:
+class LabelledClaim:
     """One claim: the judge's verdict and its probability of support, where it gives one; and a person's verdict."""
 
     judge: ClaimVerdict
@@ -83,7 +83,7 @@ class ClaimPair:
     people: ClaimVerdict
 
 
-def in_traffic(pairs: Iterable[Pair], fewest: int = FEWEST, confidence: float = 0.95) -> Share | None:
+def in_traffic(pairs: Iterable[LabelledScore], fewest: int = FEWEST, confidence: float = 0.95) -> ShareEstimate | None:
     """Share of answers on which judge and people agree, as all traffic would show it. None of fewer than `fewest`.
 
     Answers of which the probability is known are weighted by its inverse. Only where these are too few, all are taken
@@ -99,10 +99,10 @@ def in_traffic(pairs: Iterable[Pair], fewest: int = FEWEST, confidence: float = 
     if len(rows) < max(1, fewest):
         return None
     value, low, high, _ = hajek.interval(Addends.of(rows), confidence)
-    return Share(value, low, high, len(rows))
+    return ShareEstimate(value, low, high, len(rows))
 
 
-def known_of(pairs: Iterable[Pair]) -> Known | None:
+def known_of(pairs: Iterable[LabelledScore]) -> ErrorRates | None:
     """What labels say of a judge that says yes or no: counts that give the weighted rates, for their effective number.
 
     None where somebody said neither yes nor no.
@@ -110,13 +110,13 @@ def known_of(pairs: Iterable[Pair]) -> Known | None:
     >>> known_of([Pair("a", 1.0, 1.0), Pair("b", 0.0, 1.0), Pair("c", 0.0, 0.0)])
     Known(hits=1, positives=2, rejections=1, negatives=1)
     """
-    sides: dict[Level, list[tuple[float, float]]] = {Level.ALL: [], Level.NONE: []}
+    sides: dict[LabelScale, list[tuple[float, float]]] = {LabelScale.ALL: [], LabelScale.NONE: []}
     for pair in pairs:
         side = sides.get(level(pair.people))
-        if side is None or level(pair.judge) is Level.PARTLY:
+        if side is None or level(pair.judge) is LabelScale.PARTLY:
             return None
         side.append((float(pair.agree), pair.probability or 1.0))
-    return Known(*_counts(sides[Level.ALL]), *_counts(sides[Level.NONE]))
+    return ErrorRates(*_counts(sides[LabelScale.ALL]), *_counts(sides[LabelScale.NONE]))
 
 
 def _counts(rows: Sequence[tuple[float, float]]) -> tuple[int, int]:
@@ -128,7 +128,7 @@ def _counts(rows: Sequence[tuple[float, float]]) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class OfQuantity:
+class QuantityReport:
     """What labels tell of a judge and one quantity.
 
     Attributes:
@@ -139,13 +139,13 @@ class OfQuantity:
     """
 
     labels: int
-    labelled: Agreement | TooFew
-    traffic: Share | None
-    worst: tuple[Pair, ...]
+    labelled: Agreement | TooFewLabels
+    traffic: ShareEstimate | None
+    worst: tuple[LabelledScore, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class OfClaims:
+class ClaimReport:
     """What labels tell of a judge's verdicts on claims.
 
     Attributes:
@@ -154,13 +154,13 @@ class OfClaims:
         error: Expected calibration error; None where it gives none.
     """
 
-    labelled: Agreement | TooFew
-    curve: tuple[Bin, ...]
+    labelled: Agreement | TooFewLabels
+    curve: tuple[CalibrationBin, ...]
     error: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CalibrationReport:
     """A judge beside people.
 
     Attributes:
@@ -170,9 +170,9 @@ class Report:
             nothing was labelled twice.
     """
 
-    quantities: Mapping[Quantity, OfQuantity]
-    claims: OfClaims | None
-    people: Agreement | TooFew | None
+    quantities: Mapping[Quantity, QuantityReport]
+    claims: ClaimReport | None
+    people: Agreement | TooFewLabels | None
 
     @property
     def conclusive(self) -> bool:
@@ -184,19 +184,19 @@ class Report:
         """Labels more with which something could be concluded, as things look now; 0 when something can."""
         if self.conclusive:
             return 0
-        short = [each.labelled.missing for each in self.quantities.values() if isinstance(each.labelled, TooFew)]
+        short = [each.labelled.missing for each in self.quantities.values() if isinstance(each.labelled, TooFewLabels)]
         return min(short, default=FEWEST)
 
 
 def report(
-    pairs: Mapping[Quantity, Sequence[Pair]],
-    claims: Sequence[ClaimPair],
+    pairs: Mapping[Quantity, Sequence[LabelledScore]],
+    claims: Sequence[LabelledClaim],
     twice: Sequence[tuple[float, float]],
     *,
     fewest: int = FEWEST,
     confidence: float = 0.95,
     worst: int = 10,
-) -> Report:
+) -> CalibrationReport:
     """Everything that labels tell of a judge.
 
     Args:
@@ -211,7 +211,7 @@ def report(
     30
     """
     found = {
-        quantity: OfQuantity(
+        quantity: QuantityReport(
             len(rows),
             compare(_matrix(((level(each.people), level(each.judge)) for each in rows), 3), confidence=confidence),
             in_traffic(rows, fewest, confidence),
@@ -221,19 +221,19 @@ def report(
         if rows
     }
     people = compare(_matrix(((level(one), level(other)) for one, other in twice), 3), confidence=confidence)
-    return Report(found, _of_claims(claims, confidence) if claims else None, people if twice else None)
+    return CalibrationReport(found, _of_claims(claims, confidence) if claims else None, people if twice else None)
 
 
-def _worst(rows: Sequence[Pair], most: int) -> tuple[Pair, ...]:
+def _worst(rows: Sequence[LabelledScore], most: int) -> tuple[LabelledScore, ...]:
     misses = [each for each in rows if each.miss > 0.0]
     return tuple(sorted(misses, key=lambda each: (-each.miss, each.key))[:most])
 
 
-def _of_claims(claims: Sequence[ClaimPair], confidence: float) -> OfClaims:
+def _of_claims(claims: Sequence[LabelledClaim], confidence: float) -> ClaimReport:
     places = ((CLASSES.index(each.people), CLASSES.index(each.judge)) for each in claims)
     graded = [(each.support, each.people is ClaimVerdict.SUPPORTED) for each in claims if each.support is not None]
     curve = reliability(graded, confidence=confidence)
-    return OfClaims(compare(_matrix(places, 3), confidence=confidence), curve, calibration_error(curve))
+    return ClaimReport(compare(_matrix(places, 3), confidence=confidence), curve, calibration_error(curve))
 
 
 def _matrix(places: Iterable[tuple[int, int]], size: int) -> list[list[int]]:

@@ -24,7 +24,7 @@ Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class LabelCandidate:
     """A sample that could be put before people.
 
     Attributes:
@@ -39,7 +39,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LabelPosition:
     """A candidate in the order in which people are given them.
 
     Attributes:
@@ -56,7 +56,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class LabelPool:
     """Candidates of one stretch of traffic. No sample is in two pools.
 
     Attributes:
@@ -64,7 +64,7 @@ class Pool:
         beyond: Rank of the first candidate that found no place; infinite when all did.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[LabelPosition, ...]
     beyond: float = math.inf
 
     def threshold(self, given: Collection[str]) -> float:
@@ -91,7 +91,9 @@ class Pool:
         }
 
 
-def pool(candidates: Iterable[Candidate], share_unsure: float, uniform: Callable[[], float], most: int) -> Pool:
+def pool(
+    candidates: Iterable[LabelCandidate], share_unsure: float, uniform: Callable[[], float], most: int
+) -> LabelPool:
     """Put candidates in order, the first `most` of them.
 
     Args:
@@ -112,9 +114,9 @@ def pool(candidates: Iterable[Candidate], share_unsure: float, uniform: Callable
         share = 1.0 / each.probability / whole
         of_doubt = each.unsure / each.probability / doubted if doubted > 0.0 else share
         size = len(known) * ((1.0 - share_unsure) * share + share_unsure * of_doubt)
-        places.append(Place(each.key, uniform() / size, size, each.probability))
+        places.append(LabelPosition(each.key, uniform() / size, size, each.probability))
     places.sort(key=lambda place: (place.rank, place.key))
-    return Pool(tuple(places[:most]), places[most].rank if len(places) > most else math.inf)
+    return LabelPool(tuple(places[:most]), places[most].rank if len(places) > most else math.inf)
 
 
 def unsure(lines: Sequence[Line]) -> float:

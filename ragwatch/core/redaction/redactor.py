@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from ragwatch.core.redaction.rules import RULES, Rule, Secret, names_secret
+from ragwatch.core.redaction.rules import RULES, RedactionRule, SensitiveKind, names_secret
 from ragwatch.core.sample import Context, Sample
 
 DEFAULT_SALT = b"ragwatch"
@@ -28,7 +28,7 @@ _HIDDEN = re.compile(
     # Behind the first run nothing else is tried where that run could have been longer: it would take ten times as long.
     r"|\W*(?!\W)(?:(?:true|false|none|null|redacted|masked)\W*)?"
 )
-_NAMED = next(rule for rule in RULES if rule.kind is Secret.CREDENTIAL)
+_NAMED = next(rule for rule in RULES if rule.kind is SensitiveKind.CREDENTIAL)
 # Taking a secret out can lay the next one bare ("a@b.com_c@d.com"), so reading goes on until nothing is found. Two
 # rounds are the rule; a text made to need more than these keeps its rest, because a round reads the whole text.
 _ROUNDS = 8
@@ -58,9 +58,9 @@ class Redactor:
         """
         return self.redact_counted(text)[0]
 
-    def redact_counted(self, text: str) -> tuple[str, Counter[Secret]]:
+    def redact_counted(self, text: str) -> tuple[str, Counter[SensitiveKind]]:
         """The text with tokens, and how many secrets of each kind they replaced."""
-        found: Counter[Secret] = Counter()
+        found: Counter[SensitiveKind] = Counter()
         for _ in range(_ROUNDS):
             before, folded, digits = text, text.lower(), _digits(text)
             for rule in RULES:
@@ -70,9 +70,9 @@ class Redactor:
                 break
         return text, found
 
-    def redact_sample(self, sample: Sample) -> tuple[Sample, Counter[Secret]]:
+    def redact_sample(self, sample: Sample) -> tuple[Sample, Counter[SensitiveKind]]:
         """The sample with tokens in question, contexts, answer, route, reference and metadata; ids stay as they are."""
-        found: Counter[Secret] = Counter()
+        found: Counter[SensitiveKind] = Counter()
         clean = sample._replace(
             question=self._optional(sample.question, found),
             contexts=tuple(self._context(context, found) for context in sample.contexts),
@@ -83,7 +83,7 @@ class Redactor:
         )
         return clean, found
 
-    def _replaced(self, text: str, rule: Rule, found: Counter[Secret]) -> str:
+    def _replaced(self, text: str, rule: RedactionRule, found: Counter[SensitiveKind]) -> str:
         parts: list[str] = []
         done = place = 0
         while match := rule.pattern.search(text, place):
@@ -97,24 +97,24 @@ class Redactor:
             done = place = end
         return "".join((*parts, text[done:])) if parts else text
 
-    def _token(self, rule: Rule, value: str) -> str:
+    def _token(self, rule: RedactionRule, value: str) -> str:
         plain = rule.same(value).encode("utf-8", "surrogatepass")
         digest = blake2b(plain, digest_size=3, key=self._key, person=rule.kind.encode()).hexdigest()
         return f"[{rule.kind}:{digest}]"
 
-    def _counting(self, text: str, found: Counter[Secret]) -> str:
+    def _counting(self, text: str, found: Counter[SensitiveKind]) -> str:
         clean, here = self.redact_counted(text)
         found.update(here)
         return clean
 
-    def _optional(self, text: str | None, found: Counter[Secret]) -> str | None:
+    def _optional(self, text: str | None, found: Counter[SensitiveKind]) -> str | None:
         return None if text is None else self._counting(text, found)
 
-    def _context(self, context: Context, found: Counter[Secret]) -> Context:
+    def _context(self, context: Context, found: Counter[SensitiveKind]) -> Context:
         return context._replace(text=self._counting(context.text, found))
 
     def _metadata(
-        self, values: Mapping[str, Any], found: Counter[Secret], room: int, *, named: bool = False
+        self, values: Mapping[str, Any], found: Counter[SensitiveKind], room: int, *, named: bool = False
     ) -> dict[str, Any]:
         clean: dict[str, Any] = {}
         for key, value in values.items():
@@ -127,7 +127,7 @@ class Redactor:
                 clean[name] = self._value(value, found, room, named=named or names_secret(key))
         return clean
 
-    def _value(self, value: Any, found: Counter[Secret], room: int, *, named: bool) -> Any:  # noqa: ANN401  any JSON
+    def _value(self, value: Any, found: Counter[SensitiveKind], room: int, *, named: bool) -> Any:  # noqa: ANN401  any JSON
         """The value with its texts redacted; None in place of what is nested too deeply to be looked at.
 
         What stands under the name of a secret is one, as in a text; and a number may be that of a card.
@@ -144,16 +144,16 @@ class Redactor:
             return self._metadata(value, found, room - 1, named=named)
         return [self._value(item, found, room - 1, named=named) for item in value]
 
-    def _named(self, text: str, found: Counter[Secret]) -> str:
+    def _named(self, text: str, found: Counter[SensitiveKind]) -> str:
         """A token for all of a text that is a secret by its key: what rules find in it may be a part of it."""
         clean, here = self.redact_counted(text)
         if len(text) < _SHORTEST or _HIDDEN.fullmatch(clean):
             found.update(here)
             return clean
-        found[Secret.CREDENTIAL] += 1
+        found[SensitiveKind.CREDENTIAL] += 1
         return self._token(_NAMED, text)
 
-    def _number(self, value: int, found: Counter[Secret], *, named: bool) -> int | str:
+    def _number(self, value: int, found: Counter[SensitiveKind], *, named: bool) -> int | str:
         if value not in _CARDS and not (named and abs(value) < _CARDS.stop):
             return value
         plain = str(value)

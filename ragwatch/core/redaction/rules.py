@@ -20,7 +20,7 @@ from ragwatch.core.redaction import numbers
 Span = tuple[int, int]
 
 
-class Secret(StrEnum):
+class SensitiveKind(StrEnum):
     """What was taken out. The values are label values of a series and stand in the text: `[EMAIL:3f2a9c]`.
 
     No value may be a word that a rule looks for (such as `api_key`), or a token would be taken for a secret.
@@ -38,7 +38,7 @@ class Secret(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RedactionRule:
     """How one kind is found.
 
     Attributes:
@@ -51,7 +51,7 @@ class Rule:
         digits: A text with fewer digits holds no such secret.
     """
 
-    kind: Secret
+    kind: SensitiveKind
     hints: tuple[str, ...]
     pattern: re.Pattern[str]
     accept: Callable[[re.Match[str]], Span | None]
@@ -202,30 +202,30 @@ def _ipv6(match: re.Match[str]) -> Span | None:
 
 
 # A secret that may hold another stands first: a block of PEM holds keys, an IBAN holds the digits of a card.
-RULES: tuple[Rule, ...] = (
-    Rule(Secret.PRIVATE_KEY, ("PRIVATE KEY",), _PEM, _private_key, numbers.letters_and_digits),
-    Rule(Secret.JWT, ("eyJ",), _JWT, _whole, _as_written),
-    Rule(
-        Secret.KEY,
+RULES: tuple[RedactionRule, ...] = (
+    RedactionRule(SensitiveKind.PRIVATE_KEY, ("PRIVATE KEY",), _PEM, _private_key, numbers.letters_and_digits),
+    RedactionRule(SensitiveKind.JWT, ("eyJ",), _JWT, _whole, _as_written),
+    RedactionRule(
+        SensitiveKind.KEY,
         ("sk-", "k_", "AKIA", "ASIA", "gh", "github_pat_", "glpat-", "xox", "AIza", "ya29", "hf_"),
         _KEY,
         _with_digit,
         _as_written,
         digits=1,
     ),
-    Rule(Secret.KEY, (), _AUTHORIZATION, _authorizing, _as_written, words=("bearer", "basic")),
-    Rule(Secret.CREDENTIAL, ("://",), _URL_PASSWORD, _whole, _as_written),
-    Rule(Secret.CREDENTIAL, (":", "="), _ASSIGNMENT, _assigned, _as_written),
-    Rule(Secret.EMAIL, ("@",), _EMAIL, _whole, str.lower),
-    Rule(
-        Secret.IBAN, (), numbers.IBAN, numbers.iban, numbers.letters_and_digits, digits=6
+    RedactionRule(SensitiveKind.KEY, (), _AUTHORIZATION, _authorizing, _as_written, words=("bearer", "basic")),
+    RedactionRule(SensitiveKind.CREDENTIAL, ("://",), _URL_PASSWORD, _whole, _as_written),
+    RedactionRule(SensitiveKind.CREDENTIAL, (":", "="), _ASSIGNMENT, _assigned, _as_written),
+    RedactionRule(SensitiveKind.EMAIL, ("@",), _EMAIL, _whole, str.lower),
+    RedactionRule(
+        SensitiveKind.IBAN, (), numbers.IBAN, numbers.iban, numbers.letters_and_digits, digits=6
     ),  # no bank's numbers are all letters
-    Rule(Secret.CARD, (), numbers.CARD, numbers.card, numbers.letters_and_digits, digits=13),
-    Rule(Secret.IP, (":",), _IPV6, _ipv6, str.lower),
-    Rule(Secret.IP, (".",), _IPV4, _ipv4, _as_written),
-    Rule(Secret.PHONE, (), numbers.PHONE, numbers.phone, numbers.letters_and_digits, digits=8),
-    Rule(
-        Secret.PHONE,
+    RedactionRule(SensitiveKind.CARD, (), numbers.CARD, numbers.card, numbers.letters_and_digits, digits=13),
+    RedactionRule(SensitiveKind.IP, (":",), _IPV6, _ipv6, str.lower),
+    RedactionRule(SensitiveKind.IP, (".",), _IPV4, _ipv4, _as_written),
+    RedactionRule(SensitiveKind.PHONE, (), numbers.PHONE, numbers.phone, numbers.letters_and_digits, digits=8),
+    RedactionRule(
+        SensitiveKind.PHONE,
         (),
         numbers.CALLED,
         numbers.called,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ragwatch.core.alphabet import settled
 from ragwatch.core.phrases import abstains, is_meta, without_leads
 from ragwatch.judges.lexical.limits import Check, unlimited
-from ragwatch.judges.lexical.sentences import Span, each_span
+from ragwatch.judges.lexical.sentences import SentenceSpan, iterate_spans
 from ragwatch.judges.lexical.words import TOKEN, terms
 
 _FRAGMENT_WORDS = 3
@@ -30,7 +30,7 @@ _CONCESSION = re.compile(r"\W{0,3}(?:while|whilst|although|though|even though)\b
 _YES_OR_NO = re.compile(r"\W{0,3}(?:yes|no|yeah|nope|true|false|correct)\b", re.IGNORECASE)
 
 
-class Said(NamedTuple):
+class ClaimText(NamedTuple):
     """One claim: `answer[start:end]`, and the text its words are taken from (no leads, no citation marks)."""
 
     start: int
@@ -38,7 +38,7 @@ class Said(NamedTuple):
     words: str
 
 
-class Answer(NamedTuple):
+class AnswerClaims(NamedTuple):
     """What an answer says.
 
     Attributes:
@@ -46,11 +46,13 @@ class Answer(NamedTuple):
         abstained: It says that it does not know, and claims nothing.
     """
 
-    claims: tuple[Said, ...]
+    claims: tuple[ClaimText, ...]
     abstained: bool
 
 
-def claims_of(answer: str, question: str | None = None, *, most: int | None = None, check: Check = unlimited) -> Answer:
+def claims_of(
+    answer: str, question: str | None = None, *, most: int | None = None, check: Check = unlimited
+) -> AnswerClaims:
     """The claims of an answer, or the fact that it abstains.
 
     A bare "yes" or "no" claims what the question asks, so it is read with the question's words.
@@ -68,9 +70,9 @@ def claims_of(answer: str, question: str | None = None, *, most: int | None = No
     True
     """
     answer, question = settled(answer), question and settled(question)
-    found: list[Said] = []
+    found: list[ClaimText] = []
     abstained = False
-    for start, end in _glued(answer, each_span(answer), check):
+    for start, end in _glued(answer, iterate_spans(answer), check):
         text = answer[start:end]
         rest = _past_announcement(_past_abstention(text))
         if not rest:
@@ -83,10 +85,10 @@ def claims_of(answer: str, question: str | None = None, *, most: int | None = No
             if not (question and _YES_OR_NO.match(text)):
                 continue
             words = question
-        found.append(Said(start, end, words))
+        found.append(ClaimText(start, end, words))
         if most is not None and len(found) > most:
             break
-    return Answer(tuple(found), abstained and not found)
+    return AnswerClaims(tuple(found), abstained and not found)
 
 
 def _past_abstention(text: str) -> str:
@@ -123,9 +125,9 @@ def _is_list_number(text: str, answer: str) -> bool:
     return _BARE_NUMBER.fullmatch(text) is not None and len(answer) > len(text) + _MARGIN
 
 
-def _glued(answer: str, parts: Iterable[Span], check: Check) -> Iterator[tuple[int, int]]:
+def _glued(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterator[tuple[int, int]]:
     """Sentences, with fragments joined to the sentence before them on their line, else to the one behind."""
-    joined: Span | None = None
+    joined: SentenceSpan | None = None
     waiting = False
     for part in _unnumbered(answer, parts, check):
         short = _is_fragment(answer, part)
@@ -140,7 +142,7 @@ def _glued(answer: str, parts: Iterable[Span], check: Check) -> Iterator[tuple[i
         yield joined.start, joined.end
 
 
-def _unnumbered(answer: str, parts: Iterable[Span], check: Check) -> Iterator[Span]:
+def _unnumbered(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterator[SentenceSpan]:
     """The parts that are no code, and no numbers of a list that runs on in one line ("Boil it. 2. Drink it.")."""
     count = 1  # the first one opens the line, or follows a colon: it was told from a sentence before
     for before, part, behind in _neighbours(parts):
@@ -155,17 +157,19 @@ def _unnumbered(answer: str, parts: Iterable[Span], check: Check) -> Iterator[Sp
             yield part
 
 
-def _neighbours(parts: Iterable[Span]) -> Iterator[tuple[Span | None, Span, Span | None]]:
+def _neighbours(
+    parts: Iterable[SentenceSpan],
+) -> Iterator[tuple[SentenceSpan | None, SentenceSpan, SentenceSpan | None]]:
     """Each part with the one before and the one behind it."""
-    before: Span | None = None
-    part: Span | None = None
+    before: SentenceSpan | None = None
+    part: SentenceSpan | None = None
     for behind in chain(parts, (None,)):
         if part is not None:
             yield before, part, behind
         before, part = part, behind
 
 
-def _is_fragment(answer: str, part: Span) -> bool:
+def _is_fragment(answer: str, part: SentenceSpan) -> bool:
     if part.end - part.start > 60:  # three words are rarely longer; saves counting in long sentences
         return False
     if answer[part.end - 1] == ":":  # a label

@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from ragwatch.judges.lexical.features import ClaimWords, recall_of
-from ragwatch.judges.lexical.passages import Passage
+from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.words import TOKEN, fold, term
 
 BUDGET = 95
@@ -37,7 +37,7 @@ FULL = 3
 _WORD = re.compile(r"\S{1,24}")  # a run without spaces (a hash, a table's rule, base64) counts as several words
 
 
-class Window(NamedTuple):
+class EvidenceWindow(NamedTuple):
     """Evidence for one claim.
 
     Attributes:
@@ -50,7 +50,7 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _SentenceMatch:
     """A sentence that holds some of the claim: where it stands, the terms it holds, and their share of the weight."""
 
     place: tuple[int, int]
@@ -58,7 +58,9 @@ class _Line:
     recall: float
 
 
-def window(words: ClaimWords, passages: Sequence[Passage], texts: Sequence[str], *, budget: int = BUDGET) -> Window:
+def window(
+    words: ClaimWords, passages: Sequence[PreparedPassage], texts: Sequence[str], *, budget: int = BUDGET
+) -> EvidenceWindow:
     """The evidence for a claim among some passages.
 
     First the sentence that adds most weight to what is covered (of equals, the one that holds most of the claim by
@@ -91,14 +93,14 @@ def window(words: ClaimWords, passages: Sequence[Passage], texts: Sequence[str],
         if room < FULL or len(chosen) == SENTENCES:
             break
     best = max(lines, key=lambda line: line.recall, default=None)
-    return Window(" ".join(chosen[place] for place in sorted(chosen)), best.place if best else None)
+    return EvidenceWindow(" ".join(chosen[place] for place in sorted(chosen)), best.place if best else None)
 
 
-def _lines(words: ClaimWords, passages: Sequence[Passage]) -> list[_Line]:
+def _lines(words: ClaimWords, passages: Sequence[PreparedPassage]) -> list[_SentenceMatch]:
     """The sentences that hold any of the claim, in the order of the documents."""
     terms = words.rarity.keys()
     return [
-        _Line((rank, index), found, recall_of(words, found))
+        _SentenceMatch((rank, index), found, recall_of(words, found))
         for rank, passage in enumerate(passages)
         if not terms.isdisjoint(passage.terms)
         for index, sentence in enumerate(passage.sentences)
@@ -106,7 +108,7 @@ def _lines(words: ClaimWords, passages: Sequence[Passage]) -> list[_Line]:
     ]
 
 
-def _by_gain(words: ClaimWords, lines: Sequence[_Line]) -> Iterator[tuple[_Line, AbstractSet[str]]]:
+def _by_gain(words: ClaimWords, lines: Sequence[_SentenceMatch]) -> Iterator[tuple[_SentenceMatch, AbstractSet[str]]]:
     """Sentences in the order in which they add to what the ones before them cover, each with the terms it adds.
 
     What a sentence adds can only shrink, so the first of the heap is the best once its own figure is up to date.

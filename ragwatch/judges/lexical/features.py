@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ragwatch.judges.lexical.passages import Passage, grams
+from ragwatch.judges.lexical.passages import PreparedPassage, grams
 from ragwatch.judges.lexical.words import TOKEN, fold, is_number, term
 
 NAMES = (
@@ -62,7 +62,7 @@ class ClaimWords:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class PassageMatch:
     """What one passage holds of a claim.
 
     Attributes:
@@ -100,12 +100,12 @@ def claim_words(text: str, rarity: Mapping[str, float]) -> ClaimWords:
     )
 
 
-def match(claim: ClaimWords, passage: Passage) -> Match:
+def match(claim: ClaimWords, passage: PreparedPassage) -> PassageMatch:
     """Look a claim up in one passage."""
     found = claim.rarity.keys() & passage.terms
     by_sentence = _sentence_recalls(claim, found, passage) if found else {}
     where = max(by_sentence, key=by_sentence.__getitem__, default=None)
-    return Match(
+    return PassageMatch(
         terms=frozenset(found),
         pairs=claim.pairs & passage.pairs,
         grams=claim.grams & passage.grams,
@@ -116,7 +116,7 @@ def match(claim: ClaimWords, passage: Passage) -> Match:
     )
 
 
-def _sentence_recalls(claim: ClaimWords, found: AbstractSet[str], passage: Passage) -> dict[int, float]:
+def _sentence_recalls(claim: ClaimWords, found: AbstractSet[str], passage: PreparedPassage) -> dict[int, float]:
     """Recall of the claim in each sentence that holds any of it, in order."""
     weights = [(name, weight) for name, weight in claim.rarity.items() if name in found]
     total = math.fsum(claim.rarity.values())
@@ -133,7 +133,7 @@ def recall_of(claim: ClaimWords, found: AbstractSet[str]) -> float:
     return math.fsum([weight for name, weight in claim.rarity.items() if name in found]) / total if total else 0.0
 
 
-def features(claim: ClaimWords, matches: Sequence[Match], question: AbstractSet[str]) -> tuple[float, ...]:
+def features(claim: ClaimWords, matches: Sequence[PassageMatch], question: AbstractSet[str]) -> tuple[float, ...]:
     """The nine features, in the order of `NAMES`, of a claim and the passages that were matched.
 
     Args:
@@ -160,7 +160,7 @@ def features(claim: ClaimWords, matches: Sequence[Match], question: AbstractSet[
     )
 
 
-def _union(matches: Sequence[Match], part: Callable[[Match], frozenset[Any]]) -> frozenset[Any]:
+def _union(matches: Sequence[PassageMatch], part: Callable[[PassageMatch], frozenset[Any]]) -> frozenset[Any]:
     if len(matches) == 1:
         return part(matches[0])
     return frozenset().union(*map(part, matches))

@@ -22,7 +22,7 @@ from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size
 from ragwatch.judges.lexical.reader import Second, Thresholds, read
 from ragwatch.judges.lexical.reference import READING, with_reference
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.ports import Desk
+from ragwatch.ports import JudgeContext
 
 Probability = Annotated[float, Field(gt=0.0, lt=1.0)]
 
@@ -71,7 +71,7 @@ class LexicalJudge:
     kind = "lexical"
     second: Second | None = None
 
-    def __init__(self, options: Options, *, name: str, desk: Desk) -> None:
+    def __init__(self, options: Options, *, name: str, desk: JudgeContext) -> None:
         self._options = options
         self._telemetry = desk.telemetry
         self._tables = shipped()
@@ -140,6 +140,6 @@ def _changed(options: Options) -> str:
     return "".join(f"-{name}{value:g}" for name, value in chosen.items())
 
 
-def build(options: Options, *, name: str, desk: Desk) -> LexicalJudge:
+def build(options: Options, *, name: str, desk: JudgeContext) -> LexicalJudge:
     """The judge, with the tables that come with the package."""
     return LexicalJudge(options, name=name, desk=desk)

@@ -8,14 +8,14 @@ from itertools import pairwise
 
 from ragwatch.core.alphabet import settled
 from ragwatch.judges.lexical.limits import Check, unlimited
-from ragwatch.judges.lexical.sentences import each_span
+from ragwatch.judges.lexical.sentences import iterate_spans
 from ragwatch.judges.lexical.words import TOKEN, fold, identifiers, term
 
 GRAM = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class PreparedPassage:
     """One context, read.
 
     Attributes:
@@ -33,13 +33,13 @@ class Passage:
     offsets: tuple[tuple[int, int], ...]
 
 
-def passages_of(texts: Iterable[str], check: Check = unlimited) -> list[Passage]:
+def passages_of(texts: Iterable[str], check: Check = unlimited) -> list[PreparedPassage]:
     """Read contexts in their order; texts that come twice, as some retrievers return them, are read once."""
-    known: dict[str, Passage] = {}
+    known: dict[str, PreparedPassage] = {}
     return [known.get(text) or known.setdefault(text, passage(text, check)) for text in texts]
 
 
-def passage(text: str, check: Check = unlimited) -> Passage:
+def passage(text: str, check: Check = unlimited) -> PreparedPassage:
     """Read one context; `check` is called before it and after each sentence.
 
     >>> found = passage("Tea is green. It grows in the hills.")
@@ -52,11 +52,11 @@ def passage(text: str, check: Check = unlimited) -> Passage:
     ordered = [found for found in map(term, tokens) if found]
     offsets: list[tuple[int, int]] = []
     sentences: list[frozenset[str]] = []
-    for span in each_span(text):
+    for span in iterate_spans(text):
         offsets.append((span.start, span.end))
         sentences.append(frozenset(map(term, TOKEN.findall(fold(text[span.start : span.end])))) - {""})
         check()
-    return Passage(
+    return PreparedPassage(
         terms=frozenset(ordered) | identifiers(text),
         pairs=frozenset(pairwise(ordered)),
         grams=grams(tokens),

@@ -14,11 +14,11 @@ from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading,
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import address, better_left_aside, covered, kind_missing
-from ragwatch.judges.lexical.claims import Answer, Said
-from ragwatch.judges.lexical.features import CARRIES, ClaimWords, Match, claim_words, features, match
+from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
+from ragwatch.judges.lexical.features import CARRIES, ClaimWords, PassageMatch, claim_words, features, match
 from ragwatch.judges.lexical.limits import Check, unlimited
-from ragwatch.judges.lexical.passages import Passage, passages_of
-from ragwatch.judges.lexical.tables import Tables
+from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
+from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import identifiers, terms
 
 
@@ -36,7 +36,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreparedQuestion:
     """The question, read: its terms with their rarity, and how much of it each context covers.
 
     Attributes:
@@ -51,18 +51,18 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ClaimRow:
     """One claim, looked up in every context: probability of support by all together, and by each alone."""
 
-    said: Said
+    said: ClaimText
     words: ClaimWords
-    matches: tuple[Match, ...]
+    matches: tuple[PassageMatch, ...]
     support: float
     alone: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class ClaimRuling:
     """What is said of one claim.
 
     Attributes:
@@ -80,14 +80,14 @@ class Ruling:
     against: bool = False
 
 
-Second = Callable[[Sequence[Row], Sequence[Passage], Sequence[str]], Sequence[Ruling]]
+Second = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
 """Reads on where words end: a ruling for each row, given the contexts as they were read, and their text."""
 
 
 def read(
     sample: Sample,
-    answer: Answer,
-    tables: Tables,
+    answer: AnswerClaims,
+    tables: FittedTables,
     thresholds: Thresholds,
     second: Second | None = None,
     *,
@@ -107,7 +107,7 @@ def read(
     asked = _asked(sample.question or "", passages, tables)
     rows = _rows(answer, passages, asked, tables, check)
     texts = [settled(context.text) for context in sample.contexts]
-    rulings = second(rows, passages, texts) if second else [by_words(row, thresholds) for row in rows]
+    rulings = second(rows, passages, texts) if second else [lexical_ruling(row, thresholds) for row in rows]
     claims = tuple(_claim(row, one, sample, passages) for row, one in zip(rows, rulings, strict=True))
     used = [any(claim.cells[rank] for claim in claims) for rank in range(len(passages))]
     drawn = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
@@ -127,16 +127,22 @@ def read(
     )
 
 
-def _asked(question: str, passages: Sequence[Passage], tables: Tables) -> Asked:
+def _asked(question: str, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
     question = settled(question)
     weights = relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
     covers = [relevance.coverage(weights, found.terms) for found in passages] if weights else None
-    return Asked(question, weights, covers)
+    return PreparedQuestion(question, weights, covers)
 
 
-def _rows(answer: Answer, passages: Sequence[Passage], asked: Asked, tables: Tables, check: Check) -> list[Row]:
+def _rows(
+    answer: AnswerClaims,
+    passages: Sequence[PreparedPassage],
+    asked: PreparedQuestion,
+    tables: FittedTables,
+    check: Check,
+) -> list[ClaimRow]:
     """A row for each claim; claims of the same words (a model that repeats itself) are looked up once."""
-    known: dict[str, Row] = {}
+    known: dict[str, ClaimRow] = {}
     rows = []
     for said in answer.claims:
         row = known.get(said.words)
@@ -145,15 +151,17 @@ def _rows(answer: Answer, passages: Sequence[Passage], asked: Asked, tables: Tab
     return rows
 
 
-def _row(said: Said, passages: Sequence[Passage], asked: Asked, tables: Tables, check: Check) -> Row:
+def _row(
+    said: ClaimText, passages: Sequence[PreparedPassage], asked: PreparedQuestion, tables: FittedTables, check: Check
+) -> ClaimRow:
     words = claim_words(said.words, tables.rarity)
     matches = _matches(words, passages, check)
     alone = _alone(words, matches, asked, tables, check)
     together = tables.support.probability(features(words, matches, asked.weights.keys()))
-    return Row(said, words, matches, max(together, *alone) if alone else together, alone)
+    return ClaimRow(said, words, matches, max(together, *alone) if alone else together, alone)
 
 
-def _matches(words: ClaimWords, passages: Sequence[Passage], check: Check) -> tuple[Match, ...]:
+def _matches(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
     found = []
     for each in passages:
         check()
@@ -162,7 +170,7 @@ def _matches(words: ClaimWords, passages: Sequence[Passage], check: Check) -> tu
 
 
 def _alone(
-    words: ClaimWords, matches: Sequence[Match], asked: Asked, tables: Tables, check: Check
+    words: ClaimWords, matches: Sequence[PassageMatch], asked: PreparedQuestion, tables: FittedTables, check: Check
 ) -> tuple[float, ...]:
     found = []
     for one in matches:
@@ -171,10 +179,10 @@ def _alone(
     return tuple(found)
 
 
-def by_words(row: Row, thresholds: Thresholds) -> Ruling:
+def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
     """What words alone say of a claim. They cannot tell a contradiction from an invention."""
     supported = row.support >= thresholds.support
-    return Ruling(
+    return ClaimRuling(
         verdict=ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT,
         support=row.support,
         cells=tuple(probability >= thresholds.support for probability in row.alone),
@@ -182,7 +190,7 @@ def by_words(row: Row, thresholds: Thresholds) -> Ruling:
     )
 
 
-def _claim(row: Row, ruling: Ruling, sample: Sample, passages: Sequence[Passage]) -> Claim:
+def _claim(row: ClaimRow, ruling: ClaimRuling, sample: Sample, passages: Sequence[PreparedPassage]) -> Claim:
     return Claim(
         text=sample.answer[row.said.start : row.said.end],
         start=row.said.start,
@@ -194,7 +202,7 @@ def _claim(row: Row, ruling: Ruling, sample: Sample, passages: Sequence[Passage]
     )
 
 
-def _best_sentence(row: Row, sample: Sample, passages: Sequence[Passage]) -> str | None:
+def _best_sentence(row: ClaimRow, sample: Sample, passages: Sequence[PreparedPassage]) -> str | None:
     """The sentence that holds most of the claim; the earliest context among equals."""
     ranks = [rank for rank, one in enumerate(row.matches) if one.sentence is not None]
     if not ranks:
@@ -205,17 +213,17 @@ def _best_sentence(row: Row, sample: Sample, passages: Sequence[Passage]) -> str
 
 
 def _by_answer(
-    found: Sequence[tuple[float, ...]], rows: Sequence[Row], used: Sequence[bool], tables: Tables
+    found: Sequence[tuple[float, ...]], rows: Sequence[ClaimRow], used: Sequence[bool], tables: FittedTables
 ) -> list[float]:
     """Relevance of each context as the answer tells it (its features), before the rules."""
     return relevance.lifted([tables.relevance.probability(one) for one in found], used, short=_is_short(rows))
 
 
-def _is_short(rows: Sequence[Row]) -> bool:
+def _is_short(rows: Sequence[ClaimRow]) -> bool:
     return len({name for row in rows for name in terms(row.said.words)}) < relevance.SHORT
 
 
-def relevance_of(sample: Sample, answer: Answer, tables: Tables) -> list[tuple[float, ...]]:
+def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
     """Features of relevance of each context of a sample: what `training/lexical.py` fits on."""
     passages = passages_of(context.text for context in sample.contexts)
     asked = _asked(sample.question or "", passages, tables)
@@ -224,7 +232,11 @@ def relevance_of(sample: Sample, answer: Answer, tables: Tables) -> list[tuple[f
 
 
 def _relevance_features(
-    asked: Asked, passages: Sequence[Passage], rows: Sequence[Row], tables: Tables, check: Check
+    asked: PreparedQuestion,
+    passages: Sequence[PreparedPassage],
+    rows: Sequence[ClaimRow],
+    tables: FittedTables,
+    check: Check,
 ) -> list[tuple[float, ...]]:
     """Features of each context; a short answer is read together with the question."""
     said = " ".join(row.said.words for row in rows)
@@ -238,7 +250,7 @@ def _relevance_features(
 
 
 def _carriers(
-    claims: Sequence[Claim], rows: Sequence[Row], passages: Sequence[Passage], check: Check
+    claims: Sequence[Claim], rows: Sequence[ClaimRow], passages: Sequence[PreparedPassage], check: Check
 ) -> list[set[int]]:
     """Sentences of each context that carry a supported claim, or are the best of a context that supports one."""
     lines: list[set[int]] = [set() for _ in passages]
@@ -252,7 +264,7 @@ def _carriers(
     return lines
 
 
-def _covering(asked: Asked, passages: Sequence[Passage], check: Check) -> list[set[int]]:
+def _covering(asked: PreparedQuestion, passages: Sequence[PreparedPassage], check: Check) -> list[set[int]]:
     """Sentences of each context that carry the question, for answers that took nothing from the contexts."""
     lines: list[set[int]] = [set() for _ in passages]
     for found, one in zip(lines, passages, strict=True):
@@ -263,7 +275,7 @@ def _covering(asked: Asked, passages: Sequence[Passage], check: Check) -> list[s
     return lines
 
 
-def _context(value: float | None, lines: set[int], found: Passage, thresholds: Thresholds) -> ContextReading:
+def _context(value: float | None, lines: set[int], found: PreparedPassage, thresholds: Thresholds) -> ContextReading:
     """A column. Sentences of an irrelevant context are irrelevant; where relevance is unknown, so is their number."""
     if value is None:
         return ContextReading(relevant=None)
@@ -277,7 +289,11 @@ def _context(value: float | None, lines: set[int], found: Passage, thresholds: T
 
 
 def _address(
-    answer: Answer, asked: Asked, used: Sequence[bool], passages: Sequence[Passage], question: str | None
+    answer: AnswerClaims,
+    asked: PreparedQuestion,
+    used: Sequence[bool],
+    passages: Sequence[PreparedPassage],
+    question: str | None,
 ) -> Address | None:
     if answer.abstained:
         return Address.ABSTAINED

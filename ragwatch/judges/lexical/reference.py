@@ -7,11 +7,11 @@ from dataclasses import replace
 from ragwatch.core.alphabet import settled
 from ragwatch.core.evidence import Evidence, ReferenceClaim
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical.claims import Answer, claims_of
+from ragwatch.judges.lexical.claims import AnswerClaims, claims_of
 from ragwatch.judges.lexical.limits import Check, check_claims, unlimited
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.steps import actions, named
-from ragwatch.judges.lexical.tables import Tables
+from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import terms
 
 READING = 4
@@ -22,8 +22,8 @@ READING = 4
 def with_reference(
     evidence: Evidence,
     sample: Sample,
-    answer: Answer,
-    tables: Tables,
+    answer: AnswerClaims,
+    tables: FittedTables,
     thresholds: Thresholds,
     *,
     most: int | None = None,
@@ -58,7 +58,7 @@ def with_reference(
 
 
 def _cells(
-    sample: Sample, answer: Answer, tables: Tables, thresholds: Thresholds, check: Check
+    sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
 ) -> list[tuple[bool, ...]]:
     """For each claim, whether each context supports it, and names its action where it is a step."""
     found = read(sample, answer, tables, thresholds, check=check).claims

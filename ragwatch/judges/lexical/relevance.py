@@ -37,7 +37,7 @@ from collections.abc import Set as AbstractSet
 
 from ragwatch.judges.lexical.features import UNLISTED
 from ragwatch.judges.lexical.limits import Check, unlimited
-from ragwatch.judges.lexical.passages import Passage
+from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.words import terms
 
 _PLAIN = ("word_recall", "new_recall", "support_mean", "share")
@@ -67,7 +67,7 @@ def coverage(weights: Mapping[str, float], found: AbstractSet[str]) -> float:
 def rows(
     answer: Mapping[str, float],
     question: AbstractSet[str],
-    passages: Sequence[Passage],
+    passages: Sequence[PreparedPassage],
     supports: Sequence[Sequence[float]],
     check: Check = unlimited,
 ) -> list[tuple[float, ...]]:
@@ -93,12 +93,12 @@ def rows(
     return [(*row, *(value - mean for value, mean in zip(row, means, strict=True))) for row in plain]
 
 
-def _holders(term: str, passages: Sequence[Passage], check: Check) -> int:
+def _holders(term: str, passages: Sequence[PreparedPassage], check: Check) -> int:
     check()
     return sum([term in passage.terms for passage in passages])
 
 
-def names_lost(names: AbstractSet[str], passages: Sequence[Passage]) -> bool:
+def names_lost(names: AbstractSet[str], passages: Sequence[PreparedPassage]) -> bool:
     """Whether a question names identifiers and no context holds one of them, whole or by its last part."""
     wanted = set(names).union(*(terms(re.split(r"[._]", name)[-1]) for name in names))
     return bool(names) and all(wanted.isdisjoint(passage.terms) for passage in passages)

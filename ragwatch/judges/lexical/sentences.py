@@ -45,7 +45,7 @@ _WORD = re.compile(r"[^\W\d_]{1,16}")
 _CALL = re.compile(r"[a-z_]\w{0,40}[._(]\w?")
 
 
-class Span(NamedTuple):
+class SentenceSpan(NamedTuple):
     """One sentence or list item: `text[start:end]`, no white space at either end.
 
     Attributes:
@@ -63,24 +63,24 @@ class Span(NamedTuple):
     line: int = 0
 
 
-def spans(text: str) -> list[Span]:
+def spans(text: str) -> list[SentenceSpan]:
     r"""Sentences, list items and code blocks of a text, in order.
 
     >>> text = "Dr. No paid $1.50 in the U.S. in May. He left.\n1. First step\n2. See os.path."
     >>> [text[span.start:span.end] for span in spans(text)]
     ['Dr. No paid $1.50 in the U.S. in May.', 'He left.', 'First step', 'See os.path.']
     """
-    return list(each_span(text))
+    return list(iterate_spans(text))
 
 
-def each_span(text: str) -> Iterator[Span]:
+def iterate_spans(text: str) -> Iterator[SentenceSpan]:
     """The same one by one, so that a caller can stop early."""
     for line, (start, end, item, block) in enumerate(_lines(text)):
         if block:
-            yield Span(start, end, item=False, block=True, line=line)
+            yield SentenceSpan(start, end, item=False, block=True, line=line)
             continue
         for first, last in _sentences(text, start, end):
-            yield Span(first, last, item=item and first == start, line=line)
+            yield SentenceSpan(first, last, item=item and first == start, line=line)
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, bool, bool]]:

@@ -19,7 +19,7 @@ FILES = ("lexical_weights.json", "idf.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LogisticModel:
     """A logistic model: sigmoid(bias + sum of weight * feature), on the raw scale of the features."""
 
     bias: float
@@ -36,7 +36,7 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class FittedTables:
     """Everything fitted.
 
     Attributes:
@@ -46,13 +46,13 @@ class Tables:
         version: Eight hexadecimal digits that change when any number above changes.
     """
 
-    support: Linear
-    relevance: Linear
+    support: LogisticModel
+    relevance: LogisticModel
     rarity: Mapping[str, float]
     version: str
 
 
-def parse(weights: str, idf: str) -> Tables:
+def parse(weights: str, idf: str) -> FittedTables:
     """Tables from the text of the two files.
 
     Raises:
@@ -61,15 +61,15 @@ def parse(weights: str, idf: str) -> Tables:
     fitted = json.loads(weights)
     rarity = {word: int(level) / 100 for level, words in json.loads(idf)["levels"].items() for word in words.split()}
     version = hashlib.sha256((weights + idf).encode()).hexdigest()[:8]
-    return Tables(_linear(fitted["support"]), _linear(fitted["relevance"]), rarity, version)
+    return FittedTables(_linear(fitted["support"]), _linear(fitted["relevance"]), rarity, version)
 
 
-def _linear(part: Mapping[str, Any]) -> Linear:
-    return Linear(float(part["bias"]), tuple(float(weight) for weight in part["weights"].values()))
+def _linear(part: Mapping[str, Any]) -> LogisticModel:
+    return LogisticModel(float(part["bias"]), tuple(float(weight) for weight in part["weights"].values()))
 
 
 @cache
-def shipped() -> Tables:
+def shipped() -> FittedTables:
     """The tables that come with the package, read once."""
     folder = resources.files("ragwatch.judges") / "tables"
     weights, idf = ((folder / name).read_text(encoding="utf-8") for name in FILES)

@@ -117,19 +117,19 @@ _DRESSED = r"""
 """
 
 
-class Rule(NamedTuple):
+class InjectionPattern(NamedTuple):
     """A pattern for joined lower-case text, and the words of which one must occur in it."""
 
     words: frozenset[str]
     pattern: re.Pattern[str]
 
 
-def _rules(table: str) -> tuple[Rule, ...]:
+def _rules(table: str) -> tuple[InjectionPattern, ...]:
     found = []
     for row in table.replace("\n    ", "\t").strip().split("\n"):
         words, *parts = row.split("\t")
         whole = re.sub(r"<([A-Z]+)>", lambda name: _FRAGMENTS[name[1]], "".join(parts))
-        found.append(Rule(frozenset(words.split()), re.compile(whole)))
+        found.append(InjectionPattern(frozenset(words.split()), re.compile(whole)))
     return tuple(found)
 
 

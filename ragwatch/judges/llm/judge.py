@@ -13,16 +13,16 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.self_tests import TRIAL
 from ragwatch.core.verdict import UnjudgedReason, Usage
 from ragwatch.errors import ConfigError, JudgeError
-from ragwatch.judges.llm.calls.caller import Bill, Caller, Terms
-from ragwatch.judges.llm.calls.failures import CallFailed
+from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost
+from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.prices import prices_of
 from ragwatch.judges.llm.calls.provider import Provider
-from ragwatch.judges.llm.calls.scheduler import Clock, Pool, RealClock
+from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.prompt.parts import Part, parts_of
-from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Ask, Inquiry, begin
+from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, begin
 from ragwatch.judges.llm.prompt.units import answer_of
-from ragwatch.ports import Desk
+from ragwatch.ports import JudgeContext
 
 STRIKES = 3
 _REMEMBERED = 10_000
@@ -58,7 +58,7 @@ class LLMJudge:
         kind: str,
         provider: Provider,
         options: CallOptions,
-        desk: Desk,
+        desk: JudgeContext,
         *,
         clock: Clock | None = None,
         rng: random.Random | None = None,
@@ -74,7 +74,7 @@ class LLMJudge:
         self._options = options
         self._desk = desk
         self._clock = clock or RealClock()
-        self._pool = Pool(
+        self._pool = CallScheduler(
             name,
             concurrency=options.concurrency,
             telemetry=desk.telemetry,
@@ -84,7 +84,7 @@ class LLMJudge:
         self._caller = Caller(
             name,
             provider,
-            Terms(self.prices, options.timeout_seconds, options.thinking_tokens),
+            CallTerms(self.prices, options.timeout_seconds, options.thinking_tokens),
             pool=self._pool,
             purse=desk.purse,
             telemetry=desk.telemetry,
@@ -102,7 +102,7 @@ class LLMJudge:
         Raises:
             JudgeError: It could not be read; permanent when that lies in the sample, or seems to after three times.
         """
-        bill = Bill()
+        bill = ReadingCost()
         inquiry = await self.begin(sample, secrets.token_hex(16))
         until = self._clock.now() + self._options.deadline_seconds
         try:
@@ -115,24 +115,24 @@ class LLMJudge:
             self.report(inquiry)
         return inquiry.evidence(), bill.usage
 
-    async def begin(self, sample: Sample, seed: str) -> Inquiry:
+    async def begin(self, sample: Sample, seed: str) -> Reading:
         """What is to be asked about a sample that is not too large: cut in a thread, so that the event loop goes on.
 
         Raises:
             JudgeError: It is too large.
         """
 
-        def begun() -> Inquiry:
+        def begun() -> Reading:
             check_size(sample, self._options)
             return self.inquire(sample, seed)
 
         return await asyncio.to_thread(begun)
 
-    def inquire(self, sample: Sample, seed: str) -> Inquiry:
+    def inquire(self, sample: Sample, seed: str) -> Reading:
         """What is to be asked about a sample; the same for the same seed."""
         return begin(sample, parts=self._parts(sample), reading=self._options.reading, seed=seed)
 
-    def report(self, inquiry: Inquiry) -> None:
+    def report(self, inquiry: Reading) -> None:
         """Count what an inquiry that is over has noticed."""
         if inquiry.unquoted:
             self._desk.telemetry.unquoted(self.name, inquiry.unquoted)
@@ -147,7 +147,7 @@ class LLMJudge:
         """
         try:
             return await self.provider.probe()
-        except CallFailed as failed:
+        except CallError as failed:
             raise JudgeError(failed.rule.reason, f"{failed.reason}: {failed}") from None
 
     async def close(self) -> None:
@@ -157,7 +157,7 @@ class LLMJudge:
     def _parts(self, sample: Sample) -> frozenset[Part]:
         return parts_of(self._desk.quantities, reference=bool(sample.reference))
 
-    async def _replies(self, asks: Sequence[Ask], bill: Bill, until: float) -> list[object]:
+    async def _replies(self, asks: Sequence[Prompt], bill: ReadingCost, until: float) -> list[object]:
         """The replies to asks that are made at once. All are awaited, for what has begun is paid anyway."""
         calls = [self._caller.make(ask, bill, until) for ask in asks]
         if len(calls) == 1:

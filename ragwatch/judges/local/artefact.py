@@ -20,7 +20,7 @@ from typing import Any
 
 from ragwatch.errors import RagwatchError
 from ragwatch.judges.lexical.evidence import BUDGET, ROOM
-from ragwatch.judges.local.fusion import NAMES, Curve
+from ragwatch.judges.local.fusion import NAMES, FittedCurve
 
 FORMAT = 1
 CLAIM_PIECES = 64
@@ -36,7 +36,7 @@ class ArtefactError(RagwatchError):
 
 
 @dataclass(frozen=True, slots=True)
-class Artefact:
+class ModelArtefact:
     """What training ships.
 
     Attributes:
@@ -53,8 +53,8 @@ class Artefact:
     """
 
     folder: Path
-    support: Curve
-    contradiction: Curve
+    support: FittedCurve
+    contradiction: FittedCurve
     supported_from: float
     contradicted_from: float
     skip_below: float
@@ -64,7 +64,7 @@ class Artefact:
     version: str
 
 
-def load(folder: Path) -> Artefact:
+def load(folder: Path) -> ModelArtefact:
     """The artefact in a folder, its digests compared.
 
     Raises:
@@ -89,7 +89,7 @@ def _compare(folder: Path, digests: Mapping[str, str]) -> None:
             raise ArtefactError(f"{name} of its model is not the file that was shipped: its SHA-256 is {found}")
 
 
-def _parsed(folder: Path, table: Mapping[str, Any], version: str) -> Artefact:
+def _parsed(folder: Path, table: Mapping[str, Any], version: str) -> ModelArtefact:
     if table["version"] != FORMAT:
         raise ValueError(f"version {table['version']!r} instead of {FORMAT}")
     pieces = int(table["max_pieces"])
@@ -98,7 +98,7 @@ def _parsed(folder: Path, table: Mapping[str, Any], version: str) -> Artefact:
     budget = int(table.get("budget", BUDGET))
     if not ROOM <= budget <= pieces:
         raise ValueError(f"budget {budget}, which is no length of evidence")
-    return Artefact(
+    return ModelArtefact(
         folder=folder,
         support=_curve(table["support"]),
         contradiction=_curve(table["contradiction"]),
@@ -112,11 +112,11 @@ def _parsed(folder: Path, table: Mapping[str, Any], version: str) -> Artefact:
     )
 
 
-def _curve(part: Mapping[str, Any]) -> Curve:
+def _curve(part: Mapping[str, Any]) -> FittedCurve:
     unknown = part["weights"].keys() - set(NAMES)
     if unknown:
         raise ValueError(f"weights of {sorted(unknown)}, which nobody reads")
-    return Curve(
+    return FittedCurve(
         bias=float(part["bias"]),
         weights=tuple(float(part["weights"][name]) for name in NAMES),
         knots=tuple((float(x), float(p)) for x, p in part["knots"]),

@@ -1,8 +1,8 @@
-"""Second storey: which claims and contexts the model reads after words have, and what is said of them in the end.
+"""The cross-encoder pass: which pairs of claim and context the model reads after words have, and the combined ruling.
 
-All contexts together are always read: where words agree is where a swapped name or a denial hides. A context alone is
-read only for claims that are supported, and only where words leave it open. What the model is not made for words
-decide: a claim of which no context holds a word, and (counted, see `ByWords`) what it cannot read or has no time for.
+All contexts together are always read: a swapped name or a negation hides where words agree. A context alone is read
+only for claims that are supported, and only where words leave it open. The lexical ruling stands for a claim of which
+no context holds a word, and for what the model cannot read or has no time for (counted, see `LexicalOnlyReason`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.limits import Check, Deadline
-from ragwatch.judges.lexical.passages import Passage
-from ragwatch.judges.lexical.reader import Row, Ruling, Thresholds, by_words
-from ragwatch.judges.local.artefact import Artefact
-from ragwatch.judges.local.fusion import Signals, lexical_logit
+from ragwatch.judges.lexical.passages import PreparedPassage
+from ragwatch.judges.lexical.reader import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
+from ragwatch.judges.local.artefact import ModelArtefact
+from ragwatch.judges.local.fusion import ModelSignals, lexical_logit
 from ragwatch.judges.local.language import is_read
 
 if TYPE_CHECKING:  # it imports what only who wants the model needs
@@ -33,7 +33,7 @@ Texts = tuple[str, str]
 """A claim and its evidence."""
 
 
-class ByWords(StrEnum):
+class LexicalOnlyReason(StrEnum):
     """Why words decided where the model should have. The values are label values of a series."""
 
     LANGUAGE = "language"
@@ -41,7 +41,7 @@ class ByWords(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CrossEncoderRules:
     """Where readings become verdicts.
 
     Attributes:
@@ -57,7 +57,7 @@ class Rules:
     max_pairs: int
 
 
-class SecondStorey:
+class CrossEncoderPass:
     """Rules on claims by what the model says beside what words say. It is a `reader.Second`.
 
     Args:
@@ -68,7 +68,11 @@ class SecondStorey:
     """
 
     def __init__(
-        self, artefact: Artefact, model: PairModel, rules: Rules, left: Callable[[Mapping[ByWords, int]], None]
+        self,
+        artefact: ModelArtefact,
+        model: PairModel,
+        rules: CrossEncoderRules,
+        left: Callable[[Mapping[LexicalOnlyReason, int]], None],
     ) -> None:
         self._artefact = artefact
         self._model = model
@@ -77,16 +81,16 @@ class SecondStorey:
 
     def __call__(
         self,
-        rows: Sequence[Row],
-        passages: Sequence[Passage],
+        rows: Sequence[ClaimRow],
+        passages: Sequence[PreparedPassage],
         texts: Sequence[str],
         *,
         deadline: Deadline | None = None,
-    ) -> list[Ruling]:
+    ) -> list[ClaimRuling]:
         """A ruling for each row; all but the model's time, which `max_pairs` bounds, counts."""
         deadline = deadline or Deadline(inf)
         check: Check = deadline
-        pages = _Pages(self._model, self._rules.max_pairs, deadline)
+        pages = _WindowPages(self._model, self._rules.max_pairs, deadline)
         asked = [self._texts(row, passages, texts, check) for row in rows]
         pages.read(asked)
         together = [self._together(row, pages.said(each)) for row, each in zip(rows, asked, strict=True)]
@@ -99,12 +103,12 @@ class SecondStorey:
         self._left(+pages.left)
         return found
 
-    def _texts(self, row: Row, passages: Sequence[Passage], texts: Sequence[str], check: Check) -> Texts:
+    def _texts(self, row: ClaimRow, passages: Sequence[PreparedPassage], texts: Sequence[str], check: Check) -> Texts:
         check()
         shown = window(row.words, passages, texts, budget=self._artefact.budget)
         return " ".join(row.said.words.split()), shown.text
 
-    def _together(self, row: Row, signals: Signals | None) -> Ruling | None:
+    def _together(self, row: ClaimRow, signals: ModelSignals | None) -> ClaimRuling | None:
         """What all contexts together say, no cell set yet; None where words must decide."""
         if signals is None:
             return None
@@ -115,14 +119,19 @@ class SecondStorey:
             against = self._artefact.contradiction.probability(lexical, signals)
             contradicted = against >= self._rules.contradicted_from
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
-        return Ruling(verdict, support, (False,) * len(row.alone), row.alone, against=True)
+        return ClaimRuling(verdict, support, (False,) * len(row.alone), row.alone, against=True)
 
-    def _by_words(self, row: Row, asked: Texts) -> Ruling:
+    def _by_words(self, row: ClaimRow, asked: Texts) -> ClaimRuling:
         """What words say. They are blind to contradiction; but no context denies what none holds a word of."""
-        return replace(by_words(row, self._rules.words), against=not asked[1])
+        return replace(lexical_ruling(row, self._rules.words), against=not asked[1])
 
     def _unclear(
-        self, row: Row, together: Ruling | None, passages: Sequence[Passage], texts: Sequence[str], check: Check
+        self,
+        row: ClaimRow,
+        together: ClaimRuling | None,
+        passages: Sequence[PreparedPassage],
+        texts: Sequence[str],
+        check: Check,
     ) -> dict[int, Texts]:
         """What is read of the contexts that words leave open, of a claim that is supported."""
         if together is None or together.verdict is not ClaimVerdict.SUPPORTED:
@@ -133,7 +142,9 @@ class SecondStorey:
             if self._artefact.skip_below <= alone <= self._artefact.skip_above
         }
 
-    def _apart(self, row: Row, together: Ruling, cells: Mapping[int, Texts], pages: _Pages) -> Ruling:
+    def _apart(
+        self, row: ClaimRow, together: ClaimRuling, cells: Mapping[int, Texts], pages: _WindowPages
+    ) -> ClaimRuling:
         """The ruling with its cells."""
         if together.verdict is not ClaimVerdict.SUPPORTED:
             return together
@@ -152,7 +163,7 @@ class SecondStorey:
         return replace(together, cells=tuple(supports), alone=tuple(alone))
 
 
-class _Pages:
+class _WindowPages:
     """What the model has said of one sample: each pair is read once, and no more pairs than there is time for.
 
     Attributes:
@@ -160,13 +171,13 @@ class _Pages:
     """
 
     def __init__(self, model: PairModel, most: int, deadline: Deadline) -> None:
-        self.left: Counter[ByWords] = Counter()
+        self.left: Counter[LexicalOnlyReason] = Counter()
         self._model = model
         self._deadline = deadline
         self._room = most
-        self._said: dict[Texts, Signals | None] = {}
+        self._said: dict[Texts, ModelSignals | None] = {}
 
-    def said(self, texts: Texts) -> Signals | None:
+    def said(self, texts: Texts) -> ModelSignals | None:
         """What the model said of a claim and its evidence; None where it was not asked."""
         return self._said.get(texts)
 
@@ -175,15 +186,15 @@ class _Pages:
         new = [texts for texts in dict.fromkeys(asked) if texts[1] and texts not in self._said]
         self._said.update(dict.fromkeys(new))
         few = [texts for texts in new if self._is_read(texts)]
-        self.left[ByWords.LANGUAGE] += len(new) - len(few)
-        self.left[ByWords.TOO_MANY] += max(0, len(few) - self._room)
+        self.left[LexicalOnlyReason.LANGUAGE] += len(new) - len(few)
+        self.left[LexicalOnlyReason.TOO_MANY] += max(0, len(few) - self._room)
         with self._deadline.paused():
             self._ask(few)
 
     def _ask(self, few: Sequence[Texts]) -> None:
         pairs = dict(zip(few, self._model.pairs(few[: self._room]), strict=False))
         known = {texts: pair for texts, pair in pairs.items() if pair.unknown <= MOST_UNKNOWN}
-        self.left[ByWords.LANGUAGE] += len(pairs) - len(known)
+        self.left[LexicalOnlyReason.LANGUAGE] += len(pairs) - len(known)
         self._room -= len(known)
         self._said.update(zip(known, self._model.read(list(known.values())), strict=True))
 

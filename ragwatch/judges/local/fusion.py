@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 NAMES = ("lexical", "s", "c", "t_max", "t_mean")
-"""What a weight may stand on: the logit of `lexical_logit`, then the fields of `Signals` in their order."""
+"""What a weight may stand on: the logit of `lexical_logit`, then the fields of `ModelSignals` in their order."""
 
 _NEARLY = 1e-6  # the words' probability is moved off 0 and 1 by this much before its logit is taken
 
 
-class Signals(NamedTuple):
+class ModelSignals(NamedTuple):
     """What the model says of one pair.
 
     Attributes:
@@ -46,7 +46,7 @@ def lexical_logit(probability: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class FittedCurve:
     """A fitted probability.
 
     Attributes:
@@ -73,13 +73,13 @@ class Curve:
         if values[0] <= 0.0 or values[-1] >= 1.0:
             raise ValueError("a knot is outside (0, 1)")
 
-    def logit(self, lexical: float, signals: Signals) -> float:
+    def logit(self, lexical: float, signals: ModelSignals) -> float:
         """The weighted sum; `lexical` is a logit."""
         return math.fsum(
             (self.bias, *(weight * x for weight, x in zip(self.weights, (lexical, *signals), strict=True)))
         )
 
-    def probability(self, lexical: float, signals: Signals) -> float:
+    def probability(self, lexical: float, signals: ModelSignals) -> float:
         """The calibrated probability of a claim whose words have this logit.
 
         >>> half = Curve(0.0, (1.0, 0.0, 0.0, 0.0, 0.0), ((-1.0, 0.25), (1.0, 0.75)))

@@ -21,9 +21,9 @@ from ragwatch.judges.lexical.judge import LexicalJudge, Probability
 from ragwatch.judges.lexical.limits import Deadline
 from ragwatch.judges.lexical.reader import Second, Thresholds
 from ragwatch.judges.lexical.reference import READING
-from ragwatch.judges.local.artefact import SHIPPED, Artefact, load
-from ragwatch.judges.local.cross_encoder import ByWords, Rules, SecondStorey
-from ragwatch.ports import Desk
+from ragwatch.judges.local.artefact import SHIPPED, ModelArtefact, load
+from ragwatch.judges.local.cross_encoder import CrossEncoderPass, CrossEncoderRules, LexicalOnlyReason
+from ragwatch.ports import JudgeContext
 
 
 class Options(BaseModel):
@@ -76,9 +76,9 @@ class LocalJudge(LexicalJudge):
     """
 
     kind = "local"
-    second: SecondStorey | None = None
+    second: CrossEncoderPass | None = None
 
-    def __init__(self, options: Options, *, name: str, desk: Desk) -> None:
+    def __init__(self, options: Options, *, name: str, desk: JudgeContext) -> None:
         super().__init__(_words(options), name=name, desk=desk)
         self.fallback: str | None = None
         words = f"{self.model}-r{READING}"
@@ -92,24 +92,24 @@ class LocalJudge(LexicalJudge):
         else:
             self.model = f"local-{artefact.version}"
             self.version = f"{self.model}-{words}{_changed(options)}"
-            self._left_to_words(dict.fromkeys(ByWords, 0))  # from zero, so that the first is an increase
+            self._left_to_words(dict.fromkeys(LexicalOnlyReason, 0))  # from zero, so that the first is an increase
         desk.telemetry.judge_fell_back(name, self.version, self.fallback)
 
     def _second(self, deadline: Deadline) -> Second | None:
         return None if self.second is None else partial(self.second, deadline=deadline)
 
-    def _storey(self, artefact: Artefact, options: Options) -> SecondStorey:
+    def _storey(self, artefact: ModelArtefact, options: Options) -> CrossEncoderPass:
         from ragwatch.judges.local.session import PairModel  # noqa: PLC0415 - an extra: only this kind needs it
 
-        rules = Rules(
+        rules = CrossEncoderRules(
             words=Thresholds(_words(options).support, options.relevance),
             supported_from=options.support or artefact.supported_from,
             contradicted_from=options.contradiction or artefact.contradicted_from,
             max_pairs=options.max_pairs,
         )
-        return SecondStorey(artefact, PairModel(artefact), rules, self._left_to_words)
+        return CrossEncoderPass(artefact, PairModel(artefact), rules, self._left_to_words)
 
-    def _left_to_words(self, readings: Mapping[ByWords, int]) -> None:
+    def _left_to_words(self, readings: Mapping[LexicalOnlyReason, int]) -> None:
         for reason, count in readings.items():
             self._telemetry.left_to_words(self.name, reason, count)
 
@@ -127,6 +127,6 @@ def _changed(options: Options) -> str:
     return "".join(f"-{name}{value:g}" for name, value in chosen.items())
 
 
-def build(options: Options, *, name: str, desk: Desk) -> LocalJudge:
+def build(options: Options, *, name: str, desk: JudgeContext) -> LocalJudge:
     """The judge, with the model that comes with the package or lies in the folder that is named."""
     return LocalJudge(options, name=name, desk=desk)

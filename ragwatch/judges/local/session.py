@@ -21,14 +21,14 @@ from tokenizers import Tokenizer
 
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
-from ragwatch.judges.local.artefact import CLAIM_PIECES, MODEL, PIECES, Artefact, ArtefactError
-from ragwatch.judges.local.fusion import Signals
+from ragwatch.judges.local.artefact import CLAIM_PIECES, MODEL, PIECES, ArtefactError, ModelArtefact
+from ragwatch.judges.local.fusion import ModelSignals
 
 _CHARS_A_PIECE = 32  # of a text, no more than this for each piece that is read is cut into pieces at all
 _SPECIAL = ("[CLS]", "[SEP]", "[UNK]")
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """A claim and its evidence in word pieces.
 
     Attributes:
@@ -57,7 +57,7 @@ class PairModel:
         ArtefactError: It cannot be run, or does not answer as it should.
     """
 
-    def __init__(self, artefact: Artefact) -> None:
+    def __init__(self, artefact: ModelArtefact) -> None:
         self._most = artefact.max_pieces
         try:
             self._pieces = Tokenizer.from_file(str(artefact.folder / PIECES))
@@ -80,7 +80,7 @@ class PairModel:
         except Exception as error:
             raise ArtefactError(f"its model does not answer as it should: {str(error)[:200]}") from error
 
-    def pairs(self, texts: Sequence[tuple[str, str]]) -> list[Pair]:
+    def pairs(self, texts: Sequence[tuple[str, str]]) -> list[TextPair]:
         """Claims, each with its evidence, in word pieces."""
         most = self._most * _CHARS_A_PIECE
         # Half a character (a lone surrogate, which JSON can hold) is no text to the library.
@@ -89,12 +89,12 @@ class PairModel:
         found = [self._pieces.encode(text, add_special_tokens=False).ids for text in flat]
         return [self._pair(claim, evidence) for claim, evidence in zip(found[::2], found[1::2], strict=True)]
 
-    def _pair(self, claim: list[int], evidence: list[int]) -> Pair:
+    def _pair(self, claim: list[int], evidence: list[int]) -> TextPair:
         head = tuple(claim[:CLAIM_PIECES])
         tail = tuple(evidence[: self._most - len(head) - 3])
-        return Pair(head, tail, (head + tail).count(self._unk) / max(1, len(head) + len(tail)))
+        return TextPair(head, tail, (head + tail).count(self._unk) / max(1, len(head) + len(tail)))
 
-    def read(self, pairs: Sequence[Pair]) -> list[Signals]:
+    def read(self, pairs: Sequence[TextPair]) -> list[ModelSignals]:
         """What the model says of each pair.
 
         Raises:
@@ -102,7 +102,7 @@ class PairModel:
         """
         return [self._run(pair) for pair in pairs]
 
-    def _run(self, pair: Pair) -> Signals:
+    def _run(self, pair: TextPair) -> ModelSignals:
         ids = [self._cls, *pair.claim, self._sep, *pair.evidence, self._sep]
         sides = [0] * (len(pair.claim) + 2) + [1] * (len(pair.evidence) + 1)
         rows = {"input_ids": ids, "token_type_ids": sides, "attention_mask": [1] * len(ids)}
@@ -125,10 +125,10 @@ def _opened(path: str) -> Any:  # noqa: ANN401 - the library ships no types
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def _signals(pair: Pair, verdict: list[float], tokens: list[float]) -> Signals:
+def _signals(pair: TextPair, verdict: list[float], tokens: list[float]) -> ModelSignals:
     supported, contradicted, absent = verdict
     claim = tokens[1 : len(pair.claim) + 1] or [0.0]
-    found = Signals(
+    found = ModelSignals(
         supported=supported - _either(contradicted, absent),
         contradicted=contradicted - _either(supported, absent),
         worst=max(claim),

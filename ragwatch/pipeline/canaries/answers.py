@@ -27,7 +27,7 @@ Scores = Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class JudgedAnswer:
     """One answer of the service to a canary, judged.
 
     Attributes:
@@ -45,7 +45,7 @@ class Answered:
     why: str = ""
 
 
-class Answers:
+class AnswerJudging:
     """Has a suite's answers judged.
 
     Args:
@@ -64,7 +64,7 @@ class Answers:
         self._oracle = oracle
         self._clock = clock
 
-    async def of(self, suite: str, reports: Sequence[CanaryReport], probe: Probe) -> list[Answered]:
+    async def of(self, suite: str, reports: Sequence[CanaryReport], probe: Probe) -> list[JudgedAnswer]:
         """The answers in these reports, and those of an oracle run."""
         found = [self._found(suite, each) for each in reports if each.failure is None and not each.canary.negative]
         given = []
@@ -72,41 +72,45 @@ class Answers:
             given = [self._given(suite, each.canary, probe) for each in reports if not each.canary.negative]
         return list(await asyncio.gather(*found, *given))
 
-    async def _found(self, suite: str, report: CanaryReport) -> Answered:
+    async def _found(self, suite: str, report: CanaryReport) -> JudgedAnswer:
         sample = sample_of(report.canary, report.retrieved, suite=suite, at=report.at)
         return await self._judged(report.canary, RETRIEVED, sample, "no answer, or a context without its text")
 
-    async def _given(self, suite: str, canary: Canary, probe: Oracle) -> Answered:
+    async def _given(self, suite: str, canary: Canary, probe: Oracle) -> JudgedAnswer:
         texts = gold_texts(canary)
         if texts is None:
-            return Answered(canary.name, GOLD, None, None, "an expected context is known by its id alone")
+            return JudgedAnswer(canary.name, GOLD, None, None, "an expected context is known by its id alone")
         retrieved = await probe.ask_with(canary.query, texts)
         sample = sample_of(canary, retrieved, suite=suite, at=self._clock(), gold=texts)
         return await self._judged(canary, GOLD, sample, str(retrieved.failure or "no answer"))
 
-    async def _judged(self, canary: Canary, contexts: str, sample: Sample | None, why: str) -> Answered:
+    async def _judged(self, canary: Canary, contexts: str, sample: Sample | None, why: str) -> JudgedAnswer:
         if sample is None or not sample.answer.strip():
-            return Answered(canary.name, contexts, None, None, why)
+            return JudgedAnswer(canary.name, contexts, None, None, why)
         try:
             async with self._places, asyncio.timeout(self._timeout):
                 evidence, _ = await self._judge.read(sample)
         except TimeoutError:
-            return Answered(canary.name, contexts, sample.answer, None, f"timeout: not read within {self._timeout:g} s")
+            return JudgedAnswer(
+                canary.name, contexts, sample.answer, None, f"timeout: not read within {self._timeout:g} s"
+            )
         except JudgeError as error:
-            return Answered(canary.name, contexts, sample.answer, None, f"{error.reason}: {error}")
+            return JudgedAnswer(canary.name, contexts, sample.answer, None, f"{error.reason}: {error}")
         except Exception as error:  # noqa: BLE001 - one reading must not cost the run what the retriever found
-            return Answered(canary.name, contexts, sample.answer, None, f"internal: {type(error).__name__}: {error}")
+            return JudgedAnswer(
+                canary.name, contexts, sample.answer, None, f"internal: {type(error).__name__}: {error}"
+            )
         scores = {str(each): score for each, score in score_all(evidence).items()}
         if sample.reference is not None:
             scores |= {str(each): score for each, score in score_by_reference(evidence).items()}
-        return Answered(canary.name, contexts, sample.answer, scores)
+        return JudgedAnswer(canary.name, contexts, sample.answer, scores)
 
 
 def _is_oracle(probe: Probe) -> TypeGuard[Oracle]:
     return hasattr(probe, "ask_with")
 
 
-def means(suite: str, answers: Sequence[Answered]) -> dict[tuple[Gauge, tuple[str, ...]], float]:
+def means(suite: str, answers: Sequence[JudgedAnswer]) -> dict[tuple[Gauge, tuple[str, ...]], float]:
     """Mean score over a suite's answers, by quantity and by where the contexts came from; what is unknown is absent."""
     names = {(each.contexts, name) for each in answers for name in each.scores or {}}
     found: dict[tuple[Gauge, tuple[str, ...]], float] = {}
@@ -117,7 +121,7 @@ def means(suite: str, answers: Sequence[Answered]) -> dict[tuple[Gauge, tuple[st
     return found
 
 
-def to_records(answers: Sequence[Answered]) -> list[dict[str, object]]:
+def to_records(answers: Sequence[JudgedAnswer]) -> list[dict[str, object]]:
     """The answers as JSON values, to be kept with the run."""
     return [
         {
@@ -131,9 +135,9 @@ def to_records(answers: Sequence[Answered]) -> list[dict[str, object]]:
     ]
 
 
-def from_records(records: object) -> list[Answered]:
+def from_records(records: object) -> list[JudgedAnswer]:
     """What `to_records` wrote; nothing where a version kept other things."""
     try:
-        return [Answered(**record) for record in records]  # type: ignore[attr-defined]  # what was kept is looked at here
+        return [JudgedAnswer(**record) for record in records]  # type: ignore[attr-defined]  # what was kept is looked at here
     except (TypeError, ValueError):
         return []

@@ -18,8 +18,8 @@ from ragwatch.core.canary.suite import SuiteReport, suite_line
 from ragwatch.core.ranking import TAU, Similarity
 from ragwatch.core.snapshot import Gauges
 from ragwatch.errors import RagwatchError
-from ragwatch.pipeline.canaries.answers import Answered, Answers, from_records, means, to_records
-from ragwatch.ports import Notes, Probe, Run
+from ragwatch.pipeline.canaries.answers import AnswerJudging, JudgedAnswer, from_records, means, to_records
+from ragwatch.ports import NoteStore, Probe, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "canary"
@@ -27,7 +27,7 @@ CLAIMED_SECONDS = 300.0  # the right to run a suite in a fleet: how long a runne
 
 
 @dataclass(frozen=True, slots=True)
-class Suite:
+class CanarySuite:
     """Questions that are asked together.
 
     Attributes:
@@ -46,7 +46,7 @@ class Suite:
     probe: Probe
     similar: Similarity | None = None
     tau: float = TAU
-    answers: Answers | None = None
+    answers: AnswerJudging | None = None
 
     async def ask(self, clock: Callable[[], float]) -> SuiteReport:
         """Ask everything once, side by side as far as the probe allows. Whatever fails is a reason, never a score."""
@@ -60,7 +60,7 @@ class Suite:
         return SuiteReport(self.name, self.ks, tuple(await asyncio.gather(*map(one, self.canaries))))
 
 
-class Canaries:
+class CanaryLoop:
     """The loop of canaries.
 
     Args:
@@ -76,9 +76,9 @@ class Canaries:
 
     def __init__(
         self,
-        suites: Sequence[Suite],
+        suites: Sequence[CanarySuite],
         *,
-        store: Notes,
+        store: NoteStore,
         telemetry: Telemetry,
         holder: str,
         clock: Callable[[], float],
@@ -191,7 +191,7 @@ class Canaries:
     def _claim(self, name: str, seconds: float) -> bool:
         return self._store.claim(f"{KIND} {name}", self._holder, now=self._clock(), seconds=seconds)
 
-    def _keep(self, found: SuiteReport, answers: Sequence[Answered], at: float) -> None:
+    def _keep(self, found: SuiteReport, answers: Sequence[JudgedAnswer], at: float) -> None:
         answered = not found.failures
         body: dict[str, Any] = {
             "answered": answered,
@@ -205,7 +205,7 @@ class Canaries:
             self._last_success[found.suite] = at
         self._show(found, answers, at)  # before the run is counted: who sees it counted is to see its figures
         try:
-            self._store.record_run(Run(KIND, found.suite, at, not found.success, body), tallies_of(found))
+            self._store.record_run(StoredRun(KIND, found.suite, at, not found.success, body), tallies_of(found))
         except RagwatchError:
             self._gauges[found.suite] = before
             if last is None:
@@ -216,7 +216,7 @@ class Canaries:
         if answered:
             self._store.remember(f"{KIND} {found.suite} answered", {"at": at})
 
-    def _in_force(self, found: SuiteReport, answers: Sequence[Answered]) -> tuple[SuiteReport, list[Answered]]:
+    def _in_force(self, found: SuiteReport, answers: Sequence[JudgedAnswer]) -> tuple[SuiteReport, list[JudgedAnswer]]:
         """Of an earlier run, what is still asked as it was then."""
         suite = self.suites[found.suite]
         now = {each.name: each for each in suite.canaries}
@@ -224,7 +224,7 @@ class Canaries:
         names = {each.canary.name for each in reports} if suite.answers is not None else frozenset()
         return replace(found, reports=reports), [each for each in answers if each.canary in names]
 
-    def _show(self, found: SuiteReport, answers: Sequence[Answered], at: float) -> None:
+    def _show(self, found: SuiteReport, answers: Sequence[JudgedAnswer], at: float) -> None:
         last_success, ks = self._last_success.get(found.suite), self.suites[found.suite].ks
         shown = gauges_of(found, at=at, last_success=last_success, ks=ks)
         self._gauges[found.suite] = {**shown, **means(found.suite, answers)}

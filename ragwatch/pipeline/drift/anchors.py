@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
 
-from ragwatch.core.labels.agreement import Flips, flips, share
+from ragwatch.core.labels.agreement import VerdictFlips, flips, share
 from ragwatch.core.offset import offset
 from ragwatch.core.sample import Sample
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies
-from ragwatch.pipeline.drift.rereading import Reread, Rereading
-from ragwatch.ports import Judge, Notes, Run
+from ragwatch.pipeline.drift.rereading import AnchorReading, SampleSetReading
+from ragwatch.ports import Judge, NoteStore, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "anchor"
@@ -74,7 +74,7 @@ def fingerprint(anchors: Sequence[Anchor]) -> str:
     return blake2b("".join(sorted({each.key for each in anchors})).encode(), digest_size=16).hexdigest()
 
 
-class Anchors:
+class AnchorLoop:
     """The loop that reads one set with one judge.
 
     Args:
@@ -91,7 +91,7 @@ class Anchors:
         anchors: Sequence[Anchor],
         *,
         judge: Judge,
-        store: Notes,
+        store: NoteStore,
         telemetry: Telemetry,
         holder: str,
         clock: Callable[[], float],
@@ -105,10 +105,10 @@ class Anchors:
         self._holder = holder
         self._clock = clock
         self._turn = asyncio.Lock()
-        self._rereading = Rereading(judge, timeout_seconds=rules.timeout_seconds, telemetry=telemetry)
+        self._rereading = SampleSetReading(judge, timeout_seconds=rules.timeout_seconds, telemetry=telemetry)
         self._first: dict[str, Any] | None = None
         self._last: dict[str, Any] | None = None
-        self._found: Flips | None = None
+        self._found: VerdictFlips | None = None
 
     @property
     def name(self) -> str:
@@ -182,7 +182,7 @@ class Anchors:
         name, now = f"{KIND} {self.name}", self._clock()
         return self._store.claim(name, self._holder, now=now, seconds=CLAIMED_SECONDS)
 
-    def _keep(self, read: Mapping[str, Reread], at: float) -> None:
+    def _keep(self, read: Mapping[str, AnchorReading], at: float) -> None:
         scores = {key: {str(each): value for each, value in found.scores.items()} for key, found in read.items()}
         self._last = {"at": at, "version": self.judge.version, "scores": scores}
         self._first = self._first or self._last
@@ -198,7 +198,7 @@ class Anchors:
             "offsets": offsets(self._first["scores"], scores),
             "agreement": self._agreement(scores),
         }
-        self._store.record_run(Run(KIND, self.name, at, self.moved(), body), Tallies())
+        self._store.record_run(StoredRun(KIND, self.name, at, self.moved(), body), Tallies())
         self._remember()
         changed = 0 if self._found is None else round(self._found.rate.value * self._found.rate.n)
         self._telemetry.anchors_read(self.name, read=body["read"], changed=changed, moved=self.moved())

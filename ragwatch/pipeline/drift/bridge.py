@@ -16,8 +16,8 @@ from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
 from ragwatch.pipeline.drift.anchors import offsets
-from ragwatch.pipeline.drift.rereading import Rereading
-from ragwatch.ports import Event, Judge, Query, Run, Store
+from ragwatch.pipeline.drift.rereading import SampleSetReading
+from ragwatch.ports import Judge, Query, RecordedEvent, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "bridge"
@@ -25,7 +25,7 @@ MOST_CHARS = 16 << 20  # of their texts together
 _SEARCHED = 5  # answers looked at for each that is wanted: the new version may have read some already
 
 
-class Bridge:
+class VersionBridge:
     """The loop that looks for a change of one judge's version.
 
     Args:
@@ -50,7 +50,7 @@ class Bridge:
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
-        self._rereading = Rereading(judge, timeout_seconds=timeout_seconds, telemetry=telemetry)
+        self._rereading = SampleSetReading(judge, timeout_seconds=timeout_seconds, telemetry=telemetry)
         self._old: str | None = None
         self._before: dict[str, Mapping[str, float | None]] = {}
         self._samples: dict[str, Sample] = {}
@@ -117,10 +117,10 @@ class Bridge:
 
     def _close(self, old: str, found: Mapping[str, Mapping[str, float]], at: float) -> None:
         body = {"before": old, "after": self.judge.version, "offsets": found, "answers": len(self._samples)}
-        self._store.record_run(Run(KIND, self.judge.name, at, failing=False, body=body), Tallies())
+        self._store.record_run(StoredRun(KIND, self.judge.name, at, failing=False, body=body), Tallies())
         told = ", ".join(f"{quantity} {each['value']:+.3f}" for quantity, each in found.items())
         detail = f"{self.judge.name}: {self.judge.version} instead of {old}: {told or 'no answers in common'}"
-        self._store.record(Event(at, "judge", detail))
+        self._store.record(RecordedEvent(at, "judge", detail))
         self._telemetry.announced("judge", detail)
         self._remember()
 

@@ -9,21 +9,21 @@ from typing import NamedTuple
 from ragwatch.core.sample import OTHER, Draw, Sample
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Verdict
-from ragwatch.pipeline.reading import PutBack, Reader
+from ragwatch.pipeline.reading import Deferred, DrawReader
 from ragwatch.ports import Judge
 from ragwatch.telemetry import Telemetry
 
 SOURCE = "rereading"
 
 
-class Reread(NamedTuple):
+class AnchorReading(NamedTuple):
     """What became of one sample: its scores, or the reason why there are none."""
 
     scores: Mapping[Quantity, float | None]
     reason: str | None
 
 
-class Rereading:
+class SampleSetReading:
     """Reads sets of samples, each to its end, however often the judge is out of order on the way.
 
     Args:
@@ -31,10 +31,10 @@ class Rereading:
     """
 
     def __init__(self, judge: Judge, *, timeout_seconds: float, telemetry: Telemetry) -> None:
-        self._reader = Reader(judge, timeout_seconds=timeout_seconds, telemetry=telemetry)
-        self._read: dict[str, Reread] = {}
+        self._reader = DrawReader(judge, timeout_seconds=timeout_seconds, telemetry=telemetry)
+        self._read: dict[str, AnchorReading] = {}
 
-    async def read(self, samples: Mapping[str, Sample], at: float) -> dict[str, Reread] | None:
+    async def read(self, samples: Mapping[str, Sample], at: float) -> dict[str, AnchorReading] | None:
         """What becomes of every sample, by key.
 
         None while the judge is out of order or has no money: call again with the same samples later, and what was read
@@ -46,7 +46,7 @@ class Rereading:
         missing = [(key, sample) for key, sample in samples.items() if key not in self._read]
         draws = [Draw(key, sample, SOURCE, OTHER, 1.0, at) for key, sample in missing]
         for draw, outcome in zip(draws, await asyncio.gather(*map(self._reader.read, draws)), strict=True):
-            if not isinstance(outcome, PutBack):
+            if not isinstance(outcome, Deferred):
                 self._read[draw.key] = _reread(outcome)
         if len(self._read) < len(samples):
             return None
@@ -54,5 +54,7 @@ class Rereading:
         return done
 
 
-def _reread(verdict: Verdict) -> Reread:
-    return Reread(verdict.scores, None) if isinstance(verdict, Judged) else Reread({}, str(verdict.reason))
+def _reread(verdict: Verdict) -> AnchorReading:
+    return (
+        AnchorReading(verdict.scores, None) if isinstance(verdict, Judged) else AnchorReading({}, str(verdict.reason))
+    )

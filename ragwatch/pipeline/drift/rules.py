@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ragwatch.core.drift.bands import Hedged
+from ragwatch.core.drift.bands import HedgedBand
 from ragwatch.core.drift.day_band import DayBand
 from ragwatch.core.drift.detect import Direction, Unit, threshold_for
 from ragwatch.core.drift.detectors import KINDS
@@ -14,7 +14,7 @@ from ragwatch.core.drift.detectors.betting import TwoSample
 from ragwatch.core.drift.detectors.control import AgainstControl
 from ragwatch.core.drift.detectors.reference import AgainstReference
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
-from ragwatch.pipeline.drift.streams import Alone, Beside, Stream
+from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, Stream
 
 _EQUAL: Mapping[str, float] = MappingProxyType({})
 _NO_CONTROLS: Mapping[str, str] = MappingProxyType({})
@@ -84,15 +84,15 @@ class DriftRules:
         """A stream that has seen nothing."""
         control = self.controls.get(route)
         if control is None:
-            return Alone(self.scheme(quantity, route))
+            return ReferenceStream(self.scheme(quantity, route))
         heaviest = max(self._heaviest(route), self._heaviest(control))
         # Betting in any case: of all kinds it alone can be paired. So its threshold follows from the days.
         days = threshold_for(self.false_alarm_days, len(self.cells))
-        return Beside(AgainstControl(TwoSample(days, _direction(quantity), heaviest), Unit.DAYS))
+        return ControlStream(AgainstControl(TwoSample(days, _direction(quantity), heaviest), Unit.DAYS))
 
     def band(self, route: str) -> DayBand:
         """A band of a day that has not begun."""
-        return DayBand(Hedged(1.0 - self.confidence, self._heaviest(route)))
+        return DayBand(HedgedBand(1.0 - self.confidence, self._heaviest(route)))
 
     def readers(self) -> dict[str, list[tuple[Cell, bool]]]:
         """By route: the cells its scores go to, and whether as their control."""

@@ -25,7 +25,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.pipeline.drift.rules import Cell, DriftRules
 from ragwatch.pipeline.drift.streams import Stream
-from ragwatch.ports import Event, Run, ScoreRow, Store
+from ragwatch.ports import RecordedEvent, ScoreRow, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "drift"
@@ -34,7 +34,7 @@ _LAST_RUNS = 20
 _EVERYTHING = 0.0  # answers of any age count, in the order in which they were judged
 
 
-class Drift:
+class ScoreDriftLoop:
     """The loop that watches scores.
 
     Args:
@@ -153,7 +153,7 @@ class Drift:
             if all(run.body["seq"] != alarm.seq for run in self._store.runs(KIND, name, _LAST_RUNS)):
                 body = {**asdict(alarm), "judge": self.rules.judge, "judge_moved": moved}
                 self._store.record_run(
-                    Run(KIND, name, alarm.at, failing=True, body=body), Counter({(Tally.DRIFT_ALARMS, cell): 1})
+                    StoredRun(KIND, name, alarm.at, failing=True, body=body), Counter({(Tally.DRIFT_ALARMS, cell): 1})
                 )
                 self._telemetry.drift_alarmed(*cell, evidence=alarm.evidence, judge_moved=moved)
             self._told[cell] = alarm.seq
@@ -173,7 +173,9 @@ class Drift:
         if done:
             self._keep()
             what = ", ".join(map(_name, done))
-            self._store.record(Event(self._clock(), KIND, f"{what}: {'baseline renewed' if anew else 'acknowledged'}"))
+            self._store.record(
+                RecordedEvent(self._clock(), KIND, f"{what}: {'baseline renewed' if anew else 'acknowledged'}")
+            )
         self._show()
         return tuple(done)
 
@@ -214,7 +216,7 @@ class Drift:
         told = f"answers are read by {now}, not by {was}: scores mean something else, and baselines are learnt anew"
         self._telemetry.announced("judge", told)
         with suppress(StoreError):  # where nothing can be written whoever begins next says so again
-            self._store.record(Event(self._clock(), "judge", told))
+            self._store.record(RecordedEvent(self._clock(), "judge", told))
             self._keep()
 
     def _show(self) -> None:

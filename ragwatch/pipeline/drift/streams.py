@@ -17,8 +17,8 @@ from ragwatch.core.drift.detect import (
     step,
     to_dict,
 )
-from ragwatch.core.drift.detectors.betting import Pair
-from ragwatch.core.drift.detectors.control import AgainstControl, Queue, pair, queue_from_dict, queue_to_dict
+from ragwatch.core.drift.detectors.betting import ScorePair
+from ragwatch.core.drift.detectors.control import AgainstControl, ScoreQueue, pair, queue_from_dict, queue_to_dict
 from ragwatch.core.drift.detectors.reference import AgainstReference
 
 
@@ -72,7 +72,7 @@ class Stream(Protocol):
         ...
 
 
-class Alone:
+class ReferenceStream:
     """Scores against a reference of their own."""
 
     def __init__(self, scheme: AgainstReference) -> None:
@@ -121,13 +121,13 @@ class Alone:
         self._watch = from_dict(self._scheme, kept)
 
 
-class Beside:
+class ControlStream:
     """Scores beside those of a control that runs at the same time."""
 
     def __init__(self, scheme: AgainstControl) -> None:
         self._scheme = scheme
-        self._watch: Watch[Pair] = begin(scheme)
-        self._queue = Queue()
+        self._watch: Watch[ScorePair] = begin(scheme)
+        self._queue = ScoreQueue()
 
     @property
     def alarm(self) -> Alarm | None:

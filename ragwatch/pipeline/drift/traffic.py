@@ -26,13 +26,13 @@ from ragwatch.core.drift.detect import (
     threshold_for,
     to_dict,
 )
-from ragwatch.core.drift.detectors.shift import AgainstCounts, Counts, Shift
+from ragwatch.core.drift.detectors.shift import AgainstCounts, Counts, ShiftDetector
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import BUCKETS, Tallies, bound_label
 from ragwatch.errors import StoreError
 from ragwatch.pipeline.drift.signals import HISTOGRAMS, Signal, buckets_of, counts_of
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Notes, Run
+from ragwatch.ports import NoteStore, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "traffic_drift"
@@ -74,7 +74,7 @@ class TrafficRules:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _SignalState:
     """Everything to remember of one signal on one route.
 
     Attributes:
@@ -90,7 +90,7 @@ class _Seen:
     vocabulary: str | None = None
 
 
-class TrafficDrift:
+class TrafficDriftLoop:
     """The loop that watches signals.
 
     Args:
@@ -106,7 +106,7 @@ class TrafficDrift:
         rules: TrafficRules,
         *,
         tallies: Callable[[], Tallies],
-        store: Notes,
+        store: NoteStore,
         telemetry: Telemetry,
         clock: Callable[[], float],
         vocabularies: Vocabularies | None = None,
@@ -119,7 +119,7 @@ class TrafficDrift:
         self._clock = clock
         self._turn = asyncio.Lock()
         self._schemes = {signal: rules.scheme(signal) for signal in rules.signals}
-        self._seen: dict[Cell, _Seen] = {}
+        self._seen: dict[Cell, _SignalState] = {}
         self._gauges: Gauges = {}
 
     def resume(self) -> None:
@@ -162,9 +162,9 @@ class TrafficDrift:
         """What the last step showed."""
         return self._gauges
 
-    def _restored(self, kept: Mapping[str, Any] | None, cell: tuple[Signal, str], now: tuple[int, ...]) -> _Seen:
+    def _restored(self, kept: Mapping[str, Any] | None, cell: tuple[Signal, str], now: tuple[int, ...]) -> _SignalState:
         signal, route = cell
-        fresh = _Seen(begin(self._schemes[signal]), now, vocabulary=self._mark(signal, route))
+        fresh = _SignalState(begin(self._schemes[signal]), now, vocabulary=self._mark(signal, route))
         if kept is None:
             return fresh
         try:
@@ -173,7 +173,7 @@ class TrafficDrift:
             told, vocabulary = kept["told"], kept.get("vocabulary")
         except (KeyError, TypeError, ValueError):  # kept by a version that counted other things
             return fresh
-        return _Seen(watch, counts, told, vocabulary) if len(counts) == len(now) else fresh
+        return _SignalState(watch, counts, told, vocabulary) if len(counts) == len(now) else fresh
 
     def _step(self) -> bool:
         tallies, now = self._tallies(), self._clock()
@@ -184,7 +184,7 @@ class TrafficDrift:
         self._show()
         return any(moved)
 
-    def _take(self, cell: Cell, seen: _Seen, tallies: Tallies, now: float) -> bool:
+    def _take(self, cell: Cell, seen: _SignalState, tallies: Tallies, now: float) -> bool:
         signal = Signal(cell[0])
         counts = counts_of(tallies, signal, cell[1])
         if seen.vocabulary != (mark := self._mark(signal, cell[1])):
@@ -217,7 +217,7 @@ class TrafficDrift:
 
     def _record(self, cell: Cell, name: str, watch: Watch[Counts], alarm: Alarm) -> None:
         body = {**asdict(alarm), **_where(Signal(cell[0]), watch)}
-        self._store.record_run(Run(KIND, name, alarm.at, failing=True, body=body), Tallies())
+        self._store.record_run(StoredRun(KIND, name, alarm.at, failing=True, body=body), Tallies())
         self._telemetry.traffic_shifted(*cell, cut=str(body["cut"]), direction=str(body["direction"]))
 
     def _settle(self, signal: str | None, route: str | None, *, anew: bool) -> tuple[Cell, ...]:
@@ -240,7 +240,7 @@ class TrafficDrift:
             self._show()
         return tuple(done)
 
-    def _begin_anew(self, signal: Signal, seen: _Seen) -> None:
+    def _begin_anew(self, signal: Signal, seen: _SignalState) -> None:
         seen.watch = renew(self._schemes[signal], seen.watch)
 
     def _mark(self, signal: str, route: str) -> str | None:
@@ -273,6 +273,7 @@ class TrafficDrift:
 
 def _where(signal: Signal, watch: Watch[Counts]) -> dict[str, str]:
     """Between which values the shift is clearest, and which way they went."""
-    cut, direction = cast("Shift", watch.detector).where(watch.numbers)  # only with a detector is there a warning
+    detector = cast("ShiftDetector", watch.detector)  # only with a detector is there a warning
+    cut, direction = detector.where(watch.numbers)
     bound = bound_label(BUCKETS[HISTOGRAMS[signal]][cut]) if signal in HISTOGRAMS else "yes"
     return {"cut": bound, "direction": str(direction)}

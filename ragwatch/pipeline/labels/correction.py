@@ -15,13 +15,13 @@ from statistics import NormalDist, fmean
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.estimators import rogan_gladen
 from ragwatch.core.estimators.corrected import correct
-from ragwatch.core.estimators.ppi import Sums
-from ragwatch.core.labels.calibration import Pair, in_traffic, known_of
+from ragwatch.core.estimators.ppi import PpiSums
+from ragwatch.core.labels.calibration import LabelledScore, in_traffic, known_of
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges
-from ragwatch.pipeline.labels.sums import HOUR, Chains, Row, hours, labelled, less
-from ragwatch.pipeline.labels.verdicts import DAY, LabelRules, Sheet, sheet
+from ragwatch.pipeline.labels.sums import HOUR, LabelSums, Row, hours, labelled, less
+from ragwatch.pipeline.labels.verdicts import DAY, AnswerVerdicts, LabelRules, answer_verdicts
 from ragwatch.ports import Store
 
 ROWS = 5000
@@ -32,15 +32,15 @@ BINARY = frozenset({Quantity.TOP_RANKED_IGNORED})
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class AnswerLabel:
     """What people said of one answer: mean scores, and the probability with which they were asked."""
 
-    sheet: Sheet
+    answer_verdicts: AnswerVerdicts
     scores: Mapping[Quantity, float]
     probability: float | None
 
 
-class People:
+class LabelCorrection:
     """Lays people's words beside those of the judges in force.
 
     Args:
@@ -55,10 +55,10 @@ class People:
         if rules.fresh not in self._spans.values():
             self._spans[span_name(rules.fresh)] = rules.fresh
         self._store = store
-        self._chains = Chains(rules, self._sheet)
+        self._chains = LabelSums(rules, self._sheet)
         self._seen = 0
         self._last = 0.0
-        self._sheets: dict[str, Sheet | None] = {}
+        self._sheets: dict[str, AnswerVerdicts | None] = {}
         self._made: object = None
         self._rows: tuple[EstimateRow, ...] = ()
         self._gauges: dict[tuple[Gauge, tuple[str, ...]], float] = {}
@@ -83,12 +83,12 @@ class People:
             self._made = made if complete else None
         return (*self._rows, *self._by_error_rates(words, estimates)), self._gauges
 
-    def _sheet(self, key: str) -> Sheet | None:
+    def _sheet(self, key: str) -> AnswerVerdicts | None:
         """What is known of an answer, and is in the sums: what retention has left of times it picked from is not."""
-        found = sheet(self._store, self._rules.judges, key, texts=False)
+        found = answer_verdicts(self._store, self._rules.judges, key, texts=False)
         return found if found is not None and found.at > self._store.picked_until() else None
 
-    def _words(self, labels: Sequence[Label]) -> list[Word]:
+    def _words(self, labels: Sequence[Label]) -> list[AnswerLabel]:
         """What people said of each answer that a judge in force has read."""
         by_key: dict[str, list[Label]] = {}
         for label in labels:
@@ -96,16 +96,16 @@ class People:
         self._sheets = {key: self._sheets[key] if key in self._sheets else self._figures(key) for key in by_key}
         since = self._store.picked_until()
         known = ((key, found) for key, found in self._sheets.items() if found is not None and found.at > since)
-        return [word_of(found, by_key[key]) for key, found in known]
+        return [answer_label(found, by_key[key]) for key, found in known]
 
-    def _figures(self, key: str) -> Sheet | None:
+    def _figures(self, key: str) -> AnswerVerdicts | None:
         found = self._sheet(key)
         return None if found is None else replace(found, lines={}, sample=None)  # texts are not kept in memory
 
     def _catch_up(self, now: float) -> bool:
         """Read what was judged since the last time. False while there is more."""
         if self._last - now > HOUR:  # the clock was ahead: what was too old for it is not too old at all
-            self._chains, self._seen = Chains(self._rules, self._sheet), 0
+            self._chains, self._seen = LabelSums(self._rules, self._sheet), 0
         self._last = now
         self._chains.forget(now)
         for _ in range(TURNS):
@@ -118,7 +118,7 @@ class People:
             self._seen = rows[-1].seq
         return False
 
-    def _beside(self, words: Sequence[Word]) -> Iterable[tuple[tuple[Gauge, tuple[str, ...]], float]]:
+    def _beside(self, words: Sequence[AnswerLabel]) -> Iterable[tuple[tuple[Gauge, tuple[str, ...]], float]]:
         """How many labels there are, and how the judges agree with them."""
         for quantity in Quantity:
             count = len(pairs_of(words, self._rules.chain[0], quantity))
@@ -129,11 +129,11 @@ class People:
                 if found is not None:
                     yield (Gauge.AGREEMENT, (judge, str(quantity))), found.value
 
-    def _corrected(self, words: Sequence[Word], now: float) -> Iterable[EstimateRow]:
+    def _corrected(self, words: Sequence[AnswerLabel], now: float) -> Iterable[EstimateRow]:
         for name, span in self._spans.items():
             within = hours(now, span)
             missed = self._chains.missed(within)
-            inside = [word for word in words if int(word.sheet.at // HOUR) in within]
+            inside = [word for word in words if int(word.answer_verdicts.at // HOUR) in within]
             for (route, quantity), sums in sorted(self._chains.totals(within).items()):
                 whole = self._with_words(sums, inside, route, quantity)
                 found = correct(
@@ -147,30 +147,34 @@ class People:
                 if found.gain is not None:
                     self._gauges[Gauge.LABEL_GAIN, (str(quantity), route, name)] = found.gain
 
-    def _with_words(self, sums: Sums, words: Sequence[Word], route: str, quantity: Quantity) -> Sums:
+    def _with_words(self, sums: PpiSums, words: Sequence[AnswerLabel], route: str, quantity: Quantity) -> PpiSums:
         before: list[Row] = []
         after: list[Row] = []
         for word in words:
-            if word.sheet.route == route and quantity in word.scores and word.probability is not None:
-                row = tuple(labelled(self._rules, word.sheet, quantity, word.scores[quantity], word.probability))
+            if word.answer_verdicts.route == route and quantity in word.scores and word.probability is not None:
+                row = tuple(
+                    labelled(self._rules, word.answer_verdicts, quantity, word.scores[quantity], word.probability)
+                )
                 before += row[:1]
                 after += row[1:]
-        return less(sums, Sums.of(sums.tiers, before)) + Sums.of(sums.tiers, after)
+        return less(sums, PpiSums.of(sums.tiers, before)) + PpiSums.of(sums.tiers, after)
 
-    def _by_error_rates(self, words: Sequence[Word], estimates: Sequence[EstimateRow]) -> Iterable[EstimateRow]:
+    def _by_error_rates(self, words: Sequence[AnswerLabel], estimates: Sequence[EstimateRow]) -> Iterable[EstimateRow]:
         """Estimates of what is yes or no, of windows that have too few labels of their own."""
         first = self._rules.chain[0]
         done = {(row.quantity, row.route, row.window) for row in self._rows}
         for row in estimates:
             place = (row.quantity, row.route, row.window)
             if row.judge == first and row.quantity in BINARY and place not in done:
-                pairs = pairs_of([word for word in words if word.sheet.route == row.route], first, row.quantity)
+                pairs = pairs_of(
+                    [word for word in words if word.answer_verdicts.route == row.route], first, row.quantity
+                )
                 found = by_error_rates(row.estimate, pairs, self._rules) if len(pairs) >= self._rules.minimum else None
                 if found is not None:
                     yield replace(row, estimate=found, corrected=True)
 
 
-def by_error_rates(found: Estimate, pairs: Sequence[Pair], rules: LabelRules) -> Estimate | None:
+def by_error_rates(found: Estimate, pairs: Sequence[LabelledScore], rules: LabelRules) -> Estimate | None:
     """A judge's rate of yes corrected by its sensitivity and specificity; None where these are not known well enough.
 
     Its `n` counts the judge's verdicts, its `n_eff` how many answers that people had scored would say as much.
@@ -198,21 +202,21 @@ def by_error_rates(found: Estimate, pairs: Sequence[Pair], rules: LabelRules) ->
     )
 
 
-def word_of(found: Sheet, labels: Sequence[Label]) -> Word:
+def answer_label(found: AnswerVerdicts, labels: Sequence[Label]) -> AnswerLabel:
     """What people said of one answer, taken together: the mean, where several have scored the same."""
     quantities = {quantity for label in labels for quantity in label.scores}
     scores = {each: fmean(label.scores[each] for label in labels if each in label.scores) for each in quantities}
     known = [label.probability for label in labels if label.probability is not None]
-    return Word(found, scores, known[-1] if known else None)
+    return AnswerLabel(found, scores, known[-1] if known else None)
 
 
-def pairs_of(words: Sequence[Word], judge: str, quantity: Quantity) -> list[Pair]:
+def pairs_of(words: Sequence[AnswerLabel], judge: str, quantity: Quantity) -> list[LabelledScore]:
     """Answers that a judge and people have scored."""
     found = []
     for word in words:
-        score = word.sheet.scores.get(judge, {}).get(quantity)
+        score = word.answer_verdicts.scores.get(judge, {}).get(quantity)
         if score is not None and quantity in word.scores:
-            found.append(Pair(word.sheet.key, score, word.scores[quantity], word.probability))
+            found.append(LabelledScore(word.answer_verdicts.key, score, word.scores[quantity], word.probability))
     return found
 
 

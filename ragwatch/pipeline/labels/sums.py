@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ragwatch.core.estimators.ppi import Sums
+from ragwatch.core.estimators.ppi import PpiSums
 from ragwatch.core.scores import Quantity
-from ragwatch.pipeline.labels.verdicts import LabelRules, Sheet
+from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules
 from ragwatch.ports import ScoreRow
 
 HOUR = 3600.0
@@ -25,14 +25,14 @@ Row = tuple[tuple[float, ...], tuple[float, ...]]  # scores and conditional prob
 
 
 @dataclass(slots=True)
-class _Gathered:
+class _PendingRows:
     """Rows of one turn, to be added to the sums at once."""
 
     come: dict[Cell, list[Row]] = field(default_factory=lambda: defaultdict(list))
     gone: dict[Cell, list[Row]] = field(default_factory=lambda: defaultdict(list))
 
 
-class Chains:
+class LabelSums:
     """Adds score rows to hours, and hours to spans.
 
     Args:
@@ -40,12 +40,12 @@ class Chains:
         look_up: What is known of an answer that was read long ago.
     """
 
-    def __init__(self, rules: LabelRules, look_up: Callable[[str], Sheet | None]) -> None:
+    def __init__(self, rules: LabelRules, look_up: Callable[[str], AnswerVerdicts | None]) -> None:
         self._rules = rules
         self._look_up = look_up
-        self._cells: dict[Place, dict[int, Sums]] = {}  # by hour
+        self._cells: dict[Place, dict[int, PpiSums]] = {}  # by hour
         self._until = 0
-        self._settled: dict[int, dict[Place, Sums | None]] = {}  # from an hour to the moving ones before `until`
+        self._settled: dict[int, dict[Place, PpiSums | None]] = {}  # from an hour to the moving ones before `until`
         self._oldest: int | None = None
         self._missed: dict[tuple[int, str], float] = {}
         self._first: dict[str, ScoreRow] = {}
@@ -58,7 +58,7 @@ class Chains:
 
     def add(self, rows: Iterable[ScoreRow]) -> None:
         """Take in score rows of the versions in force."""
-        gathered = _Gathered()
+        gathered = _PendingRows()
         for row in rows:
             if row.version != self._rules.judges.get(row.judge):
                 continue
@@ -69,13 +69,13 @@ class Chains:
         for cell in {*gathered.come, *gathered.gone}:
             hour, place, tiers = cell[0], cell[1:], self.tiers(cell[2])
             cells = self._cells.setdefault(place, {})
-            now = cells.get(hour, Sums.none(tiers)) + Sums.of(tiers, gathered.come.get(cell, ()))
-            cells[hour] = less(now, Sums.of(tiers, gathered.gone.get(cell, ())))
+            now = cells.get(hour, PpiSums.none(tiers)) + PpiSums.of(tiers, gathered.come.get(cell, ()))
+            cells[hour] = less(now, PpiSums.of(tiers, gathered.gone.get(cell, ())))
             if hour < self._until - MOVING:
                 for settled in self._settled.values():
                     settled.pop(place, None)
 
-    def _add_first(self, row: ScoreRow, gathered: _Gathered) -> None:
+    def _add_first(self, row: ScoreRow, gathered: _PendingRows) -> None:
         place = (int(row.at // HOUR), row.route)
         if row.scores is None:
             self._missed[place] = self._missed.get(place, 0.0) + 1.0 / row.probability
@@ -90,7 +90,7 @@ class Chains:
             else:
                 self._let_go = _keep(self._first, row) or self._let_go
 
-    def _add_second(self, row: ScoreRow, gathered: _Gathered) -> None:
+    def _add_second(self, row: ScoreRow, gathered: _PendingRows) -> None:
         first = self._first.pop(row.key, None) or self._stored(row)
         if first is None:
             _keep(self._second, row)
@@ -108,7 +108,7 @@ class Chains:
             0, row.key, found.at, found.route, judge, version, found.probabilities[judge], scores, None, None
         )
 
-    def _go_on(self, first: ScoreRow, second: ScoreRow, gathered: _Gathered) -> None:
+    def _go_on(self, first: ScoreRow, second: ScoreRow, gathered: _PendingRows) -> None:
         for quantity in self._rules.second:
             one, other = (first.scores or {}).get(quantity), (second.scores or {}).get(quantity)
             if one is not None and other is not None:
@@ -130,7 +130,7 @@ class Chains:
         for place in [each for each in self._missed if each[0] < oldest]:
             del self._missed[place]
 
-    def totals(self, hours: range) -> dict[Place, Sums]:
+    def totals(self, hours: range) -> dict[Place, PpiSums]:
         """Sums over some hours, by route and quantity.
 
         What lies before the moving hours is added up once an hour, and again where a late answer came.
@@ -162,27 +162,29 @@ def hours(now: float, span: float) -> range:
     return range(int((now - span) // HOUR) + 1, int(now // HOUR) + 1)
 
 
-def _total(cells: Mapping[int, Sums], hours: range, before: Sums | None = None) -> Sums | None:
+def _total(cells: Mapping[int, PpiSums], hours: range, before: PpiSums | None = None) -> PpiSums | None:
     """The sums of some hours, in their order, and of what was before; None where there is nothing."""
     parts = [] if before is None else [before]
     parts += [cells[hour] for hour in hours if hour in cells]
     if not parts:
         return None
     # Column by column: there are thousands of rows, and this is many times as fast as row by row.
-    return Sums(parts[0].tiers, tuple(map(sum, zip(*(each.numbers for each in parts), strict=True))))
+    return PpiSums(parts[0].tiers, tuple(map(sum, zip(*(each.numbers for each in parts), strict=True))))
 
 
-def less(whole: Sums, part: Sums) -> Sums:
+def less(whole: PpiSums, part: PpiSums) -> PpiSums:
     """Sums without those of a part of their rows.
 
     >>> rows = [((0.5,), (0.1,)), ((1.0, 0.0), (0.1, 0.5))]
     >>> less(Sums.of(2, rows), Sums.of(2, rows[1:])) == Sums.of(2, rows[:1])
     True
     """
-    return Sums(whole.tiers, tuple(one - other for one, other in zip(whole.numbers, part.numbers, strict=True)))
+    return PpiSums(whole.tiers, tuple(one - other for one, other in zip(whole.numbers, part.numbers, strict=True)))
 
 
-def labelled(rules: LabelRules, found: Sheet, quantity: Quantity, score: float, probability: float) -> Iterator[Row]:
+def labelled(
+    rules: LabelRules, found: AnswerVerdicts, quantity: Quantity, score: float, probability: float
+) -> Iterator[Row]:
     """The row of an answer that people have scored: as the judges left it, then with people's word. Or nothing.
 
     Nothing, where a judge of the chain has no score, or where people were given it more often than the last judge: it

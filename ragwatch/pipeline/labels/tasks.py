@@ -15,9 +15,9 @@ from threading import Lock
 from typing import Any
 
 from ragwatch.core.labels.label import Label, given
-from ragwatch.core.labels.selection import Candidate, Place, Pool, is_double, pool, unsure
+from ragwatch.core.labels.selection import LabelCandidate, LabelPool, LabelPosition, is_double, pool, unsure
 from ragwatch.core.sampling import key_of
-from ragwatch.pipeline.labels.verdicts import LabelRules, Sheet, sheet
+from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules, answer_verdicts
 from ragwatch.ports import ScoreRow, Store
 
 STATE = "labelling"
@@ -30,21 +30,21 @@ TASKS_CHARS = 4 << 20  # of the texts given to a person at a time, unless one al
 PAGE = 500  # labels read at a time
 
 
-class _State:
+class _TaskState:
     """What is remembered: the pools with the times at which they were made, and how far traffic was looked at."""
 
-    def __init__(self, until: int, pools: list[Pool], made: list[float], gone: set[str]) -> None:
+    def __init__(self, until: int, pools: list[LabelPool], made: list[float], gone: set[str]) -> None:
         self.until = until
         self.pools = pools
         self.made = made
         self.gone = gone
 
     @classmethod
-    def of(cls, record: Mapping[str, Any] | None) -> _State:
+    def of(cls, record: Mapping[str, Any] | None) -> _TaskState:
         if record is None:
             return cls(0, [], [], set())
         pools = [
-            Pool(tuple(Place(*place) for place in each["places"]), each.get("beyond", math.inf))
+            LabelPool(tuple(LabelPosition(*place) for place in each["places"]), each.get("beyond", math.inf))
             for each in record["pools"]
         ]
         return cls(int(record["until"]), pools, [each["made"] for each in record["pools"]], set(record["gone"]))
@@ -70,7 +70,7 @@ class _State:
         self.gone &= {place.key for each in self.pools for place in each.places}
 
 
-class Labelling:
+class LabelTasks:
     """What `ragwatch label` talks to, through the daemon or without one. Thread-safe.
 
     Args:
@@ -133,7 +133,7 @@ class Labelling:
         now = self._clock()
         labels = [_label(record, now) for record in records]
         with self._turn:
-            state = _State.of(self._store.recall(STATE))
+            state = _TaskState.of(self._store.recall(STATE))
             before = self._labels(state, now)
             words = {(label.key, label.annotator): label for of_key in before.values() for label in of_key.values()}
             words |= {(label.key, label.annotator): label for label in labels}
@@ -170,7 +170,7 @@ class Labelling:
         found = self._store.picked_until()
         return found if math.isfinite(found) else None
 
-    def _labels(self, state: _State, now: float) -> dict[str, dict[str, Label]]:
+    def _labels(self, state: _TaskState, now: float) -> dict[str, dict[str, Label]]:
         """Labels that may be on a pool, by sample and annotator."""
         since = min([now - self._rules.fresh, *(made for made in state.made)])
         found: dict[str, dict[str, Label]] = {}
@@ -179,16 +179,16 @@ class Labelling:
         return found
 
     def _task(self, key: str) -> dict[str, Any] | None:
-        found = sheet(self._store, self._rules.judges, key)
+        found = answer_verdicts(self._store, self._rules.judges, key)
         if found is None or found.sample is None:
             return None
         first = found.lines.get(self._rules.chain[0]) or next(iter(found.lines.values()))
         claims = [{name: claim[name] for name in ("text", "start", "end")} for claim in first["claims"]]
         return {"key": key, "route": found.route, "at": found.at, "sample": dict(found.sample), "claims": claims}
 
-    def _refreshed(self, now: float) -> _State:
+    def _refreshed(self, now: float) -> _TaskState:
         """The pools, with a new one where there is a reason for one and traffic for it."""
-        state = _State.of(self._store.recall(STATE))
+        state = _TaskState.of(self._store.recall(STATE))
         state.forget(now - self._rules.fresh)
         labels = self._labels(state, now)
         given = _given(state, labels)
@@ -202,7 +202,7 @@ class Labelling:
             state.made.append(now)
         return state
 
-    def _since(self, state: _State, now: float) -> tuple[list[ScoreRow], float]:
+    def _since(self, state: _TaskState, now: float) -> tuple[list[ScoreRow], float]:
         """Readings of the last judge that no pool holds, thinned out by a hash; and the share that was kept."""
         last = self._rules.chain[-1]
         kept: list[tuple[int, str, ScoreRow]] = []
@@ -216,17 +216,17 @@ class Labelling:
             state.until = rows[-1].seq
         return [row for _, _, row in kept], limit / (1 << 64)
 
-    def _sheet(self, key: str) -> Sheet | None:
-        return sheet(self._store, self._rules.judges, key, texts=False)
+    def _sheet(self, key: str) -> AnswerVerdicts | None:
+        return answer_verdicts(self._store, self._rules.judges, key, texts=False)
 
-    def _candidate(self, row: ScoreRow, share: float) -> Candidate | None:
+    def _candidate(self, row: ScoreRow, share: float) -> LabelCandidate | None:
         found = self._sheet(row.key)
         if found is None or any(judge not in found.scores for judge in self._rules.chain):
             return None
-        return Candidate(row.key, row.probability * share, unsure(list(found.lines.values())))
+        return LabelCandidate(row.key, row.probability * share, unsure(list(found.lines.values())))
 
 
-def _given(state: _State, labels: Mapping[str, Any]) -> set[str]:
+def _given(state: _TaskState, labels: Mapping[str, Any]) -> set[str]:
     return {*labels, *state.gone}
 
 

@@ -45,7 +45,7 @@ class LabelRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class AnswerVerdicts:
     """One answer.
 
     Attributes:
@@ -66,7 +66,7 @@ class Sheet:
     sample: Mapping[str, Any] | None = None
 
 
-def sheet(store: Store, judges: Mapping[str, str], key: str, *, texts: bool = True) -> Sheet | None:
+def answer_verdicts(store: Store, judges: Mapping[str, str], key: str, *, texts: bool = True) -> AnswerVerdicts | None:
     """What is known of an answer; None where no judge in force has a verdict on it.
 
     Args:
@@ -88,7 +88,7 @@ def sheet(store: Store, judges: Mapping[str, str], key: str, *, texts: bool = Tr
         return None
     lines = {str(each.verdict["judge_name"]): each.verdict for each in found}
     first = found[0].verdict
-    return Sheet(
+    return AnswerVerdicts(
         key,
         str(first["route"]),
         float(first["at"]),

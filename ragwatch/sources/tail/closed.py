@@ -6,31 +6,31 @@ import os
 from collections.abc import Mapping
 
 from ragwatch.sources.tail.content import edges_at
-from ragwatch.sources.tail.disk import GZIP, Found
-from ragwatch.sources.tail.file_table import Ledger, note
-from ragwatch.sources.tail.identity import Identity
-from ragwatch.sources.tail.listing import Listing, list_directory
-from ragwatch.sources.tail.reader import Followed
+from ragwatch.sources.tail.disk import GZIP, MatchedFile
+from ragwatch.sources.tail.file_table import FileTable, note
+from ragwatch.sources.tail.identity import FileIdentity
+from ragwatch.sources.tail.listing import DirectoryListing, list_directory
+from ragwatch.sources.tail.reader import FollowedFile
 
 
-class Closed:
+class ClosedFiles:
     """Finds closed files again. An open file needs no name; a closed one is only as good as the name it is found by.
 
     Args:
         ledger: The files.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: FileTable) -> None:
         self._ledger = ledger
 
-    def trace(self, found: Mapping[Identity, Found]) -> set[str]:
+    def trace(self, found: Mapping[FileIdentity, MatchedFile]) -> set[str]:
         """Bring the names of closed files up to date. Returns the paths of files that are gone.
 
         Args:
             found: What the patterns match at present.
         """
         gone: set[str] = set()
-        listings: dict[str, Listing | None] = {}
+        listings: dict[str, DirectoryListing | None] = {}
         for followed in list(self._ledger.active):
             content = followed.content
             if content is None or content.handle.in_place():
@@ -48,7 +48,10 @@ class Closed:
         return gone
 
     def _path(
-        self, followed: Followed, found: Mapping[Identity, Found], listings: dict[str, Listing | None]
+        self,
+        followed: FollowedFile,
+        found: Mapping[FileIdentity, MatchedFile],
+        listings: dict[str, DirectoryListing | None],
     ) -> str | None:
         """Where the file is by now; empty when it is gone, None when that is not known."""
         identity = followed.position.identity
@@ -66,7 +69,7 @@ class Closed:
         return "" if known else None
 
     @staticmethod
-    def _is_same(followed: Followed) -> bool:
+    def _is_same(followed: FollowedFile) -> bool:
         """Whether the file with this inode has what was read. If not, the inode was given to another file."""
         position = followed.position
         try:
@@ -74,7 +77,7 @@ class Closed:
         except OSError:
             return True  # it cannot be read at present: the next step says so
 
-    def _let_go(self, followed: Followed) -> None:
+    def _let_go(self, followed: FollowedFile) -> None:
         """It is gone from where it was: its copy is looked for, or its loss counted, as after a restart."""
         ledger, position = self._ledger, followed.last_seen
         ledger.active.remove(followed)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ragwatch.sources.tail.descriptors import Handle
-from ragwatch.sources.tail.identity import HEAD, TAIL, Edges, Position
+from ragwatch.sources.tail.descriptors import FileHandle
+from ragwatch.sources.tail.identity import HEAD, TAIL, ContentEdges, FilePosition
 
 CHUNK = 1 << 20
 COUNTED = 64 << 20
@@ -15,7 +15,7 @@ COUNTED = 64 << 20
 class Content(Protocol):
     """Bytes that can be read at any offset; cheapest forward."""
 
-    handle: Handle
+    handle: FileHandle
 
     @property
     def packed(self) -> int | None:
@@ -47,7 +47,7 @@ class Content(Protocol):
         ...
 
 
-class Plain:
+class PlainContent:
     """A file as it is.
 
     Args:
@@ -57,7 +57,7 @@ class Plain:
     __slots__ = ("handle",)
     packed: int | None = None
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: FileHandle) -> None:
         self.handle = handle
 
     @property
@@ -74,23 +74,23 @@ class Plain:
         status = self.handle.status()
         return status.st_size, status.st_mtime_ns
 
-    def again(self) -> Plain:
+    def again(self) -> PlainContent:
         """See `Content.again`."""
-        return Plain(self.handle.again())
+        return PlainContent(self.handle.again())
 
     def close(self) -> None:
         """See `Content.close`."""
         self.handle.close()
 
 
-def edges_at(content: Content, offset: int) -> Edges | None:
+def edges_at(content: Content, offset: int) -> ContentEdges | None:
     """The edges before an offset as they are now; None when the content is shorter than that."""
     head = content.pread(min(HEAD, offset), 0)
     tail = content.pread(min(TAIL, offset), max(0, offset - TAIL))
-    return Edges(head, tail) if (len(head), len(tail)) == (min(HEAD, offset), min(TAIL, offset)) else None
+    return ContentEdges(head, tail) if (len(head), len(tail)) == (min(HEAD, offset), min(TAIL, offset)) else None
 
 
-def proves(content: Content, place: Position) -> bool:
+def proves(content: Content, place: FilePosition) -> bool:
     """Whether this content goes on behind a place, although it is another file.
 
     Proof is the content before the place, if that is long enough to tell or is everything there is.

@@ -7,13 +7,13 @@ from contextlib import suppress
 
 from ragwatch.sources.tail.content import Content, edges_at, proves
 from ragwatch.sources.tail.disk import family
-from ragwatch.sources.tail.file_table import Ledger
-from ragwatch.sources.tail.identity import Identity, Position
-from ragwatch.sources.tail.listing import Listing
-from ragwatch.sources.tail.rotation import Opened
+from ragwatch.sources.tail.file_table import FileTable
+from ragwatch.sources.tail.identity import FileIdentity, FilePosition
+from ragwatch.sources.tail.listing import DirectoryListing
+from ragwatch.sources.tail.rotation import OpenedFile
 
 
-class Twins:
+class CopyDetector:
     """What is known at this moment, to be compared with contents that are not.
 
     Services write the same header at the top of every file, so that a content holds what was read before a place is no
@@ -26,15 +26,15 @@ class Twins:
         listing: The folder in which the files are.
     """
 
-    def __init__(self, ledger: Ledger, listing: Listing) -> None:
+    def __init__(self, ledger: FileTable, listing: DirectoryListing) -> None:
         self._ledger = ledger
         self._listing = listing
         self._open = {each.position.identity: each.content for each in ledger.active}
-        self._places: dict[str, list[Position]] = {}
+        self._places: dict[str, list[FilePosition]] = {}
         for place in sorted(ledger.positions(), key=lambda each: each.offset):  # packed content is cheapest forward
             self._places.setdefault(family(place.path), []).append(place)
 
-    def of(self, opened: Opened, *, gone: Container[Identity] = ()) -> Position | None:
+    def of(self, opened: OpenedFile, *, gone: Container[FileIdentity] = ()) -> FilePosition | None:
         """The place in a file of which this may be a copy; None when it is news.
 
         Args:
@@ -52,7 +52,7 @@ class Twins:
                     return place
         return None
 
-    def _may_be_copy(self, content: Content, size: int, place: Position) -> bool:
+    def _may_be_copy(self, content: Content, size: int, place: FilePosition) -> bool:
         edges, other = edges_at(content, size), self._original(place)
         if other is None:
             return proves(content, place)
@@ -66,7 +66,7 @@ class Twins:
             other.close()
         return moved and proves(content, place)
 
-    def _original(self, place: Position) -> Content | None:
+    def _original(self, place: FilePosition) -> Content | None:
         """The file of a place, for a look at it. None when it is not in this folder, or cannot be read."""
         content = self._open.get(place.identity)
         if content is not None:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from ragwatch.sources.tail.disk import open_regular
-from ragwatch.sources.tail.identity import Identity
+from ragwatch.sources.tail.identity import FileIdentity
 
 KEPT_BACK = 64
 """Descriptors that logs never use: for connections, the store, clients of judges, and listing folders."""
@@ -24,7 +24,7 @@ SPARE = 32
 """Files above the budget that stay open because they were deleted or renamed before they were read to their end."""
 
 
-class GoneError(FileNotFoundError):
+class FileGoneError(FileNotFoundError):
     """A file that was closed is no longer there under the name it had."""
 
 
@@ -43,7 +43,7 @@ def most_open() -> int:
     return soft if soft != resource.RLIM_INFINITY else 1 << 30
 
 
-class Descriptors:
+class DescriptorBudget:
     """The budget. Safe to use from several threads.
 
     Args:
@@ -53,9 +53,9 @@ class Descriptors:
     def __init__(self, most: Callable[[], int] = allowed) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._open: set[Handle] = set()
+        self._open: set[FileHandle] = set()
 
-    def opened(self, handle: Handle) -> None:
+    def opened(self, handle: FileHandle) -> None:
         """Count an open file. Others are closed if that is one too many."""
         with self._lock:
             self._open.add(handle)
@@ -67,12 +67,12 @@ class Descriptors:
             if len(self._open) > most + SPARE:
                 self._release(victims, most, lose=True)
 
-    def closed(self, handle: Handle) -> None:
+    def closed(self, handle: FileHandle) -> None:
         """This file is closed."""
         with self._lock:
             self._open.discard(handle)
 
-    def _release(self, victims: Iterable[Handle], most: int, *, lose: bool = False) -> None:
+    def _release(self, victims: Iterable[FileHandle], most: int, *, lose: bool = False) -> None:
         for victim in victims:
             if len(self._open) <= most:
                 return
@@ -80,11 +80,11 @@ class Descriptors:
                 self._open.discard(victim)
 
 
-SHARED = Descriptors()
+SHARED = DescriptorBudget()
 """The budget of this process: the kernel's limit is one for all of its sources."""
 
 
-class Handle:
+class FileHandle:
     """An open file that may be closed whenever it is not being read, and is opened again when it is.
 
     Args:
@@ -102,10 +102,10 @@ class Handle:
 
     __slots__ = ("_descriptors", "_turn", "drained", "fd", "identity", "path", "written")
 
-    def __init__(self, fd: int, path: str, status: os.stat_result, descriptors: Descriptors) -> None:
+    def __init__(self, fd: int, path: str, status: os.stat_result, descriptors: DescriptorBudget) -> None:
         self.fd: int | None = fd
         self.path = path
-        self.identity = Identity(status.st_dev, status.st_ino)
+        self.identity = FileIdentity(status.st_dev, status.st_ino)
         self.written = status.st_mtime_ns
         self.drained = False
         self._turn = threading.Lock()
@@ -134,7 +134,7 @@ class Handle:
         self.written = status.st_mtime_ns
         return status
 
-    def again(self) -> Handle:
+    def again(self) -> FileHandle:
         """The same file once more.
 
         Raises:
@@ -144,7 +144,7 @@ class Handle:
         with self._turn:
             fd = os.dup(self._opened())
             status = os.fstat(fd)
-        return Handle(fd, self.path, status, self._descriptors)
+        return FileHandle(fd, self.path, status, self._descriptors)
 
     def in_place(self) -> bool:
         """Whether its name can be relied on: it is open, or its name still means it, or that cannot be asked."""
@@ -152,7 +152,7 @@ class Handle:
             return True
         try:
             self.status()
-        except GoneError:
+        except FileGoneError:
             return False
         except OSError:
             return True
@@ -202,13 +202,13 @@ class Handle:
             try:
                 opened = open_regular(self.path, self.identity.ino)
             except (FileNotFoundError, NotADirectoryError) as error:
-                raise GoneError(errno.ENOENT, "closed, and no longer under this name", self.path) from error
+                raise FileGoneError(errno.ENOENT, "closed, and no longer under this name", self.path) from error
             if opened is None:
-                raise GoneError(errno.ENOENT, "closed, and no longer a regular file", self.path)
+                raise FileGoneError(errno.ENOENT, "closed, and no longer a regular file", self.path)
             fd, status = opened
             if status.st_dev != self.identity.dev:
                 os.close(fd)
-                raise GoneError(errno.ENOENT, "closed, and its file system is another one now", self.path)
+                raise FileGoneError(errno.ENOENT, "closed, and its file system is another one now", self.path)
             self.fd = fd
             self._descriptors.opened(self)
         return self.fd
@@ -217,7 +217,7 @@ class Handle:
         try:
             status = os.stat(self.path)  # noqa: PTH116 - pathlib would cost more than the call on every poll
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise GoneError(errno.ENOENT, "closed, and no longer under this name", self.path) from error
+            raise FileGoneError(errno.ENOENT, "closed, and no longer under this name", self.path) from error
         if self.identity != (status.st_dev, status.st_ino):
-            raise GoneError(errno.ENOENT, "closed, and another file has its name", self.path)
+            raise FileGoneError(errno.ENOENT, "closed, and another file has its name", self.path)
         return status

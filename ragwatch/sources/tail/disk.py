@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ragwatch.sources.tail.identity import Identity
+from ragwatch.sources.tail.identity import FileIdentity
 
 GZIP = ".gz"
 _COMPRESSED = (".zst", ".bz2", ".xz", ".lz4", ".zip")
@@ -19,7 +19,7 @@ _ROTATED = re.compile(r"(?P<name>.+?)[._-](?:\d[\dTZ.:_+-]*(?:\.backup)?|old|pre
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MatchedFile:
     """A file that the patterns match, under all its names (hard links, symlinks)."""
 
     paths: tuple[str, ...]
@@ -27,13 +27,13 @@ class Found:
     mtime_ns: int
 
 
-def discover(patterns: Iterable[str]) -> tuple[dict[Identity, Found], set[str], dict[str, str]]:
+def discover(patterns: Iterable[str]) -> tuple[dict[FileIdentity, MatchedFile], set[str], dict[str, str]]:
     """The regular files that match, in order of their names; names that match and are no text to follow; what hides.
 
     A FIFO would hang the reader and a device has side effects, so neither is ever opened. What hides is a name that
     cannot be looked at, or a folder that cannot be listed, with the reason: there may be files behind it.
     """
-    found: dict[Identity, Found] = {}
+    found: dict[FileIdentity, MatchedFile] = {}
     skipped: set[str] = set()
     hidden: dict[str, str] = {}
     matching = {pattern: sorted(_expand(pattern)) for pattern in patterns}
@@ -48,9 +48,9 @@ def discover(patterns: Iterable[str]) -> tuple[dict[Identity, Found], set[str], 
         if not stat.S_ISREG(status.st_mode) or path.endswith(_COMPRESSED):
             skipped.add(path)
             continue
-        identity = Identity(status.st_dev, status.st_ino)
+        identity = FileIdentity(status.st_dev, status.st_ino)
         known = found[identity].paths if identity in found else ()
-        found[identity] = Found((*known, path), status.st_size, status.st_mtime_ns)
+        found[identity] = MatchedFile((*known, path), status.st_size, status.st_mtime_ns)
     for pattern in [each for each, paths in matching.items() if not paths]:
         hidden |= _closed(pattern)
     return found, skipped, hidden
@@ -87,7 +87,7 @@ def rotated_from(pattern: str) -> set[str]:
     return {origin for path in _expand(f"{pattern}[._-]*") if (origin := origin_of(path))}
 
 
-def gone_from(path: str, identity: Identity) -> bool:
+def gone_from(path: str, identity: FileIdentity) -> bool:
     """Whether this name surely no longer means this file: an error that hides it is no proof."""
     try:
         status = os.stat(path)  # noqa: PTH116 - a string stays a string

@@ -11,22 +11,22 @@ from errno import EBADF
 
 from ragwatch.ports import Batch
 from ragwatch.sources.tail.content import Content
-from ragwatch.sources.tail.descriptors import Descriptors
+from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.disk import family, gone_from
 from ragwatch.sources.tail.folders import TICK
-from ragwatch.sources.tail.gzip import Packs
-from ragwatch.sources.tail.identity import Identity, Position
-from ragwatch.sources.tail.listing import Listing
-from ragwatch.sources.tail.reader import Followed
-from ragwatch.sources.tail.records import Limits
-from ragwatch.sources.tail.rotation import Opened
+from ragwatch.sources.tail.gzip import ContentOpener
+from ragwatch.sources.tail.identity import FileIdentity, FilePosition
+from ragwatch.sources.tail.listing import DirectoryListing
+from ragwatch.sources.tail.reader import FollowedFile
+from ragwatch.sources.tail.records import ReadLimits
+from ragwatch.sources.tail.rotation import OpenedFile
 
 STARTED = "started"
 """Stream of the cursor that says: the first start is over, what has no cursor is new."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FollowPlan:
     """What to follow, and how.
 
     Attributes:
@@ -39,7 +39,7 @@ class Plan:
 
     patterns: Sequence[str]
     skip_first: bool
-    limits: Limits
+    limits: ReadLimits
     scan_seconds: float
     patience: float
 
@@ -49,7 +49,7 @@ def note(stream: str, file: str, cursor: str, resets: Mapping[str, int] | None =
     return Batch(stream=stream, file=file, lines=(), offsets=(), numbers=(), cursor=cursor, resets=resets or {})
 
 
-class Ledger:
+class FileTable:
     """The files of one source.
 
     Attributes:
@@ -65,30 +65,30 @@ class Ledger:
         now: Monotonic seconds of the last scan. What it found together is ordered by the files' own times.
     """
 
-    def __init__(self, plan: Plan, clock: Callable[[], float], descriptors: Descriptors) -> None:
-        self.active: list[Followed] = []
-        self.adopted: set[Identity] = set()
-        self.finished: dict[Identity, Followed] = {}
-        self.stored: dict[Identity, tuple[str, Position]] = {}
+    def __init__(self, plan: FollowPlan, clock: Callable[[], float], descriptors: DescriptorBudget) -> None:
+        self.active: list[FollowedFile] = []
+        self.adopted: set[FileIdentity] = set()
+        self.finished: dict[FileIdentity, FollowedFile] = {}
+        self.stored: dict[FileIdentity, tuple[str, FilePosition]] = {}
         self.notes: deque[Batch] = deque()
         self.unreadable: dict[str, str] = {}
-        self.packs = Packs(clock, plan.patience, descriptors)
+        self.packs = ContentOpener(clock, plan.patience, descriptors)
         self.limits = plan.limits
         self.now = clock()
         self.since_ns = 0
         self._between_looks_ns = int((plan.scan_seconds + TICK) * 1e9)
 
-    def positions(self) -> list[Position]:
+    def positions(self) -> list[FilePosition]:
         """Every known place."""
         followed = [each.position for each in (*self.active, *self.finished.values())]
         return followed + [position for _, position in self.stored.values()]
 
-    def known(self) -> dict[Identity, Position | None]:
+    def known(self) -> dict[FileIdentity, FilePosition | None]:
         """Files that were met, and with their positions those that are only known from cursors."""
-        met: dict[Identity, Position | None] = {identity: place for identity, (_, place) in self.stored.items()}
+        met: dict[FileIdentity, FilePosition | None] = {identity: place for identity, (_, place) in self.stored.items()}
         return met | dict.fromkeys(each.position.identity for each in (*self.active, *self.finished.values()))
 
-    def keep(self, stream: str, position: Position) -> Position:
+    def keep(self, stream: str, position: FilePosition) -> FilePosition:
         """Keep the place in a content without a file. No file has an inode below zero."""
         kept = (
             position if position.ino < 0 else replace(position, ino=min([0, *(each.ino for each in self.stored)]) - 1)
@@ -121,26 +121,26 @@ class Ledger:
             and gone_from(each.path, each.position.identity)
         }
 
-    def follow(self, opened: Opened, stream: str | None) -> Followed:
+    def follow(self, opened: OpenedFile, stream: str | None) -> FollowedFile:
         """Take a file up."""
-        followed = Followed(opened.path, opened.content, opened.position, stream, self.limits)
+        followed = FollowedFile(opened.path, opened.content, opened.position, stream, self.limits)
         self.active.append(followed)
         return followed
 
-    def follow_rotated(self, opened: Opened, stream: str | None) -> None:
+    def follow_rotated(self, opened: OpenedFile, stream: str | None) -> None:
         """Take a file up that no longer has the name it was written under."""
         followed = self.follow(opened, stream)
         self.adopted.add(opened.position.identity)
         followed.home, followed.rotated_since = opened.position.path, self.now
 
-    def reopen(self, done: Followed, path: str, content: Content) -> None:
+    def reopen(self, done: FollowedFile, path: str, content: Content) -> None:
         """A finished file has grown."""
         del self.finished[done.position.identity]
         done.reopen(path, content)
         done.rotated_since = self.now if gone_from(done.home, done.position.identity) else None
         self.active.append(done)
 
-    def open(self, path: str, identity: Identity) -> Content | None:
+    def open(self, path: str, identity: FileIdentity) -> Content | None:
         """Open, and make sure that it is still the file that was found under this name."""
         try:
             opened = self.packs.open(path, identity.ino)
@@ -167,7 +167,7 @@ class Ledger:
         with suppress(OSError):  # of a stale handle the descriptor is free all the same
             content.close()
 
-    def find(self, listing: Listing, identity: Identity) -> tuple[str, Content, os.stat_result] | None:
+    def find(self, listing: DirectoryListing, identity: FileIdentity) -> tuple[str, Content, os.stat_result] | None:
         """Open a file wherever in a folder it is by now; None when it is not there, or cannot be opened at present."""
         try:
             return listing.open(identity.ino, self.packs) if listing.device == identity.dev else None

@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass, replace
 
 import orjson
 
-from ragwatch.sources.tail.identity import Position
+from ragwatch.sources.tail.identity import FilePosition
 from ragwatch.sources.tail.listing import list_directory
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class FirstScan:
     """What the first look found. It is stored as a cursor.
 
     Attributes:
@@ -31,7 +31,7 @@ class Beginning:
     size: int = 0
     more: bool = False
 
-    def skipping(self, position: Position) -> Beginning:
+    def skipping(self, position: FilePosition) -> FirstScan:
         """The same after what lies before this place was passed over."""
         return replace(
             self,
@@ -57,10 +57,10 @@ class Beginning:
         )
 
 
-def load(cursor: str) -> Beginning:
+def load(cursor: str) -> FirstScan:
     """The beginning in a stored cursor. What an earlier version left out is not known: all files are news."""
     stored = orjson.loads(cursor)
-    return Beginning(**{name: stored[name] for name in Beginning.__slots__ if name in stored})
+    return FirstScan(**{name: stored[name] for name in FirstScan.__slots__ if name in stored})
 
 
 def history_until(folders: Iterable[str]) -> int:

@@ -9,7 +9,7 @@ TICK = 1.0
 """Seconds within which a file system may give two changes the same time: 1 to 4 ms on Linux, 1 s on old NFS."""
 
 
-class Folders:
+class DirectoryWatch:
     """Remembers when folders changed. By their own times, and monotonic seconds between looks."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import orjson
 
-from ragwatch.sources.tail.lines import BOM, Cut
+from ragwatch.sources.tail.lines import BOM, CutLines
 
 Framing = Literal["plain", "cri", "docker"]
 Dropped = Literal["", "stdout", "stderr", "stdout+stderr"]
@@ -24,7 +24,7 @@ _LOOKED_AT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class FramedLine:
     """One line, unwrapped.
 
     Attributes:
@@ -39,7 +39,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Unwrapped:
+class UnwrappedLines:
     """What framed lines hold.
 
     Attributes:
@@ -48,7 +48,7 @@ class Unwrapped:
         dropped: Streams that are inside a record that is dropped up to its end.
     """
 
-    piece: Cut
+    piece: CutLines
     open_at: int | None
     dropped: Dropped
 
@@ -66,11 +66,11 @@ def detect(block: bytes) -> Framing | None:
     return None
 
 
-def frame_of(line: bytes, framing: Framing) -> Frame | None:
+def frame_of(line: bytes, framing: Framing) -> FramedLine | None:
     """Unwrap a line; None when it is not framed like that."""
     if framing == "cri":
         match = _CRI.match(line)
-        return Frame(match["stream"].decode(), match["tag"] == b"F", line[match.end() :]) if match else None
+        return FramedLine(match["stream"].decode(), match["tag"] == b"F", line[match.end() :]) if match else None
     if not line.startswith(b'{"log":'):
         return None
     try:
@@ -80,33 +80,33 @@ def frame_of(line: bytes, framing: Framing) -> Frame | None:
     if not isinstance(value["log"], str) or value.get("stream") not in _STREAMS or "time" not in value:
         return None
     text = value["log"].encode()
-    return Frame(value["stream"], text.endswith(b"\n"), text.removesuffix(b"\n"))
+    return FramedLine(value["stream"], text.endswith(b"\n"), text.removesuffix(b"\n"))
 
 
 @dataclass(slots=True)
-class _Run:
+class _FrameRun:
     start: int
     parts: list[bytes]
     size: int = 0
 
 
-class _Joiner:
+class _RecordJoiner:
     """Joins the parts of records, stream by stream."""
 
-    def __init__(self, piece: Cut, limit: int, dropped: AbstractSet[str]) -> None:
+    def __init__(self, piece: CutLines, limit: int, dropped: AbstractSet[str]) -> None:
         self.piece = piece
         self.limit = limit
         self.dropping = set(dropped)
-        self.runs: dict[str, _Run] = {}
+        self.runs: dict[str, _FrameRun] = {}
         self.records: list[tuple[int, int, bytes]] = []
         self.too_long = list(piece.too_long)
 
-    def take(self, at: int, frame: Frame) -> None:
+    def take(self, at: int, frame: FramedLine) -> None:
         if frame.stream in self.dropping:
             if frame.whole:
                 self.dropping.remove(frame.stream)
             return
-        run = self.runs.setdefault(frame.stream, _Run(at, []))
+        run = self.runs.setdefault(frame.stream, _FrameRun(at, []))
         run.parts.append(frame.text)
         run.size += len(frame.text)
         if run.size > self.limit:
@@ -132,7 +132,7 @@ class _Joiner:
         return first
 
 
-def unwrap(piece: Cut, framing: Framing, *, limit: int, dropped: Dropped, last: bool) -> Unwrapped:
+def unwrap(piece: CutLines, framing: Framing, *, limit: int, dropped: Dropped, last: bool) -> UnwrappedLines:
     """Take the frames off.
 
     Args:
@@ -142,7 +142,7 @@ def unwrap(piece: Cut, framing: Framing, *, limit: int, dropped: Dropped, last: 
         dropped: Streams that begin inside a record that is dropped.
         last: Whether records that are still open at the end are given up, as too long.
     """
-    joiner = _Joiner(piece, limit, {each for each in dropped.split("+") if each})
+    joiner = _RecordJoiner(piece, limit, {each for each in dropped.split("+") if each})
     for at, line in enumerate(piece.lines):
         frame = frame_of(line, framing)
         if frame is None:
@@ -162,4 +162,4 @@ def unwrap(piece: Cut, framing: Framing, *, limit: int, dropped: Dropped, last: 
     )
     both: Dropped = "stdout+stderr"
     dropping: Dropped = next((each for each in ("stdout", "stderr") if joiner.dropping == {each}), "")
-    return Unwrapped(unwrapped, joiner.open_at(), both if len(joiner.dropping) > 1 else dropping)
+    return UnwrappedLines(unwrapped, joiner.open_at(), both if len(joiner.dropping) > 1 else dropping)

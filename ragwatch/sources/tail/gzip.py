@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ragwatch.sources.tail.content import Content, Plain
-from ragwatch.sources.tail.descriptors import SHARED, Descriptors, Handle
+from ragwatch.sources.tail.content import Content, PlainContent
+from ragwatch.sources.tail.descriptors import SHARED, DescriptorBudget, FileHandle
 from ragwatch.sources.tail.disk import GZIP, open_regular, size_and_time
-from ragwatch.sources.tail.identity import HEAD, TAIL, Identity
+from ragwatch.sources.tail.identity import HEAD, TAIL, FileIdentity
 
 READ, PIECE = 1 << 18, 1 << 20
 TRUSTED = 64 << 20
@@ -31,7 +31,7 @@ _MAGIC = b"\x1f\x8b"
 Flaw = Literal["gz_truncated", "gz_damaged", "gz_bomb"]
 
 
-class RefusedError(OSError):
+class GzipRefusedError(OSError):
     """It is packed in a way that cannot, or should not, be read.
 
     Attributes:
@@ -71,11 +71,11 @@ def unpack(read: Callable[[int, int], bytes], end: int) -> Iterator[bytes]:
         piece = _next_piece(machine, data)
         out += len(piece)
         if out > LARGEST or out > max(TRUSTED, RATIO * at):
-            raise RefusedError("gz_bomb", f"more than {out} bytes in {at}")
+            raise GzipRefusedError("gz_bomb", f"more than {out} bytes in {at}")
         if piece:
             yield piece
         elif ended and not machine.eof:
-            raise RefusedError("gz_truncated", f"ends within its compressed data, after {end} bytes")
+            raise GzipRefusedError("gz_truncated", f"ends within its compressed data, after {end} bytes")
         data = machine.unused_data if machine.eof else machine.unconsumed_tail
         machine = None if machine.eof else machine
 
@@ -84,11 +84,11 @@ def _next_piece(machine: Any, data: bytes) -> bytes:  # noqa: ANN401 - zlib does
     try:
         piece: bytes = machine.decompress(data, PIECE)
     except zlib.error as error:
-        raise RefusedError("gz_damaged", str(error)) from error
+        raise GzipRefusedError("gz_damaged", str(error)) from error
     return piece
 
 
-class Packed:
+class GzipContent:
     """The decompressed content of a file that is known to be whole. A window of it is in memory.
 
     Args:
@@ -97,7 +97,7 @@ class Packed:
         length: Decompressed bytes.
     """
 
-    def __init__(self, handle: Handle, size: int, length: int) -> None:
+    def __init__(self, handle: FileHandle, size: int, length: int) -> None:
         self.handle = handle
         self.packed: int | None = size
         self._size = size
@@ -128,12 +128,12 @@ class Packed:
         """See `Content.state`. A file that changed must be examined again, so it cannot be read as it is."""
         status = self.handle.status()
         if status.st_size != self._size:
-            raise RefusedError("gz_truncated", "changed while it was read")
+            raise GzipRefusedError("gz_truncated", "changed while it was read")
         return self._length, status.st_mtime_ns
 
-    def again(self) -> Packed:
+    def again(self) -> GzipContent:
         """See `Content.again`."""
-        return Packed(self.handle.again(), self._size, self._length)
+        return GzipContent(self.handle.again(), self._size, self._length)
 
     def close(self) -> None:
         """See `Content.close`."""
@@ -146,7 +146,7 @@ class Packed:
 
 
 @dataclass(slots=True)
-class _Known:
+class _GzipCheck:
     """What examining a packed file, as it was then, said; `told` once its flaw is counted."""
 
     path: str
@@ -158,7 +158,7 @@ class _Known:
     told: bool = False
 
 
-class Packs:
+class ContentOpener:
     """Opens files, packed or plain, and remembers what is wrong with which.
 
     Args:
@@ -167,11 +167,11 @@ class Packs:
         descriptors: The budget of open files.
     """
 
-    def __init__(self, clock: Callable[[], float], patience: float, descriptors: Descriptors = SHARED) -> None:
+    def __init__(self, clock: Callable[[], float], patience: float, descriptors: DescriptorBudget = SHARED) -> None:
         self._descriptors = descriptors
         self._clock = clock
         self._patience = patience
-        self._known: dict[Identity, _Known] = {}
+        self._known: dict[FileIdentity, _GzipCheck] = {}
 
     def open(self, path: str, ino: int | None = None) -> tuple[Content, os.stat_result] | None:
         """Open for reading; None when it is not a regular file (any more).
@@ -189,19 +189,19 @@ class Packs:
         if opened is None:
             return None
         fd, status = opened
-        handle = Handle(fd, path, status, self._descriptors)
+        handle = FileHandle(fd, path, status, self._descriptors)
         try:
             if not path.endswith(GZIP):
                 handle.read(1, 0)  # a file on a sick disk can be opened, and is as good as closed
-                return Plain(handle), status
+                return PlainContent(handle), status
             known = self._examined(path, handle, status)
         except OSError:
             handle.close()
             raise
         if known.flaw is None:
-            return Packed(handle, status.st_size, known.length), status
+            return GzipContent(handle, status.st_size, known.length), status
         handle.close()
-        raise RefusedError(known.flaw, known.why)
+        raise GzipRefusedError(known.flaw, known.why)
 
     def changed(self) -> bool:
         """Whether a file that was refused is another one now, or gone. Such are forgotten."""
@@ -229,14 +229,14 @@ class Packs:
                 found.append((known.path, known.flaw))
         return found
 
-    def _examined(self, path: str, handle: Handle, status: os.stat_result) -> _Known:
-        identity, state = Identity(status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
+    def _examined(self, path: str, handle: FileHandle, status: os.stat_result) -> _GzipCheck:
+        identity, state = FileIdentity(status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
         known = self._known.get(identity)
         if known is None or known.state != state:
-            known = _Known(path, state, 0, None, "", self._clock())
+            known = _GzipCheck(path, state, 0, None, "", self._clock())
             try:
                 known.length = sum(map(len, unpack(handle.read, status.st_size)))
-            except RefusedError as refused:
+            except GzipRefusedError as refused:
                 known.flaw, known.why = refused.flaw, str(refused)
             self._known[identity] = known
         known.path = path

@@ -22,7 +22,7 @@ HEAD = 1024
 TAIL = 64
 
 
-class Identity(NamedTuple):
+class FileIdentity(NamedTuple):
     """What the file system calls a file."""
 
     dev: int
@@ -30,7 +30,7 @@ class Identity(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class ContentEdges:
     """The raw bytes that are remembered of everything before an offset.
 
     Attributes:
@@ -41,10 +41,10 @@ class Edges:
     head: bytes = b""
     tail: bytes = b""
 
-    def grown(self, block: bytes, used: int) -> Edges:
+    def grown(self, block: bytes, used: int) -> ContentEdges:
         """The edges after `block[:used]`, which follows at once, has been read too."""
         head = self.head if len(self.head) >= HEAD else (self.head + block[: min(used, HEAD)])[:HEAD]
-        return Edges(head, (self.tail + block[max(0, used - TAIL) : used])[-TAIL:])
+        return ContentEdges(head, (self.tail + block[max(0, used - TAIL) : used])[-TAIL:])
 
     def mark(self) -> str:
         """A hash of both edges: logged text itself never enters a cursor."""
@@ -52,7 +52,7 @@ class Edges:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class FilePosition:
     """Behind the last committed byte of one file: what a cursor holds.
 
     Attributes:
@@ -82,9 +82,9 @@ class Position:
     mtime_ns: int = 0
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> FileIdentity:
         """Device and inode."""
-        return Identity(self.dev, self.ino)
+        return FileIdentity(self.dev, self.ino)
 
     @property
     def number(self) -> int:
@@ -96,7 +96,7 @@ class Position:
         """Whether so much was read that its content alone, under another inode, is proof. Six bytes of JSON are not."""
         return self.offset >= TAIL
 
-    def fits(self, edges: Edges | None) -> bool:
+    def fits(self, edges: ContentEdges | None) -> bool:
         """Whether these bytes (None: the file is too short) are the ones that were read before the offset."""
         return self.offset == 0 or (edges is not None and edges.mark() == self.mark)
 
@@ -105,10 +105,10 @@ class Position:
         return orjson.dumps(self).decode()
 
 
-_POSITION = TypeAdapter(Position)
+_POSITION = TypeAdapter(FilePosition)
 
 
-def load(stream: str, cursor: str) -> Position:
+def load(stream: str, cursor: str) -> FilePosition:
     """Read a stored cursor.
 
     Raises:
@@ -120,7 +120,7 @@ def load(stream: str, cursor: str) -> Position:
         raise SourceError(f"the stored cursor of stream {stream!r} cannot be read: {error}", permanent=True) from error
 
 
-def name_stream(position: Position) -> str:
+def name_stream(position: FilePosition) -> str:
     """A name, never used before, for the stream that starts at this place.
 
     `(device, inode, generation)` alone would come back once a file is gone, its cursor forgotten and its inode used

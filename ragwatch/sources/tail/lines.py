@@ -10,7 +10,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutLines:
     """What a block holds.
 
     Attributes:
@@ -30,7 +30,7 @@ class Cut:
     ends: int
 
 
-def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> Cut:
+def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> CutLines:
     r"""Cut a block that starts at a line's start. What follows the last newline is left for later.
 
     Args:
@@ -49,7 +49,7 @@ def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> Cut:
     starts.pop()
     numbers: Sequence[int] = range(line + 1, line + 1 + ends) if line is not None else [0] * ends
     if not _odd(block, lines, offset, limit):
-        return Cut(lines, starts, numbers, (), used, ends)
+        return CutLines(lines, starts, numbers, (), used, ends)
     too_long: list[tuple[int, int]] = []
     kept: list[tuple[bytes, int, int]] = []
     for raw, start, number in zip(lines, starts, numbers, strict=True):
@@ -59,7 +59,7 @@ def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> Cut:
             too_long.append((number, len(record)))
         elif record and not record.isspace():
             kept.append((record, start + bom, number))
-    return Cut([k[0] for k in kept], [k[1] for k in kept], [k[2] for k in kept], too_long, used, ends)
+    return CutLines([k[0] for k in kept], [k[1] for k in kept], [k[2] for k in kept], too_long, used, ends)
 
 
 def _odd(block: bytes, lines: list[bytes], offset: int, limit: int) -> bool:

@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ragwatch.sources.tail.content import Content
-from ragwatch.sources.tail.gzip import Packs
+from ragwatch.sources.tail.gzip import ContentOpener
 
 LOOKS = 8
 """How often a file is looked for under another name, before that is put off: each time is a chance of thousands."""
 
 
-class Listing:
+class DirectoryListing:
     """Everything in a folder. Symbolic links are left out: what they mean has its name elsewhere.
 
     Args:
@@ -34,7 +34,7 @@ class Listing:
         self.device = device
         self.paths = paths
 
-    def open(self, ino: int, packs: Packs) -> tuple[str, Content, os.stat_result] | None:
+    def open(self, ino: int, packs: ContentOpener) -> tuple[str, Content, os.stat_result] | None:
         """Open the file with this inode, wherever in the folder it is by now. `paths` are as new as that needs.
 
         Returns:
@@ -56,13 +56,13 @@ class Listing:
         raise OSError(errno.EAGAIN, "its name keeps changing")
 
 
-def list_directory(directory: str) -> Listing | None:
+def list_directory(directory: str) -> DirectoryListing | None:
     """List a directory without a look at each entry. A missing one is empty; None when nothing can be known."""
     try:
-        return Listing(directory, Path(directory).stat().st_dev, _names(directory))
+        return DirectoryListing(directory, Path(directory).stat().st_dev, _names(directory))
     except FileNotFoundError:
         above = next(parent for parent in Path(directory).absolute().parents if parent.exists())
-        return Listing(directory, above.stat().st_dev, {})
+        return DirectoryListing(directory, above.stat().st_dev, {})
     except OSError:
         return None
 

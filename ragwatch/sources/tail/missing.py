@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from glob import has_magic
 
-from ragwatch.sources.tail.disk import Found
-from ragwatch.sources.tail.identity import Identity, Position
+from ragwatch.sources.tail.disk import MatchedFile
+from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 
 GONE = "no such directory; create or mount it, or correct `path` in the configuration"
 UNMOUNTED = (
@@ -16,7 +16,9 @@ UNMOUNTED = (
 )
 
 
-def missing(patterns: Iterable[str], positions: Iterable[Position], found: Mapping[Identity, Found]) -> dict[str, str]:
+def missing(
+    patterns: Iterable[str], positions: Iterable[FilePosition], found: Mapping[FileIdentity, MatchedFile]
+) -> dict[str, str]:
     """Directories under which files should be, and which are gone or no longer mounted, and what to do.
 
     Args:
@@ -43,7 +45,7 @@ def _absent(patterns: Iterable[str]) -> dict[str, str]:
     return absent
 
 
-def _unmounted(positions: Iterable[Position], found: Mapping[Identity, Found]) -> dict[str, str]:
+def _unmounted(positions: Iterable[FilePosition], found: Mapping[FileIdentity, MatchedFile]) -> dict[str, str]:
     """Directories whose files were on another device, and in which nothing matches now."""
     devices: dict[str, set[int]] = {}
     for position in positions:

@@ -8,22 +8,22 @@ from dataclasses import dataclass, replace
 from ragwatch.ports import Batch
 from ragwatch.sources.tail.content import Content, count_lines, edges_at, end_of_last_line
 from ragwatch.sources.tail.folders import TICK
-from ragwatch.sources.tail.identity import Edges, Position, name_stream
-from ragwatch.sources.tail.records import Limits, Passage, Reading
+from ragwatch.sources.tail.identity import ContentEdges, FilePosition, name_stream
+from ragwatch.sources.tail.records import ReadLimits, RecordBlock, RecordReader
 
 _ARRIVALS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReadStep:
     """A batch, and where its file stands once it is committed."""
 
     batch: Batch
-    position: Position
+    position: FilePosition
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostContent:
     """How far a content was read that was taken away.
 
     Attributes:
@@ -33,11 +33,11 @@ class Lost:
     """
 
     stream: str | None
-    position: Position
+    position: FilePosition
     gone: bool
 
 
-class Followed:
+class FollowedFile:
     """One file. Nothing moves until `accept`, so a step that is not committed is read again alike.
 
     Args:
@@ -54,7 +54,9 @@ class Followed:
         lost: Contents that are gone; a copy of them may lie beside.
     """
 
-    def __init__(self, path: str, content: Content, position: Position, stream: str | None, limits: Limits) -> None:
+    def __init__(
+        self, path: str, content: Content, position: FilePosition, stream: str | None, limits: ReadLimits
+    ) -> None:
         self.path = path
         self.home = path
         self.content: Content | None = content
@@ -63,10 +65,10 @@ class Followed:
         self.rotated_since: float | None = None
         self.still: tuple[int, int] | None = None
         self.superseded: list[str] = []
-        self.lost: list[Lost] = []
+        self.lost: list[LostContent] = []
         self._packed = content.packed
         self._limits = limits
-        self._reading = Reading(limits)
+        self._reading = RecordReader(limits)
         self._resets: Counter[str] = Counter()
         self._size = position.offset
         self._high = position.size
@@ -96,7 +98,7 @@ class Followed:
         return self._packed is not None
 
     @property
-    def last_seen(self) -> Position:
+    def last_seen(self) -> FilePosition:
         """Its position, with the largest size that was seen."""
         return replace(self.position, size=max(self.position.size, self._size, self._high))
 
@@ -109,7 +111,7 @@ class Followed:
         """Skip every complete line there is now, and a last record that lacks only its newline."""
         size, mtime_ns = self._open.state()
         offset = end_of_last_line(self._open, size)
-        edges = edges_at(self._open, offset) or Edges()
+        edges = edges_at(self._open, offset) or ContentEdges()
         self.position = replace(
             self.position,
             offset=offset,
@@ -155,7 +157,7 @@ class Followed:
             return 0, 0.0
         return size - offset, now - self._arrivals[0][1] if self._arrivals else 0.0
 
-    def read(self, now: float) -> Step | None:
+    def read(self, now: float) -> ReadStep | None:
         """The next complete lines, None when there are none.
 
         Raises:
@@ -169,7 +171,7 @@ class Followed:
         edges = edges_at(self._open, self.position.offset)
         if not self.position.fits(edges):
             self._restart()
-            block, edges = self._block(), Edges()
+            block, edges = self._block(), ContentEdges()
         elif (self._shrunk or state[0] < self._high) and self._high > self.position.offset:
             self._forget("truncated", gone=False)  # and written anew: nothing was read of it, or a header that is back
         self._shrunk, self._high = False, state[0]
@@ -180,7 +182,7 @@ class Followed:
                 break
             block, passage = wider, self._understand(wider, state[0])
         if passage is not None:
-            return self._step(passage, block, edges or Edges(), state)
+            return self._step(passage, block, edges or ContentEdges(), state)
         if self.position.offset + len(block) >= state[0]:
             if self._calm[0] != state:
                 self._calm = (state, now)
@@ -191,7 +193,7 @@ class Followed:
                 self._high = self.position.offset  # space that a writer may give back
         return None
 
-    def accept(self, step: Step) -> list[str]:
+    def accept(self, step: ReadStep) -> list[str]:
         """The step is stored: move behind it. Returns the streams that may be forgotten now."""
         self.position, self.stream, self.still = step.position, step.batch.stream, None
         self._resets.clear()
@@ -202,7 +204,7 @@ class Followed:
         """Whether it was moved away, and has not grown since, for that long."""
         return self.rotated_since is not None and now - max(self.rotated_since, self._grew) >= seconds
 
-    def leave(self) -> Step | None:
+    def leave(self) -> ReadStep | None:
         """Give up the unterminated rest of a file that was moved away: counted, and never glued to another line."""
         state = self._open.state()
         offset = self.position.offset
@@ -210,7 +212,7 @@ class Followed:
         edges = edges_at(self._open, offset)
         if not rest or not self.position.fits(edges):
             return None
-        return self._step(self._reading.rest(rest, self.position, self.path), rest, edges or Edges(), state)
+        return self._step(self._reading.rest(rest, self.position, self.path), rest, edges or ContentEdges(), state)
 
     @property
     def _open(self) -> Content:
@@ -234,7 +236,7 @@ class Followed:
             self.superseded.append(self.stream)
         self.stream = None
         self._reading.restart()
-        self.position = Position(old.dev, old.ino, old.path, old.generation + 1, mtime_ns=old.mtime_ns)
+        self.position = FilePosition(old.dev, old.ino, old.path, old.generation + 1, mtime_ns=old.mtime_ns)
         if not self._arrivals and self._size > 0:
             self._arrivals.append((self._size, self._looked))
 
@@ -242,12 +244,12 @@ class Followed:
         """Count a content that is gone, and remember how far it was read."""
         self._resets[reason] += 1
         position = replace(self.position, size=max(self.position.size, self._high))
-        self.lost.append(Lost(self.stream, position, gone))
+        self.lost.append(LostContent(self.stream, position, gone))
 
-    def _understand(self, block: bytes, size: int) -> Passage | None:
+    def _understand(self, block: bytes, size: int) -> RecordBlock | None:
         return self._reading.understand(block, self.position, size, self.path)
 
-    def _step(self, passage: Passage, block: bytes, edges: Edges, state: tuple[int, int]) -> Step:
+    def _step(self, passage: RecordBlock, block: bytes, edges: ContentEdges, state: tuple[int, int]) -> ReadStep:
         """The step over `block[:passage.used]`."""
         old, used, piece = self.position, passage.used, passage.piece
         position = replace(
@@ -260,7 +262,7 @@ class Followed:
             mtime_ns=state[1],
         )
         stream = self.stream or name_stream(old)
-        return Step(
+        return ReadStep(
             Batch(
                 stream=stream,
                 file=self.path,

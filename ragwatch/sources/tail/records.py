@@ -11,15 +11,15 @@ import orjson
 from ragwatch.core.sample import RejectReason
 from ragwatch.ports import Rejection
 from ragwatch.sources.tail.framing import Dropped, Framing, detect, unwrap
-from ragwatch.sources.tail.identity import Position, Within
-from ragwatch.sources.tail.lines import BOM, Cut, cut
+from ragwatch.sources.tail.identity import FilePosition, Within
+from ragwatch.sources.tail.lines import BOM, CutLines, cut
 
 _WIDEST = 4
 """Bytes of a character in the widest encoding of text. A line that ends in `\\n` leaves the rest of it to the next."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadLimits:
     """How much is read at once.
 
     Attributes:
@@ -39,7 +39,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RecordBlock:
     """The next bytes of a file, understood.
 
     Attributes:
@@ -50,19 +50,19 @@ class Passage:
     """
 
     used: int
-    piece: Cut
+    piece: CutLines
     within: Within = ""
     rejections: Sequence[Rejection] = ()
 
 
-class Reading:
+class RecordReader:
     """Understands blocks of one file.
 
     Args:
         limits: How long a record may be, and how it may be wrapped.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ReadLimits) -> None:
         self._limits = limits
         self._framing: Framing | None = None
         self.restart()
@@ -76,7 +76,7 @@ class Reading:
         """Whether records are wrapped, and so may be in parts."""
         return self._framing not in {None, "plain"}
 
-    def understand(self, block: bytes, position: Position, size: int, path: str) -> Passage | None:
+    def understand(self, block: bytes, position: FilePosition, size: int, path: str) -> RecordBlock | None:
         """What the block at a position means, None when it must grow first.
 
         Args:
@@ -98,25 +98,25 @@ class Reading:
         limit = self._limits.line
         piece = cut(block, offset=position.offset, line=position.line, limit=limit)
         if piece.used:
-            return Passage(piece.used, piece, rejections=self._too_long(piece, path))
+            return RecordBlock(piece.used, piece, rejections=self._too_long(piece, path))
         if len(block) <= limit:
             return self._unended(block, position, size)
         too_long = Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=f"more than {limit} bytes")
-        return Passage(len(block), _nothing(len(block)), "line", (too_long,))
+        return RecordBlock(len(block), _nothing(len(block)), "line", (too_long,))
 
-    def rest(self, block: bytes, position: Position, path: str) -> Passage:
+    def rest(self, block: bytes, position: FilePosition, path: str) -> RecordBlock:
         """Give up the unfinished end of a file that was moved away: counted, and never glued to another line."""
         if self.framed and b"\n" in block:
             return self._parts(block, position, path)
         if block == b"\0":  # the rest of the line end of UTF-16
-            return Passage(len(block), _nothing(len(block)), "line")
+            return RecordBlock(len(block), _nothing(len(block)), "line")
         reason, detail = RejectReason.PARTIAL_AT_ROTATION, f"{len(block)} bytes without a newline at the end"
         if not block.strip(b"\0"):
             reason, detail = RejectReason.BINARY, f"{len(block)} NUL bytes at the end"
         rejection = Rejection(reason, path, position.number, detail=detail)
-        return Passage(len(block), _nothing(len(block)), "line", (rejection,))
+        return RecordBlock(len(block), _nothing(len(block)), "line", (rejection,))
 
-    def _unended(self, block: bytes, position: Position, size: int) -> Passage | None:
+    def _unended(self, block: bytes, position: FilePosition, size: int) -> RecordBlock | None:
         """A last record that lacks only its newline, which some writers put before each record, or between two.
 
         No JSON object is the beginning of another one, so that nothing can be torn here.
@@ -131,9 +131,9 @@ class Reading:
         except orjson.JSONDecodeError:
             return None
         start = position.offset + block.index(b"{")
-        return Passage(len(block), Cut((text,), (start,), (position.number,), (), len(block), 0))
+        return RecordBlock(len(block), CutLines((text,), (start,), (position.number,), (), len(block), 0))
 
-    def _parts(self, block: bytes, position: Position, path: str) -> Passage:
+    def _parts(self, block: bytes, position: FilePosition, path: str) -> RecordBlock:
         """The whole records among what waited for an end of others; those others are given up."""
         piece = cut(block, offset=position.offset, line=position.line, limit=self._limits.line)
         dropped = _dropped(position)
@@ -142,9 +142,9 @@ class Reading:
             Rejection(RejectReason.PARTIAL_AT_ROTATION, path, number, detail=f"{length} bytes without their last part")
             for number, length in found.piece.too_long
         ]
-        return Passage(piece.used, found.piece, found.dropped, rejections)
+        return RecordBlock(piece.used, found.piece, found.dropped, rejections)
 
-    def _framed(self, block: bytes, position: Position, path: str) -> Passage | None:
+    def _framed(self, block: bytes, position: FilePosition, path: str) -> RecordBlock | None:
         """Whole records only: a record in parts whose end is not there yet is read again from its first part."""
         limit, framing = self._limits.line, self._framing or "plain"
         dropped = _dropped(position)
@@ -153,7 +153,7 @@ class Reading:
             piece = cut(rest, offset=position.offset, line=position.line, limit=limit)
             found = unwrap(piece, framing, limit=limit, dropped=dropped, last=last)
             if found.open_at is None:
-                return Passage(piece.used, found.piece, found.dropped, self._too_long(found.piece, path))
+                return RecordBlock(piece.used, found.piece, found.dropped, self._too_long(found.piece, path))
             if found.open_at:
                 rest = rest[: piece.offsets[found.open_at] - position.offset]
             elif len(block) >= self._limits.window:
@@ -161,28 +161,28 @@ class Reading:
             else:
                 return None
 
-    def _too_long(self, piece: Cut, path: str) -> list[Rejection]:
+    def _too_long(self, piece: CutLines, path: str) -> list[Rejection]:
         return [
             Rejection(RejectReason.LINE_TOO_LONG, path, number, detail=f"{length} bytes, more than {self._limits.line}")
             for number, length in piece.too_long
         ]
 
 
-def _dropped(position: Position) -> Dropped:
+def _dropped(position: FilePosition) -> Dropped:
     within = position.within
     return "" if within == "line" or within == "hole" else within  # noqa: PLR1714 - mypy follows this
 
 
-def _nothing(used: int, ends: int = 0) -> Cut:
-    return Cut((), (), (), (), used, ends)
+def _nothing(used: int, ends: int = 0) -> CutLines:
+    return CutLines((), (), (), (), used, ends)
 
 
-def _drop(block: bytes) -> Passage | None:
+def _drop(block: bytes) -> RecordBlock | None:
     """Pass over more of a line that was counted as rejected."""
     at = block.find(b"\n")
     if at >= 0:
-        return Passage(at + 1, _nothing(at + 1, 1))
-    return Passage(len(block), _nothing(len(block)), "line") if block else None
+        return RecordBlock(at + 1, _nothing(at + 1, 1))
+    return RecordBlock(len(block), _nothing(len(block)), "line") if block else None
 
 
 def _wide(block: bytes, at: int) -> bool:
@@ -201,10 +201,10 @@ def _hole_in(block: bytes) -> int:
     return at + 1 if at >= 0 else -1
 
 
-def _hole(block: bytes, position: Position, size: int, path: str) -> Passage | None:
+def _hole(block: bytes, position: FilePosition, size: int, path: str) -> RecordBlock | None:
     """Pass over NUL bytes at a line's start: a writer kept its offset across a truncation, or a crash left them."""
     used = len(block) - len(block.lstrip(b"\0"))
     if used == len(block) and position.offset + used >= size:
         return None  # nothing behind them yet: space that a writer reserved may still be filled
     rejection = Rejection(RejectReason.BINARY, path, position.number, detail="a run of NUL bytes")
-    return Passage(used, _nothing(used), "hole", () if position.within == "hole" else (rejection,))
+    return RecordBlock(used, _nothing(used), "hole", () if position.within == "hole" else (rejection,))

@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 
 from ragwatch.sources.tail.content import Content, edges_at, proves
 from ragwatch.sources.tail.disk import GZIP, family, origin_of
-from ragwatch.sources.tail.gzip import Packs
-from ragwatch.sources.tail.identity import Identity, Position
-from ragwatch.sources.tail.listing import Listing
+from ragwatch.sources.tail.gzip import ContentOpener
+from ragwatch.sources.tail.identity import FileIdentity, FilePosition
+from ragwatch.sources.tail.listing import DirectoryListing
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedFile:
     """An open file, and where to go on in it."""
 
     path: str
     content: Content
-    position: Position
+    position: FilePosition
 
 
-def renamed(listing: Listing, position: Position, packs: Packs) -> Opened | None:
+def renamed(listing: DirectoryListing, position: FilePosition, packs: ContentOpener) -> OpenedFile | None:
     """The file itself under whatever name it has now: same inode, same content. Unrelated users of the inode differ.
 
     Raises:
@@ -34,7 +34,7 @@ def renamed(listing: Listing, position: Position, packs: Packs) -> Opened | None
     path, content, status = opened
     try:
         if position.offset and position.fits(edges_at(content, position.offset)):
-            return Opened(path, content, _moved(position, status))
+            return OpenedFile(path, content, _moved(position, status))
     except OSError:
         content.close()
         raise
@@ -43,14 +43,14 @@ def renamed(listing: Listing, position: Position, packs: Packs) -> Opened | None
 
 
 def copied(
-    listing: Listing,
-    lost: Position,
-    known: Mapping[Identity, Position | None],
-    packs: Packs,
+    listing: DirectoryListing,
+    lost: FilePosition,
+    known: Mapping[FileIdentity, FilePosition | None],
+    packs: ContentOpener,
     *,
     closed: Callable[[str, str, OSError], None],
     since: int = 0,
-) -> Opened | None:
+) -> OpenedFile | None:
     """A rotation of the same name with the content that was read (copytruncate, gzip): reading goes on there.
 
     Args:
@@ -65,7 +65,7 @@ def copied(
     for path, content, status in _rotations(listing, {family(lost.path): since}, known, packs, closed):
         try:
             if proves(content, lost):
-                return Opened(path, content, replace(_moved(lost, status), generation=0))
+                return OpenedFile(path, content, replace(_moved(lost, status), generation=0))
         except OSError as error:  # the first bytes were there, others are not: this is no reason to look no further
             closed(path, family(lost.path), error)
         content.close()
@@ -73,14 +73,14 @@ def copied(
 
 
 def younger(
-    listing: Listing,
+    listing: DirectoryListing,
     newest: Mapping[str, int],
-    known: Mapping[Identity, Position | None],
-    packs: Packs,
+    known: Mapping[FileIdentity, FilePosition | None],
+    packs: ContentOpener,
     *,
-    copy: Callable[[Opened], bool],
+    copy: Callable[[OpenedFile], bool],
     closed: Callable[[str, str, OSError], None],
-) -> Iterator[Opened]:
+) -> Iterator[OpenedFile]:
     """Rotations that nobody has seen under their first name: written after what was read last, so read whole.
 
     Args:
@@ -94,8 +94,8 @@ def younger(
     """
     for path, content, status in _rotations(listing, newest, known, packs, closed):
         origin = origin_of(path) or path
-        position = Position(status.st_dev, status.st_ino, origin, mtime_ns=status.st_mtime_ns)
-        opened = Opened(path, content, position)
+        position = FilePosition(status.st_dev, status.st_ino, origin, mtime_ns=status.st_mtime_ns)
+        opened = OpenedFile(path, content, position)
         try:
             news = status.st_mtime_ns >= newest[origin] and not copy(opened)
         except OSError as error:
@@ -107,16 +107,16 @@ def younger(
             content.close()
 
 
-def _moved(position: Position, status: os.stat_result) -> Position:
+def _moved(position: FilePosition, status: os.stat_result) -> FilePosition:
     """The same place in a file with another identity."""
     return replace(position, dev=status.st_dev, ino=status.st_ino)
 
 
 def _rotations(
-    listing: Listing,
+    listing: DirectoryListing,
     origins: Mapping[str, int],
-    known: Mapping[Identity, Position | None],
-    packs: Packs,
+    known: Mapping[FileIdentity, FilePosition | None],
+    packs: ContentOpener,
     closed: Callable[[str, str, OSError], None],
 ) -> Iterator[tuple[str, Content, os.stat_result]]:
     """Unknown regular files that are named like a rotation of one of these paths, opened.
@@ -126,7 +126,7 @@ def _rotations(
     names = set(listing.paths.values())
     for ino, path in list(listing.paths.items()):
         origin = origin_of(path)
-        identity = Identity(listing.device, ino)
+        identity = FileIdentity(listing.device, ino)
         place = known.get(identity)
         if (identity in known and place is None) or origin is None or origin not in origins:
             continue

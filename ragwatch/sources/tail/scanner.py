@@ -7,25 +7,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from glob import has_magic
 
-from ragwatch.sources.tail.closed import Closed
+from ragwatch.sources.tail.closed import ClosedFiles
 from ragwatch.sources.tail.content import Content, edges_at, proves
-from ragwatch.sources.tail.copies import Twins
-from ragwatch.sources.tail.descriptors import SHARED, Descriptors
-from ragwatch.sources.tail.disk import GZIP, Found, discover, family, folders_of, gone_from, rotated_from, rotated_name
-from ragwatch.sources.tail.file_table import STARTED, Ledger, Plan, note
-from ragwatch.sources.tail.first_scan import Beginning, history_until
+from ragwatch.sources.tail.copies import CopyDetector
+from ragwatch.sources.tail.descriptors import SHARED, DescriptorBudget
+from ragwatch.sources.tail.disk import (
+    GZIP,
+    MatchedFile,
+    discover,
+    family,
+    folders_of,
+    gone_from,
+    rotated_from,
+    rotated_name,
+)
+from ragwatch.sources.tail.file_table import STARTED, FileTable, FollowPlan, note
+from ragwatch.sources.tail.first_scan import FirstScan, history_until
 from ragwatch.sources.tail.first_scan import load as load_beginning
-from ragwatch.sources.tail.folders import Folders
-from ragwatch.sources.tail.identity import Identity, Position, load
+from ragwatch.sources.tail.folders import DirectoryWatch
+from ragwatch.sources.tail.identity import FileIdentity, FilePosition, load
 from ragwatch.sources.tail.listing import list_directory
 from ragwatch.sources.tail.missing import missing
-from ragwatch.sources.tail.reader import Followed
-from ragwatch.sources.tail.rotation import Opened
-from ragwatch.sources.tail.search import Search
-from ragwatch.sources.tail.unopened import Unopened
+from ragwatch.sources.tail.reader import FollowedFile
+from ragwatch.sources.tail.rotation import OpenedFile
+from ragwatch.sources.tail.search import LostFileSearch
+from ragwatch.sources.tail.unopened import UnopenedFiles
 
 
-class Roster:
+class FileScanner:
     """The names of one source, looked up from time to time.
 
     Args:
@@ -40,20 +49,20 @@ class Roster:
         missing: Watched directories that are not there, and what to do.
     """
 
-    def __init__(self, plan: Plan, clock: Callable[[], float], descriptors: Descriptors = SHARED) -> None:
-        self.ledger = Ledger(plan, clock, descriptors)
+    def __init__(self, plan: FollowPlan, clock: Callable[[], float], descriptors: DescriptorBudget = SHARED) -> None:
+        self.ledger = FileTable(plan, clock, descriptors)
         self.skipped: set[str] = set()
-        self._search = Search(self.ledger)
-        self._unopened = Unopened(self.ledger)
-        self._closed = Closed(self.ledger)
-        self._folders = Folders()
+        self._search = LostFileSearch(self.ledger)
+        self._unopened = UnopenedFiles(self.ledger)
+        self._closed = ClosedFiles(self.ledger)
+        self._folders = DirectoryWatch()
         self._newest: dict[str, int] = {}
-        self._twins: dict[Identity, tuple[Identity, int]] = {}
+        self._twins: dict[FileIdentity, tuple[FileIdentity, int]] = {}
         self._plan = plan
         self._clock = clock
         self._scanned: float | None = None
         self._first_start = plan.skip_first
-        self.beginning: Beginning | None = None
+        self.beginning: FirstScan | None = None
         self.missing: dict[str, str] = {}
 
     def resume(self, cursors: Mapping[str, str]) -> None:
@@ -116,9 +125,9 @@ class Roster:
         """Whether names have been looked up at all."""
         return self._scanned is not None
 
-    def elders(self) -> dict[str, list[Followed]]:
+    def elders(self) -> dict[str, list[FollowedFile]]:
         """By the name they once had: rotated files, oldest first. They are read before the file that has it now."""
-        rotated: dict[str, list[Followed]] = {}
+        rotated: dict[str, list[FollowedFile]] = {}
         for followed in self.ledger.active:
             if followed.rotated_since is not None:
                 rotated.setdefault(followed.position.path, []).append(followed)
@@ -126,13 +135,13 @@ class Roster:
             same.sort(key=lambda each: (each.rotated_since, each.position.mtime_ns))
         return rotated
 
-    def retire(self, followed: Followed) -> None:
+    def retire(self, followed: FollowedFile) -> None:
         """A rotated file is read to its end: release it. Its cursor stays as long as the file does."""
         self.ledger.active.remove(followed)
         followed.close()
         self.ledger.finished[followed.position.identity] = followed
 
-    def lose(self, followed: Followed, error: OSError) -> None:
+    def lose(self, followed: FollowedFile, error: OSError) -> None:
         """It cannot be read at present: let it go, and take it up again where it stood once a scan can open it."""
         if followed.content is not None:
             self.ledger.refuse(followed.path, followed.content, error)
@@ -140,7 +149,7 @@ class Roster:
         if followed.stream is not None:
             self.ledger.stored[followed.position.identity] = (followed.stream, followed.position)
 
-    def seek_copies(self, followed: Followed) -> None:
+    def seek_copies(self, followed: FollowedFile) -> None:
         """Its content was taken away: go on in a copy of it."""
         self._search.copies(followed)
 
@@ -149,13 +158,15 @@ class Roster:
         for followed in self.ledger.active:
             followed.close()
 
-    def _begin(self, found: Mapping[Identity, Found]) -> Beginning:
+    def _begin(self, found: Mapping[FileIdentity, MatchedFile]) -> FirstScan:
         """What is written after the first look is news, by the files' own times."""
         folders = {os.path.dirname(path) for path in self._paths(found)}  # noqa: PTH120 - strings on both sides
         folders.update(os.path.realpath(each) for pattern in self._plan.patterns for each in folders_of(pattern))
-        return Beginning(history_until(folders))
+        return FirstScan(history_until(folders))
 
-    def _unread(self, found: Mapping[Identity, Found], newest: Mapping[str, int], now: float) -> dict[str, int]:
+    def _unread(
+        self, found: Mapping[FileIdentity, MatchedFile], newest: Mapping[str, int], now: float
+    ) -> dict[str, int]:
         """Paths under which nothing was read yet, and when the first look was: what was rotated since then is news.
 
         A file may be made and renamed between two looks, it may be the first of its name, and the last.
@@ -170,13 +181,13 @@ class Roster:
         paths = self._paths({identity: item for identity, item in found.items() if identity not in known})
         return dict.fromkeys((paths | rotated) - newest.keys(), self.ledger.since_ns)
 
-    def _paths(self, found: Mapping[Identity, Found]) -> set[str]:
+    def _paths(self, found: Mapping[FileIdentity, MatchedFile]) -> set[str]:
         """Real paths of these files, and of those that are named outright."""
         names = {path for item in found.values() for path in item.paths}
         names.update(pattern for pattern in self._plan.patterns if not has_magic(pattern))
         return {os.path.realpath(name) for name in names}
 
-    def _notice_moves(self, found: Mapping[Identity, Found], now: float) -> set[str]:
+    def _notice_moves(self, found: Mapping[FileIdentity, MatchedFile], now: float) -> set[str]:
         """Returns the paths that changed hands."""
         moved = set()
         for followed in self.ledger.active:
@@ -190,7 +201,7 @@ class Roster:
                 moved.add(followed.position.path)
         return moved
 
-    def _welcome(self, identity: Identity, found: Mapping[Identity, Found], now: float) -> bool:
+    def _welcome(self, identity: FileIdentity, found: Mapping[FileIdentity, MatchedFile], now: float) -> bool:
         """Follow a file that matches and is not open. Returns whether it was not known in this process."""
         ledger, item = self.ledger, found[identity]
         path = item.paths[0]
@@ -215,7 +226,9 @@ class Roster:
             ledger.refuse(path, content, error)
             return False
 
-    def _take_up(self, identity: Identity, content: Content, found: Mapping[Identity, Found], now: float) -> bool:
+    def _take_up(
+        self, identity: FileIdentity, content: Content, found: Mapping[FileIdentity, MatchedFile], now: float
+    ) -> bool:
         ledger, path, done = self.ledger, found[identity].paths[0], self.ledger.finished.get(identity)
         if done and done.position.fits(edges_at(content, done.position.offset)):
             ledger.reopen(done, path, content)
@@ -228,16 +241,16 @@ class Roster:
             content.close()
             return False
         stream, position = self._claim(identity, written, content, found)
-        followed = ledger.follow(Opened(path, content, position), stream)
+        followed = ledger.follow(OpenedFile(path, content, position), stream)
         if real != position.path:
             followed.home, followed.rotated_since = position.path, now
         if self._first_start and stream is None:
             followed.to_end()
             ledger.notes.append(note(followed.stream or "", path, followed.position.dump()))
-            self.beginning = (self.beginning or Beginning()).skipping(followed.position)
+            self.beginning = (self.beginning or FirstScan()).skipping(followed.position)
         return True
 
-    def _waits(self, identity: Identity, path: str) -> bool:
+    def _waits(self, identity: FileIdentity, path: str) -> bool:
         """Whether a packed file is a copy of one that is still there, or may be of one that is still being read."""
         if not path.endswith(GZIP) or identity in self.ledger.stored:
             return False
@@ -248,7 +261,9 @@ class Roster:
         plain = path.removesuffix(GZIP)
         return (plain != origin and os.path.lexists(plain)) or family(origin) in self.ledger.busy()
 
-    def _is_news(self, identity: Identity, origin: str, content: Content, found: Mapping[Identity, Found]) -> bool:
+    def _is_news(
+        self, identity: FileIdentity, origin: str, content: Content, found: Mapping[FileIdentity, MatchedFile]
+    ) -> bool:
         """Whether what is named like a rotation is to be followed: by its cursor, or because nobody has its content."""
         stored = self.ledger.stored
         if identity in stored:
@@ -258,10 +273,10 @@ class Roster:
             del stored[identity]
             self._search.vanished(stream, place)  # it got the inode of another file that is gone
         return identity not in self.ledger.adopted and not self._has_twin(
-            Opened(origin, content, Position(*identity, origin)), found
+            OpenedFile(origin, content, FilePosition(*identity, origin)), found
         )
 
-    def _has_twin(self, opened: Opened, found: Mapping[Identity, Found]) -> bool:
+    def _has_twin(self, opened: OpenedFile, found: Mapping[FileIdentity, MatchedFile]) -> bool:
         """Whether this file may be a copy of another one that is still there, or was when reading stopped in it."""
         if not any(family(place.path) == opened.position.path for place in self.ledger.positions()):
             return False
@@ -269,14 +284,14 @@ class Roster:
         if listing is None:
             return False
         gone = {each for each in self.ledger.stored if each not in found and each.ino not in listing.paths}
-        twin = Twins(self.ledger, listing).of(opened, gone=gone)
+        twin = CopyDetector(self.ledger, listing).of(opened, gone=gone)
         if twin is not None:
             self._twins[opened.position.identity] = (twin.identity, twin.generation)
         return twin is not None
 
     def _claim(
-        self, identity: Identity, path: str, content: Content, found: Mapping[Identity, Found]
-    ) -> tuple[str | None, Position]:
+        self, identity: FileIdentity, path: str, content: Content, found: Mapping[FileIdentity, MatchedFile]
+    ) -> tuple[str | None, FilePosition]:
         """The stored place of a file: by identity, or by path and content (restored, packed, devices renumbered)."""
         ledger = self.ledger
         if identity in ledger.stored:
@@ -296,4 +311,4 @@ class Roster:
                 here = replace(position, dev=identity.dev, ino=identity.ino)
                 ledger.notes.append(note(stream, path, here.dump()))
                 return stream, here
-        return None, Position(identity.dev, identity.ino, path, mtime_ns=found[identity].mtime_ns)
+        return None, FilePosition(identity.dev, identity.ino, path, mtime_ns=found[identity].mtime_ns)

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ragwatch.sources.tail.content import Content, edges_at, proves
-from ragwatch.sources.tail.copies import Twins
-from ragwatch.sources.tail.disk import GZIP, Found, family, size_and_time
-from ragwatch.sources.tail.file_table import Ledger, note
-from ragwatch.sources.tail.gzip import RefusedError
-from ragwatch.sources.tail.identity import Identity, Position, name_stream
-from ragwatch.sources.tail.listing import Listing, list_directory
-from ragwatch.sources.tail.reader import Followed
-from ragwatch.sources.tail.rotation import Opened, copied, renamed, younger
+from ragwatch.sources.tail.copies import CopyDetector
+from ragwatch.sources.tail.disk import GZIP, MatchedFile, family, size_and_time
+from ragwatch.sources.tail.file_table import FileTable, note
+from ragwatch.sources.tail.gzip import GzipRefusedError
+from ragwatch.sources.tail.identity import FileIdentity, FilePosition, name_stream
+from ragwatch.sources.tail.listing import DirectoryListing, list_directory
+from ragwatch.sources.tail.reader import FollowedFile
+from ragwatch.sources.tail.rotation import OpenedFile, copied, renamed, younger
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
+class _PossibleCopy:
     """A rotation that may be a copy: of which path, which age is news there, and its size and time."""
 
     origin: str
@@ -28,7 +28,7 @@ class _Doubt:
     state: tuple[int, int] | None
 
 
-class Search:
+class LostFileSearch:
     """Looks through directories on behalf of a ledger.
 
     Args:
@@ -38,11 +38,11 @@ class Search:
         unsettled: Whether something that is known could not be opened when it was looked for.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: FileTable) -> None:
         self._ledger = ledger
         self.unsettled = False
         self._postponed: dict[str, int] = {}
-        self._doubted: dict[str, _Doubt] = {}
+        self._doubted: dict[str, _PossibleCopy] = {}
 
     @property
     def due(self) -> bool:
@@ -52,7 +52,7 @@ class Search:
             size_and_time(path) != doubt.state for path, doubt in self._doubted.items()
         )
 
-    def beside(self, paths: Iterable[str], found: Mapping[Identity, Found]) -> None:
+    def beside(self, paths: Iterable[str], found: Mapping[FileIdentity, MatchedFile]) -> None:
         """Names have changed hands, or this is a start: look through the directories for what is known and moved."""
         self.unsettled = False
         for directory in {os.path.dirname(path) for path in paths}:  # noqa: PTH120 - strings on both sides
@@ -82,29 +82,29 @@ class Search:
             if listing is None:  # nothing is known, so what may be news stays so
                 self._postponed |= {each: at for each, at in wanted.items() if os.path.dirname(each) == directory}  # noqa: PTH120
                 continue
-            copy, closed = partial(self._doubtful, Twins(ledger, listing), wanted), partial(self._closed, wanted)
+            copy, closed = partial(self._doubtful, CopyDetector(ledger, listing), wanted), partial(self._closed, wanted)
             for opened in younger(listing, wanted, ledger.known(), ledger.packs, copy=copy, closed=closed):
                 if opened.content.packed is not None and opened.position.path in self._postponed:
                     opened.content.close()
                 else:
                     ledger.follow_rotated(opened, None)
 
-    def _doubtful(self, twins: Twins, wanted: Mapping[str, int], opened: Opened) -> bool:
+    def _doubtful(self, twins: CopyDetector, wanted: Mapping[str, int], opened: OpenedFile) -> bool:
         """Whether a content may be, or become, a copy of a known one. If so it is looked at again once it changed."""
         if opened.content.state()[0] and twins.of(opened) is None:
             return False
         origin = opened.position.path
-        self._doubted[opened.path] = _Doubt(origin, wanted[origin], size_and_time(opened.path))
+        self._doubted[opened.path] = _PossibleCopy(origin, wanted[origin], size_and_time(opened.path))
         return True
 
     def _closed(self, wanted: Mapping[str, int], path: str, origin: str, error: OSError) -> None:
         """A rotation cannot be opened at present. If it may be news, it stays so until it can be."""
         state = size_and_time(path)
-        if not isinstance(error, RefusedError) and (state is None or state[1] >= wanted[origin]):
+        if not isinstance(error, GzipRefusedError) and (state is None or state[1] >= wanted[origin]):
             self._ledger.unreadable[path] = error.strerror or str(error)
-            self._doubted[path] = _Doubt(origin, wanted[origin], None)
+            self._doubted[path] = _PossibleCopy(origin, wanted[origin], None)
 
-    def copies(self, followed: Followed) -> None:
+    def copies(self, followed: FollowedFile) -> None:
         """Its content was taken away: if a copy lies beside it (copytruncate), go on there, where reading stopped."""
         while followed.lost:
             lost = followed.lost.pop()
@@ -123,7 +123,7 @@ class Search:
                 known = stream or name_stream(place)
                 self._ledger.notes.append(note(known, followed.path, cursor, {"truncated_unread": 1}))
 
-    def _is_read(self, followed: Followed, lost: Position) -> bool:
+    def _is_read(self, followed: FollowedFile, lost: FilePosition) -> bool:
         """Whether a copy of this content is being read, from its first byte, because nobody had seen it before."""
         rotated = [
             each
@@ -132,7 +132,7 @@ class Search:
         ]
         return any(_holds(each.content, lost) for each in rotated if each.content is not None)
 
-    def vanished(self, stream: str, position: Position) -> None:
+    def vanished(self, stream: str, position: FilePosition) -> None:
         """A file is gone for good: go on in a copy of it, or count what of it was not read."""
         if self._copy(position, stream):
             return
@@ -142,7 +142,9 @@ class Search:
         lost = position.size > position.offset
         self._ledger.notes.append(note(stream, position.path, "", {"deleted_unread": 1} if lost else None))
 
-    def _find_stored(self, listing: Listing, identity: Identity, stream: str, position: Position) -> None:
+    def _find_stored(
+        self, listing: DirectoryListing, identity: FileIdentity, stream: str, position: FilePosition
+    ) -> None:
         """A file that was renamed while nobody looked: followed if it is the same, forgotten if it is gone."""
         ledger = self._ledger
         try:
@@ -160,7 +162,7 @@ class Search:
         del ledger.stored[identity]
         self.vanished(stream, position)
 
-    def _refused(self, position: Position) -> bool:
+    def _refused(self, position: FilePosition) -> bool:
         """Whether a packed rotation of that name cannot be read as it is: it may yet be completed."""
         listing = list_directory(os.path.dirname(position.path))  # noqa: PTH120 - a string stays a string
         paths = listing.paths.values() if listing else ()
@@ -168,7 +170,7 @@ class Search:
             {path for path in paths if path.endswith(GZIP) and family(path) == family(position.path)}
         )
 
-    def _keep(self, stream: str, position: Position) -> None:
+    def _keep(self, stream: str, position: FilePosition) -> None:
         """Wait for a packed copy to become readable."""
         kept = self._ledger.keep(stream, position)
         if kept is not position:
@@ -176,10 +178,10 @@ class Search:
 
     def _sick(self, path: str, _: str, error: OSError) -> None:
         """A file that may be a copy cannot be read at present, and so proves nothing."""
-        if not isinstance(error, RefusedError):
+        if not isinstance(error, GzipRefusedError):
             self._ledger.unreadable[path] = error.strerror or str(error)
 
-    def _tend_finished(self, listing: Listing, followed: Followed) -> None:
+    def _tend_finished(self, listing: DirectoryListing, followed: FollowedFile) -> None:
         """Forget a finished file that is gone, unless it is packed now; take up one that has grown since."""
         ledger, position = self._ledger, followed.position
         if listing.device != position.dev:
@@ -208,14 +210,14 @@ class Search:
         if not same:  # its inode was given to another file
             self.finished_gone(followed)
 
-    def finished_gone(self, followed: Followed) -> None:
+    def finished_gone(self, followed: FollowedFile) -> None:
         """A finished file is gone: go on in a packed copy that holds more, and forget it."""
         ledger, position = self._ledger, followed.position
         del ledger.finished[position.identity]
         if not self._copy(position, followed.stream, since=position.mtime_ns) and followed.stream is not None:
             ledger.notes.append(note(followed.stream, followed.path, ""))
 
-    def _copy(self, lost: Position, stream: str | None, since: int = 0) -> bool:
+    def _copy(self, lost: FilePosition, stream: str | None, since: int = 0) -> bool:
         """Go on in a copy of a content that is gone, as the same stream: its cursor moves there. Returns whether so."""
         ledger = self._ledger
         listing = list_directory(os.path.dirname(lost.path))  # noqa: PTH120 - a string stays a string
@@ -236,7 +238,7 @@ class Search:
         return True
 
 
-def _holds(content: Content, lost: Position) -> bool:
+def _holds(content: Content, lost: FilePosition) -> bool:
     """Whether a content has all that was seen of a lost one, by its size and what was read."""
     try:
         return content.state()[0] >= lost.size and lost.fits(edges_at(content, lost.offset))

@@ -24,11 +24,11 @@ from pydantic import BaseModel, ByteSize, ConfigDict, Field
 from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
-from ragwatch.sources.tail.descriptors import SHARED, Descriptors, GoneError
-from ragwatch.sources.tail.file_table import Plan, note
-from ragwatch.sources.tail.reader import Followed, Step
-from ragwatch.sources.tail.records import Limits
-from ragwatch.sources.tail.scanner import Roster
+from ragwatch.sources.tail.descriptors import SHARED, DescriptorBudget, FileGoneError
+from ragwatch.sources.tail.file_table import FollowPlan, note
+from ragwatch.sources.tail.reader import FollowedFile, ReadStep
+from ragwatch.sources.tail.records import ReadLimits
+from ragwatch.sources.tail.scanner import FileScanner
 
 
 class Options(BaseModel):
@@ -80,17 +80,17 @@ class TailSource:
     """
 
     def __init__(
-        self, options: Options, clock: Callable[[], float] = time.monotonic, descriptors: Descriptors = SHARED
+        self, options: Options, clock: Callable[[], float] = time.monotonic, descriptors: DescriptorBudget = SHARED
     ) -> None:
         self.name = options.name
         self._clock = clock
         self._rotate_wait = options.rotate_wait_seconds
-        limits = Limits(block=options.read_bytes, line=options.max_line_bytes, framing=options.framing)
-        plan = Plan(options.patterns, options.start == "end", limits, options.scan_seconds, self._rotate_wait)
-        self._roster = Roster(plan, clock, descriptors)
+        limits = ReadLimits(block=options.read_bytes, line=options.max_line_bytes, framing=options.framing)
+        plan = FollowPlan(options.patterns, options.start == "end", limits, options.scan_seconds, self._rotate_wait)
+        self._roster = FileScanner(plan, clock, descriptors)
         self._files = self._roster.ledger
         self._turn = 0
-        self._pending: tuple[Batch, Followed | None, Step | None] | None = None
+        self._pending: tuple[Batch, FollowedFile | None, ReadStep | None] | None = None
 
     @property
     def skipped(self) -> frozenset[str]:
@@ -170,7 +170,7 @@ class TailSource:
         """Release the files. What was read and not committed is read again by the next start."""
         self._roster.close()
 
-    def _next(self) -> tuple[Batch, Followed | None, Step | None] | None:
+    def _next(self) -> tuple[Batch, FollowedFile | None, ReadStep | None] | None:
         self._roster.scan()
         if self._files.notes:
             return self._files.notes[0], None, None
@@ -187,7 +187,7 @@ class TailSource:
                     return step.batch, each, step
         return None
 
-    def _step(self, followed: Followed) -> Step | None:
+    def _step(self, followed: FollowedFile) -> ReadStep | None:
         """The next step of a file; one that was moved away and has ended is released."""
         if followed.content is None:
             return None
@@ -201,7 +201,7 @@ class TailSource:
                 step = followed.leave()
                 if step is None:
                     self._roster.retire(followed)
-        except GoneError:
+        except FileGoneError:
             return None  # the next scan finds it under another name, or counts what is lost
         except OSError as error:
             self._roster.lose(followed, error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from ragwatch.core.budget import Cap, Cost, fits
+from ragwatch.core.budget import Cost, SpendingCap, fits
 
 DAY = 86400.0
 KEPT_SECONDS = 8 * DAY  # a day more than the longest cap anybody would set
@@ -15,7 +15,7 @@ MINUTE = 60.0
 SPENT = "SELECT TOTAL(usd), COALESCE(SUM(tokens), 0) FROM spending WHERE judge = ? AND at > ?"
 
 
-def reserve(writer: sqlite3.Connection, judge: str, worst: Cost, caps: Sequence[Cap], now: float) -> int | None:
+def reserve(writer: sqlite3.Connection, judge: str, worst: Cost, caps: Sequence[SpendingCap], now: float) -> int | None:
     """Set money aside; None, and nothing is changed, when a cap would be passed."""
     for cap in caps:
         row = writer.execute(SPENT, (judge, now - cap.seconds)).fetchone()

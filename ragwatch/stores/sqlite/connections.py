@@ -13,7 +13,7 @@ from ragwatch.errors import StoreError
 from ragwatch.stores.sqlite.disk import FAILURES, MIB, advice, free_bytes, reason, refuse_network
 from ragwatch.stores.sqlite.lock import StateLock
 from ragwatch.stores.sqlite.opening import open_writer
-from ragwatch.stores.sqlite.reader import Reader
+from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.schema import BUSY_MS, WAL_BYTES
 
 VACUUM_PAGES = 512  # 8 MiB a turn: others write in between
@@ -45,7 +45,7 @@ class Connections:
             self._lock_file.close()
             raise
         try:
-            self._reader, self._pages = Reader(path), Reader(path, tolerant=True)
+            self._reader, self._pages = ReadConnection(path), ReadConnection(path, tolerant=True)
         except StoreError:
             self._writer.close()
             self._lock_file.close()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
-from ragwatch.ports import Run
+from ragwatch.ports import StoredRun
 from ragwatch.stores.sqlite import notes
 from ragwatch.stores.sqlite import verdicts as entries
 from ragwatch.stores.sqlite.connections import Connections
@@ -24,7 +24,7 @@ MOST_DAMAGED = 10_000  # rows that are told apart; who has more needs no exact n
 Made = TypeVar("Made")
 
 
-class Notebook(Connections):
+class SqliteNotes(Connections):
     """See `ports.Notes`. Every writing method is one transaction."""
 
     def __init__(self, state: Path, *, min_free: int = 0) -> None:
@@ -36,13 +36,13 @@ class Notebook(Connections):
         with self._transaction() as writer:
             writer.execute("DELETE FROM claims")
 
-    def record_run(self, run: Run, tallies: Tallies) -> None:
+    def record_run(self, run: StoredRun, tallies: Tallies) -> None:
         """Keep a run and what it adds to the tallies."""
         with self._transaction() as writer:
             notes.insert_run(writer, run)
             entries.add(writer, tallies)
 
-    def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[Run]:
+    def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[StoredRun]:
         """Runs of one thing, newest first."""
         wanted = None if failing is None else int(failing)
         place = ("runs", kind, name)

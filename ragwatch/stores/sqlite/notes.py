@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragwatch.core.labels.label import Label, from_record
-from ragwatch.ports import Run
+from ragwatch.ports import StoredRun
 from ragwatch.stores.sqlite.rows import known_scores, pack, sound, unpack
 from ragwatch.stores.sqlite.texts import damaged
 
@@ -22,21 +22,21 @@ LABELS_AFTER = "SELECT body, key FROM labels WHERE (at, key, annotator) > (?, ?,
 REMEMBERED = "SELECT body FROM states WHERE name = ?"
 
 
-def insert_run(writer: sqlite3.Connection, run: Run) -> None:
+def insert_run(writer: sqlite3.Connection, run: StoredRun) -> None:
     """Keep a run."""
     row = (run.kind, run.name, run.at, int(run.failing), pack(run.body))
     writer.execute("INSERT INTO runs (kind, name, at, failing, body) VALUES (?, ?, ?, ?, ?)", row)
 
 
 @sound
-def run_of(row: tuple[Any, ...]) -> Run:
+def run_of(row: tuple[Any, ...]) -> StoredRun:
     """A row of `RUNS`.
 
     Raises:
         StoreError: It is damaged.
     """
     kind, name, at, failing, body = row
-    return Run(kind, name, at, bool(failing), unpack(body))
+    return StoredRun(kind, name, at, bool(failing), unpack(body))
 
 
 def put_labels(writer: sqlite3.Connection, labels: Sequence[Label]) -> int:

@@ -26,7 +26,7 @@ def _failing(what: str) -> Iterator[None]:
         raise StoreError(f"state: {what}: {reason(error)}; {advice(error)}") from error
 
 
-class Reader:
+class ReadConnection:
     """Answers one question at a time; a second Reader of the same file does not wait for this one.
 
     Args:

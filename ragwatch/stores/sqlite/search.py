@@ -8,7 +8,7 @@ import orjson
 
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
-from ragwatch.ports import Entry, Found, Query
+from ragwatch.ports import PackedVerdict, Query, StoredVerdict
 from ragwatch.stores.sqlite.rows import number, sound, text, unpack
 from ragwatch.stores.sqlite.texts import HEAD_BYTES, PackedText, excerpt
 
@@ -76,7 +76,7 @@ def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
 
 
 @sound
-def found_of(row: tuple[Any, ...]) -> Found:
+def found_of(row: tuple[Any, ...]) -> StoredVerdict:
     """A row of `statement`. What is damaged is left out, and named: it costs this row its text, and no other."""
     *columns, line, body = row
     damage: list[str] = []
@@ -90,11 +90,11 @@ def found_of(row: tuple[Any, ...]) -> Found:
         sample = None if body is None else unpack(body)
     except StoreError as error:
         damage.append(str(error))
-    return Found(verdict, sample, damage[0] if damage else None)
+    return StoredVerdict(verdict, sample, damage[0] if damage else None)
 
 
 @sound
-def summary_of(row: tuple[Any, ...]) -> Found:
+def summary_of(row: tuple[Any, ...]) -> StoredVerdict:
     """A row of `summaries`: figures whole, texts cut short."""
     *columns, line, kept, body = row
     sample, damage = None, None
@@ -104,15 +104,15 @@ def summary_of(row: tuple[Any, ...]) -> Found:
         sample = excerpt(body) if kept else None
     except StoreError as error:
         damage = str(error)
-    return Found(verdict, sample, damage)
+    return StoredVerdict(verdict, sample, damage)
 
 
 @sound
-def entry_of(row: tuple[Any, ...]) -> Entry:
+def entry_of(row: tuple[Any, ...]) -> PackedVerdict:
     """A row of `ENTRY`."""
     *columns, line, body = row
     sample = None if body is None else PackedText(body)
-    return Entry(int(columns[0]), _place(columns), bare_line(columns), PackedText(line), sample)
+    return PackedVerdict(int(columns[0]), _place(columns), bare_line(columns), PackedText(line), sample)
 
 
 def _place(columns: list[Any]) -> dict[str, Any]:

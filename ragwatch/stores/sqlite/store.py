@@ -14,16 +14,26 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field
 
-from ragwatch.core.budget import Cap, Cost
+from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.sample import Draw, RejectReason
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
-from ragwatch.ports import Admission, Entry, Event, FollowUp, Found, OpenBatch, Query, Retention, ScoreRow
+from ragwatch.ports import (
+    Admission,
+    FollowUp,
+    OpenBatch,
+    PackedVerdict,
+    Query,
+    RecordedEvent,
+    Retention,
+    ScoreRow,
+    StoredVerdict,
+)
 from ragwatch.stores.sqlite import accounts, batches, rows, search
 from ragwatch.stores.sqlite import retention as sweep
 from ragwatch.stores.sqlite import verdicts as entries
-from ragwatch.stores.sqlite.notebook import Notebook
+from ragwatch.stores.sqlite.notebook import SqliteNotes
 
 _TALLIES = "SELECT name, labels, value FROM tallies"
 _PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
@@ -62,7 +72,7 @@ def build(options: Options, state: Path) -> SqliteStore:
     return SqliteStore(state, min_free=options.min_free)
 
 
-class SqliteStore(Notebook):
+class SqliteStore(SqliteNotes):
     """Durable memory in one file."""
 
     def __init__(self, state: Path, *, min_free: int = 0) -> None:
@@ -160,7 +170,7 @@ class SqliteStore(Notebook):
         found = self._reader.rows(_OVERDUE, (before,))
         return {(route, judge, minute): weight for route, judge, minute, weight in found}
 
-    def reserve(self, judge: str, worst: Cost, caps: Sequence[Cap], *, now: float) -> int | None:
+    def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
         """Set money aside; None when a cap would be passed. Refused where the verdict could not be written either."""
         with self._transaction(self._judging_floor) as writer:
             return accounts.reserve(writer, judge, worst, caps, now)
@@ -199,14 +209,16 @@ class SqliteStore(Notebook):
         with self._transaction() as writer:
             return batches.close(writer, batch)
 
-    def record(self, event: Event) -> None:
+    def record(self, event: RecordedEvent) -> None:
         """Keep an event."""
         with self._transaction() as writer:
             writer.execute("INSERT INTO events VALUES (?, ?, ?)", (event.at, event.kind, event.detail))
 
-    def events(self, since: float) -> list[Event]:
+    def events(self, since: float) -> list[RecordedEvent]:
         """Events since an instant, oldest first."""
-        return [Event(*row) for row in self._pages.rows("SELECT * FROM events WHERE at >= ? ORDER BY at", (since,))]
+        return [
+            RecordedEvent(*row) for row in self._pages.rows("SELECT * FROM events WHERE at >= ? ORDER BY at", (since,))
+        ]
 
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
         """Score rows settled behind `after` whose answers are not older than `since`, in order of settling."""
@@ -221,22 +233,24 @@ class SqliteStore(Notebook):
         found = self._reader.rows(sweep.UNTIL)
         return float(found[0][0]) if found else -math.inf
 
-    def find(self, query: Query) -> list[Found]:
+    def find(self, query: Query) -> list[StoredVerdict]:
         """Stored verdicts, newest first, whole and all at once."""
         return self._found(search.found_of, *search.statement(query))
 
-    def summaries(self, query: Query) -> list[Found]:
+    def summaries(self, query: Query) -> list[StoredVerdict]:
         """Stored verdicts as lists show them, newest first."""
         return self._found(search.summary_of, *search.summaries(query))
 
-    def entries(self, query: Query) -> Iterator[Entry]:
+    def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """Stored verdicts, newest first, one by one. None is read before it is asked for, and nothing is held up."""
         for place in self._pages.rows(*search.places(query)):
             for row in self._pages.rows(search.ENTRY, place):
                 yield search.entry_of(row)
 
-    def _found(self, make: Callable[[tuple[Any, ...]], Found], sql: str, parameters: Sequence[object]) -> list[Found]:
-        found: list[Found] = []
+    def _found(
+        self, make: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
+    ) -> list[StoredVerdict]:
+        found: list[StoredVerdict] = []
         damaged: list[str] = []
         with closing(self._pages.walk(sql, parameters)) as rows_:
             for row in rows_:

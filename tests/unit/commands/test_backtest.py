@@ -18,11 +18,11 @@ from watched import faithful, settle
 
 from ragwatch.commands import cli
 from ragwatch.commands.chart import chart
-from ragwatch.commands.replay import Line, lowest_of, replay
+from ragwatch.commands.replay import ScoredAnswer, lowest_of, replay
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import KIND, Drift
+from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -170,7 +170,7 @@ def test_the_picture_shows_every_page(tmp_path: Path) -> None:
 def test_the_picture_of_a_beginning_says_that_it_is_one() -> None:
     """While learning there is no evidence to draw; a single score is drawn too."""
     rules = DriftRules("", "", (Quantity.FAITHFULNESS,), ("<b>",))
-    picture = chart(replay(rules, [Line(0, 5.0, "<b>", 1.0, {Quantity.FAITHFULNESS: 1.0})], 60.0))
+    picture = chart(replay(rules, [ScoredAnswer(0, 5.0, "<b>", 1.0, {Quantity.FAITHFULNESS: 1.0})], 60.0))
     assert "nothing watched yet" in picture
     assert "&lt;b&gt;" in picture
     assert "<b>" not in picture
@@ -240,7 +240,9 @@ def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     lowest = {"search": 0.5, "other": 0.5}
     quantities = (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION, Quantity.ANSWER_RELEVANCY)
     rules = DriftRules(JUDGE, "scripted-1", quantities, ("search", "other"), reference=300, lowest=lowest)
-    drift = Drift(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(START + 1e8))
+    drift = ScoreDriftLoop(
+        rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(START + 1e8)
+    )
     drift.resume()
     drift._step()
     [raised] = store.runs(KIND, "faithfulness/search", 5)
@@ -279,7 +281,7 @@ def test_against_a_control_nothing_is_learnt(tmp_path: Path) -> None:
 def test_replay_loses_and_invents_no_score(some: list[tuple[float, bool, float]]) -> None:
     """Every score is in one trace; evidence is never negative; a page has reached its threshold; it can be drawn."""
     lines = [
-        Line(index, MINUTE * index, "a" if first else "b", probability, {Quantity.FAITHFULNESS: value})
+        ScoredAnswer(index, MINUTE * index, "a" if first else "b", probability, {Quantity.FAITHFULNESS: value})
         for index, (value, first, probability) in enumerate(some)
     ]
     rules = DriftRules(

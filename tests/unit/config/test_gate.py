@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ragwatch.config.gate import Gate, rules_of
+from ragwatch.config.gate import GateOptions, rules_of
 from ragwatch.core.gate import Metric
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
@@ -15,7 +15,7 @@ from ragwatch.core.scores import Quantity
 
 def limits(thresholds: dict[Metric, float] | None = None, **metrics: Any) -> dict[str, tuple[float, str]]:
     """Threshold and severity by metric."""
-    rules = rules_of(Gate(metrics=metrics), thresholds or {})
+    rules = rules_of(GateOptions(metrics=metrics), thresholds or {})
     return {str(each.metric): (each.threshold, str(each.severity)) for each in rules.limits}
 
 
@@ -27,7 +27,7 @@ def test_the_defaults_are_those_of_the_texts() -> None:
         "context_recall": (0.80, "warn"),
         "context_precision": (0.70, "warn"),
     }
-    rules = rules_of(Gate(), {}, 0.9)
+    rules = rules_of(GateOptions(), {}, 0.9)
     assert (rules.minimum_samples, rules.coverage, rules.strict, rules.confidence) == (30, 0.9, False, 0.9)
 
 
@@ -71,4 +71,4 @@ def test_the_gate_has_the_last_word() -> None:
 def test_what_is_wrong_is_told(metrics: dict[str, Any], told: str) -> None:
     """Unknown metrics, impossible thresholds, and a metric about which nothing is said."""
     with pytest.raises(ValidationError, match=told):
-        Gate(metrics=metrics)
+        GateOptions(metrics=metrics)

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from ragwatch.config.labels import LabelsOptions, second_of
-from ragwatch.config.model import JudgePlace
+from ragwatch.config.model import JudgeOptions
 from ragwatch.core.scores import Quantity
 
 F = Quantity.FAITHFULNESS
@@ -28,14 +28,14 @@ def test_what_cannot_be_is_refused(wrong: dict[str, object]) -> None:
 
 def test_one_judge_is_a_chain() -> None:
     """Without a second judge, people correct the first."""
-    rules = LabelsOptions().rules([JudgePlace(name="embedded")], {"embedded": "1"}, 0.9)
+    rules = LabelsOptions().rules([JudgeOptions(name="embedded")], {"embedded": "1"}, 0.9)
     assert (rules.chain, rules.judges, rules.confidence) == (("embedded",), {"embedded": "1"}, 0.9)
     assert rules.readers(F) == ("embedded",)
 
 
 def test_a_judge_that_follows_makes_a_chain_of_two() -> None:
     """It reads a known part of what the first has read, of the quantities that it is asked for."""
-    places = [JudgePlace(name="a", probability=0.5), JudgePlace(name="b", follows="a", quantities=(F,))]
+    places = [JudgeOptions(name="a", probability=0.5), JudgeOptions(name="b", follows="a", quantities=(F,))]
     rules = LabelsOptions().rules(places, {"a": "1", "b": "2"}, 0.95)
     assert (rules.readers(F), rules.readers(Quantity.CONTEXT_USE)) == (("a", "b"), ("a",))
     assert LabelsOptions().rules(places, {"a": "1"}, 0.95).chain == ("a",)
@@ -43,7 +43,7 @@ def test_a_judge_that_follows_makes_a_chain_of_two() -> None:
 
 def test_a_judge_that_draws_for_itself() -> None:
     """It reads a part of what the first has read only where that one reads everything."""
-    other = JudgePlace(name="b", probability=0.1)
-    assert second_of([JudgePlace(name="a"), other]) == other
-    assert second_of([JudgePlace(name="a", probability=0.5), other]) is None
-    assert second_of([JudgePlace(name="a"), JudgePlace(name="b", follows="c")]) is None
+    other = JudgeOptions(name="b", probability=0.1)
+    assert second_of([JudgeOptions(name="a"), other]) == other
+    assert second_of([JudgeOptions(name="a", probability=0.5), other]) is None
+    assert second_of([JudgeOptions(name="a"), JudgeOptions(name="b", follows="c")]) is None

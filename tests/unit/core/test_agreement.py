@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ragwatch.core.estimators.interval import wilson
 from ragwatch.core.labels.agreement import (
     Agreement,
-    TooFew,
+    TooFewLabels,
     calibration_error,
     compare,
     flips,
@@ -56,7 +56,7 @@ def test_figures_by_class() -> None:
 def test_too_few_labels(matrix: list[list[int]]) -> None:
     """Below what the width needs nothing is said but how many more; with those added something is."""
     found = compare(matrix)
-    assert isinstance(found, TooFew)
+    assert isinstance(found, TooFewLabels)
     assert found.labels == sum(map(sum, matrix))
     assert found.missing > 0
     scale = (found.labels + found.missing) / found.labels if found.labels else 0.0

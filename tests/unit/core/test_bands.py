@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.drift.bands import Bernstein, Hedged, from_dict, to_dict
+from ragwatch.core.drift.bands import BernsteinBand, HedgedBand, from_dict, to_dict
 
-KINDS = [Bernstein, Hedged]
+KINDS = [BernsteinBand, HedgedBand]
 pairs = st.lists(st.tuples(st.floats(0, 1), st.floats(1, 20)), max_size=40)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(pairs)
-def test_a_band_only_narrows(kind: type[Bernstein | Hedged], some: list[tuple[float, float]]) -> None:
+def test_a_band_only_narrows(kind: type[BernsteinBand | HedgedBand], some: list[tuple[float, float]]) -> None:
     """Each band lies within the one before, within [0, 1], and kept as JSON it is the same band."""
     band = kind(heaviest=10.0)
     for score, weight in some:
@@ -30,7 +30,7 @@ def test_a_band_only_narrows(kind: type[Bernstein | Hedged], some: list[tuple[fl
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_mirror(kind: type[Bernstein | Hedged]) -> None:
+def test_mirror(kind: type[BernsteinBand | HedgedBand]) -> None:
     """Scores turned round turn the band round."""
     rng = random.Random(1)
     one, other = kind(), kind()
@@ -41,7 +41,7 @@ def test_mirror(kind: type[Bernstein | Hedged]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_watched_all_the_time(kind: type[Bernstein | Hedged]) -> None:
+def test_watched_all_the_time(kind: type[BernsteinBand | HedgedBand]) -> None:
     """Looked at after each of 400 weighted scores, the truth is outside at any time in at most 5 % of runs."""
     rng, missed = random.Random(2), 0
     for _ in range(60):
@@ -56,7 +56,7 @@ def test_watched_all_the_time(kind: type[Bernstein | Hedged]) -> None:
 def test_betting_is_narrower() -> None:
     """On scores with little spread both are narrow, and betting is the narrower of the two."""
     rng = random.Random(3)
-    hedged, bernstein = Hedged(), Bernstein()
+    hedged, bernstein = HedgedBand(), BernsteinBand()
     for _ in range(240):
         score = rng.betavariate(9, 1)
         hedged, bernstein = hedged.after(score), bernstein.after(score)
@@ -64,7 +64,7 @@ def test_betting_is_narrower() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_equal_weights_are_none(kind: type[Bernstein | Hedged]) -> None:
+def test_equal_weights_are_none(kind: type[BernsteinBand | HedgedBand]) -> None:
     """A common weight leaves the band as it is, and one above the heaviest counts as the heaviest."""
     plain, equal, above = kind(), kind(heaviest=8.0), kind(heaviest=8.0)
     for score in (1.0, 0.5, 0.75, 1.0) * 20:
@@ -74,7 +74,7 @@ def test_equal_weights_are_none(kind: type[Bernstein | Hedged]) -> None:
 
 def test_bernstein_by_hand() -> None:
     """The lower end is where the inequality of the docstring becomes an equality."""
-    band, sums = Bernstein(), []
+    band, sums = BernsteinBand(), []
     for score in (1.0, 0.9, 0.8, 1.0) * 25:
         bet = min(0.5, band.spread.bet(0.05))
         sums.append((bet, -math.log(1 - bet) - bet, score))
@@ -86,7 +86,7 @@ def test_bernstein_by_hand() -> None:
 
 def test_a_mean_that_moved_leaves_a_point() -> None:
     """Where no mean fits the whole stream one grid point stays: the band is too narrow, but a band."""
-    band = Hedged()
+    band = HedgedBand()
     for score in (0.0,) * 2000 + (1.0,) * 2000:
         band = band.after(score)
     assert len(band.up) == 1

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.invariants import Law, violations
+from ragwatch.core.invariants import Invariant, violations
 from ragwatch.core.tally import Tallies, Tally
 
 counts = st.integers(0, 50)
@@ -38,15 +38,15 @@ def test_one_lost_or_doubled_is_named(judged: int, unjudged: int, pending: int, 
     """A draw too many or too few in any column is a violation."""
     drawn = judged + unjudged + pending + off
     found = violations(books(drawn, drawn, drawn, judged, unjudged), {"embedded": pending})
-    assert list(found) == [Law.ASSIGNED_ARE_SETTLED_OR_PENDING]
-    assert f"{drawn} assigned" in found[Law.ASSIGNED_ARE_SETTLED_OR_PENDING]
+    assert list(found) == [Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING]
+    assert f"{drawn} assigned" in found[Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING]
 
 
 def test_more_drawn_than_seen_is_named() -> None:
     """Nothing is drawn that was not seen."""
-    assert violations(books(2, 3, 3, 3, 0), {}) == {Law.DRAWN_WERE_SEEN: "3 drawn of 2 seen"}
+    assert violations(books(2, 3, 3, 3, 0), {}) == {Invariant.DRAWN_WERE_SEEN: "3 drawn of 2 seen"}
 
 
 def test_a_judge_with_work_and_no_assignment_is_named() -> None:
     """Work that nobody assigned is as wrong as work that is gone."""
-    assert list(violations(Counter(), {"ghost": 1})) == [Law.ASSIGNED_ARE_SETTLED_OR_PENDING]
+    assert list(violations(Counter(), {"ghost": 1})) == [Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING]

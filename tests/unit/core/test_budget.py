@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.budget import BURST, HORIZON, LEAST_FACTOR, Cap, Cost, Pace, Rate, fits, paced, remaining
+from ragwatch.core.budget import (
+    BURST,
+    HORIZON,
+    LEAST_FACTOR,
+    Cost,
+    DecayingRate,
+    SpendingCap,
+    SpendingForecast,
+    fits,
+    paced,
+    remaining,
+)
 
 HOUR, DAY = 3600.0, 86400.0
 STEP = 60.0
@@ -19,7 +30,7 @@ PRICE = 0.001
 MONEY = st.floats(0.0, 100.0)
 TOKENS = st.integers(0, 10**9)
 COSTS = st.builds(Cost, MONEY, TOKENS)
-CAPS = st.builds(Cap, st.floats(1.0, DAY), st.none() | MONEY, st.none() | TOKENS)
+CAPS = st.builds(SpendingCap, st.floats(1.0, DAY), st.none() | MONEY, st.none() | TOKENS)
 
 
 def one_at(rate: float) -> Callable[[float], float]:
@@ -32,7 +43,7 @@ def by_day(now: float) -> float:
     return 1.0 + 0.9 * math.sin(2 * math.pi * now / DAY)
 
 
-def live(cap: Cap, rate: Callable[[float], float], days: float) -> list[tuple[float, float, float, float]]:
+def live(cap: SpendingCap, rate: Callable[[float], float], days: float) -> list[tuple[float, float, float, float]]:
     """(time, rate, factor, dollars in the span) minute by minute of a judge that follows `paced`."""
     calls, held, found = deque[tuple[float, float]](), 0.0, []
     for minute in range(int(days * DAY / STEP)):
@@ -57,7 +68,7 @@ def test_costs_add_up() -> None:
 
 
 @given(CAPS, COSTS, COSTS)
-def test_what_fits_leaves_nothing_above_the_cap(cap: Cap, spent: Cost, worst: Cost) -> None:
+def test_what_fits_leaves_nothing_above_the_cap(cap: SpendingCap, spent: Cost, worst: Cost) -> None:
     """A call fits exactly when neither limit that is there would be passed."""
     total = spent + worst
     passed = (cap.usd is not None and total.usd > cap.usd) or (cap.tokens is not None and total.tokens > cap.tokens)
@@ -65,7 +76,7 @@ def test_what_fits_leaves_nothing_above_the_cap(cap: Cap, spent: Cost, worst: Co
 
 
 @given(st.lists(st.tuples(CAPS, COSTS), max_size=4))
-def test_what_remains_is_a_share(pairs: list[tuple[Cap, Cost]]) -> None:
+def test_what_remains_is_a_share(pairs: list[tuple[SpendingCap, Cost]]) -> None:
     """Between 0 and 1, never more for another cap, and 0 where a cap is used up or gives nothing."""
     caps, spent = [cap for cap, _ in pairs], [cost for _, cost in pairs]
     found = remaining(caps, spent)
@@ -78,13 +89,13 @@ def test_what_remains_is_a_share(pairs: list[tuple[Cap, Cost]]) -> None:
 
 def test_a_cap_without_limits_limits_nothing() -> None:
     """Neither what is left of it nor the pace."""
-    assert remaining([Cap(DAY)], [Cost(5.0, 5)]) == 1.0
-    assert paced([Cap(DAY)], [Cost(5.0, 5)], each=Cost(1.0, 1), waiting=9, rate=9.0) == 1.0
+    assert remaining([SpendingCap(DAY)], [Cost(5.0, 5)]) == 1.0
+    assert paced([SpendingCap(DAY)], [Cost(5.0, 5)], each=Cost(1.0, 1), waiting=9, rate=9.0) == 1.0
 
 
 @given(st.lists(st.tuples(CAPS, COSTS), max_size=3), COSTS, st.floats(0, 1e6), st.floats(0, 1e4))
 def test_a_factor_is_a_probability_that_is_never_zero(
-    pairs: list[tuple[Cap, Cost]], each: Cost, waiting: float, rate: float
+    pairs: list[tuple[SpendingCap, Cost]], each: Cost, waiting: float, rate: float
 ) -> None:
     """In [1/1024, 1], whatever is spent, waits or arrives; more of any of these never raises it."""
     caps, spent = [cap for cap, _ in pairs], [cost for _, cost in pairs]
@@ -98,38 +109,38 @@ def test_a_factor_is_a_probability_that_is_never_zero(
 @pytest.mark.parametrize(
     ("caps", "spent", "each", "factor"),
     [
-        ([Cap(600.0, usd=6.0)], [Cost(5.0)], Cost(0.1), 0.01),  # a dollar for 100 s of ten dimes
-        ([Cap(600.0, tokens=6000)], [Cost(9.9, 5000)], Cost(0.1, 100), 0.01),
-        ([Cap(600.0, usd=6.0, tokens=60_000)], [Cost(5.0, 59_000)], Cost(0.1, 100), 0.01),
-        ([Cap(600.0, usd=6.0), Cap(6000.0, usd=60.0)], [Cost(5.0), Cost(58.0)], Cost(0.1), 0.002),
-        ([Cap(600.0, usd=6.0)], [Cost(0.0)], Cost(0.1), BURST * 0.01),
-        ([Cap(600.0, usd=6.0)], [Cost(6.0)], Cost(0.1), LEAST_FACTOR),
-        ([Cap(600.0, usd=6.0)], [Cost(7.0)], Cost(), LEAST_FACTOR),
-        ([Cap(600.0, usd=6.0)], [Cost(5.0)], Cost(), 1.0),
+        ([SpendingCap(600.0, usd=6.0)], [Cost(5.0)], Cost(0.1), 0.01),  # a dollar for 100 s of ten dimes
+        ([SpendingCap(600.0, tokens=6000)], [Cost(9.9, 5000)], Cost(0.1, 100), 0.01),
+        ([SpendingCap(600.0, usd=6.0, tokens=60_000)], [Cost(5.0, 59_000)], Cost(0.1, 100), 0.01),
+        ([SpendingCap(600.0, usd=6.0), SpendingCap(6000.0, usd=60.0)], [Cost(5.0), Cost(58.0)], Cost(0.1), 0.002),
+        ([SpendingCap(600.0, usd=6.0)], [Cost(0.0)], Cost(0.1), BURST * 0.01),
+        ([SpendingCap(600.0, usd=6.0)], [Cost(6.0)], Cost(0.1), LEAST_FACTOR),
+        ([SpendingCap(600.0, usd=6.0)], [Cost(7.0)], Cost(), LEAST_FACTOR),
+        ([SpendingCap(600.0, usd=6.0)], [Cost(5.0)], Cost(), 1.0),
         ([], [], Cost(1.0), 1.0),
     ],
 )
-def test_factors_by_hand(caps: list[Cap], spent: list[Cost], each: Cost, factor: float) -> None:
+def test_factors_by_hand(caps: list[SpendingCap], spent: list[Cost], each: Cost, factor: float) -> None:
     """Of ten readings a second: what is left over a sixth of the span; the smallest over caps, money and tokens."""
     assert paced(caps, spent, each=each, waiting=0, rate=10.0) == pytest.approx(factor)
 
 
 def test_what_waits_is_paid_first() -> None:
     """Money that draws in the queue will take is not given to new ones."""
-    cap, spent = Cap(600.0, usd=6.0), Cost(5.0)
+    cap, spent = SpendingCap(600.0, usd=6.0), Cost(5.0)
     assert paced([cap], [spent], each=Cost(0.1), waiting=5, rate=10.0) == pytest.approx(0.005)
     assert paced([cap], [spent], each=Cost(0.1), waiting=10, rate=10.0) == LEAST_FACTOR
 
 
 def test_nobody_is_lowered_where_money_is_plenty() -> None:
     """Traffic that costs a tenth of the cap is read whole, day and night."""
-    assert {factor for _, _, factor, _ in live(Cap(DAY, usd=864.0), by_day, 2)} == {1.0}
+    assert {factor for _, _, factor, _ in live(SpendingCap(DAY, usd=864.0), by_day, 2)} == {1.0}
 
 
 @pytest.mark.parametrize("rate", [one_at(1.0), by_day])
 def test_money_lasts_through_the_night(rate: Callable[[float], float]) -> None:
     """Where traffic asks for ten times the cap, every quarter of a day gets its part, from the first day on."""
-    cap = Cap(DAY, usd=8.64)
+    cap = SpendingCap(DAY, usd=8.64)
     found = live(cap, rate, 4)
     assert max(held for _, _, _, held in found) <= 8.64 + 1e-9
     for day in range(4):
@@ -141,7 +152,7 @@ def test_money_lasts_through_the_night(rate: Callable[[float], float]) -> None:
 
 def test_spending_settles_at_six_sevenths() -> None:
     """Under steady traffic the factor comes to rest where the docstring says, and moves little by little."""
-    cap = Cap(HOUR, usd=0.36)
+    cap = SpendingCap(HOUR, usd=0.36)
     found = live(cap, one_at(1.0), 1)
     rest = HORIZON / (HORIZON + 1) * 0.1
     assert [factor for _, _, factor, _ in found][-60:] == pytest.approx([rest] * 60, rel=0.02)
@@ -151,7 +162,7 @@ def test_spending_settles_at_six_sevenths() -> None:
 
 def test_a_rate_is_known_after_some_time() -> None:
     """None before any time has passed; exact under steady arrivals from the first interval on, but for its length."""
-    rate = Rate(600.0)
+    rate = DecayingRate(600.0)
     assert rate.per_second is None
     rate.add(100, 0.0)
     assert rate.per_second is None
@@ -162,7 +173,7 @@ def test_a_rate_is_known_after_some_time() -> None:
 
 def test_a_rate_forgets() -> None:
     """After five time constants of silence less than a hundredth is left; a clock set back does no harm."""
-    rate = Rate(60.0)
+    rate = DecayingRate(60.0)
     rate.add(0, 0.0)
     rate.add(600, 60.0)
     before = rate.per_second
@@ -175,8 +186,8 @@ def test_a_rate_forgets() -> None:
 
 def test_a_pace_says_nothing_before_it_knows() -> None:
     """1 at first, whatever a new process finds in the books; the least where a cap is used up already."""
-    caps = [Cap(DAY, usd=1.0)]
-    pace = Pace()
+    caps = [SpendingCap(DAY, usd=1.0)]
+    pace = SpendingForecast()
     assert pace.factor(caps, [Cost(0.5)], 10) == 1.0
     pace.see(0.0, assigned=5000, settled=4000, spent=Cost(), factor=1.0)
     assert (pace.since, pace.each, pace.factor(caps, [Cost(0.5)], 10)) == (0.0, None, 1.0)
@@ -185,7 +196,7 @@ def test_a_pace_says_nothing_before_it_knows() -> None:
 
 def test_a_pace_learns_price_and_traffic() -> None:
     """The mean cost of a reading since it began, and what it would be given at factor 1."""
-    pace = Pace()
+    pace = SpendingForecast()
     pace.see(0.0, assigned=100, settled=90, spent=Cost(), factor=1.0)
     pace.see(10.0, assigned=110, settled=91, spent=Cost(0.5, 50), factor=0.5)
     assert pace.each == Cost(0.5, 50)  # the first reading tells more than nothing
@@ -193,7 +204,7 @@ def test_a_pace_learns_price_and_traffic() -> None:
     assert pace.each == Cost(0.5, 50)  # a few more are no better: what is under way counts at its worst
     pace.see(30.0, assigned=130, settled=115, spent=Cost(2.5, 251), factor=0.5)
     assert pace.each == Cost(0.1, 11)
-    cap = Cap(600.0, usd=6.0)
+    cap = SpendingCap(600.0, usd=6.0)
     expected = paced([cap], [Cost(5.0)], each=Cost(0.1), waiting=2, rate=2.0)
     assert pace.factor([cap], [Cost(5.0)], 2) == pytest.approx(expected, rel=0.02)
     assert expected == pytest.approx(0.04)
@@ -201,7 +212,7 @@ def test_a_pace_learns_price_and_traffic() -> None:
 
 def test_a_pace_starts_its_price_anew_each_day() -> None:
     """A price that rises is known a day later; a day without readings keeps the old one."""
-    pace = Pace()
+    pace = SpendingForecast()
     pace.see(0.0, assigned=0, settled=0, spent=Cost(), factor=1.0)
     pace.see(DAY, assigned=100, settled=100, spent=Cost(1.0), factor=1.0)
     assert (pace.since, pace.each) == (DAY, Cost(0.01))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.core.estimators.rogan_gladen import Known
+from ragwatch.core.estimators.rogan_gladen import ErrorRates
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.agreement import Agreement, TooFew
-from ragwatch.core.labels.calibration import ClaimPair, Pair, in_traffic, known_of, report
+from ragwatch.core.labels.agreement import Agreement, TooFewLabels
+from ragwatch.core.labels.calibration import LabelledClaim, LabelledScore, in_traffic, known_of, report
 from ragwatch.core.scores import Quantity
 
 F = Quantity.FAITHFULNESS
 YES, NO = ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT
 
 
-def pairs(good: int, bad: int) -> list[Pair]:
+def pairs(good: int, bad: int) -> list[LabelledScore]:
     """Answers on which judge and people agree, and on which they do not."""
-    return [Pair(f"g{index}", 1.0, 1.0, 0.1) for index in range(good)] + [
-        Pair(f"b{index}", 0.5, 1.0 if index % 2 else 0.0, 0.4) for index in range(bad)
+    return [LabelledScore(f"g{index}", 1.0, 1.0, 0.1) for index in range(good)] + [
+        LabelledScore(f"b{index}", 0.5, 1.0 if index % 2 else 0.0, 0.4) for index in range(bad)
     ]
 
 
@@ -25,14 +25,16 @@ def test_nothing_is_concluded_from_few() -> None:
     """Twenty labels are too few: how many more is said, and no figure is given."""
     found = report({F: pairs(15, 5)}, [], [])
     labelled = found.quantities[F].labelled
-    assert isinstance(labelled, TooFew)
+    assert isinstance(labelled, TooFewLabels)
     assert (found.conclusive, found.quantities[F].traffic, found.people, found.claims) == (False, None, None, None)
     assert found.missing == labelled.missing > 30
 
 
 def test_what_enough_labels_tell() -> None:
     """Agreement on the labelled ones is a share; in traffic it is weighted; the worst misses come first."""
-    claims = [ClaimPair(YES, 0.9, YES)] * 90 + [ClaimPair(YES, 0.8, NO)] * 10 + [ClaimPair(NO, None, NO)] * 100
+    claims = (
+        [LabelledClaim(YES, 0.9, YES)] * 90 + [LabelledClaim(YES, 0.8, NO)] * 10 + [LabelledClaim(NO, None, NO)] * 100
+    )
     found = report({F: pairs(80, 40), Quantity.CONTRADICTION: []}, claims, [(1.0, 1.0)] * 70 + [(1.0, 0.0)] * 5)
     (only,) = found.quantities.values()
     assert isinstance(only.labelled, Agreement)
@@ -51,7 +53,7 @@ def test_what_enough_labels_tell() -> None:
 
 def test_all_labels_count_where_few_have_a_probability() -> None:
     """Labels from elsewhere say something of the judge too."""
-    known = [Pair("a", 1.0, 1.0, 0.1)] + [Pair(str(index), 0.0, 1.0) for index in range(9)]
+    known = [LabelledScore("a", 1.0, 1.0, 0.1)] + [LabelledScore(str(index), 0.0, 1.0) for index in range(9)]
     found = in_traffic(known, fewest=5)
     assert found is not None
     assert found.value == pytest.approx(0.1)
@@ -60,15 +62,15 @@ def test_all_labels_count_where_few_have_a_probability() -> None:
 
 def test_error_rates_are_of_a_judge_that_says_yes_or_no() -> None:
     """A partly, on either side, and there are no error rates; a side without labels has none to count."""
-    assert known_of([Pair("a", 0.5, 1.0)]) is None
-    assert known_of([Pair("a", 1.0, 0.5)]) is None
-    assert known_of([Pair("a", 1.0, 1.0)]) == Known(1, 1, 0, 0)
+    assert known_of([LabelledScore("a", 0.5, 1.0)]) is None
+    assert known_of([LabelledScore("a", 1.0, 0.5)]) is None
+    assert known_of([LabelledScore("a", 1.0, 1.0)]) == ErrorRates(1, 1, 0, 0)
 
 
 def test_error_rates_are_weighted() -> None:
     """Where people were asked more often about misses, these count for less."""
-    rows = [Pair(str(index), 1.0, 1.0, 0.1) for index in range(40)] + [
-        Pair(f"m{index}", 0.0, 1.0, 0.8) for index in range(40)
+    rows = [LabelledScore(str(index), 1.0, 1.0, 0.1) for index in range(40)] + [
+        LabelledScore(f"m{index}", 0.0, 1.0, 0.8) for index in range(40)
     ]
     found = known_of(rows)
     assert found is not None

@@ -6,7 +6,7 @@ import pytest
 from canaries import a_canary, a_failure, a_reply, a_report, a_text
 
 from ragwatch.core.canary.definition import Category, Hit, Retrieved
-from ragwatch.core.canary.diff import CanaryDiff, Move, diff
+from ragwatch.core.canary.diff import CanaryDiff, RankChange, diff
 from ragwatch.core.canary.report import CanaryReport
 
 CANARY = a_canary("a", "b", min_recall=0.5)
@@ -30,7 +30,7 @@ def test_which_vanished_and_what_came_instead() -> None:
     """`a` led; now `y`, which was not there before, stands at its rank."""
     found = changed(GOOD, a_report(CANARY, a_reply("y", "x", "b")))
     new = Hit("y", "Text of y.", 0.9)
-    assert (found.canary, found.vanished) == ("refunds", (Move("a", 1, None, new),))
+    assert (found.canary, found.vanished) == ("refunds", (RankChange("a", 1, None, new),))
     assert (found.moved, found.newcomers) == ((), ((1, new),))
 
 
@@ -44,7 +44,7 @@ def test_the_last_rank_has_a_successor_too() -> None:
 def test_a_shorter_reply_puts_nothing_in_its_place() -> None:
     """There is no third passage any more."""
     found = changed(GOOD, a_report(CANARY, a_reply("a", "x")))
-    assert found.vanished == (Move("b", 3, None, None),)
+    assert found.vanished == (RankChange("b", 3, None, None),)
 
 
 def test_moves_up_and_back_in() -> None:

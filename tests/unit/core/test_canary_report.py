@@ -9,7 +9,7 @@ import pytest
 from canaries import a_canary, a_failure, a_reply, a_report, a_text
 
 from ragwatch.core.canary.definition import Category, Expected, Failure, Hit, Retrieved
-from ragwatch.core.canary.report import Outcome
+from ragwatch.core.canary.report import CanaryOutcome
 
 NEGATIVE = a_canary(category=Category.NEGATIVE, name="cooking")
 
@@ -113,7 +113,7 @@ def test_tau_itself_is_enough() -> None:
 def test_an_id_wins_over_its_text() -> None:
     """The text beside an id is for oracle runs; it is compared with nothing."""
     found = a_report(a_canary(Expected("a", "Text of x.")), a_reply("x"))
-    assert found.outcome is Outcome.MISSING_FROM_TOP_K
+    assert found.outcome is CanaryOutcome.MISSING_FROM_TOP_K
 
 
 def test_a_repeated_id_is_found_once_and_a_repeated_text_twice() -> None:

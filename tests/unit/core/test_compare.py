@@ -13,8 +13,8 @@ from ragwatch.core.compare import (
     FEWEST,
     Conclusion,
     Interval,
-    Pair,
-    Weighed,
+    PairedScore,
+    WeightedScore,
     by_category,
     change,
     key_of,
@@ -31,8 +31,8 @@ SCORES = st.floats(0.0, 1.0)
 @given(st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=60))
 def test_the_interval_holds_the_figure_and_the_games_add_up(scores: list[tuple[float, float]]) -> None:
     """-1 <= low <= B - A <= high <= 1; wins, ties and losses are all questions; swapping the sides mirrors it."""
-    found = paired([Pair(a, b) for a, b in scores])
-    mirrored = paired([Pair(b, a) for a, b in scores])
+    found = paired([PairedScore(a, b) for a, b in scores])
+    mirrored = paired([PairedScore(b, a) for a, b in scores])
     assert found is not None
     assert mirrored is not None
     assert -1.0 <= found.change.low <= found.change.value <= found.change.high <= 1.0
@@ -43,8 +43,8 @@ def test_the_interval_holds_the_figure_and_the_games_add_up(scores: list[tuple[f
 
 def test_few_differences_among_many_ties_prove_nothing() -> None:
     """Two wins of 472 are noise, though plain t would leave 0 outside; twenty are not."""
-    two = paired([Pair(0.0, 1.0)] * 2 + [Pair(1.0, 1.0)] * 470)
-    twenty = paired([Pair(0.0, 1.0)] * 20 + [Pair(1.0, 1.0)] * 452)
+    two = paired([PairedScore(0.0, 1.0)] * 2 + [PairedScore(1.0, 1.0)] * 470)
+    twenty = paired([PairedScore(0.0, 1.0)] * 20 + [PairedScore(1.0, 1.0)] * 452)
     assert two is not None
     assert twenty is not None
     assert (two.conclusion, two.warning) == (Conclusion.NOISE, "the interval contains 0")
@@ -58,7 +58,10 @@ def test_the_interval_covers_as_it_says(rise: float, fall: float, n: int) -> Non
     inside = 0
     for _ in range(2000):
         draws = [rng.random() for _ in range(n)]
-        pairs = [Pair(0.5, 1.0) if x < rise else Pair(0.5, 0.0) if x > 1 - fall else Pair(0.5, 0.5) for x in draws]
+        pairs = [
+            PairedScore(0.5, 1.0) if x < rise else PairedScore(0.5, 0.0) if x > 1 - fall else PairedScore(0.5, 0.5)
+            for x in draws
+        ]
         found = paired(pairs)
         assert found is not None
         inside += found.change.low <= 0.5 * (rise - fall) <= found.change.high
@@ -67,19 +70,19 @@ def test_the_interval_covers_as_it_says(rise: float, fall: float, n: int) -> Non
 
 def test_small_is_good_for_some() -> None:
     """A falling rate of contradictions is a win for B."""
-    found = paired([Pair(1.0, 0.0)] * FEWEST, low_is_good=True)
+    found = paired([PairedScore(1.0, 0.0)] * FEWEST, low_is_good=True)
     assert found is not None
     assert (found.wins, found.losses, found.conclusion) == (FEWEST, 0, Conclusion.BETTER)
     assert found.change.value == -1.0
-    rising = unpaired([Weighed(0.0)] * 50, [Weighed(1.0)] * 50, low_is_good=True)
+    rising = unpaired([WeightedScore(0.0)] * 50, [WeightedScore(1.0)] * 50, low_is_good=True)
     assert rising is not None
     assert rising.conclusion is Conclusion.WORSE
 
 
 def test_too_few_questions_are_noise_whatever_they_say() -> None:
     """One question fewer than enough, all won: still only a hint, and it says so."""
-    found = paired([Pair(0.0, 1.0)] * (FEWEST - 1))
-    apart = unpaired([Weighed(0.0)] * 5, [Weighed(1.0)] * 500)
+    found = paired([PairedScore(0.0, 1.0)] * (FEWEST - 1))
+    apart = unpaired([WeightedScore(0.0)] * 5, [WeightedScore(1.0)] * 500)
     assert found is not None
     assert apart is not None
     assert found.conclusion is apart.conclusion is Conclusion.NOISE
@@ -90,16 +93,16 @@ def test_too_few_questions_are_noise_whatever_they_say() -> None:
 def test_nothing_is_unknown() -> None:
     """No pair, no score: no figure."""
     assert paired([]) is None
-    assert unpaired([], [Weighed(1.0)]) is None
-    assert unpaired([Weighed(1.0)], []) is None
+    assert unpaired([], [WeightedScore(1.0)]) is None
+    assert unpaired([WeightedScore(1.0)], []) is None
     assert mean([]) is None
 
 
 def test_pairing_is_sharper() -> None:
     """Where questions differ in how hard they are, the paired interval is narrower than the one of the means."""
     hard = [(0.0, 0.1), (0.3, 0.4), (0.6, 0.7), (0.9, 1.0)] * 20
-    together = paired([Pair(a, b) for a, b in hard])
-    apart = unpaired([Weighed(a) for a, _ in hard], [Weighed(b) for _, b in hard])
+    together = paired([PairedScore(a, b) for a, b in hard])
+    apart = unpaired([WeightedScore(a) for a, _ in hard], [WeightedScore(b) for _, b in hard])
     assert together is not None
     assert apart is not None
     assert together.change.value == pytest.approx(apart.change.value)
@@ -114,8 +117,8 @@ def test_a_step_between_figures_that_do_not_move_is_as_wide_as_both() -> None:
 
 def test_categories_are_told_apart_only_where_there_are_several() -> None:
     """One category is the whole."""
-    assert by_category([Pair(0, 1, "x"), Pair(1, 1, "x")]) == {}
-    assert list(by_category([Pair(0, 1, "y"), Pair(1, 1, "x")])) == ["x", "y"]
+    assert by_category([PairedScore(0, 1, "x"), PairedScore(1, 1, "x")]) == {}
+    assert list(by_category([PairedScore(0, 1, "y"), PairedScore(1, 1, "x")])) == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +149,7 @@ def test_a_question_is_itself_however_it_is_written() -> None:
 def test_unpaired_means_are_those_of_all_traffic() -> None:
     """An answer drawn with probability 1/10 stands for ten; a question asked twice stands for two answers."""
     a = per_question([("x", 1.0, 10.0), ("y", 0.0, 1.0), ("y", 1.0, 1.0)])
-    found = unpaired(list(a.values()), [Weighed(0.5)] * 40)
+    found = unpaired(list(a.values()), [WeightedScore(0.5)] * 40)
     assert found is not None
     assert found.a == pytest.approx(11 / 12)
     assert found.n == 2
@@ -157,7 +160,7 @@ def test_the_unpaired_interval_covers_as_it_says(good: float, better: float) -> 
     """Questions asked once to five times, two routes drawn at 1 and 1/5: the truth is inside in 93 % at least."""
     rng = random.Random(11)
 
-    def side(rate: float) -> tuple[list[Weighed], float]:
+    def side(rate: float) -> tuple[list[WeightedScore], float]:
         """What is drawn of one variant's traffic, and its expected mean."""
         answers = []
         for number in range(300):

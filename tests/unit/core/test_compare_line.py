@@ -11,7 +11,7 @@ from canaries import a_canary, a_failure, a_reply, a_report
 from kit import a_draw, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.canary.definition import Category
-from ragwatch.core.compare_line import Answer, compare_line, of_answers, of_reports, of_verdicts, stored
+from ragwatch.core.compare_line import ComparedAnswer, compare_line, of_answers, of_reports, of_verdicts, stored
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.verdict import Verdict
 from ragwatch.core.verdict_line import verdict_line
@@ -111,7 +111,7 @@ def test_a_query_that_stands_in_two_suites_is_compared_in_each() -> None:
     assert (line["shared"], by_metric(line)["recall@1"]["losses"]) == (40, 39)
 
 
-def kept(verdict: Verdict, *, reference: Any = None, metadata: Any = None, **place: Any) -> Answer:
+def kept(verdict: Verdict, *, reference: Any = None, metadata: Any = None, **place: Any) -> ComparedAnswer:
     """A verdict and its sample as a store keeps them, read back."""
     draw = verdict.draw
     line = verdict_line(verdict) | {"route": draw.route, "probability": draw.probability, "reference": reference}

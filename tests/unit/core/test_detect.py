@@ -23,7 +23,7 @@ from ragwatch.core.drift.detect import (
     threshold_for,
     to_dict,
 )
-from ragwatch.core.drift.detectors.betting import Betting, Pair, TwoSample
+from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
 from ragwatch.core.drift.detectors.control import AgainstControl
 from ragwatch.core.drift.detectors.reference import AgainstReference
 
@@ -117,7 +117,7 @@ def test_days_count_where_days_were_promised() -> None:
     even = TwoSample(30.0).start()
     watch = begin(scheme)
     assert watch.numbers == even
-    pair = Pair(Score(0.5), Score(0.5))
+    pair = ScorePair(Score(0.5), Score(0.5))
     for seq, at in enumerate((0.0, DAY, 1.5 * DAY, 1.0 * DAY, 2.5 * DAY)):
         watch = step(scheme, watch, seq, at, pair)
     assert watch.evidence == pytest.approx(2.5)
@@ -229,7 +229,7 @@ def test_silence_is_no_evidence() -> None:
 def test_a_clock_that_was_ahead_is_set_back() -> None:
     """What was read a year ahead of time adds run length again as soon as the clock is right."""
     scheme = AgainstControl(TwoSample(30.0), Unit.DAYS)
-    pair = Pair(Score(0.5), Score(0.5))
+    pair = ScorePair(Score(0.5), Score(0.5))
     watch = no_later(step(scheme, begin(scheme), 0, 365.0 * DAY, pair), DAY)
     assert watch.at == DAY
     assert step(scheme, watch, 1, 1.5 * DAY, pair).evidence == pytest.approx(0.5)

@@ -7,7 +7,7 @@ from kit import a_verdict, an_evidence
 
 from ragwatch.core.compare import Interval
 from ragwatch.core.diagnosis import STAGES, Regression, attribute, recommendation, told
-from ragwatch.core.gate import GateReport, Limit, Metric, Rules, Severity, gate
+from ragwatch.core.gate import GateReport, GateRules, GateSeverity, Metric, MetricLimit, gate
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
@@ -15,15 +15,15 @@ from ragwatch.core.stage import Stage
 STEADY, FALLEN, HINT = Interval(0.9, 0.86, 0.93), Interval(0.6, 0.53, 0.67), Interval(0.87, 0.8, 0.92)
 FAITHFUL, RECALL = Quantity.FAITHFULNESS, ReferenceQuantity.CONTEXT_RECALL
 LIMITS = (
-    Limit(FAITHFUL, 0.85),
-    Limit(Quantity.ANSWER_RELEVANCY, 0.75),
-    Limit(Quantity.CONTEXT_PRECISION, 0.7, Severity.WARN),
+    MetricLimit(FAITHFUL, 0.85),
+    MetricLimit(Quantity.ANSWER_RELEVANCY, 0.75),
+    MetricLimit(Quantity.CONTEXT_PRECISION, 0.7, GateSeverity.WARN),
 )
 
 
-def reported(*evidence: object, limits: tuple[Limit, ...] = LIMITS, times: int = 40) -> GateReport:
+def reported(*evidence: object, limits: tuple[MetricLimit, ...] = LIMITS, times: int = 40) -> GateReport:
     """The gate's report on each evidence so many times."""
-    return gate([a_verdict(evidence=each) for each in evidence for _ in range(times)], Rules(limits))  # type: ignore[arg-type]
+    return gate([a_verdict(evidence=each) for each in evidence for _ in range(times)], GateRules(limits))  # type: ignore[arg-type]
 
 
 def test_every_metric_has_a_stage() -> None:

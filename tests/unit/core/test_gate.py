@@ -10,15 +10,25 @@ import pytest
 from kit import a_draw, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.evidence import ReferenceClaim
-from ragwatch.core.gate import Decision, Finding, GateReport, Limit, Rules, Severity, gate, metric_of, score_of
+from ragwatch.core.gate import (
+    GateDecision,
+    GateReport,
+    GateRules,
+    GateSeverity,
+    MetricFinding,
+    MetricLimit,
+    gate,
+    metric_of,
+    score_of,
+)
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, Verdict
 
 GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
-FAITHFUL = Limit(Quantity.FAITHFULNESS, 0.85)
-RECALL = Limit(ReferenceQuantity.CONTEXT_RECALL, 0.8)
+FAITHFUL = MetricLimit(Quantity.FAITHFULNESS, 0.85)
+RECALL = MetricLimit(ReferenceQuantity.CONTEXT_RECALL, 0.8)
 
 
 def verdicts(good: int, bad: int = 0, unjudged: int = 0) -> list[Verdict]:
@@ -30,9 +40,11 @@ def verdicts(good: int, bad: int = 0, unjudged: int = 0) -> list[Verdict]:
     ]
 
 
-def held(found: Sequence[Verdict], limit: Limit = FAITHFUL, rejected: Any = None, **parts: Any) -> tuple[str, Finding]:
+def held(
+    found: Sequence[Verdict], limit: MetricLimit = FAITHFUL, rejected: Any = None, **parts: Any
+) -> tuple[str, MetricFinding]:
     """Verdict and finding of a gate with one limit."""
-    report = gate(found, Rules((limit,), **parts), rejected=rejected)
+    report = gate(found, GateRules((limit,), **parts), rejected=rejected)
     return str(report.verdict), report.findings[0]
 
 
@@ -73,7 +85,7 @@ def test_a_mean_on_the_threshold_passes() -> None:
 
 def test_small_is_good_for_contradiction() -> None:
     """The threshold is an upper limit, and everything turns round."""
-    limit = Limit(Quantity.TOP_RANKED_IGNORED, 0.3)
+    limit = MetricLimit(Quantity.TOP_RANKED_IGNORED, 0.3)
     ignored = an_evidence((0, 1))
     assert held(verdicts(40), limit)[0] == "PASS"
     assert held([a_verdict(evidence=ignored)] * 40, limit)[0] == "FAIL"
@@ -93,24 +105,24 @@ def test_a_gate_that_reads_only_the_rest_does_not_pass(unjudged: int, rejected: 
     assert found == (verdict or "NOT_ENOUGH_DATA")
     assert finding.n == 40
     assert held(verdicts(0, 40, 40), rejected=rejected)[0] == "FAIL"
-    report = gate(verdicts(1, 0, unjudged), Rules((FAITHFUL,)), rejected=rejected)
+    report = gate(verdicts(1, 0, unjudged), GateRules((FAITHFUL,)), rejected=rejected)
     assert report.unread == {"timeout": unjudged, **rejected}
 
 
 def test_warnings_never_decide_and_something_must() -> None:
     """A metric that warns may fail or be unknown; but where none blocks, there is no verdict."""
-    warns = replace(FAITHFUL, metric=Quantity.CONTEXT_USE, threshold=0.9, severity=Severity.WARN)
-    unknown = replace(RECALL, severity=Severity.WARN)
-    report = gate(verdicts(40), Rules((FAITHFUL, warns, unknown)))
+    warns = replace(FAITHFUL, metric=Quantity.CONTEXT_USE, threshold=0.9, severity=GateSeverity.WARN)
+    unknown = replace(RECALL, severity=GateSeverity.WARN)
+    report = gate(verdicts(40), GateRules((FAITHFUL, warns, unknown)))
     assert [each.passed for each in report.findings] == [True, False, None]
-    assert report.verdict is Decision.PASS
-    assert gate(verdicts(40), Rules((warns,))).verdict is Decision.NOT_ENOUGH_DATA
-    assert gate(verdicts(40), Rules(())).verdict is Decision.NOT_ENOUGH_DATA
+    assert report.verdict is GateDecision.PASS
+    assert gate(verdicts(40), GateRules((warns,))).verdict is GateDecision.NOT_ENOUGH_DATA
+    assert gate(verdicts(40), GateRules(())).verdict is GateDecision.NOT_ENOUGH_DATA
 
 
 def test_a_failure_outweighs_what_is_unknown() -> None:
     """One metric fails and another is unknown: it is a failure."""
-    assert gate(verdicts(0, 40), Rules((RECALL, FAITHFUL))).verdict is Decision.FAIL
+    assert gate(verdicts(0, 40), GateRules((RECALL, FAITHFUL))).verdict is GateDecision.FAIL
 
 
 def test_why_a_metric_is_unknown() -> None:
@@ -144,5 +156,5 @@ def test_metrics_by_name() -> None:
 
 def test_stages_are_counted() -> None:
     """Every judged sample with a known stage."""
-    report: GateReport = gate(verdicts(3, 2, 1), Rules((FAITHFUL,)))
+    report: GateReport = gate(verdicts(3, 2, 1), GateRules((FAITHFUL,)))
     assert (report.judged, report.stages) == (5, {Stage.NONE: 3, Stage.GENERATION: 2})

@@ -8,12 +8,12 @@ import pytest
 from kit import a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.diagnosis import attribute
-from ragwatch.core.gate import GateReport, Limit, Rules, gate
+from ragwatch.core.gate import GateReport, GateRules, MetricLimit, gate
 from ragwatch.core.gate_line import baseline_of, figures_of, gate_line
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
 
-RULES = Rules((Limit(Quantity.FAITHFULNESS, 0.85), Limit(ReferenceQuantity.CONTEXT_RECALL, 0.8)))
+RULES = GateRules((MetricLimit(Quantity.FAITHFULNESS, 0.85), MetricLimit(ReferenceQuantity.CONTEXT_RECALL, 0.8)))
 
 
 def report(*cells: int) -> GateReport:

@@ -8,15 +8,15 @@ from random import Random
 import pytest
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.selection import Candidate, is_double, pool, scores_of, unsure
+from ragwatch.core.labels.selection import LabelCandidate, is_double, pool, scores_of, unsure
 from ragwatch.core.scores import Quantity
 
 RUNS = 4000
 
 
-def candidates() -> list[Candidate]:
+def candidates() -> list[LabelCandidate]:
     """Ten candidates, of which the first two are doubted most."""
-    return [Candidate(f"k{index}", 0.1, 0.9 if index < 2 else 0.1) for index in range(10)]
+    return [LabelCandidate(f"k{index}", 0.1, 0.9 if index < 2 else 0.1) for index in range(10)]
 
 
 def test_the_probability_is_that_of_being_given() -> None:
@@ -58,7 +58,7 @@ def test_words_ahead_of_their_turn_have_no_probability() -> None:
 
 def test_all_are_alike_where_nothing_is_doubted() -> None:
     """Without doubt anywhere, sizes are one."""
-    places = pool([Candidate("a", 1.0, 0.0), Candidate("b", 1.0, 0.0)], 0.9, Random(5).random, 2).places
+    places = pool([LabelCandidate("a", 1.0, 0.0), LabelCandidate("b", 1.0, 0.0)], 0.9, Random(5).random, 2).places
     assert [each.size for each in places] == [1.0, 1.0]
 
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.offset import Offset, offset
+from ragwatch.core.offset import JudgeOffset, offset
 
 RATIOS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 PAIRS = st.lists(st.tuples(RATIOS, RATIOS), min_size=1, max_size=60)
@@ -18,7 +18,7 @@ def test_turned_around_it_changes_its_sign(pairs: list[tuple[float, float]]) -> 
     """After minus before is the opposite of before minus after; the value is the mean, inside its interval."""
     found, turned = offset(pairs), offset([(after, before) for before, after in pairs])
     assert found is not None
-    assert turned == Offset(-found.value, -found.high, -found.low, found.n)
+    assert turned == JudgeOffset(-found.value, -found.high, -found.low, found.n)
     assert abs(found.value - sum(after - before for before, after in pairs) / len(pairs)) < 1e-9
     assert -1.0 <= found.low <= found.value <= found.high <= 1.0
 

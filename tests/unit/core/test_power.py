@@ -8,7 +8,7 @@ import random
 import pytest
 
 from ragwatch.core.drift.detectors.betting import Betting
-from ragwatch.core.power import Question, delay, growth, half_width, plan
+from ragwatch.core.power import PowerQuestion, delay, growth, half_width, plan
 
 SCORES = [1.0] * 7 + [0.8, 0.75, 0.5]
 
@@ -16,7 +16,7 @@ SCORES = [1.0] * 7 + [0.8, 0.75, 0.5]
 def test_plan() -> None:
     """Twice the rate costs twice, takes about half the hours, and narrows by the root of two."""
     one, two = (
-        plan(Question(10_000, probability, price=0.002), SCORES, random.Random(1), runs=60)
+        plan(PowerQuestion(10_000, probability, price=0.002), SCORES, random.Random(1), runs=60)
         for probability in (0.1, 0.2)
     )
     assert (one.scores_per_day, one.usd_per_day) == pytest.approx((1000.0, 2.0))
@@ -31,7 +31,7 @@ def test_plan() -> None:
 
 def test_what_tolerance_swallows_is_not_noticed() -> None:
     """A drop within the tolerance, or no traffic to speak of, has no delay and no width."""
-    found = plan(Question(20, 0.5, drop=0.02), SCORES, random.Random(1), runs=5)
+    found = plan(PowerQuestion(20, 0.5, drop=0.02), SCORES, random.Random(1), runs=5)
     assert (found.delay_scores, found.delay_hours, found.half_width_hour) == (None, None, None)
     assert half_width(SCORES, 0.5) is None
 
@@ -68,8 +68,8 @@ def test_a_drop_below_nothing() -> None:
 def test_a_score_a_month_is_not_noticed_at_the_first() -> None:
     """One reading adds the run length of a day at most, however long the silence before it: so it is in the daemon."""
     scores = [1.0] * 9 + [0.5]
-    found = plan(Question(1.0, 0.03, drop=0.9), scores, random.Random(1), runs=20)
-    daily = plan(Question(1.0, 1.0, drop=0.9), scores, random.Random(1), runs=20)
+    found = plan(PowerQuestion(1.0, 0.03, drop=0.9), scores, random.Random(1), runs=20)
+    daily = plan(PowerQuestion(1.0, 1.0, drop=0.9), scores, random.Random(1), runs=20)
     assert found.delay_scores == daily.delay_scores
     assert found.delay_scores is not None
     assert found.delay_scores > 1.5

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.redaction.rules import RULES, Secret
+from ragwatch.core.redaction.rules import RULES, SensitiveKind
 
 TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEpAIBAAKCAQEA7\n-----END RSA PRIVATE KEY-----"
@@ -19,8 +19,8 @@ JWT = "eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl-_1"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 SECRETS = {
-    Secret.EMAIL: ["ann@example.org", "ann.o'neil+news@mail.example.co.uk", "jürgen@bücher.example"],
-    Secret.PHONE: [
+    SensitiveKind.EMAIL: ["ann@example.org", "ann.o'neil+news@mail.example.co.uk", "jürgen@bücher.example"],
+    SensitiveKind.PHONE: [
         "+49 (0)30 1234567",
         "+1-415-555-2671",
         "+4915112345678",
@@ -39,7 +39,7 @@ SECRETS = {
         "020 7946 0958",
         "06 12 34 56 78",
     ],
-    Secret.IBAN: [
+    SensitiveKind.IBAN: [
         "DE89 3704 0044 0532 0130 00",
         "DE89370400440532013000",
         "DE89\xa03704\xa00044\xa00532\xa00130\xa000",
@@ -48,7 +48,7 @@ SECRETS = {
         "FR14 2004 1010 0505 0001 3M02 606",
         "NO93 8601 1117 947",
     ],
-    Secret.CARD: [
+    SensitiveKind.CARD: [
         "4111 1111 1111 1111",
         "4111-1111-1111-1111",
         "4111\xa01111\xa01111\xa01111",
@@ -58,7 +58,7 @@ SECRETS = {
         "3782 822463 10005",
         "6304 0000 0000 0000 000",
     ],
-    Secret.IP: [
+    SensitiveKind.IP: [
         "10.0.0.12",
         "192.168.255.1",
         "2001:db8::1",
@@ -66,8 +66,8 @@ SECRETS = {
         "::ffff:192.0.2.1",
         "2001:0db8:85a3:0000:0000:8a2e:0370:7334",
     ],
-    Secret.JWT: [JWT, JWT.rsplit(".", 1)[0]],
-    Secret.KEY: [
+    SensitiveKind.JWT: [JWT, JWT.rsplit(".", 1)[0]],
+    SensitiveKind.KEY: [
         "sk" + "-ant-api03-" + LETTERS + "1",
         "sk" + "-" + LETTERS + "2",
         "sk" + "_live_" + "a1b2c3d4e5f6",
@@ -78,7 +78,7 @@ SECRETS = {
         "xox" + "b-123456789012-" + LETTERS,
         "AI" + "zaSyA1" + LETTERS + LETTERS,
     ],
-    Secret.PRIVATE_KEY: [
+    SensitiveKind.PRIVATE_KEY: [
         PEM,
         PEM.replace("\n", "\\n"),
         PEM.rsplit("\n", 1)[0].replace("Proc-Type: 4,ENCRYPTED\n\n", ""),
@@ -108,7 +108,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(("kind", "secret"), [(kind, value) for kind, values in SECRETS.items() for value in values])
-def test_takes_out(kind: Secret, secret: str) -> None:
+def test_takes_out(kind: SensitiveKind, secret: str) -> None:
     """Each spelling of a secret leaves nothing of itself, is counted once, under its kind."""
     clean, found = Redactor().redact_counted(f"before {secret} behind")
     assert clean.startswith(f"before [{kind}:")
@@ -228,16 +228,16 @@ def test_hostile_text_finishes(unit: str) -> None:
 def test_glued_secrets_come_off_one_a_round() -> None:
     """Secrets without a gap hide the next one's beginning: eight rounds take eight, and no text costs more."""
     glued = "+493012345678" * 20
-    assert Redactor().redact_counted(glued)[1] == Counter({Secret.PHONE: 8})
+    assert Redactor().redact_counted(glued)[1] == Counter({SensitiveKind.PHONE: 8})
 
 
 def test_kinds_cannot_be_taken_for_secrets() -> None:
     """A token beside every sign that introduces a secret stays a token."""
-    for kind in Secret:
+    for kind in SensitiveKind:
         text = f"password=[{kind}:123456] Bearer [{kind}:abcdef] phone [{kind}:123456]: x {kind}:1"
         assert Redactor().redact(text) == text
 
 
 def test_every_kind_has_a_rule() -> None:
     """Every label value can occur, and no other."""
-    assert {rule.kind for rule in RULES} == set(Secret)
+    assert {rule.kind for rule in RULES} == set(SensitiveKind)

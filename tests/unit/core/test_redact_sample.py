@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.redaction.rules import Secret
+from ragwatch.core.redaction.rules import SensitiveKind
 from ragwatch.core.sample import Context, Sample
 
 
@@ -35,25 +35,25 @@ def test_sample_keeps_its_ids() -> None:
     assert (clean.answer, clean.reference) == (token, "none")
     assert clean.metadata["user"] == {"mail": [token, 3, None]}
     assert "ann" not in str(clean.metadata["deep"])
-    assert found == Counter({Secret.EMAIL: 3, Secret.PHONE: 1})
+    assert found == Counter({SensitiveKind.EMAIL: 3, SensitiveKind.PHONE: 1})
 
 
 @pytest.mark.parametrize(
     ("metadata", "kind"),
     [
-        ({"password": "hunter2"}, Secret.CREDENTIAL),
-        ({"request": {"headers": {"X-Api-Key": "abcdefgh"}}}, Secret.CREDENTIAL),
-        ({"cookie": ["session=abcdefgh"]}, Secret.CREDENTIAL),
-        ({"Cookie": "session=abcdefgh; from=10.20.30.40"}, Secret.CREDENTIAL),
-        ({"cookies": {"session_id": "abcdefgh"}}, Secret.CREDENTIAL),
-        ({"db_password": 41114111}, Secret.CREDENTIAL),
-        ({"authorization": "Basic dXNlcjpwYXNz"}, Secret.KEY),
-        ({"opened": {"ann@example.org": 3}}, Secret.EMAIL),
-        ({"paid_with": 4111111111111111}, Secret.CARD),
-        ({"trace_id": {"user": "ann@example.org"}}, Secret.EMAIL),
+        ({"password": "hunter2"}, SensitiveKind.CREDENTIAL),
+        ({"request": {"headers": {"X-Api-Key": "abcdefgh"}}}, SensitiveKind.CREDENTIAL),
+        ({"cookie": ["session=abcdefgh"]}, SensitiveKind.CREDENTIAL),
+        ({"Cookie": "session=abcdefgh; from=10.20.30.40"}, SensitiveKind.CREDENTIAL),
+        ({"cookies": {"session_id": "abcdefgh"}}, SensitiveKind.CREDENTIAL),
+        ({"db_password": 41114111}, SensitiveKind.CREDENTIAL),
+        ({"authorization": "Basic dXNlcjpwYXNz"}, SensitiveKind.KEY),
+        ({"opened": {"ann@example.org": 3}}, SensitiveKind.EMAIL),
+        ({"paid_with": 4111111111111111}, SensitiveKind.CARD),
+        ({"trace_id": {"user": "ann@example.org"}}, SensitiveKind.EMAIL),
     ],
 )
-def test_secrets_by_key_in_keys_and_in_numbers(metadata: dict[str, object], kind: Secret) -> None:
+def test_secrets_by_key_in_keys_and_in_numbers(metadata: dict[str, object], kind: SensitiveKind) -> None:
     """Metadata is logged as it is at hand: under its name, as a key or as a number a secret is one as well."""
     clean, found = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))
     assert found == Counter({kind: 1})

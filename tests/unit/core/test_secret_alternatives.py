@@ -12,9 +12,9 @@ import pytest
 from secret_examples import EXAMPLES, PATTERNS
 
 from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.redaction.rules import RULES, Rule
+from ragwatch.core.redaction.rules import RULES, RedactionRule
 
-RULE_OF: dict[str, Rule] = dict(zip(EXAMPLES, RULES, strict=True))
+RULE_OF: dict[str, RedactionRule] = dict(zip(EXAMPLES, RULES, strict=True))
 CASES = [(name, text, part) for name, examples in EXAMPLES.items() for text, part in examples]
 AROUND = (
     ("", ""),

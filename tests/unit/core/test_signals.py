@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from kit import a_sample
 
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.signals import Signals
+from ragwatch.core.signals import SignalCounter
 from ragwatch.core.tally import Tallies, Tally, observe
-from ragwatch.core.vocabulary import Meter, Vocabulary, learn
+from ragwatch.core.vocabulary import NoveltyMeter, Vocabulary, learn
 
 
-def tallies_of(signals: Signals) -> Tallies:
+def tallies_of(signals: SignalCounter) -> Tallies:
     """What the signals add to nothing."""
     found: Tallies = Counter()
     signals.add_to(found)
@@ -23,12 +23,12 @@ def tallies_of(signals: Signals) -> Tallies:
 
 def test_nothing_adds_nothing() -> None:
     """No sample, no cell."""
-    assert tallies_of(Signals()) == {}
+    assert tallies_of(SignalCounter()) == {}
 
 
 def test_by_hand() -> None:
     """Counts of contexts, characters, top scores, empty retrievals, duplicates and abstentions."""
-    signals = Signals()
+    signals = SignalCounter()
     signals.add("search", a_sample(contexts=("a", "b", "a"), answer="x" * 120))
     signals.add("search", a_sample(contexts=(), answer="I don't know."))
     scored = (Context("a", score=0.75), Context("b", score=0.5))
@@ -55,7 +55,7 @@ def test_by_hand() -> None:
 @given(st.lists(st.integers(0, 20_000), max_size=10))
 def test_collected_is_observed_one_by_one(lengths: list[int]) -> None:
     """Adding many at once gives the cells that single observations give."""
-    signals, single = Signals(), Counter()
+    signals, single = SignalCounter(), Counter()
     for length in lengths:
         signals.add("search", a_sample(answer="x" * length))
         observe(single, Tally.ANSWER_CHARS, ("search",), length)
@@ -65,7 +65,7 @@ def test_collected_is_observed_one_by_one(lengths: list[int]) -> None:
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.05, 0.1, 0.15, 0.3, 1.0, 1.5, 100.0, 101.0]), max_size=30))
 def test_scores_on_a_bound_fall_below_it(scores: list[float]) -> None:
     """A value that is a bound counts in the bucket that ends there, one above the last bound beyond all."""
-    signals, single = Signals(), Counter()
+    signals, single = SignalCounter(), Counter()
     for score in scores:
         signals.add("search", Sample("r", None, (Context("a", score=score),), "y"))
         observe(single, Tally.TOP_SCORE, ("search",), score)
@@ -75,7 +75,7 @@ def test_scores_on_a_bound_fall_below_it(scores: list[float]) -> None:
 @given(st.lists(st.text("ab\ud800", max_size=3), max_size=6))
 def test_repeated_texts(texts: list[str]) -> None:
     """Contexts repeat where two are the same text, wherever in the list they stand and whatever begins alike."""
-    signals = Signals()
+    signals = SignalCounter()
     signals.add("search", a_sample(contexts=tuple(texts)))
     found = tallies_of(signals)[Tally.DUPLICATE_CONTEXTS, ("search",)]
     assert found == (len(set(texts)) < len(texts))
@@ -83,8 +83,8 @@ def test_repeated_texts(texts: list[str]) -> None:
 
 def test_words_of_questions_are_learnt_then_measured() -> None:
     """Questions of a route without a vocabulary are put aside; those of others are measured, if they hold a word."""
-    known = Meter(learn(Vocabulary(), ["what do cats do"] * 255))
-    signals = Signals({"search": known})
+    known = NoveltyMeter(learn(Vocabulary(), ["what do cats do"] * 255))
+    signals = SignalCounter({"search": known})
     for route, question in (("search", "What do cats do?"), ("search", "Refund!"), ("search", "?"), ("search", None)):
         signals.add(route, a_sample(question=question))
     signals.add("other", a_sample(question="Why?"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import parse_text
 from ragwatch.core.canary.definition import Canary, Category, Expected
-from ragwatch.core.suggest import TAG, Suggestion, suggest, suite_text
+from ragwatch.core.suggest import TAG, CanarySuggestion, suggest, suite_text
 
 Row = tuple[dict[str, Any], dict[str, Any] | None]
 
@@ -97,7 +97,7 @@ def test_questions_that_are_canaries_already_are_left_out() -> None:
 def test_any_text_survives_the_file(texts: list[str]) -> None:
     """Whatever a question or a context holds, the file says it and no more: quotes, line ends, YAML's own signs."""
     made = [
-        Suggestion(Canary(f"n{number}", text, (Expected(None, text),), tags=(TAG,)), 1.0, 1, 1.0)
+        CanarySuggestion(Canary(f"n{number}", text, (Expected(None, text),), tags=(TAG,)), 1.0, 1, 1.0)
         for number, text in enumerate(texts)
     ]
     read = canaries(parse_text(suite_text(made), "suite")["items"], "items")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import cpu_limit
 
-from ragwatch.core.vocabulary import SLOTS, Meter, Vocabulary, learn, words_of
+from ragwatch.core.vocabulary import SLOTS, NoveltyMeter, Vocabulary, learn, words_of
 
 TOPICS = {
     "billing": ["invoice", "refund", "payment", "card", "charge", "subscription", "price", "tax", "receipt", "cancel"],
@@ -27,8 +27,8 @@ def question(topic: str, rng: random.Random) -> str:
 def test_any_text_is_between_0_and_1(text: str) -> None:
     """Whatever is asked; and what was learnt often enough is not strange at all."""
     words = words_of(text)
-    assert Meter(Vocabulary()).strangeness([text]) == [1.0] * bool(words)
-    assert Meter(learn(Vocabulary(), [text] * 300)).strangeness([text]) == [0.0] * bool(words)
+    assert NoveltyMeter(Vocabulary()).strangeness([text]) == [1.0] * bool(words)
+    assert NoveltyMeter(learn(Vocabulary(), [text] * 300)).strangeness([text]) == [0.0] * bool(words)
 
 
 @given(st.text(st.characters(max_codepoint=127), max_size=100))
@@ -45,7 +45,7 @@ def test_a_hash_is_the_same_on_every_machine() -> None:
 
 def test_each_more_makes_it_less_strange() -> None:
     """A word that was seen twice is stranger than one that was seen ten times."""
-    known = Meter(learn(Vocabulary(), ["river"] * 2 + ["mill"] * 10))
+    known = NoveltyMeter(learn(Vocabulary(), ["river"] * 2 + ["mill"] * 10))
     mill, river, unheard = known.strangeness(["mill", "river", "unheard"])
     assert mill < river < unheard == 1.0
     assert known.strangeness(["mill unheard"]) == [(mill + unheard) / 2]
@@ -73,7 +73,7 @@ def test_another_mix_of_known_topics_is_seen() -> None:
     """All words are known, and yet: where one topic was rare, its questions are stranger."""
     rng = random.Random(2)
     asked = (question("network" if rng.random() < 0.05 else "billing", rng) for _ in range(2000))
-    known = Meter(learn(Vocabulary(), asked))
+    known = NoveltyMeter(learn(Vocabulary(), asked))
     usual, other = (known.strangeness([question(topic, rng) for _ in range(200)]) for topic in ("billing", "network"))
     assert sum(other) / 200 > sum(usual) / 200 + 0.05
 
@@ -81,15 +81,15 @@ def test_another_mix_of_known_topics_is_seen() -> None:
 def test_what_is_at_hand_is_bounded() -> None:
     """A meter that has measured many words, and long ones, measures as a fresh one does."""
     rng, known = random.Random(3), learn(Vocabulary(), ["river mill"] * 5)
-    meter = Meter(known)
+    meter = NoveltyMeter(known)
     for _ in range(30):
         asked = " ".join(f"{rng.random():.17f}".replace("0.", "w") + "x" * rng.choice((0, 60)) for _ in range(20))
-        assert meter.strangeness([asked + " river"]) == Meter(known).strangeness([asked + " river"])
+        assert meter.strangeness([asked + " river"]) == NoveltyMeter(known).strangeness([asked + " river"])
 
 
 @given(st.lists(st.text(st.characters(max_codepoint=300), max_size=30), max_size=8))
 def test_many_at_once_are_as_one_by_one(questions: list[str]) -> None:
     """Whatever stands in them, a NUL too: none takes a word from another."""
-    meter = Meter(learn(Vocabulary(), ["a b c d", "x y z a"]))
+    meter = NoveltyMeter(learn(Vocabulary(), ["a b c d", "x y z a"]))
     one_by_one = [each for question in questions for each in meter.strangeness([question])]
     assert sorted(meter.strangeness(questions)) == sorted(one_by_one)

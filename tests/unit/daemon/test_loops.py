@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable
 import pytest
 from structlog.testing import LogCapture
 
-from ragwatch.daemon.loops import LONGEST_PAUSE, Halt, Loop, repeat
+from ragwatch.daemon.loops import LONGEST_PAUSE, Loop, StopSignal, repeat
 from ragwatch.errors import SourceError
-from ragwatch.telemetry import Count, Telemetry
+from ragwatch.telemetry import EventCount, Telemetry
 
 
-class NotedHalt(Halt):
+class NotedHalt(StopSignal):
     """A halt whose pauses take no time and are written down; ends after so many."""
 
     def __init__(self, pauses: int) -> None:
@@ -89,15 +89,15 @@ async def test_failing_for_days_ends_nothing(telemetry: Telemetry) -> None:
 
 async def test_halted_before_the_first_step(telemetry: Telemetry) -> None:
     """Nothing is begun after the wish to end."""
-    halt = Halt()
+    halt = StopSignal()
     halt.call()
     await repeat(Loop("x", a_step([ValueError()]), 1.0), halt, telemetry, {})
-    assert telemetry.counts() == {(Count.STEP_FAILURES, ("x",)): 0}  # counted from zero, so that a first one shows
+    assert telemetry.counts() == {(EventCount.STEP_FAILURES, ("x",)): 0}  # counted from zero, so that a first one shows
 
 
 async def test_cancelling_ends_the_loop(telemetry: Telemetry) -> None:
     """Cancelling is not a failure that is repeated."""
-    task = asyncio.create_task(repeat(Loop("x", a_step([]), 1e6), Halt(), telemetry, {}))
+    task = asyncio.create_task(repeat(Loop("x", a_step([]), 1e6), StopSignal(), telemetry, {}))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -106,7 +106,7 @@ async def test_cancelling_ends_the_loop(telemetry: Telemetry) -> None:
 
 async def test_a_pause_hears_halt_and_wake() -> None:
     """A pause of a year ends at once on either; the wake is used up, the halt is not."""
-    halt, wake = Halt(), asyncio.Event()
+    halt, wake = StopSignal(), asyncio.Event()
     wake.set()
     await halt.pause(3e7, wake)
     assert (wake.is_set(), bool(halt)) == (False, False)
@@ -118,4 +118,4 @@ async def test_a_pause_hears_halt_and_wake() -> None:
 
 async def test_a_pause_ends_by_itself() -> None:
     """Without news it lasts as long as it should."""
-    await Halt().pause(0.0)
+    await StopSignal().pause(0.0)

@@ -17,7 +17,7 @@ import ragwatch.daemon
 from ragwatch.config import load
 from ragwatch.daemon import Daemon
 from ragwatch.daemon import runtime as rooms
-from ragwatch.daemon.runtime import Rooms, build
+from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.errors import ConfigError
 
 
@@ -104,7 +104,7 @@ async def test_scrapes_go_on_while_rooms_are_built(tmp_path: Path, monkeypatch: 
     daemon = a_daemon(tmp_path)
     building, loaded = threading.Event(), threading.Event()
 
-    def slow(*given: Any) -> Rooms:
+    def slow(*given: Any) -> Runtime:
         building.set()
         assert loaded.wait(10.0)
         return build(*given)
@@ -128,7 +128,7 @@ async def test_reloads_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     daemon = a_daemon(tmp_path)
     at_work, built = threading.Lock(), []
 
-    def alone(*given: Any) -> Rooms:
+    def alone(*given: Any) -> Runtime:
         assert at_work.acquire(blocking=False)
         built.append(build(*given))
         at_work.release()
@@ -146,7 +146,7 @@ async def test_the_end_comes_while_rooms_are_built(tmp_path: Path, monkeypatch: 
     daemon = a_daemon(tmp_path)
     building, loaded, built = threading.Event(), threading.Event(), []
 
-    def slow(*given: Any) -> Rooms:
+    def slow(*given: Any) -> Runtime:
         built.append(build(*given))
         building.set()
         assert loaded.wait(10.0)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from ragwatch.daemon.reloading import Reloading
+from ragwatch.daemon.reloading import ReloadQueue
 from ragwatch.errors import ConfigError
 from ragwatch.web import BusyError
 
@@ -32,7 +32,7 @@ class Slow:
 async def test_one_under_way_one_waiting() -> None:
     """The third is refused with when to ask again; once the two are done there is room for two more."""
     slow = Slow()
-    reloading = Reloading(slow)
+    reloading = ReloadQueue(slow)
     for _ in range(2):
         asked = [asyncio.create_task(reloading.request()) for _ in range(2)]
         await asyncio.sleep(0)
@@ -48,7 +48,7 @@ async def test_one_under_way_one_waiting() -> None:
 async def test_signals_are_one_reload() -> None:
     """Signals beyond the one that waits are the same reload, and a bad configuration breaks nothing."""
     slow = Slow(ConfigError("routes: wrong"))
-    reloading = Reloading(slow)
+    reloading = ReloadQueue(slow)
     for _ in range(50):
         reloading.signal()
     await asyncio.sleep(0)

@@ -14,7 +14,7 @@ from kit import Clock
 
 from ragwatch.board import Board
 from ragwatch.config import parse
-from ragwatch.daemon.once import Once
+from ragwatch.daemon.once import OneShotRun
 from ragwatch.daemon.runtime import _shares, build
 from ragwatch.daemon.shared import Shared
 from ragwatch.errors import ConfigError
@@ -85,7 +85,7 @@ async def test_once_counts_what_could_not_be_judged(tmp_path: Path, flaky: str) 
         "sampling": {"probability": 1.0},
         "judges": [judge],
     }
-    text = await Once(parse(settings, folder=tmp_path)).run()
+    text = await OneShotRun(parse(settings, folder=tmp_path)).run()
     shown = dict(line.rsplit(" ", 1) for line in text.splitlines() if line and line[0] != "#")
     assert float(shown["ragwatch_samples_pending"]) == DRAWN - ANSWERED
     place = '{judge="mine",route="search",window="1h"}'

@@ -19,10 +19,10 @@ from ragwatch.config.crontab import week_days
 from ragwatch.core.canary.definition import Retrieved
 from ragwatch.core.tally import Tally
 from ragwatch.daemon import schedule
-from ragwatch.daemon.runtime import Rooms, build
-from ragwatch.daemon.schedule import Schedule, keeping_trigger, longer, trigger_of
+from ragwatch.daemon.runtime import Runtime, build
+from ragwatch.daemon.schedule import JobSchedule, keeping_trigger, longer, trigger_of
 from ragwatch.daemon.shared import Shared
-from ragwatch.pipeline.canaries.loop import Canaries, Suite
+from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -112,9 +112,9 @@ class Stage:
 
     def __init__(self, folder: Path, store: SqliteStore, telemetry: Telemetry) -> None:
         self.folder, self.shared = folder, Shared(store, Board(), telemetry, Clock())
-        self.schedule = Schedule(telemetry)
+        self.schedule = JobSchedule(telemetry)
 
-    def rooms(self, service: Service, **place: Any) -> Rooms:
+    def rooms(self, service: Service, **place: Any) -> Runtime:
         """Rooms that ask this service."""
         suite = {"suite": "docs", "schedule": "1d", "items": [{"query": "q", "expected": ["d1"]}], **place}
         suite["probe"] = {
@@ -125,9 +125,9 @@ class Stage:
         }
         log = {"kind": "tail", "name": "app", "path": str(self.folder / "app.jsonl")}
         made = build(parse({"sources": [log], "canaries": [suite]}, folder=self.folder), self.shared, tuple)
-        scripted = Suite("docs", (a_canary("d1"),), (1,), service)
+        scripted = CanarySuite("docs", (a_canary("d1"),), (1,), service)
         parts: dict[str, Any] = {"store": self.shared.store, "telemetry": self.shared.telemetry}
-        return replace(made, canaries=Canaries([scripted], holder="me", clock=self.shared.clock, **parts))
+        return replace(made, canaries=CanaryLoop([scripted], holder="me", clock=self.shared.clock, **parts))
 
     async def ended(self) -> None:
         """All that was begun has ended."""

@@ -10,7 +10,7 @@ from structlog.testing import LogCapture
 
 from ragwatch.board import Board
 from ragwatch.config import parse
-from ragwatch.daemon.runtime import Rooms, build
+from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.shared import Shared
 from ragwatch.errors import StoreError
 from ragwatch.pipeline.drift.scores import KIND
@@ -19,7 +19,7 @@ from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 
-def rooms(folder: Path, store: SqliteStore, telemetry: Telemetry, support: float) -> Rooms:
+def rooms(folder: Path, store: SqliteStore, telemetry: Telemetry, support: float) -> Runtime:
     """A set of rooms, as a reload builds it."""
     data = {
         "sources": [{"kind": "tail", "name": "app", "path": str(folder / "app.jsonl")}],

@@ -10,9 +10,9 @@ import pytest
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.catalogue import CATALOGUE, Kind, Series, markdown
-from ragwatch.exporter.series import Figure
-from ragwatch.telemetry import Count, Level
+from ragwatch.exporter.catalogue import CATALOGUE, MetricType, SeriesDefinition, markdown
+from ragwatch.exporter.series import GaugeSource
+from ragwatch.telemetry import EventCount, GaugeLevel
 
 # What a number is measured in: a base unit, or the plural of what is counted.
 UNITS = frozenset(
@@ -47,7 +47,7 @@ BAD_WORDS = frozenset({"percent", "percentage", "milliseconds", "ms", "minutes",
 TARGET_LABELS = frozenset({"type", "service", "env", "environment", "cluster", "region", "zone", "owner", "instance"})
 
 
-def faults(series: Series) -> list[str]:
+def faults(series: SeriesDefinition) -> list[str]:
     """What is wrong with a row, in words."""
     words = series.name.split("_")
     found = []
@@ -57,9 +57,9 @@ def faults(series: Series) -> list[str]:
         found.append("unit")
     if "by" in words:
         found.append("by")
-    if (series.kind is Kind.COUNTER) != (words[-1] == "total"):
+    if (series.kind is MetricType.COUNTER) != (words[-1] == "total"):
         found.append("total")
-    if (series.kind is Kind.INFO) != (words[-1] == "info"):
+    if (series.kind is MetricType.INFO) != (words[-1] == "info"):
         found.append("info")
     named = {
         label
@@ -76,7 +76,7 @@ def faults(series: Series) -> list[str]:
 
 
 @pytest.mark.parametrize("series", CATALOGUE, ids=lambda series: series.name)
-def test_every_row_keeps_the_conventions(series: Series) -> None:
+def test_every_row_keeps_the_conventions(series: SeriesDefinition) -> None:
     """Names have a unit and no label, counters end in _total, and HELP is one sentence."""
     assert faults(series) == []
 
@@ -84,18 +84,18 @@ def test_every_row_keeps_the_conventions(series: Series) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "fault"),
     [
-        ("ragwatch_answers_percent", Kind.GAUGE, "unit"),
-        ("ragwatch_faithfulness", Kind.GAUGE, "unit"),
-        ("ragwatch_lag_milliseconds", Kind.GAUGE, "unit"),
-        ("ragwatch_samples_by_route_total", Kind.COUNTER, "by"),
-        ("ragwatch_route_samples_total", Kind.COUNTER, "label in name"),
-        ("ragwatch_answers_seen_seconds", Kind.COUNTER, "total"),
-        ("ragwatch_answers_total", Kind.GAUGE, "total"),
-        ("ragwatch_Answers_total", Kind.COUNTER, "form"),
-        ("ragwatch_build_info", Kind.GAUGE, "info"),
+        ("ragwatch_answers_percent", MetricType.GAUGE, "unit"),
+        ("ragwatch_faithfulness", MetricType.GAUGE, "unit"),
+        ("ragwatch_lag_milliseconds", MetricType.GAUGE, "unit"),
+        ("ragwatch_samples_by_route_total", MetricType.COUNTER, "by"),
+        ("ragwatch_route_samples_total", MetricType.COUNTER, "label in name"),
+        ("ragwatch_answers_seen_seconds", MetricType.COUNTER, "total"),
+        ("ragwatch_answers_total", MetricType.GAUGE, "total"),
+        ("ragwatch_Answers_total", MetricType.COUNTER, "form"),
+        ("ragwatch_build_info", MetricType.GAUGE, "info"),
     ],
 )
-def test_the_lint_catches(name: str, kind: Kind, fault: str) -> None:
+def test_the_lint_catches(name: str, kind: MetricType, fault: str) -> None:
     """A lint that passes everything would prove nothing."""
     assert fault in faults(replace(CATALOGUE[0], name=name, kind=kind, labels=("route",)))
 
@@ -105,7 +105,7 @@ def test_names_are_unique_with_their_suffixes() -> None:
     names = []
     for series in CATALOGUE:
         names.append(series.name)
-        if series.kind is Kind.HISTOGRAM:
+        if series.kind is MetricType.HISTOGRAM:
             names += [series.name + suffix for suffix in ("_bucket", "_sum", "_count")]
     assert len(names) == len(set(names))
 
@@ -137,7 +137,7 @@ def test_every_quantity_has_the_same_series() -> None:
 def test_everything_that_is_counted_has_a_series() -> None:
     """No tally, count or figure is kept in vain. The number of scores is the count of their histogram."""
     origins = {series.origin for series in CATALOGUE}
-    assert {*Tally, *Count, *Level, *Gauge, *Figure} - origins == {Tally.N}
+    assert {*Tally, *EventCount, *GaugeLevel, *Gauge, *GaugeSource} - origins == {Tally.N}
 
 
 def test_the_table_names_every_series_once() -> None:

@@ -25,10 +25,10 @@ from ragwatch.config.alerts import Alerts
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.scores import Quantity
-from ragwatch.rules import Burn, Links, Plan, alerts, impossible, operator, prometheus, yaml_text
+from ragwatch.rules import BurnRate, Links, RulePlan, alerts, impossible, operator, prometheus, yaml_text
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
-PLAN = Plan("embedded", "ragwatch", Links("https://r", "https://d", "https://p"))
+PLAN = RulePlan("embedded", "ragwatch", Links("https://r", "https://d", "https://p"))
 MINIMAL = {"sources": [{"kind": "tail", "name": "app", "path": "/var/log/x"}]}
 EXAMPLE = Path(__file__).parents[3] / "config.example.yaml"
 
@@ -75,9 +75,9 @@ def test_objectives_that_could_never_call_anybody_are_refused(objective: float) 
 
 def test_what_to_write_instead_is_right() -> None:
     """The share that the error proposes is accepted, and the objective as well."""
-    assert impossible(0.9, Burn(3600.0, 900.0, 0.02, "critical")) is not None
-    assert impossible(0.9, Burn(3600.0, 900.0, 0.0138, "critical")) is None
-    assert impossible(0.9307, Burn(3600.0, 900.0, 0.02, "critical")) is None
+    assert impossible(0.9, BurnRate(3600.0, 900.0, 0.02, "critical")) is not None
+    assert impossible(0.9, BurnRate(3600.0, 900.0, 0.0138, "critical")) is None
+    assert impossible(0.9307, BurnRate(3600.0, 900.0, 0.02, "critical")) is None
 
 
 @pytest.mark.parametrize(

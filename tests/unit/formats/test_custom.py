@@ -10,7 +10,7 @@ from logged import ANSWER, AT, FULL, QUESTION, records
 from ragwatch.core.sample import Context, RejectReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import FORMATS, NAMES, build
-from ragwatch.formats.custom import Custom
+from ragwatch.formats.custom import MappingReader
 
 MAPPING = {
     "id": "rid",
@@ -33,7 +33,7 @@ def test_reads_own_shape() -> None:
 
 def test_metadata_as_a_whole_and_by_name() -> None:
     """Single names are added to an object of metadata; an unknown question stays unknown."""
-    reader = Custom({**SMALL, "metadata": "m", "metadata.x": "x", "trace_id": "t"})
+    reader = MappingReader({**SMALL, "metadata": "m", "metadata.x": "x", "trace_id": "t"})
     sample = reader.read({"c": ["p"], "a": "a", "m": {"y": 1}, "x": 2, "t": "tt"}, "log:1")
     assert sample.metadata == {"y": 1, "x": 2, "trace_id": "tt"}
     assert (sample.id, sample.question, sample.contexts) == ("log:1", None, (Context("p"),))
@@ -53,7 +53,7 @@ def test_metadata_as_a_whole_and_by_name() -> None:
 def test_names_the_key(mapping: dict[str, str], record: dict[str, Any], reason: str, field: str) -> None:
     """What an expression does not find is named by the key of the mapping."""
     with pytest.raises(FormatError) as caught:
-        Custom(mapping).read(record, "log:1")
+        MappingReader(mapping).read(record, "log:1")
     assert (caught.value.reason, caught.value.field) == (RejectReason(reason), field)
 
 
@@ -82,7 +82,7 @@ def nested(depth: int) -> list[object]:
 def test_what_an_expression_cannot_work_out_refuses_the_record(expression: str, found: object, why: str) -> None:
     """Whatever Python says of values it was not written for: a record is refused, and its text is not told."""
     with pytest.raises(FormatError) as caught:
-        Custom({**SMALL, "metadata.x": expression}).read({"c": [], "a": "a", "x": found}, "log:1")
+        MappingReader({**SMALL, "metadata.x": expression}).read({"c": [], "a": "a", "x": found}, "log:1")
     assert (caught.value.reason, caught.value.field) == (RejectReason.WRONG_TYPE, "metadata.x")
     assert why in str(caught.value)
     assert "ann@" not in str(caught.value)
@@ -91,7 +91,9 @@ def test_what_an_expression_cannot_work_out_refuses_the_record(expression: str, 
 @pytest.mark.parametrize("text", ["nan", "inf", "-1e999", "9" * 400])
 def test_numbers_that_no_json_holds_are_unknown(text: str) -> None:
     """`to_number` makes no NaN, no infinity, and no integer that is larger than every float."""
-    reader = Custom({"contexts": "c[].{text: t, score: to_number(s)}", "answer": "a", "metadata.x": "to_number(s)"})
+    reader = MappingReader(
+        {"contexts": "c[].{text: t, score: to_number(s)}", "answer": "a", "metadata.x": "to_number(s)"}
+    )
     sample = reader.read({"c": [{"t": "p", "s": text}], "a": "a", "s": text}, "log:1")
     assert (sample.contexts, sample.metadata) == ((Context("p"),), {})
 
@@ -118,13 +120,13 @@ def test_numbers_that_no_json_holds_are_unknown(text: str) -> None:
 def test_wrong_mapping(mapping: dict[str, str], message: str) -> None:
     """A wrong expression is refused when it is configured, with its key and the position."""
     with pytest.raises(ConfigError) as caught:
-        Custom(mapping)
+        MappingReader(mapping)
     assert str(caught.value).startswith(message)
 
 
 def test_variadic_functions_take_any_number() -> None:
     """`not_null(a, b, c)` is a right call."""
-    reader = Custom({**SMALL, "question": "not_null(x, y, z)"})
+    reader = MappingReader({**SMALL, "question": "not_null(x, y, z)"})
     assert reader.read({"c": [], "a": "a", "z": "q"}, "1").question == "q"
 
 

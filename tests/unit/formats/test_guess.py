@@ -8,13 +8,13 @@ import pytest
 from logged import ANSWER, FULL, QUESTION, records
 
 from ragwatch.formats import FORMATS, build
-from ragwatch.formats.guess import Guess, guess, propose
+from ragwatch.formats.guess import FormatGuess, guess, propose
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_names_known_shapes(name: str) -> None:
     """A file of one shape is read whole by that shape, and its mapping is shown."""
-    assert guess(records(name)) == Guess(name, 1.0, (), FORMATS[name].MAPPING, certain=True)
+    assert guess(records(name)) == FormatGuess(name, 1.0, (), FORMATS[name].MAPPING, certain=True)
 
 
 def test_counts_what_it_cannot_read() -> None:
@@ -57,15 +57,15 @@ def test_quotes_odd_keys() -> None:
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([], Guess(None, None)),
-        ([{"level": "info"}], Guess(None, 0.0, ("no field looks like answer or contexts",))),
+        ([], FormatGuess(None, None)),
+        ([{"level": "info"}], FormatGuess(None, 0.0, ("no field looks like answer or contexts",))),
         (
             [{"answer": "a", "tags": [], "n": [3], "turns": [{"role": "user", "content": "q"}], "o": [{"x": 1}]}],
-            Guess(None, 0.0, ("no field looks like contexts",), {"answer": "answer"}),
+            FormatGuess(None, 0.0, ("no field looks like contexts",), {"answer": "answer"}),
         ),
     ],
 )
-def test_says_when_it_does_not_know(rows: list[dict[str, object]], expected: Guess) -> None:
+def test_says_when_it_does_not_know(rows: list[dict[str, object]], expected: FormatGuess) -> None:
     """No hint, no format: of no records not even a share."""
     assert guess(rows) == expected
 

@@ -11,17 +11,17 @@ from structlog.testing import LogCapture
 
 from ragwatch.core.verdict import FREE, Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.caller import MOST_TRIES, Bill
-from ragwatch.judges.llm.calls.failures import CallFailed, Failure
-from ragwatch.judges.llm.calls.provider import Said
+from ragwatch.judges.llm.calls.caller import MOST_TRIES, ReadingCost
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure
+from ragwatch.judges.llm.calls.provider import Completion
 from ragwatch.telemetry import Telemetry
 
 PAID = (100 * 1.0 + 10 * 10.0) / 1e6
 
 
-async def make(bench: Bench, bill: Bill | None = None, deadline: float = 25.0, **parts: int) -> object:
+async def make(bench: Bench, bill: ReadingCost | None = None, deadline: float = 25.0, **parts: int) -> object:
     """One ask through the caller."""
-    return await bench.caller.make(an_ask(**parts), bill or Bill(), bench.clock.now() + deadline)
+    return await bench.caller.make(an_ask(**parts), bill or ReadingCost(), bench.clock.now() + deadline)
 
 
 async def refused(bench: Bench, **parts: float) -> tuple[str, bool]:
@@ -33,7 +33,7 @@ async def refused(bench: Bench, **parts: float) -> tuple[str, bool]:
 
 async def test_a_reply_is_paid_as_used() -> None:
     """The worst case gives way to the price of what was used; the bill and the counts say the same."""
-    bench, bill = Bench(), Bill()
+    bench, bill = Bench(), ReadingCost()
     assert await make(bench, bill) == "understood"
     assert bench.purse.spent().usd == pytest.approx(PAID)
     assert bench.purse.spent().tokens == 110
@@ -49,10 +49,10 @@ async def test_a_reply_is_paid_as_used() -> None:
 
 async def test_a_reply_that_is_worth_nothing_is_paid_all_the_same() -> None:
     """An invalid reply and its repair are both on the bill; so is a refusal that ends in an error."""
-    bench, bill = Bench(said("no"), said()), Bill()
+    bench, bill = Bench(said("no"), said()), ReadingCost()
     await make(bench, bill)
     assert bill.usage.tokens == 220
-    bench, bill = Bench(said("", stop="refusal", detail="bio")), Bill()
+    bench, bill = Bench(said("", stop="refusal", detail="bio")), ReadingCost()
     with pytest.raises(JudgeError, match=r"refusal: the model refused \(bio\)"):
         await make(bench, bill)
     assert (bill.usage.tokens, bench.purse.spent().tokens) == (110, 110)
@@ -60,7 +60,7 @@ async def test_a_reply_that_is_worth_nothing_is_paid_all_the_same() -> None:
 
 async def test_a_reply_without_usage_stays_at_its_worst_case() -> None:
     """A server that does not say what it used has used as much as it could; no tokens are made up."""
-    bench, bill = Bench(said(usage=None)), Bill()
+    bench, bill = Bench(said(usage=None)), ReadingCost()
     assert await make(bench, bill) == "understood"
     assert bench.purse.spent().usd > 50 * 10.0 / 1e6
     assert bill.usage is FREE
@@ -219,8 +219,8 @@ async def test_a_bug_of_a_provider_is_not_swallowed() -> None:
 
 async def test_usage_is_priced_whoever_reports_it() -> None:
     """A failure that comes with usage is paid like a reply."""
-    bench, bill = Bench(CallFailed(Failure.REJECTED, "odd", usage=USAGE)), Bill()
+    bench, bill = Bench(CallError(CallFailure.REJECTED, "odd", usage=USAGE)), ReadingCost()
     with pytest.raises(JudgeError):
         await make(bench, bill)
     assert bill.usage.cost_usd == pytest.approx(PAID)
-    assert isinstance(said(), Said)
+    assert isinstance(said(), Completion)

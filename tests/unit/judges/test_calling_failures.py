@@ -18,9 +18,9 @@ from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
 from ragwatch.judges import claude, openai
-from ragwatch.judges.llm.calls.failures import RULES, Failure, discreet, of_response, of_status, wait_of
+from ragwatch.judges.llm.calls.failures import RULES, CallFailure, discreet, of_response, of_status, wait_of
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.pipeline.budget_account import FreePurse
+from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.telemetry import Telemetry
 
 CHAT = "/v1/chat/completions"
@@ -138,7 +138,7 @@ async def test_j6_every_row_has_its_reason(kind: str, row: Row, loopback: Loopba
         made = sum(figures(judge, "judge_calls").values())
         loopback.control(row.fault)
         purse = judge._desk.purse
-        assert isinstance(purse, FreePurse)
+        assert isinstance(purse, InMemoryBudget)
         before, tokens = purse.spent().usd, sum(figures(judge, "judge_tokens").values())
         with pytest.raises(JudgeError) as caught:
             await judge.read(a_sample("struck"))
@@ -165,7 +165,7 @@ async def test_j6_nobody_listens(kind: str) -> None:
             await judge.read(a_sample())
         assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
         assert figures(judge, "judge_failures") == {"unreachable": 4}
-        assert isinstance(judge._desk.purse, FreePurse)
+        assert isinstance(judge._desk.purse, InMemoryBudget)
         assert judge._desk.purse.spent().tokens == 0
 
 
@@ -188,7 +188,7 @@ async def test_j6_an_error_whose_body_is_a_page(kind: str) -> None:
             with pytest.raises(JudgeError, match="HTTP 502") as caught:
                 await judge.read(a_sample())
             assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
-            assert isinstance(judge._desk.purse, FreePurse)
+            assert isinstance(judge._desk.purse, InMemoryBudget)
             assert judge._desk.purse.spent().tokens > 0
 
 
@@ -202,7 +202,7 @@ async def test_j6_a_message_that_does_not_say_what_it_used(usage: Any) -> None:
             with pytest.raises(JudgeError) as caught:
                 await judge.read(a_sample())
             assert caught.value.reason == "refused"
-            assert isinstance(judge._desk.purse, FreePurse)
+            assert isinstance(judge._desk.purse, InMemoryBudget)
             assert judge._desk.purse.spent().usd > 0.0
             assert figures(judge, "judge_tokens") == {}
 
@@ -248,7 +248,7 @@ async def test_an_invalid_reply_is_repaired_once(loopback: LoopbackProcess) -> N
 
 def test_every_failure_has_a_rule_that_the_core_knows() -> None:
     """The table is complete; what is fatal is never the sample's fault, and what is mended always is."""
-    assert set(RULES) == set(Failure)
+    assert set(RULES) == set(CallFailure)
     for rule in RULES.values():
         assert rule.reason in set(UnjudgedReason)
         assert not (rule.fatal and rule.permanent)
@@ -258,7 +258,7 @@ def test_every_failure_has_a_rule_that_the_core_knows() -> None:
 def test_statuses_that_nobody_has_named() -> None:
     """Any other 5xx is the server's, any other 4xx the request's, and what is neither is no protocol of ours."""
     assert [of_status(status, "", "", "") for status in (599, 418, 302)] == ["server", "rejected", "protocol"]
-    assert of_status(400, "invalid_request_error", "organization_on_hold", "") is Failure.MISCONFIGURED
+    assert of_status(400, "invalid_request_error", "organization_on_hold", "") is CallFailure.MISCONFIGURED
 
 
 def test_times_that_a_provider_asks_for() -> None:

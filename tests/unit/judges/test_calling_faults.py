@@ -15,17 +15,17 @@ from ragwatch.core.verdict import Judged
 from ragwatch.judges import claude
 from ragwatch.judges.llm.calls.limits import limits_of
 from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.calls.scheduler import Pool
+from ragwatch.judges.llm.calls.scheduler import CallScheduler
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.pipeline.reading import Reader
-from ragwatch.pipeline.self_tests import Trials
-from ragwatch.telemetry import Count, Telemetry
+from ragwatch.pipeline.reading import DrawReader
+from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.telemetry import EventCount, Telemetry
 
 
 async def test_no_header_stops_a_judge_for_months(telemetry: Telemetry) -> None:
     """A gateway that writes the reset as an instant (seconds since the epoch): an hour later we look again."""
     clock = HandClock()
-    pool = Pool("mine", concurrency=4, telemetry=telemetry, clock=clock, rng=random.Random(1))
+    pool = CallScheduler("mine", concurrency=4, telemetry=telemetry, clock=clock, rng=random.Random(1))
     told = {"limit": "100", "remaining": "1", "reset": "1790000000"}
     limits = limits_of([(f"x-ratelimit-{what}-requests", value) for what, value in told.items()], now=1_789_999_990.0)
     async with pool.turn(clock.now() + 25.0) as turn:
@@ -47,11 +47,11 @@ async def test_known_bad_samples_are_no_injections(telemetry: Telemetry) -> None
         a_desk(telemetry, quantities=frozenset({Quantity.ANSWER_RELEVANCY})),
         clock=HandClock(),
     )
-    reader = Reader(judge, timeout_seconds=5.0, telemetry=telemetry)
+    reader = DrawReader(judge, timeout_seconds=5.0, telemetry=telemetry)
     verdict = await reader.read(a_draw("a"))
     assert isinstance(verdict, Judged)
-    await Trials(known_bad=1.0).of(verdict, reader)
-    assert [labels for count, labels in telemetry.counts() if count is Count.INSTRUCTIONS] == []
+    await JudgeSelfTests(known_bad=1.0).of(verdict, reader)
+    assert [labels for count, labels in telemetry.counts() if count is EventCount.INSTRUCTIONS] == []
 
 
 def test_an_address_holds_no_password() -> None:

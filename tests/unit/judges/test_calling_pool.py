@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from structlog.testing import LogCapture
 
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.circuit_breaker import Breaker
-from ragwatch.judges.llm.calls.limits import Limit, limits_of
-from ragwatch.judges.llm.calls.rate_limiter import Pace
-from ragwatch.judges.llm.calls.scheduler import LONGEST_BACKOFF, LONGEST_PAUSE, Pool
+from ragwatch.judges.llm.calls.circuit_breaker import CircuitBreaker
+from ragwatch.judges.llm.calls.limits import RateLimit, limits_of
+from ragwatch.judges.llm.calls.rate_limiter import RateLimiter
+from ragwatch.judges.llm.calls.scheduler import LONGEST_BACKOFF, LONGEST_PAUSE, CallScheduler
 from ragwatch.telemetry import Telemetry
 
 FOREVER = float("inf")
 
 
-def a_pool(telemetry: Telemetry | None = None, concurrency: int = 4) -> tuple[Pool, HandClock]:
+def a_pool(telemetry: Telemetry | None = None, concurrency: int = 4) -> tuple[CallScheduler, HandClock]:
     """A pool and its clock."""
     clock = HandClock()
     told = telemetry or Telemetry()
-    return Pool("mine", concurrency=concurrency, telemetry=told, clock=clock, rng=random.Random(3)), clock
+    return CallScheduler("mine", concurrency=concurrency, telemetry=told, clock=clock, rng=random.Random(3)), clock
 
 
-async def call(pool: Pool, outcome: str | None = None, until: float = FOREVER, **parts: object) -> None:
+async def call(pool: CallScheduler, outcome: str | None = None, until: float = FOREVER, **parts: object) -> None:
     """One call through the pool that is answered, or fails for a reason."""
     async with pool.turn(until) as turn:
         if outcome is None:
@@ -39,7 +39,7 @@ async def call(pool: Pool, outcome: str | None = None, until: float = FOREVER, *
 
 def test_breaker_opens_at_five_failures_and_half_of_the_calls() -> None:
     """Four failures do not open it, nor five among eleven calls; five among ten do."""
-    few, some, half = Breaker(), Breaker(), Breaker()
+    few, some, half = CircuitBreaker(), CircuitBreaker(), CircuitBreaker()
     assert [few.bad(0.0, decides=False, fatal=False) for _ in range(5)] == [None, None, None, None, 30.0]
     for breaker, good in ((some, 6), (half, 5)):
         for _ in range(good):
@@ -50,7 +50,7 @@ def test_breaker_opens_at_five_failures_and_half_of_the_calls() -> None:
 
 def test_breaker_forgets_after_twenty_seconds() -> None:
     """Failures are those of the last 20 s: four of them, and one later, open nothing."""
-    breaker = Breaker()
+    breaker = CircuitBreaker()
     for _ in range(4):
         breaker.bad(0.0, decides=False, fatal=False)
     assert breaker.bad(20.5, decides=False, fatal=False) is None
@@ -59,7 +59,7 @@ def test_breaker_forgets_after_twenty_seconds() -> None:
 
 def test_breaker_doubles_up_to_ten_minutes_and_starts_over_when_closed() -> None:
     """Each deciding call that fails doubles the wait, 600 s at most; one that is answered closes and forgets all."""
-    breaker, now, waits = Breaker(), 0.0, []
+    breaker, now, waits = CircuitBreaker(), 0.0, []
     waits.append(breaker.bad(now, decides=False, fatal=True))
     for _ in range(7):
         now += breaker.wait(now)
@@ -74,7 +74,7 @@ def test_breaker_doubles_up_to_ten_minutes_and_starts_over_when_closed() -> None
 
 def test_breaker_lets_one_call_decide() -> None:
     """While the deciding call is under way all others wait; calls from before the opening decide nothing."""
-    breaker = Breaker()
+    breaker = CircuitBreaker()
     breaker.bad(0.0, decides=False, fatal=True)
     assert breaker.wait(10.0) == 20.0
     assert breaker.bad(10.0, decides=False, fatal=True) is None
@@ -188,8 +188,8 @@ def test_calls_are_spread_when_a_limit_runs_low() -> None:
     """No wait while a fifth is left; below, the wait grows up to the time that one call takes to refill."""
     waits = []
     for remaining in (1000, 200, 100, 0):
-        pace = Pace()
-        pace.heard([Limit("requests", 1000, remaining, 60.0)], 0.0)
+        pace = RateLimiter()
+        pace.heard([RateLimit("requests", 1000, remaining, 60.0)], 0.0)
         pace.begin(0.0)
         waits.append(pace.wait(0.0))
     assert waits[:2] == [0.0, 0.0]
@@ -199,9 +199,9 @@ def test_calls_are_spread_when_a_limit_runs_low() -> None:
 
 def test_tokens_are_paced_by_what_a_call_takes() -> None:
     """An empty bucket of 60,000 tokens a minute carries a call of 6,000 tokens every six seconds, until it is full."""
-    pace = Pace()
+    pace = RateLimiter()
     pace.took(6_000)
-    pace.heard([Limit("input-tokens", 60_000, 0, 60.0)], 0.0)
+    pace.heard([RateLimit("input-tokens", 60_000, 0, 60.0)], 0.0)
     pace.begin(0.0)
     assert pace.wait(0.0) == pytest.approx(6.0)
     pace.begin(60.0)
@@ -212,7 +212,7 @@ async def test_headers_slow_the_pool_down(telemetry: Telemetry) -> None:
     """When a provider says that nothing is left, calls start as fast as it refills; what is left is exported."""
     pool, clock = a_pool(telemetry, concurrency=8)
     async with pool.turn(FOREVER) as turn:
-        pool.answered(turn, (Limit("requests", 60, 0, 60.0),), 10)
+        pool.answered(turn, (RateLimit("requests", 60, 0, 60.0),), 10)
     started = clock.at
     await asyncio.gather(*(call(pool) for _ in range(8)))
     assert clock.at - started == pytest.approx(7.0)
@@ -251,7 +251,7 @@ ANTHROPIC = {
 def test_limits_are_read_and_nonsense_is_left_out() -> None:
     """An instant becomes seconds from now; a limit of which a part is missing or no number is none."""
     noon = 1_795_262_400.0
-    assert limits_of(ANTHROPIC.items(), noon) == (Limit("input-tokens", 50_000.0, 49_000.0, 30.0),)
+    assert limits_of(ANTHROPIC.items(), noon) == (RateLimit("input-tokens", 50_000.0, 49_000.0, 30.0),)
     assert limits_of(ANTHROPIC.items(), noon + 90.0)[0].seconds == 0.0
     later = {**ANTHROPIC, "anthropic-ratelimit-input-tokens-reset": "12.5"}
     assert limits_of(later.items(), noon)[0].seconds == 12.5

@@ -11,15 +11,15 @@ from callers import PRICES, HandClock, ScriptedProvider, failed, said
 from kit import a_desk, a_sample
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 
-from ragwatch.core.budget import Cap
+from ragwatch.core.budget import SpendingCap
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges import claude
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import STRIKES, LLMJudge
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION
-from ragwatch.pipeline.budget_account import FreePurse
-from ragwatch.ports import Desk
+from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 
 BASE = "http://127.0.0.1:9"
@@ -39,7 +39,7 @@ def fully(**parts: Any) -> Any:
     return said('{"address":"fully"}', **parts)
 
 
-def at_loopback(server: LoopbackProcess, desk: Desk | None = None, **options: Any) -> LLMJudge:
+def at_loopback(server: LoopbackProcess, desk: JudgeContext | None = None, **options: Any) -> LLMJudge:
     """Claude at the loopback server, with time wound by hand."""
     given = claude.Options(base_url=server.address, api_key=server.key, **options)
     return claude.build(given, name="mine", desk=desk or a_desk(Telemetry()), clock=HandClock(), rng=random.Random(2))
@@ -117,7 +117,7 @@ async def test_of_several_errors_the_gravest_is_told(loopback: LoopbackProcess) 
         await judge.read(a_sample(contexts=texts))
     assert (caught.value.reason, caught.value.permanent) == ("refused", True)
     purse = judge._desk.purse
-    assert isinstance(purse, FreePurse)
+    assert isinstance(purse, InMemoryBudget)
     calls = {
         labels[2:]: value for (kind, labels), value in judge._desk.telemetry.counts().items() if kind == "judge_cost"
     }
@@ -169,8 +169,8 @@ async def test_j2_a_third_of_calls_overloaded(loopback: LoopbackProcess) -> None
 
 async def test_j5_sixteen_workers_never_pass_a_budget(loopback: LoopbackProcess) -> None:  # noqa: F811
     """With a cap of one dollar and dear tokens, what was really used stays within it, and the rest waits."""
-    purse = FreePurse([Cap(3600.0, 1.0)])
-    desk = Desk(Telemetry(), purse, HandClock().now, ADDRESS_ONLY)
+    purse = InMemoryBudget([SpendingCap(3600.0, 1.0)])
+    desk = JudgeContext(Telemetry(), purse, HandClock().now, ADDRESS_ONLY)
     judge = at_loopback(loopback, desk, prices={"input": 10.0, "output": 50.0})
     readings = (judge.read(a_sample(f"r{number}")) for number in range(200))
     found = await asyncio.gather(*readings, return_exceptions=True)

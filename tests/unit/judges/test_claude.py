@@ -19,10 +19,10 @@ from structlog.testing import LogCapture
 
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.claude import Claude, Options, build
-from ragwatch.judges.llm.calls.failures import CallFailed
-from ragwatch.judges.llm.calls.provider import BatchProvider, Said
+from ragwatch.judges.llm.calls.failures import CallError
+from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.reading import Ask
+from ragwatch.judges.llm.prompt.reading import Prompt
 from ragwatch.telemetry import Telemetry
 
 MADE: list[LLMJudge] = []
@@ -174,7 +174,7 @@ def provider_of(judge: LLMJudge) -> Claude:
     return judge.provider
 
 
-def asks(judge: LLMJudge, count: int) -> list[tuple[str, Ask]]:
+def asks(judge: LLMJudge, count: int) -> list[tuple[str, Prompt]]:
     """Asks about as many samples, with ids."""
     return [(f"k{n}", judge.inquire(a_sample(f"k{n}"), f"seed{n}").asks()[0]) for n in range(count)]
 
@@ -189,7 +189,7 @@ async def test_a_batch_brings_every_reply_by_its_id(judge: LLMJudge, loopback: L
     assert list(found) != sorted(found)
     for custom_id, ask in entries:
         said = found[custom_id]
-        assert isinstance(said, Said)
+        assert isinstance(said, Completion)
         assert said.usage is not None
         assert ask.check(said.text) is not None
     (sent,) = await provider.recent(0.0)
@@ -227,27 +227,27 @@ async def test_entries_of_a_batch_fail_one_by_one(judge: LLMJudge, loopback: Loo
     name = await provider.submit(asks(judge, 4))
     assert await provider.ended(name)
     found = [said async for _, said in provider.results(name)]
-    assert [each.reason for each in found if isinstance(each, CallFailed)] == [reason for _, reason in faults]
-    assert isinstance(found[3], Said)
+    assert [each.reason for each in found if isinstance(each, CallError)] == [reason for _, reason in faults]
+    assert isinstance(found[3], Completion)
 
 
 async def test_a_batch_that_does_not_exist_is_told_as_such(judge: LLMJudge) -> None:
     """Both questions about it end in `misconfigured`; a server that fails is no proof of that."""
     provider = provider_of(judge)
-    with pytest.raises(CallFailed) as caught:
+    with pytest.raises(CallError) as caught:
         await provider.ended("msgbatch_gone")
     assert caught.value.reason == "misconfigured"
-    with pytest.raises(CallFailed) as caught:
+    with pytest.raises(CallError) as caught:
         _ = [each async for each in provider.results("msgbatch_gone")]
     assert caught.value.reason == "misconfigured"
     with canned((503, {}, {})) as (address, _):
         other = provider_of(a_judge(address))
         for asked in (other.ended("x"), other.recent(0.0), other.submit([])):
-            with pytest.raises(CallFailed) as caught:
+            with pytest.raises(CallError) as caught:
                 await asked
             assert caught.value.reason == "server"
     for odd in (b"<html>", {"data": [{"id": "x"}]}, {}):
-        with canned((200, {}, odd)) as (address, _), pytest.raises(CallFailed) as caught:
+        with canned((200, {}, odd)) as (address, _), pytest.raises(CallError) as caught:
             await provider_of(a_judge(address)).recent(0.0)
         assert caught.value.reason == "protocol"
 
@@ -256,7 +256,7 @@ async def test_a_batch_that_may_have_been_accepted_says_so() -> None:
     """A reply that is none leaves open whether the batch is there; a refusal does not."""
     for status, reply, paid in ((200, b"<html>", False), (200, {}, False), (400, {}, True)):
         with canned((status, {}, reply)) as (address, _):
-            with pytest.raises(CallFailed) as caught:
+            with pytest.raises(CallError) as caught:
                 await provider_of(a_judge(address)).submit([])
             assert (caught.value.usage is not None) is paid
 
@@ -270,9 +270,9 @@ async def test_results_that_are_cut_are_told() -> None:
         batch["results_url"] = f"{address}/v1/messages/batches/b/results"
         results = provider_of(a_judge(address)).results("b")
         name, found = await anext(results)
-        assert isinstance(found, CallFailed)
+        assert isinstance(found, CallError)
         assert (name, found.reason) == ("a", "protocol")
-        with pytest.raises(CallFailed) as caught:
+        with pytest.raises(CallError) as caught:
             await anext(results)
     assert caught.value.reason == "protocol"
 
@@ -280,7 +280,7 @@ async def test_results_that_are_cut_are_told() -> None:
 async def test_results_that_are_not_there_yet_are_told() -> None:
     """A batch that has not ended has no results; that is no fault of any sample."""
     batch = {"id": "b", "type": "message_batch", "processing_status": "in_progress", "results_url": None}
-    with canned((200, {}, batch)) as (address, _), pytest.raises(CallFailed) as caught:
+    with canned((200, {}, batch)) as (address, _), pytest.raises(CallError) as caught:
         await anext(provider_of(a_judge(address)).results("b"))
     assert (caught.value.reason, caught.value.rule.permanent) == ("protocol", False)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.judges.local.fusion import Curve, Signals, interpolated, lexical_logit
+from ragwatch.judges.local.fusion import FittedCurve, ModelSignals, interpolated, lexical_logit
 from ragwatch.judges.local.language import is_read
 
 KNOTS = ((-2.0, 0.1), (0.0, 0.4), (1.0, 0.4), (3.0, 0.9))
@@ -18,8 +18,8 @@ NUMBERS = st.floats(-1e6, 1e6)
 
 def test_the_logit_is_a_weighted_sum() -> None:
     """Bias, the words' logit, and the four numbers of the model, each with its weight."""
-    curve = Curve(0.5, WEIGHTS, KNOTS)
-    assert curve.logit(1.0, Signals(2.0, 3.0, 4.0, 8.0)) == 0.5 + 1.0 + 4.0 - 9.0 + 2.0 + 2.0
+    curve = FittedCurve(0.5, WEIGHTS, KNOTS)
+    assert curve.logit(1.0, ModelSignals(2.0, 3.0, 4.0, 8.0)) == 0.5 + 1.0 + 4.0 - 9.0 + 2.0 + 2.0
 
 
 def test_between_knots_is_a_line_and_beyond_them_it_is_level() -> None:
@@ -29,16 +29,16 @@ def test_between_knots_is_a_line_and_beyond_them_it_is_level() -> None:
     assert interpolated(((0.0, 0.3),), -1.0) == interpolated(((0.0, 0.3),), 1.0) == 0.3
 
 
-@given(NUMBERS, st.builds(Signals, NUMBERS, NUMBERS, NUMBERS, NUMBERS))
-def test_no_claim_is_certain(lexical: float, signals: Signals) -> None:
+@given(NUMBERS, st.builds(ModelSignals, NUMBERS, NUMBERS, NUMBERS, NUMBERS))
+def test_no_claim_is_certain(lexical: float, signals: ModelSignals) -> None:
     """Whatever the numbers, the probability is between the first and the last knot."""
-    assert 0.1 <= Curve(0.0, WEIGHTS, KNOTS).probability(lexical, signals) <= 0.9
+    assert 0.1 <= FittedCurve(0.0, WEIGHTS, KNOTS).probability(lexical, signals) <= 0.9
 
 
 @given(NUMBERS, NUMBERS)
 def test_more_support_by_words_is_never_less_support(one: float, other: float) -> None:
     """With a positive weight the probability rises with the words' figure."""
-    curve, still = Curve(0.0, (1.0, 0.0, 0.0, 0.0, 0.0), KNOTS), Signals(0.0, 0.0, 0.0, 0.0)
+    curve, still = FittedCurve(0.0, (1.0, 0.0, 0.0, 0.0, 0.0), KNOTS), ModelSignals(0.0, 0.0, 0.0, 0.0)
     low, high = sorted((one, other))
     assert curve.probability(low, still) <= curve.probability(high, still)
 
@@ -72,7 +72,7 @@ def test_what_is_no_curve_is_refused(
 ) -> None:
     """A damaged or careless table is found when it is loaded, not when it is used."""
     with pytest.raises(ValueError, match=r"knot|weight"):
-        Curve(bias, weights, knots)
+        FittedCurve(bias, weights, knots)
 
 
 @pytest.mark.parametrize(

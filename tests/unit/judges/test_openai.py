@@ -13,8 +13,8 @@ from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  #
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.chat import Bound, bare, chat
-from ragwatch.judges.llm.calls.failures import CallFailed
+from ragwatch.judges.llm.calls.chat import ReplyConstraint, bare, chat
+from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.openai import OpenAI, Options, build
 from ragwatch.telemetry import Telemetry
@@ -41,7 +41,7 @@ async def all_closed() -> AsyncIterator[None]:
         await MADE.pop().close()
 
 
-def dialect(judge: LLMJudge) -> Bound:
+def dialect(judge: LLMJudge) -> ReplyConstraint:
     """How far the judge thinks that its server binds a reply."""
     assert isinstance(judge.provider, OpenAI)
     return judge.provider._dialect.bound
@@ -55,16 +55,16 @@ def completion(text: str | None, finish: str = "stop", usage: Any = None, **mess
 
 @pytest.mark.parametrize(
     ("formats", "bound", "wasted"),
-    [(ALL, Bound.SCHEMA, 0), (ALL[1:], Bound.OBJECT, 2), (ALL[2:], Bound.NOTHING, 4)],
+    [(ALL, ReplyConstraint.SCHEMA, 0), (ALL[1:], ReplyConstraint.OBJECT, 2), (ALL[2:], ReplyConstraint.NOTHING, 4)],
 )
 async def test_a_server_is_asked_in_the_best_dialect_that_it_understands(
     loopback: LoopbackProcess,  # noqa: F811
     formats: Sequence[str],
-    bound: Bound,
+    bound: ReplyConstraint,
     wasted: int,
 ) -> None:
     """What it refuses with 400 is tried plainer and remembered: the second sample is one request. Both are read."""
-    loopback.control(formats=list(formats), heeds_schema=bound is Bound.SCHEMA)
+    loopback.control(formats=list(formats), heeds_schema=bound is ReplyConstraint.SCHEMA)
 
     async def ask(name: str) -> int:
         before = len(loopback.requests(CHAT))
@@ -76,7 +76,7 @@ async def test_a_server_is_asked_in_the_best_dialect_that_it_understands(
     assert [await ask("a"), await ask("b")] == [wasted + 1, 1]
     assert dialect(judge) is bound
     last = loopback.requests(CHAT)[-1]["body"]
-    assert ("JSON schema" in last["messages"][0]["content"]) is (bound is not Bound.SCHEMA)
+    assert ("JSON schema" in last["messages"][0]["content"]) is (bound is not ReplyConstraint.SCHEMA)
     assert "temperature" not in last
     assert "top_p" not in last
 
@@ -102,7 +102,7 @@ async def test_a_sample_that_no_dialect_saves_is_rejected_and_teaches_nothing(
         await judge.read(a_sample(answer="Poison."))
     assert (caught.value.reason, caught.value.permanent) == ("rejected", True)
     await judge.read(a_sample())
-    assert dialect(judge) is Bound.SCHEMA
+    assert dialect(judge) is ReplyConstraint.SCHEMA
     before = len(loopback.requests(CHAT))
     with pytest.raises(JudgeError):
         await judge.read(a_sample(answer="Poison."))
@@ -137,7 +137,7 @@ def test_replies_in_the_words_of_others() -> None:
     assert chat(completion("{}", "tool_calls")).stop == "tool_calls"
     assert chat(completion("{}") | {"usage": {"prompt_tokens": "many"}}).usage is None
     assert chat(completion("{}") | {"usage": None}).usage is None
-    with pytest.raises(CallFailed) as caught:
+    with pytest.raises(CallError) as caught:
         chat({"choices": ["no"]})
     assert (caught.value.reason, caught.value.usage) == ("protocol", None)
 

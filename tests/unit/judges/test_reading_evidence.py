@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.patience import cpu_limit
 
-from ragwatch.judges.lexical.evidence import BUDGET, LONG, SENTENCES, Window, window
+from ragwatch.judges.lexical.evidence import BUDGET, LONG, SENTENCES, EvidenceWindow, window
 from ragwatch.judges.lexical.features import claim_words
 from ragwatch.judges.lexical.passages import passage
 
 FILLER = "the of and a in to"
 
 
-def shown(claim: str, *texts: str, rarity: dict[str, float] | None = None, budget: int = BUDGET) -> Window:
+def shown(claim: str, *texts: str, rarity: dict[str, float] | None = None, budget: int = BUDGET) -> EvidenceWindow:
     """The window of a claim over these contexts."""
     return window(claim_words(claim, rarity or {}), [passage(text) for text in texts], texts, budget=budget)
 
@@ -28,13 +28,13 @@ def test_a_claim_of_two_facts_brings_both_sentences() -> None:
         "A kettle boils water. This kettle boils much water. It is blue. A lamp of ours dims.",
         budget=10,
     )
-    assert found == Window("A kettle boils water. A lamp of ours dims.", (0, 0))
+    assert found == EvidenceWindow("A kettle boils water. A lamp of ours dims.", (0, 0))
 
 
 def test_sentences_stand_in_the_order_of_the_documents() -> None:
     """However they were chosen, the reader sees them as they were written; contexts by rank."""
     found = shown("Lions hunt zebras at night.", "They hunt.", "Night falls. Lions hunt zebras.")
-    assert found == Window("They hunt. Night falls. Lions hunt zebras.", (1, 1))
+    assert found == EvidenceWindow("They hunt. Night falls. Lions hunt zebras.", (1, 1))
 
 
 def test_of_equals_the_fuller_sentence_goes_first_then_the_earlier() -> None:
@@ -60,16 +60,16 @@ def test_rare_words_weigh_more() -> None:
 
 def test_no_term_no_text() -> None:
     """Nothing of the claim in any context, no context, and a claim without terms: nothing to read."""
-    assert shown("Tea is green.", "Lions sleep.") == Window("", None)
-    assert shown("Tea is green.") == Window("", None)
-    assert shown("It is.", "It is.") == Window("", None)
-    assert shown("Tea is green.", "") == Window("", None)
+    assert shown("Tea is green.", "Lions sleep.") == EvidenceWindow("", None)
+    assert shown("Tea is green.") == EvidenceWindow("", None)
+    assert shown("It is.", "It is.") == EvidenceWindow("", None)
+    assert shown("Tea is green.", "") == EvidenceWindow("", None)
 
 
 def test_a_passage_that_comes_twice_is_shown_once() -> None:
     """Duplicates of a retriever take no room from others."""
     found = shown("Tea is green.", "Green tea.", "Green tea.", "Some tea.")
-    assert found == Window("Green tea. Some tea.", (0, 0))
+    assert found == EvidenceWindow("Green tea. Some tea.", (0, 0))
 
 
 def test_six_sentences_at_most() -> None:

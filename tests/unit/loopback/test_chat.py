@@ -18,8 +18,8 @@ from loopback.process import KEY, LoopbackProcess
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.verdict import Usage
 from ragwatch.judges import KINDS as JUDGES
-from ragwatch.pipeline.budget_account import FreePurse
-from ragwatch.ports import Desk
+from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 
 
@@ -135,7 +135,7 @@ def test_what_ragas_asks_is_answered(web: httpx.Client, asked: dict[str, Any], r
 
 async def read(kind: str, **options: Any) -> tuple[Evidence, Usage]:
     """A sample, read by one of our judges."""
-    desk = Desk(Telemetry(), FreePurse(), time.time)
+    desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
     module = JUDGES[kind]
     judge = module.build(module.Options.model_validate({"api_key": KEY} | options), name=kind, desk=desk)
     try:

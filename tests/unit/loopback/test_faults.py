@@ -17,7 +17,7 @@ from loopback.model import speak
 from loopback.process import LoopbackProcess
 from loopback.world import World
 
-from ragwatch.judges.llm.prompt.quotes import folded, stands
+from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
 
 
 @pytest.mark.parametrize("kind", sorted(REFUSALS))
@@ -75,7 +75,7 @@ def test_flaws_are_what_they_are_called() -> None:
         assert {row["verdict"] for row in claims[flaw]} == {"supported"}
         quotes = [cell["quote"] for row in claims[flaw] for cell in row["cells"]]
         assert quotes
-        assert all(any(stands(quote, text) for text in texts) == true for quote in quotes)
+        assert all(any(is_verbatim(quote, text) for text in texts) == true for quote in quotes)
     with pytest.raises(json.JSONDecodeError):
         json.loads(found["not_json"])
 

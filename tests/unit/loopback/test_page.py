@@ -14,7 +14,7 @@ from loopback.rule import reply_to
 from loopback.shape import complaint, fit
 
 from ragwatch.judges.lexical.claims import claims_of
-from ragwatch.judges.llm.prompt.quotes import folded, stands
+from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -57,7 +57,7 @@ def test_the_rule_is_what_the_embedded_judge_reads() -> None:
     texts = {mark: folded(each.text) for (mark, _), each in zip(page.contexts, SAMPLE.contexts, strict=True)}
     cells = [cell for row in reply["claims"] for cell in row["cells"]]
     assert cells
-    assert all(stands(cell["quote"], texts[cell["context"]]) for cell in cells)
+    assert all(is_verbatim(cell["quote"], texts[cell["context"]]) for cell in cells)
 
 
 def test_needs_are_the_parts_of_the_question_or_those_on_the_page() -> None:

@@ -11,8 +11,8 @@ from watched import BAD, GOOD, settle
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.drift.anchors import KIND, Anchor, AnchorRules, Anchors
-from ragwatch.pipeline.drift.bridge import Bridge
+from ragwatch.pipeline.drift.anchors import KIND, Anchor, AnchorLoop, AnchorRules
+from ragwatch.pipeline.drift.bridge import VersionBridge
 from ragwatch.ports import Query, Retention
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -37,9 +37,9 @@ def the_anchors(
     some: list[Anchor] = SET,
     telemetry: Telemetry | None = None,
     **rules: Any,
-) -> Anchors:
+) -> AnchorLoop:
     """A process that has begun."""
-    found = Anchors(
+    found = AnchorLoop(
         AnchorRules(**rules),
         some,
         judge=judge,
@@ -157,9 +157,11 @@ async def test_one_process_of_a_fleet_reads(store: SqliteStore) -> None:
     assert await the_anchors(store, Clock(), a_judge()).step() is False
 
 
-def a_bridge(store: SqliteStore, judge: ScriptedJudge, telemetry: Telemetry | None = None, most: int = 30) -> Bridge:
+def a_bridge(
+    store: SqliteStore, judge: ScriptedJudge, telemetry: Telemetry | None = None, most: int = 30
+) -> VersionBridge:
     """A process that has begun."""
-    found = Bridge(
+    found = VersionBridge(
         judge, most, timeout_seconds=5.0, store=store, telemetry=telemetry or Telemetry(), clock=Clock(AT + DAY)
     )
     found.resume()

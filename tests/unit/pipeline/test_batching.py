@@ -12,18 +12,18 @@ from callers import PRICES, ScriptedProvider, failed, said
 from kit import AT, JUDGE, Clock, a_draw, an_admission, an_evidence
 from structlog.testing import LogCapture
 
-from ragwatch.core.budget import Cap, Cost
+from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import FREE
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.calls.batched import BatchReader
+from ragwatch.judges.llm.calls.batched import BatchLLMJudge
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.reading import Ask
+from ragwatch.judges.llm.prompt.reading import Prompt
 from ragwatch.pipeline.batching import GRACE, LONGEST_WAIT, LOST, MOST_OPEN
-from ragwatch.pipeline.budget_account import StorePurse
-from ragwatch.pipeline.self_tests import Trials
-from ragwatch.ports import Desk, Query
+from ragwatch.pipeline.budget_account import StoredBudgetAccount
+from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.ports import JudgeContext, Query
 from ragwatch.ports.judging import Collected
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -140,7 +140,7 @@ async def test_what_nobody_knows_the_price_of_stays_set_aside(life: Life) -> Non
 
 async def test_some_are_read_twice_by_a_call(start: Start) -> None:
     """Trials of the judge are made of what came back, by calls like any other's, and counted."""
-    life = start(trials=Trials(repeat=1.0))
+    life = start(trials=JudgeSelfTests(repeat=1.0))
     life.provider.script = [said(FULLY) for _ in range(5)]
     life.admit(*names(5))
     await life.work(1)
@@ -160,7 +160,7 @@ async def test_evidence_about_something_else_is_unreadable(life: Life) -> None:
 
 async def test_without_money_draws_wait(start: Start) -> None:
     """What fits the budget is sent, the rest waits; the cap is never passed, and later there is room again."""
-    life = start(caps=[Cap(3600.0, usd=0.02)])
+    life = start(caps=[SpendingCap(3600.0, usd=0.02)])
     life.admit(*names(12))
     await life.loop.step()
     assert 0 < life.provider.entries < 12
@@ -204,7 +204,7 @@ async def test_results_that_break_off_are_read_on(life: Life) -> None:
 
 async def test_another_ones_batch_is_not_taken_for_ours(life: Life) -> None:
     """A batch of the same size, sent by somebody else at the same time, is looked into and left alone."""
-    life.provider.taken["foreign"] = [(f"theirs-{index}", Ask("", "", {}, 1, str)) for index in range(5)]
+    life.provider.taken["foreign"] = [(f"theirs-{index}", Prompt("", "", {}, 1, str)) for index in range(5)]
     life.provider.created["foreign"] = AT
     life.provider.told["foreign"] = [(name, said(FULLY)) for name, _ in life.provider.taken["foreign"]]
     life.provider.refuses = [failed("timeout", usage=None)]
@@ -255,11 +255,11 @@ async def test_each_page_has_ids_of_its_own(life: Life) -> None:
 
 def test_what_cannot_be_asked_in_batches_is_told() -> None:
     """Isolated reading takes several calls a sample; a provider without batches has none."""
-    desk = Desk(Telemetry(), StorePurse(JUDGE, (), SqliteStore, Clock()), Clock())  # type: ignore[arg-type]  # not used
+    desk = JudgeContext(Telemetry(), StoredBudgetAccount(JUDGE, (), SqliteStore, Clock()), Clock())  # type: ignore[arg-type]  # not used
     whole = {"model": "m", "base_url": "http://127.0.0.1:9", "prices": PRICES, "urgency": "relaxed"}
     given = CallOptions.model_validate(whole)
     with pytest.raises(ConfigError, match=r"judges\.mine\.urgency: openai has no message batches"):
         LLMJudge("mine", "openai", ScriptedProvider(), given, desk)
     with pytest.raises(ConfigError, match=r"judges\.mine\.urgency: relaxed asks each sample in one call"):
-        BatchReader("mine", "claude", Provider(), given.model_copy(update={"reading": "isolated"}), desk)
-    assert BatchReader("mine", "claude", Provider(), given, desk).name == "mine"
+        BatchLLMJudge("mine", "claude", Provider(), given.model_copy(update={"reading": "isolated"}), desk)
+    assert BatchLLMJudge("mine", "claude", Provider(), given, desk).name == "mine"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kit import JUDGE
 from mortal import KilledError
 
-from ragwatch.core.invariants import Law, violations
+from ragwatch.core.invariants import Invariant, violations
 from ragwatch.core.tally import Tally
 
 DRAWS = 5
@@ -46,7 +46,7 @@ def check(life: Life) -> None:
     assert life.reasons() == dict.fromkeys(names(DRAWS))
     tallies, waiting = life.store.books()
     assert (tallies[Tally.JUDGED, ("search", JUDGE)], waiting) == (DRAWS, {})
-    assert Law.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(tallies, waiting)
+    assert Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(tallies, waiting)
     assert life.store.batches(JUDGE) == []
     assert life.provider.entries == DRAWS + 1  # one of them expired, and costs nothing
     assert life.spent().usd >= DRAWS * PRICE - 1e-12

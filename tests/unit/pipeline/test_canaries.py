@@ -17,8 +17,8 @@ from ragwatch.core.canary.history import changes, report_of
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.canaries.loop import Canaries, Suite
-from ragwatch.ports import Run
+from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
+from ragwatch.ports import StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -58,10 +58,10 @@ GOOD = {"q1": a_reply("d1", "d9", seconds=0.02), "q2": a_reply("d9", "d2", secon
 
 def canaries(
     probe: ScriptedProbe, store: SqliteStore, telemetry: Telemetry, clock: Callable[[], float], holder: str = "me"
-) -> Canaries:
+) -> CanaryLoop:
     """The loop of one suite."""
-    suite = Suite("docs", CANARIES, (1, 5), probe)
-    return Canaries([suite], store=store, telemetry=telemetry, holder=holder, clock=clock)
+    suite = CanarySuite("docs", CANARIES, (1, 5), probe)
+    return CanaryLoop([suite], store=store, telemetry=telemetry, holder=holder, clock=clock)
 
 
 async def test_a_run_is_counted_kept_and_shown(store: SqliteStore, telemetry: Telemetry) -> None:
@@ -148,7 +148,7 @@ async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteSto
     probe.gate = asyncio.Event()
     suite = canaries(probe, store, telemetry, time.time).suites["docs"]
     first, other = (
-        Canaries([suite], store=store, telemetry=telemetry, holder=name, clock=time.time, claimed_seconds=0.3)
+        CanaryLoop([suite], store=store, telemetry=telemetry, holder=name, clock=time.time, claimed_seconds=0.3)
         for name in ("me", "other")
     )
     under_way = asyncio.create_task(first.run("docs"))
@@ -184,7 +184,7 @@ class LookedAtStore(SqliteStore):
     shown: Gauges
     full = False
 
-    def record_run(self, run: Run, tallies: Tallies) -> None:
+    def record_run(self, run: StoredRun, tallies: Tallies) -> None:
         """Count the run, or be full."""
         self.shown = self.look()
         if self.full:

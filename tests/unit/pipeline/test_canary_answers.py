@@ -16,8 +16,8 @@ from ragwatch.core.snapshot import Gauge
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.pipeline.canaries.answers import Answers, from_records
-from ragwatch.pipeline.canaries.loop import Canaries, Suite
+from ragwatch.pipeline.canaries.answers import AnswerJudging, from_records
+from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
 from ragwatch.ports import Judge
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -69,15 +69,15 @@ def embedded() -> Judge:
     return lexical.build(lexical.Options(), name="embedded", desk=a_desk())
 
 
-async def run(service: Service, judge: Judge, store: SqliteStore, telemetry: Telemetry) -> Canaries:
+async def run(service: Service, judge: Judge, store: SqliteStore, telemetry: Telemetry) -> CanaryLoop:
     """One run of the suite."""
-    suite = Suite("docs", CANARIES, (5,), service, answers=Answers(judge, oracle=True, clock=Clock()))
-    canaries = Canaries([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    suite = CanarySuite("docs", CANARIES, (5,), service, answers=AnswerJudging(judge, oracle=True, clock=Clock()))
+    canaries = CanaryLoop([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
     await canaries.run("docs")
     return canaries
 
 
-def answers(canaries: Canaries) -> Mapping[tuple[str, ...], float]:
+def answers(canaries: CanaryLoop) -> Mapping[tuple[str, ...], float]:
     """Gauges of answers by (suite, quantity, contexts)."""
     return {labels: value for (gauge, labels), value in canaries.gauges().items() if gauge is Gauge.CANARY_ANSWER}
 
@@ -112,7 +112,9 @@ async def test_a_failed_call_has_no_answer(store: SqliteStore, telemetry: Teleme
     canaries = await run(service, embedded(), store, telemetry)
     found = answers(canaries)
     assert {labels[2] for labels in found} == {"gold"}
-    again = Canaries(list(canaries.suites.values()), store=store, telemetry=telemetry, holder="me", clock=Clock(AT + 9))
+    again = CanaryLoop(
+        list(canaries.suites.values()), store=store, telemetry=telemetry, holder="me", clock=Clock(AT + 9)
+    )
     again.resume()
     assert answers(again) == found
 
@@ -144,9 +146,9 @@ class SlowJudge(ScriptedJudge):
 async def test_a_judge_is_given_as_many_as_it_reads_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
     """More would fill the threads that the store works in; one that never ends does not hold the suite up for ever."""
     judge, service = SlowJudge("canary/docs/refunds"), Service()
-    limited = Answers(judge, oracle=True, clock=Clock(), timeout_seconds=0.05)
-    suite = Suite("docs", CANARIES[:1], (5,), service, answers=limited)
-    canaries = Canaries([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    limited = AnswerJudging(judge, oracle=True, clock=Clock(), timeout_seconds=0.05)
+    suite = CanarySuite("docs", CANARIES[:1], (5,), service, answers=limited)
+    canaries = CanaryLoop([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
     assert await asyncio.wait_for(canaries.run("docs"), 10.0) is not None
     kept = {each.contexts: each for each in from_records(store.runs("canary", "docs", 1)[0].body["answers"])}
     assert (kept["retrieved"].scores, kept["retrieved"].why) == (None, "timeout: not read within 0.05 s")

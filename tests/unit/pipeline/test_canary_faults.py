@@ -17,9 +17,9 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.canaries.answers import Answers
-from ragwatch.pipeline.canaries.loop import Canaries, Suite
-from ragwatch.ports import Run
+from ragwatch.pipeline.canaries.answers import AnswerJudging
+from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
+from ragwatch.ports import StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -60,11 +60,11 @@ def canaries(
     probe: Probe,
     *,
     clock: Clock | None = None,
-    answers: Answers | None = None,
-) -> Canaries:
+    answers: AnswerJudging | None = None,
+) -> CanaryLoop:
     """One suite, as `build` makes it: the holder is the process."""
-    suite = Suite("docs", CANARIES, (1,), probe, answers=answers)
-    return Canaries([suite], store=store, telemetry=telemetry, holder="host/1", clock=clock or Clock())
+    suite = CanarySuite("docs", CANARIES, (1,), probe, answers=answers)
+    return CanaryLoop([suite], store=store, telemetry=telemetry, holder="host/1", clock=clock or Clock())
 
 
 async def until_asked(probe: Probe) -> None:
@@ -109,7 +109,7 @@ async def test_a_judge_that_errs_costs_its_score_alone(
         async def read(self, sample: Sample) -> tuple[Evidence, Usage]:  # noqa: ARG002 - the port's
             raise error
 
-    answers = Answers(Torn(), oracle=False, clock=Clock())
+    answers = AnswerJudging(Torn(), oracle=False, clock=Clock())
     loop = canaries(store, telemetry, Probe(), answers=answers)
     try:
         await loop.run("docs")
@@ -144,7 +144,7 @@ def test_resuming_holds_few_runs_at_a_time(store: SqliteStore, telemetry: Teleme
     """472 canaries with ten hits each: 100 runs are 370 MB of JSON, 7 s of silence at every start and reload."""
     body = {"answered": False, "ks": [1], "reports": [], "answers": [], "line": {"hits": ["x" * 64] * 4000}}
     for each in range(100):
-        store.record_run(Run("canary", "docs", AT + each, failing=True, body=body), Counter())
+        store.record_run(StoredRun("canary", "docs", AT + each, failing=True, body=body), Counter())
     loop = canaries(store, telemetry, Probe())
     tracemalloc.start()
     loop.resume()
@@ -177,13 +177,13 @@ async def test_what_is_no_longer_configured_is_not_shown(store: SqliteStore, tel
     """A canary that was taken out or edited, a k that is gone, answers nobody judges: a reload takes their series."""
     kept, gone = CANARIES[0], a_canary("d9", name="gone", query="q9")
     edited, anew = (a_canary(name, name="edited", query="q2") for name in ("d8", "d1"))
-    answers = Answers(ScriptedJudge(), oracle=False, clock=Clock())
-    suite = Suite("docs", (kept, gone, edited), (1, 5), Probe(), answers=answers)
-    first = Canaries([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    answers = AnswerJudging(ScriptedJudge(), oracle=False, clock=Clock())
+    suite = CanarySuite("docs", (kept, gone, edited), (1, 5), Probe(), answers=answers)
+    first = CanaryLoop([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
     await first.run("docs")
     assert first.gauges()[Gauge.CANARY_DEGRADED, ("docs",)] == 2.0
     fewer = replace(suite, canaries=(kept, anew), ks=(5,), answers=None)
-    second = Canaries([fewer], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    second = CanaryLoop([fewer], store=store, telemetry=telemetry, holder="me", clock=Clock())
     second.resume()
     found = second.gauges()
     assert found[Gauge.CANARY_DEGRADED, ("docs",)] == 0.0

@@ -8,16 +8,16 @@ from kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally
 from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 
-def an_intake(store: SqliteStore, telemetry: Telemetry, *lines: bytes) -> Intake:
+def an_intake(store: SqliteStore, telemetry: Telemetry, *lines: bytes) -> IntakeLoop:
     """The intake of some lines, all of which are drawn."""
     rules = IntakeRules(SamplingPlan(1.0, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, 1000)
     source = ListSource((a_batch(*lines),))
-    return Intake(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    return IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
 
 
 async def test_answers_to_our_own_canaries_are_no_traffic(store: SqliteStore, telemetry: Telemetry) -> None:

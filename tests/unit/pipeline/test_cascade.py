@@ -8,20 +8,20 @@ from typing import Any
 from kit import AT, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
 
 from ragwatch.core.cascade import FollowRule
-from ragwatch.core.invariants import Law, violations
+from ragwatch.core.invariants import Invariant, violations
 from ragwatch.core.tally import Tally
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.judging import Follower, Judging, JudgingRules, give_up
+from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_up
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 EVERY = FollowRule(1.0, 1.0)
 
 
-def first(store: SqliteStore, telemetry: Telemetry, rule: FollowRule, share: float = 1.0, **script: Any) -> Judging:
+def first(store: SqliteStore, telemetry: Telemetry, rule: FollowRule, share: float = 1.0, **script: Any) -> JudgingLoop:
     """The judge `embedded`, followed by `second`."""
     rules = JudgingRules(followers={"second": Follower(rule, lambda: share)})
-    return Judging(ScriptedJudge(script), rules, store=store, telemetry=telemetry, clock=Clock())
+    return JudgingLoop(ScriptedJudge(script), rules, store=store, telemetry=telemetry, clock=Clock())
 
 
 def leased(store: SqliteStore) -> dict[str, float]:
@@ -39,7 +39,7 @@ async def test_the_probabilities_multiply(store: SqliteStore, telemetry: Telemet
     assert set(waiting.values()) == {0.125}
     assert 25 < len(waiting) < 75
     assert store.tallies()[Tally.ASSIGNED, ("second",)] == len(waiting)
-    assert set(violations(*store.books())) <= {Law.DRAWN_WERE_SEEN}  # no source here: nothing was seen
+    assert set(violations(*store.books())) <= {Invariant.DRAWN_WERE_SEEN}  # no source here: nothing was seen
 
 
 async def test_what_the_first_was_unsure_of_is_read_more_often(store: SqliteStore, telemetry: Telemetry) -> None:
@@ -82,12 +82,12 @@ async def test_late_draws_are_followed_as_well(store: SqliteStore, telemetry: Te
     store.admit(an_admission(a_draw("a")))
     clock = Clock(AT + 10 * 86400)
     rules = JudgingRules(followers={"second": Follower(EVERY, lambda: 1.0)})
-    judging = Judging(ScriptedJudge(), rules, store=store, telemetry=telemetry, clock=clock)
+    judging = JudgingLoop(ScriptedJudge(), rules, store=store, telemetry=telemetry, clock=clock)
     assert await judging.expire() is True
     assert await judging.expire() is False
     assert leased(store) == {"a": 1.0}
     assert store.tallies()[Tally.UNJUDGED, ("search", "embedded", "expired")] == 1
-    assert set(violations(*store.books())) <= {Law.DRAWN_WERE_SEEN}  # no source here: nothing was seen
+    assert set(violations(*store.books())) <= {Invariant.DRAWN_WERE_SEEN}  # no source here: nothing was seen
 
 
 def test_nobody_reads_on_behind_a_judge_that_was_taken_out(store: SqliteStore) -> None:
@@ -96,4 +96,4 @@ def test_nobody_reads_on_behind_a_judge_that_was_taken_out(store: SqliteStore) -
     assert give_up(store, ["second"], now=AT) == 2
     assert (leased(store), store.pending()) == ({}, {})
     assert store.tallies()[Tally.ASSIGNED, ("second",)] == 0
-    assert set(violations(*store.books())) <= {Law.DRAWN_WERE_SEEN}
+    assert set(violations(*store.books())) <= {Invariant.DRAWN_WERE_SEEN}

@@ -9,11 +9,11 @@ import pytest
 from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
 from labelled import BOTH, LLM
 
-from ragwatch.core.estimators.ppi import Sums
+from ragwatch.core.estimators.ppi import PpiSums
 from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.labels import sums as module
-from ragwatch.pipeline.labels.sums import HOUR, Chains, Place, hours
-from ragwatch.pipeline.labels.verdicts import sheet
+from ragwatch.pipeline.labels.sums import HOUR, LabelSums, Place, hours
+from ragwatch.pipeline.labels.verdicts import answer_verdicts
 from ragwatch.ports import Assignment, FollowUp, ScoreRow
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -44,13 +44,13 @@ TIERS = [((0.5, 1.0), (0.2, 0.5)), ((1.0,), (0.4,))]
 @pytest.mark.parametrize("at_once", [True, False])
 def test_sums_are_those_of_the_rows(order: list[ScoreRow], *, at_once: bool) -> None:
     """Whichever judge comes first, and in however many turns: each row counts once, as far as it went."""
-    found = Chains(BOTH, lambda _: None)
+    found = LabelSums(BOTH, lambda _: None)
     for turn in [order] if at_once else [[row] for row in order]:
         found.add(turn)
-    assert found.totals(hours(AT, 3600.0))["search", F].numbers == pytest.approx(Sums.of(3, TIERS).numbers)
+    assert found.totals(hours(AT, 3600.0))["search", F].numbers == pytest.approx(PpiSums.of(3, TIERS).numbers)
     assert found.missed(hours(AT, 3600.0)) == {"search": 2.0}
     found.forget(AT)
-    assert found.totals(hours(AT, 80 * 86400.0))["search", F].numbers == pytest.approx(Sums.of(3, TIERS).numbers)
+    assert found.totals(hours(AT, 80 * 86400.0))["search", F].numbers == pytest.approx(PpiSums.of(3, TIERS).numbers)
     found.forget(AT + 60 * 86400.0)
     assert (found.totals(hours(AT, 3600.0)), found.missed(hours(AT, 3600.0))) == ({}, {})
 
@@ -65,7 +65,7 @@ def test_rows_of_long_ago_are_looked_up(store: SqliteStore, monkeypatch: pytest.
         [a_verdict(draw) for draw in draws], [FollowUp(each.key, JUDGE, Assignment(LLM, 0.1), AT) for each in onward]
     )
     store.settle([a_verdict(draw, reading=a_reading(LLM)) for draw in onward])
-    found = Chains(BOTH, lambda key: sheet(store, BOTH.judges, key))
+    found = LabelSums(BOTH, lambda key: answer_verdicts(store, BOTH.judges, key))
     found.add(store.window(0, 0.0, 100))
     assert found.totals(hours(AT, 3600.0))["search", F].rows(1) == 3
 
@@ -74,7 +74,7 @@ def test_a_quantity_that_the_second_judge_does_not_read_has_a_short_chain() -> N
     """What only the first judge reads is corrected by people alone."""
     rules = replace(BOTH, second=frozenset({F}))
     assert (rules.readers(F), rules.readers(IGNORED)) == ((JUDGE, LLM), (JUDGE,))
-    assert (Chains(rules, lambda _: None).tiers(F), Chains(rules, lambda _: None).tiers(IGNORED)) == (3, 2)
+    assert (LabelSums(rules, lambda _: None).tiers(F), LabelSums(rules, lambda _: None).tiers(IGNORED)) == (3, 2)
 
 
 def rows(rng: random.Random, turn: int, now: float) -> list[ScoreRow]:
@@ -95,13 +95,13 @@ def rows(rng: random.Random, turn: int, now: float) -> list[ScoreRow]:
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_kept_changes_no_figure(seed: int) -> None:
     """Late answers, second readings, hours that go by: asked at every turn or only once, the sums are the same."""
-    rng, often, turns, now = random.Random(seed), Chains(BOTH, lambda _: None), list[list[ScoreRow]](), START
+    rng, often, turns, now = random.Random(seed), LabelSums(BOTH, lambda _: None), list[list[ScoreRow]](), START
     for turn in range(60):
         now += rng.choice((15.0, 900.0, HOUR, 30 * HOUR))
         turns.append(rows(rng, turn, now))
         often.forget(now)
         often.add(turns[-1])
-        once = Chains(BOTH, lambda _: None)
+        once = LabelSums(BOTH, lambda _: None)
         for each in turns:
             once.add(each)
         for span in SPANS:
@@ -112,7 +112,7 @@ def test_what_is_kept_changes_no_figure(seed: int) -> None:
             }
 
 
-def plain(chains: Chains, within: range) -> dict[Place, tuple[float, ...]]:
+def plain(chains: LabelSums, within: range) -> dict[Place, tuple[float, ...]]:
     """The sums, one hour after the other."""
     found: dict[Place, tuple[float, ...]] = {}
     for place, cells in chains._cells.items():
@@ -124,7 +124,7 @@ def plain(chains: Chains, within: range) -> dict[Place, tuple[float, ...]]:
 
 def test_a_month_is_not_added_up_at_every_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within an hour a look adds the moving hours to what is known, whatever the span."""
-    rng, found, now = random.Random(1), Chains(BOTH, lambda _: None), START
+    rng, found, now = random.Random(1), LabelSums(BOTH, lambda _: None), START
     judge = BOTH.chain[0]
     found.add(
         [
@@ -148,10 +148,10 @@ def test_a_month_is_not_added_up_at_every_digest(monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_forgotten_is_in_no_sum() -> None:
     """An hour that no label reaches is gone from what was added up, too."""
-    found, judge = Chains(BOTH, lambda _: None), BOTH.chain[0]
+    found, judge = LabelSums(BOTH, lambda _: None), BOTH.chain[0]
     row = ScoreRow(0, "k", START, "a", judge, BOTH.judges[judge], 1.0, {F: 1.0}, None, None)
     found.add([row])
     within = range(int(START // HOUR) + 10)
-    assert found.totals(within)["a", F] == Sums.of(3, [((1.0,), (1.0,))])
+    assert found.totals(within)["a", F] == PpiSums.of(3, [((1.0,), (1.0,))])
     found.forget(START + BOTH.fresh + 2 * HOUR)
     assert found.totals(within) == {}

@@ -10,9 +10,9 @@ from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, a_verdict, an_admission
 from structlog.testing import LogCapture
 
 from ragwatch.core.tally import Tally
-from ragwatch.pipeline.drift.bridge import Bridge
-from ragwatch.pipeline.judging import MOST_CHARS, Judging, JudgingRules, give_up
-from ragwatch.pipeline.labels.tasks import TASKS_CHARS, Labelling
+from ragwatch.pipeline.drift.bridge import VersionBridge
+from ragwatch.pipeline.judging import MOST_CHARS, JudgingLoop, JudgingRules, give_up
+from ragwatch.pipeline.labels.tasks import TASKS_CHARS, LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -36,7 +36,7 @@ async def test_a_damaged_draw_is_unjudged_and_the_next_is_read(
     store.admit(an_admission(a_draw("a"), a_draw("b")))
     harm(store, "a")
     judge = ScriptedJudge()
-    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
     while await loop.step():
         pass
     assert outcomes(store) == {a_draw("a").key: "damaged", a_draw("b").key: None}
@@ -50,7 +50,7 @@ async def test_damaged_draws_expire_and_are_given_up(store: SqliteStore, telemet
     """What waits too long, or for a judge that is gone, goes, whether its text can be read or not."""
     store.admit(an_admission(a_draw("a"), a_draw("b"), judges=(JUDGE, "gone")))
     harm(store, "a")
-    loop = Judging(ScriptedJudge(), JudgingRules(), store=store, telemetry=telemetry, clock=Clock(AT + 1e6))
+    loop = JudgingLoop(ScriptedJudge(), JudgingRules(), store=store, telemetry=telemetry, clock=Clock(AT + 1e6))
     assert await loop.expire()
     assert give_up(store, [JUDGE], now=AT) == 2
     assert store.pending() == {}
@@ -59,7 +59,7 @@ async def test_damaged_draws_expire_and_are_given_up(store: SqliteStore, telemet
 async def test_all_that_is_large_and_late_expires_in_one_step(store: SqliteStore, telemetry: Telemetry) -> None:
     """A lease of large texts is a few at a time; expiring goes on until none is left."""
     store.admit(an_admission(*(a_draw(name, answer="x" * (5 << 20)) for name in "abcde")))
-    loop = Judging(ScriptedJudge(), JudgingRules(), store=store, telemetry=telemetry, clock=Clock(AT + 1e6))
+    loop = JudgingLoop(ScriptedJudge(), JudgingRules(), store=store, telemetry=telemetry, clock=Clock(AT + 1e6))
     assert await loop.expire()
     assert (store.pending(), await loop.expire()) == ({}, False)
 
@@ -67,7 +67,7 @@ async def test_all_that_is_large_and_late_expires_in_one_step(store: SqliteStore
 async def test_long_answers_are_taken_up_a_few_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
     """However many draws a batch may hold, the texts that are held at a time are limited; all are read in the end."""
     store.admit(an_admission(*(a_draw(name, answer="x" * (MOST_CHARS // 2)) for name in "abcdefgh")))
-    loop = Judging(ScriptedJudge(), JudgingRules(batch=32), store=store, telemetry=telemetry, clock=Clock())
+    loop = JudgingLoop(ScriptedJudge(), JudgingRules(batch=32), store=store, telemetry=telemetry, clock=Clock())
     most = 0
     while await loop.step():
         most = max(most, sum(loop._chars.values()))
@@ -98,7 +98,7 @@ def test_a_damaged_sample_is_no_task(store: SqliteStore) -> None:
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw) for draw in draws])
     harm(store, "b")
-    labelling = Labelling(LabelRules({JUDGE: "scripted-1"}, (JUDGE,)), store=store, clock=Clock(), uniform=lambda: 0.5)
+    labelling = LabelTasks(LabelRules({JUDGE: "scripted-1"}, (JUDGE,)), store=store, clock=Clock(), uniform=lambda: 0.5)
     assert sorted(task["sample"]["id"] for task in labelling.tasks("ann", 9)) == ["a", "c"]
     put = labelling.put([{"key": draws[1].key, "annotator": "ann", "at": AT, "scores": {"faithfulness": 1.0}}])
     assert put == {"new": 1, "replaced": 0, "unmatched": 0}
@@ -109,7 +109,7 @@ def test_tasks_are_fewer_where_texts_are_long(store: SqliteStore) -> None:
     draws = [a_draw(name, answer="x" * (TASKS_CHARS // 2 - 1000)) for name in "abcde"]
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw) for draw in draws])
-    labelling = Labelling(LabelRules({JUDGE: "scripted-1"}, (JUDGE,)), store=store, clock=Clock(), uniform=lambda: 0.5)
+    labelling = LabelTasks(LabelRules({JUDGE: "scripted-1"}, (JUDGE,)), store=store, clock=Clock(), uniform=lambda: 0.5)
     given = labelling.tasks("ann", 10)
     assert len(given) == 2
     for task in given:
@@ -126,6 +126,6 @@ def test_a_bridge_passes_over_what_is_damaged(store: SqliteStore, telemetry: Tel
     harm(store, "b")
     judge = ScriptedJudge()
     judge.version = "scripted-2"
-    bridge = Bridge(judge, 10, timeout_seconds=1.0, store=store, telemetry=telemetry, clock=Clock())
+    bridge = VersionBridge(judge, 10, timeout_seconds=1.0, store=store, telemetry=telemetry, clock=Clock())
     bridge.resume()
     assert sorted(bridge._samples) == sorted(draw.key for draw in (draws[0], draws[2]))

@@ -19,24 +19,24 @@ from kit import (
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Lag
 from ragwatch.pipeline import digest as module
-from ragwatch.pipeline.digest import Around, Digest
-from ragwatch.pipeline.sampling_control import Plan, Shares
-from ragwatch.pipeline.windows import Windows
+from ragwatch.pipeline.digest import DigestInputs, DigestLoop
+from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
+from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Retention, Store
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Count, Telemetry
+from ragwatch.telemetry import EventCount, Telemetry
 
 
-def a_digest(store: Store, board: Board, clock: Clock) -> Digest:
+def a_digest(store: Store, board: Board, clock: Clock) -> DigestLoop:
     """The digest of one scripted judge over one hour."""
-    return Digest(
-        Windows({"1h": 3600.0}, {JUDGE: "scripted-1"}, 0.95),
-        Around(
+    return DigestLoop(
+        SlidingWindows({"1h": 3600.0}, {JUDGE: "scripted-1"}, 0.95),
+        DigestInputs(
             lags=lambda: {"app": Lag(7, 1.5)},
             probabilities=lambda: {"search": 0.1},
             problems=lambda: ("source app: gone",),
         ),
-        shares=Shares({JUDGE: Plan(1.0, waits=True)}, store, 1000),
+        shares=SamplingControl({JUDGE: JudgePlan(1.0, waits=True)}, store, 1000),
         store=store,
         board=board,
         telemetry=Telemetry(),
@@ -148,7 +148,7 @@ async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore
     assert found is not None
     figures = f"judge {JUDGE}: 2 assigned, 0 judged + 0 unjudged + 1 pending"
     assert f"our own counts do not balance: {figures}" in found.problems
-    assert digest._telemetry.counts()[Count.VIOLATIONS, ("assigned_are_settled_or_pending",)] == 2
+    assert digest._telemetry.counts()[EventCount.VIOLATIONS, ("assigned_are_settled_or_pending",)] == 2
 
 
 async def test_a_restart_shows_no_mean_of_failures_alone(store: SqliteStore) -> None:

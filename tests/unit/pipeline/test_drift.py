@@ -13,7 +13,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tally
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import KIND, Drift
+from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -30,14 +30,16 @@ def a_drift(
     telemetry: Telemetry | None = None,
     moved: bool = False,
     now: float = AT + 1e6,
-) -> Drift:
+) -> ScoreDriftLoop:
     """A drift that has continued what the store remembers."""
-    found = Drift(rules, store=store, telemetry=telemetry or Telemetry(), judge_moved=lambda: moved, clock=Clock(now))
+    found = ScoreDriftLoop(
+        rules, store=store, telemetry=telemetry or Telemetry(), judge_moved=lambda: moved, clock=Clock(now)
+    )
     found.resume()
     return found
 
 
-def of_detector(drift: Drift) -> Gauges:
+def of_detector(drift: ScoreDriftLoop) -> Gauges:
     """What it shows, but for the band."""
     return {place: value for place, value in drift.gauges().items() if place[0] not in BAND}
 

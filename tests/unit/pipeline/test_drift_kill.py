@@ -18,7 +18,7 @@ from watched import faithful, settle
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import KIND, Drift
+from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -28,9 +28,9 @@ RULES = DriftRules(
 )
 
 
-def live(store: SqliteStore) -> Drift:
+def live(store: SqliteStore) -> ScoreDriftLoop:
     """A process that has begun."""
-    found = Drift(RULES, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
+    found = ScoreDriftLoop(RULES, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
     found.resume()
     return found
 

@@ -11,7 +11,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import KIND, Drift
+from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -22,9 +22,9 @@ MIDNIGHT = AT - AT % DAY + DAY
 BAND = {Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH, Gauge.BAND_SCORES, Gauge.BAND_SINCE}
 
 
-def a_drift(store: SqliteStore, rules: DriftRules = RULES, *, now: float = AT + 1e6) -> Drift:
+def a_drift(store: SqliteStore, rules: DriftRules = RULES, *, now: float = AT + 1e6) -> ScoreDriftLoop:
     """A drift that has continued what the store remembers, at some instant."""
-    found = Drift(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(now))
+    found = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(now))
     found.resume()
     return found
 

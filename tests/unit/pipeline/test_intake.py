@@ -25,7 +25,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally
 from ragwatch.errors import SourceError, StoreError
 from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch, Rejection
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -43,10 +43,10 @@ def make(store: SqliteStore, telemetry: Telemetry) -> Any:
         judges: Mapping[str, float] | None = None,
         redactor: Redactor | None = None,
         most: int = 1000,
-    ) -> Intake:
+    ) -> IntakeLoop:
         rules = IntakeRules(plan, {JUDGE: 1.0} if judges is None else judges, redactor, most)
         source = ListSource(batches)
-        return Intake(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT + 10))
+        return IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT + 10))
 
     return make
 
@@ -270,7 +270,7 @@ def test_no_line_stops_a_source(batch: list[bytes]) -> None:
         rules = IntakeRules(replace(ALL, stratum="tier"), {JUDGE: 1.0}, Redactor(), 1000)
         source = ListSource([a_batch(*batch)])
         telemetry = Telemetry(structlog.wrap_logger(None, processors=[LogCapture()]))
-        intake = Intake(source, formats.build("auto").read, rules, store=store, telemetry=telemetry, clock=Clock())
+        intake = IntakeLoop(source, formats.build("auto").read, rules, store=store, telemetry=telemetry, clock=Clock())
         assert intake._step() is True
         rejected = sum(counts(store, Tally.REJECTED).values())
         assert counts(store, Tally.SEEN) == {("app",): len(batch)}

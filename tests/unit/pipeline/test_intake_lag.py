@@ -9,7 +9,7 @@ from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError, StoreError
 from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -18,13 +18,13 @@ RULES = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, None, 1000)
 
 
 @pytest.fixture
-def intake(store: SqliteStore, telemetry: Telemetry) -> Intake:
+def intake(store: SqliteStore, telemetry: Telemetry) -> IntakeLoop:
     """Two batches, the first of which is admitted."""
     source = ListSource([a_batch(a_line("a"), cursor="1"), a_batch(a_line("b"), cursor="2")])
-    return Intake(source, canonical.read, RULES, store=store, telemetry=telemetry, clock=Clock(AT))
+    return IntakeLoop(source, canonical.read, RULES, store=store, telemetry=telemetry, clock=Clock(AT))
 
 
-async def test_a_log_that_cannot_be_read_falls_behind(intake: Intake, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_log_that_cannot_be_read_falls_behind(intake: IntakeLoop, monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits grows, and the lag of a better hour would deny it."""
     await intake.step()
 
@@ -39,7 +39,7 @@ async def test_a_log_that_cannot_be_read_falls_behind(intake: Intake, monkeypatc
         assert intake.lag == Lag(behind, None)
 
 
-async def test_a_store_that_cannot_be_written_falls_behind(intake: Intake, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_cannot_be_written_falls_behind(intake: IntakeLoop, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for a disk that is full."""
     await intake.step()
     assert intake.lag == Lag(1, None)

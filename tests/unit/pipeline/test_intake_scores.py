@@ -10,7 +10,7 @@ from kit import JUDGE, Clock, ListSource, a_batch, a_line
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally
 from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -27,7 +27,7 @@ async def test_scores_that_stand_for_none_stop_no_source(store: SqliteStore, sen
     ]
     rules = IntakeRules(SamplingPlan(1.0, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, 1000)
     source, parts = ListSource(batches), {"store": store, "telemetry": Telemetry(), "clock": Clock()}
-    intake = Intake(source, canonical.read, rules, **parts)  # type: ignore[arg-type]
+    intake = IntakeLoop(source, canonical.read, rules, **parts)  # type: ignore[arg-type]
     for _ in batches:
         assert await intake.step() is True
     found = {labels: value for (tally, labels), value in store.tallies().items() if tally is Tally.TOP_SCORE}

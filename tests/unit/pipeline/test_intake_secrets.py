@@ -8,7 +8,7 @@ from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally
 from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -18,6 +18,6 @@ async def test_secrets_of_what_is_not_stored_are_not_counted(store: SqliteStore,
     once, again = a_line("a", answer="ann@example.org"), a_line("a", answer="ann@example.org, bob@example.org")
     rules = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, Redactor(), 1000)
     source = ListSource([a_batch(once, again), a_batch(again, a_line("b", answer="eve@example.org"), cursor="2")])
-    intake = Intake(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    intake = IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
     assert [await intake.step(), await intake.step()] == [True, True]
     assert store.tallies()[Tally.REDACTED, ("EMAIL",)] == 2

@@ -13,8 +13,8 @@ from ragwatch.core.evidence import ShapeError
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Unjudged, UnjudgedReason
 from ragwatch.errors import JudgeError, StoreError
-from ragwatch.pipeline.judging import Judging, JudgingRules, give_up
-from ragwatch.pipeline.reading import Reader
+from ragwatch.pipeline.judging import JudgingLoop, JudgingRules, give_up
+from ragwatch.pipeline.reading import DrawReader
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -37,10 +37,10 @@ FAILURES: dict[str, tuple[Any, str]] = {
 }
 
 
-def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, **rules: Any) -> Judging:
+def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, **rules: Any) -> JudgingLoop:
     """The loop of a judge that is given up at once when it does not answer."""
     rules = {"timeout_seconds": 0.01} | rules
-    return Judging(judge, JudgingRules(**rules), store=store, telemetry=telemetry, clock=Clock())
+    return JudgingLoop(judge, JudgingRules(**rules), store=store, telemetry=telemetry, clock=Clock())
 
 
 def outcomes(store: SqliteStore) -> dict[str, str | None]:
@@ -122,7 +122,7 @@ async def test_a_store_that_cannot_write_keeps_the_draws(store: SqliteStore, tel
     """Verdicts that were not written are written by the next step; the judge is not asked, and paid, again."""
     store.admit(an_admission(a_draw("a")))
     judge = ScriptedJudge()
-    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
     noise = "".join(chr(0x4E00 + index * 7919 % 20000) for index in range(200_000))
     judge.script["a"] = an_evidence(a_claim(text=noise))
     store._writer.execute("PRAGMA max_page_count=1")
@@ -155,14 +155,14 @@ async def test_no_more_readings_at_once_than_the_judge_allows(telemetry: Telemet
         now -= 1
 
     judge = ScriptedJudge({f"r{index}": count for index in range(20)}, concurrency=3)
-    reader = Reader(judge, timeout_seconds=5.0, telemetry=telemetry)
+    reader = DrawReader(judge, timeout_seconds=5.0, telemetry=telemetry)
     await asyncio.gather(*(reader.read(a_draw(f"r{index}")) for index in range(20)))
     assert most == 3
 
 
 async def test_a_bug_is_told_with_its_traceback(telemetry: Telemetry, log: LogCapture) -> None:
     """The verdict says which error it was; the log says where."""
-    reader = Reader(ScriptedJudge({"a": ZeroDivisionError("no")}), timeout_seconds=5.0, telemetry=telemetry)
+    reader = DrawReader(ScriptedJudge({"a": ZeroDivisionError("no")}), timeout_seconds=5.0, telemetry=telemetry)
     found = await reader.read(a_draw("a"))
     assert isinstance(found, Unjudged)
     assert (found.reason, found.detail) == ("internal", "ZeroDivisionError")

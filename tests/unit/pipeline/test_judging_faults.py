@@ -9,8 +9,8 @@ from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission
 
 from ragwatch.core.sampling import key_of
 from ragwatch.errors import JudgeError, StoreError
-from ragwatch.pipeline.judging import Judging, JudgingRules, give_up
-from ragwatch.pipeline.self_tests import Trials
+from ragwatch.pipeline.judging import JudgingLoop, JudgingRules, give_up
+from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -28,7 +28,7 @@ async def test_no_draw_is_read_twice_at_a_time(store: SqliteStore, telemetry: Te
     judge = ScriptedJudge(dict.fromkeys("ab", gate.wait), concurrency=2)
     store.admit(an_admission(a_draw("a"), a_draw("b")))
     clock = Clock()
-    loop = Judging(judge, JudgingRules(batch=32), store=store, telemetry=telemetry, clock=clock)
+    loop = JudgingLoop(judge, JudgingRules(batch=32), store=store, telemetry=telemetry, clock=clock)
     await loop.step()
     clock.now += 301.0
     await loop.step()
@@ -41,7 +41,7 @@ async def test_a_store_that_cannot_write_costs_no_sample(store: SqliteStore, tel
     """A full disk refuses the reservation: the draw was not read, nothing lies in it, it stays pending."""
     judge = ScriptedJudge({"a": StoreError("state: 3 MiB are free on the disk")})
     store.admit(an_admission(a_draw("a")))
-    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
     await loop.step()
     assert store.find(Query(limit=10)) == []
     assert store.pending() == {JUDGE: 1}
@@ -52,7 +52,7 @@ async def test_what_is_expired_is_forgotten(store: SqliteStore, telemetry: Telem
     judge = ScriptedJudge({"a": JudgeError("unavailable", "down", permanent=False)})
     store.admit(an_admission(a_draw("a")))
     clock = Clock()
-    loop = Judging(judge, JudgingRules(max_age_seconds=60.0), store=store, telemetry=telemetry, clock=clock)
+    loop = JudgingLoop(judge, JudgingRules(max_age_seconds=60.0), store=store, telemetry=telemetry, clock=clock)
     await loop.step()
     clock.now += 1000.0
     assert await loop.expire() is True
@@ -65,7 +65,7 @@ async def test_finishing_begins_nothing(store: SqliteStore, telemetry: Telemetry
     gate = asyncio.Event()
     judge = ScriptedJudge({"a": gate.wait}, concurrency=1)
     store.admit(an_admission(*(a_draw(name) for name in "abcd")))
-    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
     await loop.step()
     assert judge.asked == ["a"]
     ending = asyncio.create_task(loop.finish())
@@ -81,7 +81,7 @@ async def test_what_goes_back_at_the_end_waits_for_nobody(store: SqliteStore, te
     gate = asyncio.Event()
     judge = ScriptedJudge({"a": gate.wait}, concurrency=1)
     store.admit(an_admission(*(a_draw(name) for name in "abcd")))
-    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
     await loop.step()
     gate.set()
     await loop.finish()
@@ -94,7 +94,7 @@ async def test_draws_in_a_batch_are_not_pending_for_ever(store: SqliteStore, tel
     store.admit(an_admission(a_draw("a")))
     store.prepare_batch(JUDGE, {key_of("app", "a"): 1}, "seed", now=AT)
     clock = Clock(AT + 10 * 86400.0)
-    loop = Judging(ScriptedJudge(), JudgingRules(), store=store, telemetry=telemetry, clock=clock)
+    loop = JudgingLoop(ScriptedJudge(), JudgingRules(), store=store, telemetry=telemetry, clock=clock)
     await loop.step()
     await loop.expire()
     await loop.close()
@@ -112,7 +112,9 @@ async def test_a_trial_never_costs_the_verdict(store: SqliteStore, telemetry: Te
 
     store.admit(an_admission(a_draw("a")))
     judge = ScriptedJudge({"a": first_at_once_then_never})
-    loop = Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock(), trials=Trials(repeat=1.0))
+    loop = JudgingLoop(
+        judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock(), trials=JudgeSelfTests(repeat=1.0)
+    )
     await loop.step()
     await loop.close()
     assert len(asked) == 2
@@ -124,7 +126,7 @@ async def test_what_could_not_be_written_outlives_a_reload(store: SqliteStore, t
     first, second = ScriptedJudge({}), ScriptedJudge({})
     store.admit(an_admission(a_draw("a")))
     old, new = (
-        Judging(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock()) for judge in (first, second)
+        JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock()) for judge in (first, second)
     )
     store._writer.execute("PRAGMA query_only=ON")
     with pytest.raises(StoreError):

@@ -7,7 +7,7 @@ from kit import AT, Clock, a_draw, a_verdict, an_admission
 from structlog.testing import LogCapture
 
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.retention import Keeping
+from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.ports import Query, Retention
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -18,7 +18,7 @@ async def test_old_verdicts_go(store: SqliteStore, telemetry: Telemetry, log: Lo
     old, new = a_draw("old", at=AT - 2 * 86400), a_draw("new")
     store.admit(an_admission(old, new))
     store.settle([a_verdict(old), a_verdict(new)])
-    keeping = Keeping(Retention(1, 1, 1 << 40), store=store, telemetry=telemetry, clock=Clock())
+    keeping = RetentionLoop(Retention(1, 1, 1 << 40), store=store, telemetry=telemetry, clock=Clock())
     assert [await keeping.step(), await keeping.step()] == [True, False]
     assert [each.verdict["id"] for each in store.find(Query())] == ["new"]
     assert [(each["event"], each["verdicts"]) for each in log.entries] == [("verdicts pruned", 1)]
@@ -33,21 +33,21 @@ async def test_a_clock_that_leaps_is_not_believed_at_once(
     So it does on a machine that is asleep for days between all steps, or that starts ragwatch anew for each.
     """
     clock, days = Clock(), {0: False, 40: False, 1: False, 41: False, 41.1: True, 50: False, 60: True}
-    keeping = Keeping(Retention(30, 30, 1 << 40), store=store, telemetry=telemetry, clock=clock)
+    keeping = RetentionLoop(Retention(30, 30, 1 << 40), store=store, telemetry=telemetry, clock=clock)
     for day, gone in days.items():
         draw = a_draw(str(day))
         store.admit(an_admission(draw))
         store.settle([a_verdict(draw)])
         clock.now = AT + day * 86400
         if restarts:
-            keeping = Keeping(Retention(30, 30, 1 << 40), store=store, telemetry=telemetry, clock=clock)
+            keeping = RetentionLoop(Retention(30, 30, 1 << 40), store=store, telemetry=telemetry, clock=clock)
         assert await keeping.step() is gone
 
 
 async def test_doubt_ends_where_nothing_can_be_written(store: SqliteStore, telemetry: Telemetry) -> None:
     """On a full disk forgetting is what helps: it is tried again at the second step, whatever could be noted."""
     clock = Clock()
-    keeping = Keeping(Retention(1, 1, 1 << 40), store=store, telemetry=telemetry, clock=clock)
+    keeping = RetentionLoop(Retention(1, 1, 1 << 40), store=store, telemetry=telemetry, clock=clock)
     await keeping.step()
     draw = a_draw()
     store.admit(an_admission(draw))

@@ -12,7 +12,7 @@ from labelled import ALONE, BOTH, LLM, NOW, World
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.labels import tasks as module
-from ragwatch.pipeline.labels.tasks import Labelling
+from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Retention, Store
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -84,7 +84,7 @@ def test_new_traffic_makes_a_new_pool(store: SqliteStore) -> None:
     """No sample is in two pools; an older one with samples left is gone on with for an hour."""
     world = World(store, Random(6), requests=50)
     clock = [NOW]
-    labelling = Labelling(ALONE, store=store, clock=lambda: clock[0], uniform=Random(6).random)
+    labelling = LabelTasks(ALONE, store=store, clock=lambda: clock[0], uniform=Random(6).random)
     old = {task["key"] for task in labelling.tasks("ann", 200)}
     draw = a_draw("later")
     store.admit(an_admission(draw))
@@ -187,5 +187,5 @@ def test_a_second_judge_that_could_read_nothing_yet(store: SqliteStore) -> None:
     store.admit(an_admission(draw, judges=(JUDGE, LLM)))
     store.settle([a_verdict(draw), an_unjudged(draw, reading=a_reading(LLM))])
     rules = LabelRules({JUDGE: "scripted-1"}, (JUDGE, LLM))
-    labelling = Labelling(rules, store=store, clock=lambda: NOW, uniform=Random(1).random)
+    labelling = LabelTasks(rules, store=store, clock=lambda: NOW, uniform=Random(1).random)
     assert labelling.tasks("ann", 5) == []

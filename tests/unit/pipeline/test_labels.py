@@ -17,11 +17,11 @@ from ragwatch.core.estimators import hajek
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge
-from ragwatch.pipeline.digest import Around, Digest
-from ragwatch.pipeline.labels.correction import People, by_error_rates, pairs_of, word_of
-from ragwatch.pipeline.labels.verdicts import LabelRules, sheet
-from ragwatch.pipeline.sampling_control import Plan, Shares
-from ragwatch.pipeline.windows import Windows
+from ragwatch.pipeline.digest import DigestInputs, DigestLoop
+from ragwatch.pipeline.labels.correction import LabelCorrection, answer_label, by_error_rates, pairs_of
+from ragwatch.pipeline.labels.verdicts import LabelRules, answer_verdicts
+from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
+from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Retention, Store
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -108,9 +108,9 @@ def test_a_person_s_clock_may_be_ahead(store: SqliteStore) -> None:
     """A label that says it comes from next year does not hide that people have long stopped."""
     year = 365 * 86400.0
     store.add_labels([Label("a", "ann", NOW + year, {F: 1.0})])
-    assert People(ALONE, {}, store=store).look(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW})
+    assert LabelCorrection(ALONE, {}, store=store).look(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW})
     store.add_labels([Label("b", "bob", NOW - 9.0, {F: 1.0})])
-    assert People(ALONE, {}, store=store).look(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW - 9.0})
+    assert LabelCorrection(ALONE, {}, store=store).look(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW - 9.0})
 
 
 def test_another_version_is_another_judge(store: SqliteStore) -> None:
@@ -118,7 +118,7 @@ def test_another_version_is_another_judge(store: SqliteStore) -> None:
     world = World(store, Random(4), requests=300)
     world.label(40)
     rules = replace(ALONE, judges={JUDGE: "scripted-2"})
-    rows, gauges = People(rules, {"1d": 86400.0}, store=store).look(NOW, ())
+    rows, gauges = LabelCorrection(rules, {"1d": 86400.0}, store=store).look(NOW, ())
     assert (rows, gauges) == ((), {(Gauge.LAST_LABEL, ()): NOW})
 
 
@@ -183,19 +183,23 @@ def binary(store: Store) -> tuple[EstimateRow, float]:
 def test_yes_or_no_is_corrected_by_error_rates(store: SqliteStore) -> None:
     """A short window of a binary quantity is corrected by the judge's error rates on all fresh labels."""
     row, truth = binary(store)
-    found, _ = People(ALONE, {"15m": 900.0}, store=store).look(NOW, (row,))
+    found, _ = LabelCorrection(ALONE, {"15m": 900.0}, store=store).look(NOW, (row,))
     (made,) = found
     assert (made.window, made.corrected, made.estimate.interval) == ("15m", True, "rogan-gladen")
     assert made.estimate.low <= truth <= made.estimate.high
     assert abs(made.estimate.value - truth) < abs(row.estimate.value - truth)
     assert made.estimate.n_eff < row.estimate.n_eff
-    assert People(ALONE, {}, store=store).look(NOW, (replace(row, judge="other"),))[0] == ()
+    assert LabelCorrection(ALONE, {}, store=store).look(NOW, (replace(row, judge="other"),))[0] == ()
 
 
 def test_error_rates_need_labels_of_both_kinds(store: SqliteStore) -> None:
     """Where people saw (almost) only one kind, or the judge is a coin, nothing is corrected."""
     row, _ = binary(store)
-    words = [word_of(found, [label]) for label in store.labels(0.0) if (found := sheet(store, ALONE.judges, label.key))]
+    words = [
+        answer_label(found, [label])
+        for label in store.labels(0.0)
+        if (found := answer_verdicts(store, ALONE.judges, label.key))
+    ]
     pairs = pairs_of(words, JUDGE, IGNORED)
     assert by_error_rates(row.estimate, [each for each in pairs if each.people == 1.0], ALONE) is None
     assert by_error_rates(row.estimate, [replace(each, people=1.0 - each.judge) for each in pairs], ALONE) is None
@@ -206,9 +210,9 @@ def test_two_people_on_one_answer_are_one_word(store: SqliteStore) -> None:
     world = World(store, Random(9), requests=100)
     key = next(iter(world.said))
     store.add_labels([Label(key, name, NOW, {F: score}, probability=0.1) for name, score in (("a", 1.0), ("b", 0.5))])
-    found = sheet(store, ALONE.judges, key)
+    found = answer_verdicts(store, ALONE.judges, key)
     assert found is not None
-    word = word_of(found, store.labels(0.0))
+    word = answer_label(found, store.labels(0.0))
     assert (word.scores, word.probability) == ({F: 0.75}, 0.1)
     assert world.people().look(NOW, ())[1][Gauge.LABELS, (F,)] == 1.0
 
@@ -217,10 +221,10 @@ async def test_a_digest_hangs_them_up(store: SqliteStore) -> None:
     """What labels say stands in the Snapshot beside the judge's own estimates."""
     world, board = World(store, Random(10), requests=200), Board()
     world.label(40)
-    digest = Digest(
-        Windows({"1d": 86400.0}, ALONE.judges, 0.95),
-        Around(lags=dict, probabilities=dict, problems=tuple),
-        shares=Shares({JUDGE: Plan(1.0, waits=True)}, store, 1000),
+    digest = DigestLoop(
+        SlidingWindows({"1d": 86400.0}, ALONE.judges, 0.95),
+        DigestInputs(lags=dict, probabilities=dict, problems=tuple),
+        shares=SamplingControl({JUDGE: JudgePlan(1.0, waits=True)}, store, 1000),
         store=store,
         board=board,
         telemetry=Telemetry(),
@@ -242,7 +246,7 @@ def test_words_on_what_retention_has_picked_from_say_nothing(store_of: Callable[
     world.label(60)
     assert world.people().look(NOW, ())[0]
     world.store.prune(Retention(1e-9, 1e6, 1 << 40), now=NOW)
-    found = [sheet(world.store, ALONE.judges, label.key) for label in world.store.labels(0.0)]
+    found = [answer_verdicts(world.store, ALONE.judges, label.key) for label in world.store.labels(0.0)]
     there = [each.at for each in found if each is not None]
     younger = [at for at in there if at > world.store.picked_until()]
     assert len(younger) < 10 < len(there)

@@ -11,7 +11,7 @@ from kit import JUDGE, Clock, ScriptedJudge, a_draw, an_admission, an_evidence
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.judging import LONGEST_PAUSE, Judging, JudgingRules
+from ragwatch.pipeline.judging import LONGEST_PAUSE, JudgingLoop, JudgingRules
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -19,9 +19,9 @@ from ragwatch.telemetry import Telemetry
 DOWN = JudgeError("unavailable", "529", permanent=False)
 
 
-def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, clock: Callable[[], float]) -> Judging:
+def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, clock: Callable[[], float]) -> JudgingLoop:
     """The loop of a judge."""
-    return Judging(judge, JudgingRules(max_age_seconds=3600), store=store, telemetry=telemetry, clock=clock)
+    return JudgingLoop(judge, JudgingRules(max_age_seconds=3600), store=store, telemetry=telemetry, clock=clock)
 
 
 async def test_an_outage_settles_nothing(store: SqliteStore, telemetry: Telemetry) -> None:

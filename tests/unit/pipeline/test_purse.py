@@ -8,15 +8,15 @@ import re
 import pytest
 from kit import AT, Clock
 
-from ragwatch.core.budget import Cap, Cost
+from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.budget_account import FreePurse, StorePurse
+from ragwatch.pipeline.budget_account import InMemoryBudget, StoredBudgetAccount
 from ragwatch.stores.sqlite.store import SqliteStore
 
-HOUR, DAY = Cap(3600.0, usd=1.0), Cap(86400.0, usd=2.0, tokens=1000)
+HOUR, DAY = SpendingCap(3600.0, usd=1.0), SpendingCap(86400.0, usd=2.0, tokens=1000)
 
 
-async def refusal(purse: StorePurse, worst: Cost) -> JudgeError:
+async def refusal(purse: StoredBudgetAccount, worst: Cost) -> JudgeError:
     """What the purse says when there is no room."""
     with pytest.raises(JudgeError) as caught:
         await purse.reserve(worst)
@@ -33,7 +33,7 @@ def seconds(error: JudgeError) -> float:
 async def test_a_call_is_set_aside_then_paid(store: SqliteStore) -> None:
     """It begins when the clock says, and belongs to the judge of the purse."""
     clock = Clock()
-    purse = StorePurse("claude", [HOUR], store, clock)
+    purse = StoredBudgetAccount("claude", [HOUR], store, clock)
     number = await purse.reserve(Cost(0.5, 100))
     assert store.spent("claude", AT - 1) == Cost(0.5, 100)
     assert store.spent("claude", AT) == store.spent("other", 0.0) == Cost()
@@ -43,7 +43,7 @@ async def test_a_call_is_set_aside_then_paid(store: SqliteStore) -> None:
 
 async def test_without_caps_spending_is_kept_all_the_same(store: SqliteStore) -> None:
     """No limit is not no account."""
-    purse = StorePurse("claude", [], store, Clock())
+    purse = StoredBudgetAccount("claude", [], store, Clock())
     for _ in range(3):
         await purse.settle(await purse.reserve(Cost(500.0, 10**6)), Cost(100.0, 10**5))
     assert store.spent("claude", 0.0) == Cost(300.0, 3 * 10**5)
@@ -52,7 +52,7 @@ async def test_without_caps_spending_is_kept_all_the_same(store: SqliteStore) ->
 async def test_a_refusal_is_not_for_ever_and_says_how_long(store: SqliteStore) -> None:
     """Over budget, not permanent; what it announces comes true, and not much earlier."""
     clock = Clock()
-    purse = StorePurse("claude", [HOUR, DAY], store, clock)
+    purse = StoredBudgetAccount("claude", [HOUR, DAY], store, clock)
     await purse.reserve(Cost(0.5))
     clock.now += 600
     await purse.reserve(Cost(0.5))
@@ -72,7 +72,7 @@ async def test_a_refusal_is_not_for_ever_and_says_how_long(store: SqliteStore) -
 async def test_the_cap_that_takes_longest_is_named(store: SqliteStore) -> None:
     """When the hour has no room and the day has none either, the day's answer is the true one."""
     clock = Clock()
-    purse = StorePurse("claude", [HOUR, DAY], store, clock)
+    purse = StoredBudgetAccount("claude", [HOUR, DAY], store, clock)
     await purse.reserve(Cost(0.9, 950))
     error = await refusal(purse, Cost(0.2, 100))
     assert "within $2.00 and 1000 tokens in 86400 s" in str(error)
@@ -81,7 +81,7 @@ async def test_the_cap_that_takes_longest_is_named(store: SqliteStore) -> None:
 
 async def test_a_call_that_no_cap_will_ever_hold_is_refused_for_good(store: SqliteStore) -> None:
     """Waiting cannot help: it is counted once, instead of going round in the queue."""
-    purse = StorePurse("claude", [HOUR, DAY], store, Clock())
+    purse = StoredBudgetAccount("claude", [HOUR, DAY], store, Clock())
     error = await refusal(purse, Cost(0.5, 1001))
     assert (error.reason, error.permanent) == ("over_budget", True)
     assert str(error) == (
@@ -92,7 +92,7 @@ async def test_a_call_that_no_cap_will_ever_hold_is_refused_for_good(store: Sqli
 
 async def test_a_free_purse_counts_in_memory() -> None:
     """What `ragwatch judge` has spent is known as long as it runs."""
-    purse = FreePurse()
+    purse = InMemoryBudget()
     first, second = await purse.reserve(Cost(0.5, 10)), await purse.reserve(Cost(0.25, 10))
     await purse.settle(first, Cost(0.125, 5))
     await purse.settle(first, Cost())
@@ -102,7 +102,7 @@ async def test_a_free_purse_counts_in_memory() -> None:
 async def test_a_free_purse_keeps_its_caps() -> None:
     """Sixteen workers stay within a dollar an hour; an hour later there is another one."""
     clock = Clock()
-    purse = FreePurse([HOUR], clock)
+    purse = InMemoryBudget([HOUR], clock)
 
     async def work() -> int:
         try:

@@ -22,7 +22,7 @@ from structlog.testing import LogCapture
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.pipeline.drift.signals import Signal, counts_of
-from ragwatch.pipeline.drift.traffic import KIND, TrafficDrift, TrafficRules
+from ragwatch.pipeline.drift.traffic import KIND, TrafficDriftLoop, TrafficRules
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -48,14 +48,14 @@ def hours(first: int, last: int, *, score: float = 0.8, abstained: float = 0.05)
     return [requests(200, score=score, abstained=abstained, seed=each) for each in range(first, last)]
 
 
-def a_watch(store: SqliteStore, clock: Clock, telemetry: Telemetry | None = None) -> TrafficDrift:
+def a_watch(store: SqliteStore, clock: Clock, telemetry: Telemetry | None = None) -> TrafficDriftLoop:
     """A process that has begun."""
-    found = TrafficDrift(RULES, tallies=store.tallies, store=store, telemetry=telemetry or Telemetry(), clock=clock)
+    found = TrafficDriftLoop(RULES, tallies=store.tallies, store=store, telemetry=telemetry or Telemetry(), clock=clock)
     found.resume()
     return found
 
 
-def pass_by(store: SqliteStore, clock: Clock, watch: TrafficDrift, some: Sequence[Tallies]) -> None:
+def pass_by(store: SqliteStore, clock: Clock, watch: TrafficDriftLoop, some: Sequence[Tallies]) -> None:
     """An hour passes for each of these, with a look at its end."""
     for each in some:
         clock.now += HOUR
@@ -188,12 +188,12 @@ def asked(count: int, strangeness: float, seed: int) -> Tallies:
     return found
 
 
-def a_worded_watch(store: SqliteStore, clock: Clock) -> tuple[TrafficDrift, Vocabularies]:
+def a_worded_watch(store: SqliteStore, clock: Clock) -> tuple[TrafficDriftLoop, Vocabularies]:
     """A process that has begun, and knows what words are ordinary."""
     words = Vocabularies(3, ("search",), store=store)
     words.resume()
     parts: dict[str, Any] = {"tallies": store.tallies, "store": store, "telemetry": Telemetry(), "clock": clock}
-    found = TrafficDrift(replace(RULES, signals=(Signal.QUESTION_WORDS,)), vocabularies=words, **parts)
+    found = TrafficDriftLoop(replace(RULES, signals=(Signal.QUESTION_WORDS,)), vocabularies=words, **parts)
     found.resume()
     return found, words
 

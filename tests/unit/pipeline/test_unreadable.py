@@ -12,8 +12,8 @@ from structlog.testing import LogCapture
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag
 from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import Intake, IntakeRules
-from ragwatch.pipeline.unreadable import SETTLED, Unreadable
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
+from ragwatch.pipeline.unreadable import SETTLED, UnreadableFiles
 from ragwatch.sources.tail.source import Options, TailSource
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -28,7 +28,7 @@ def told(log: LogCapture) -> list[tuple[str, Any]]:
 
 def test_once_for_each_change(telemetry: Telemetry, log: LogCapture) -> None:
     """A file that stays closed is told once; another reason and another file are news, and so is that it is well."""
-    unreadable = Unreadable("app", telemetry)
+    unreadable = UnreadableFiles("app", telemetry)
     for at, failing in enumerate([{}, DENIED, DENIED, SICK, SICK | {"b": "gone"}, {"b": "gone"}]):
         unreadable.look(failing, AT + at)
     assert told(log) == [("files cannot be read", each) for each in (DENIED, SICK, {"b": "gone"})]
@@ -39,7 +39,7 @@ def test_once_for_each_change(telemetry: Telemetry, log: LogCapture) -> None:
 
 def test_what_comes_and_goes_is_told_once(telemetry: Telemetry, log: LogCapture) -> None:
     """A sick disk opens a file on each scan, and fails where it is read."""
-    unreadable = Unreadable("app", telemetry)
+    unreadable = UnreadableFiles("app", telemetry)
     for at in range(500):
         unreadable.look(SICK if at % 2 else {}, AT + at)
     assert told(log) == [("files cannot be read", SICK)]
@@ -50,7 +50,7 @@ async def test_intake_tells_while_others_are_read(store: SqliteStore, telemetry:
     source = ListSource([])
     source.lag = lambda: Lag(0, 0.0, DENIED)  # type: ignore[method-assign]
     rules = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, None, 1000)
-    intake = Intake(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    intake = IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
     assert [await intake.step(), await intake.step()] == [False, False]
     assert told(log) == [("files cannot be read", DENIED)]
 

@@ -17,7 +17,7 @@ from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.vocabulary import Vocabulary, learn
 from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import Intake, IntakeRules
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.vocabularies import KIND, Vocabularies
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -98,7 +98,7 @@ def read(store: SqliteStore, batches: list[tuple[int, int, str]]) -> tuple[Vocab
     plan = SamplingPlan(0.0, known_routes=frozenset({"search"}))
     rules = IntakeRules(plan, {JUDGE: 1.0}, None, 10**6, vocabularies=found)
     source = ListSource([a_batch(*lines(*each), cursor=str(each[1])) for each in batches])
-    loop = Intake(source, canonical.read, rules, store=store, telemetry=Telemetry(), clock=Clock())
+    loop = IntakeLoop(source, canonical.read, rules, store=store, telemetry=Telemetry(), clock=Clock())
     while loop._step():
         pass
     counted = {place: each for place, each in store.tallies().items() if place[0] is Tally.QUESTION_STRANGENESS}

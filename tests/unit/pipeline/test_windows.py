@@ -13,7 +13,7 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Exemplar
-from ragwatch.pipeline.windows import Windows
+from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import ScoreRow
 
 NOW = 1_700_000_040.0  # a minute has begun 20 seconds ago
@@ -31,23 +31,23 @@ def missed(**parts: Any) -> ScoreRow:
 
 
 @pytest.fixture
-def windows() -> Windows:
+def windows() -> SlidingWindows:
     """Two windows, one judge in force at version v1."""
-    return Windows({"1m": 60.0, "15m": 900.0}, {JUDGE: "v1"}, 0.95)
+    return SlidingWindows({"1m": 60.0, "15m": 900.0}, {JUDGE: "v1"}, 0.95)
 
 
-def ns(windows: Windows, now: float = NOW) -> dict[str, int]:
+def ns(windows: SlidingWindows, now: float = NOW) -> dict[str, int]:
     """Number of scores by window."""
     return {row.window: row.estimate.n for row in windows.summary(now)[0]}
 
 
-def test_empty(windows: Windows) -> None:
+def test_empty(windows: SlidingWindows) -> None:
     """Nothing in, nothing out: no estimate, no coverage, no zero."""
     assert windows.summary(NOW) == ((), {})
     assert (windows.last_sample, windows.exemplars, windows.longest) == ({}, {}, 900.0)
 
 
-def test_estimates_are_those_of_the_scores(windows: Windows) -> None:
+def test_estimates_are_those_of_the_scores(windows: SlidingWindows) -> None:
     """The sums of the rows give the estimate, weights and all."""
     windows.add([a_row(1.0, probability=0.5), a_row(0.0, at=NOW - 300), missed(probability=0.25)])
     found = windows.summary(NOW)[0]
@@ -56,7 +56,7 @@ def test_estimates_are_those_of_the_scores(windows: Windows) -> None:
     assert found == (EstimateRow(F, "search", JUDGE, "1m", recent), EstimateRow(F, "search", JUDGE, "15m", whole))  # type: ignore[arg-type]
 
 
-def test_windows_slide(windows: Windows) -> None:
+def test_windows_slide(windows: SlidingWindows) -> None:
     """A row leaves each window in its time, and memory with the longest."""
     windows.add([a_row()])
     assert ns(windows) == {"1m": 1, "15m": 1}
@@ -68,10 +68,10 @@ def test_windows_slide(windows: Windows) -> None:
     assert windows._minutes == {}
 
 
-def test_order_of_arrival_means_nothing(windows: Windows) -> None:
+def test_order_of_arrival_means_nothing(windows: SlidingWindows) -> None:
     """Late rows count in the minute of their answer."""
     rows = [a_row(0.1 * index, at=NOW - 37 * index) for index in range(11)]
-    other = Windows({"1m": 60.0, "15m": 900.0}, {JUDGE: "v1"}, 0.95)
+    other = SlidingWindows({"1m": 60.0, "15m": 900.0}, {JUDGE: "v1"}, 0.95)
     windows.add(rows)
     other.add(reversed(rows))
     for mine, theirs in zip(windows.summary(NOW)[0], other.summary(NOW)[0], strict=True):
@@ -80,14 +80,14 @@ def test_order_of_arrival_means_nothing(windows: Windows) -> None:
 
 
 @pytest.mark.parametrize("other", [{"version": "v0"}, {"judge": "gone"}])
-def test_rows_of_other_versions_never_enter_a_mean(windows: Windows, other: dict[str, str]) -> None:
+def test_rows_of_other_versions_never_enter_a_mean(windows: SlidingWindows, other: dict[str, str]) -> None:
     """Verdicts of another version, or of a judge that is not in force, are left out everywhere."""
     windows.add([a_row(**other), missed(**other)])
     assert windows.summary(NOW) == ((), {})
     assert (windows.last_sample, windows.exemplars) == ({}, {})
 
 
-def test_coverage(windows: Windows) -> None:
+def test_coverage(windows: SlidingWindows) -> None:
     """Judged share of the drawn weight; an all-failed window has coverage 0 and no estimate."""
     windows.add([a_row(probability=0.5), missed(), missed(route="support"), a_row(None, route="blind")])
     estimates, coverage = windows.summary(NOW)
@@ -96,7 +96,7 @@ def test_coverage(windows: Windows) -> None:
     assert (coverage["support", JUDGE, "1m"], coverage["blind", JUDGE, "1m"]) == (0.0, 1.0)
 
 
-def test_newest_is_remembered(windows: Windows) -> None:
+def test_newest_is_remembered(windows: SlidingWindows) -> None:
     """By bucket the newest answer is the exemplar, whatever order they came in."""
     windows.add([a_row(0.95, key="new"), a_row(0.92, key="old", at=NOW - 50), a_row(0.05, key="low", at=NOW - 70)])
     assert windows.last_sample == {("faithfulness", "search", JUDGE): NOW}
@@ -111,7 +111,7 @@ def test_newest_is_remembered(windows: Windows) -> None:
 def test_what_is_kept_changes_no_figure() -> None:
     """Day after day of rows, late ones among them: the same as from windows that were asked only once."""
     spans, rng = {"15m": 900.0, "6h": 21600.0, "1d": 86400.0}, random.Random(4)
-    often, rows, taken = Windows(spans, {JUDGE: "v1"}, 0.95), list[ScoreRow](), 0
+    often, rows, taken = SlidingWindows(spans, {JUDGE: "v1"}, 0.95), list[ScoreRow](), 0
     for turn in range(60):
         now = NOW + turn * 2500.0
         scores = [rng.choice((0.0, 0.5, 1.0, None)) for _ in range(rng.randrange(4))]
@@ -127,7 +127,7 @@ def test_what_is_kept_changes_no_figure() -> None:
         taken = len(rows)
         often.forget(now)
         waiting = {("a", JUDGE, int(now // 60)): 2.0} if turn % 2 else {}
-        once = Windows(spans, {JUDGE: "v1"}, 0.95)
+        once = SlidingWindows(spans, {JUDGE: "v1"}, 0.95)
         once.add(rows)
         assert often.summary(now, waiting) == once.summary(now, waiting)
         assert often.summary(now, waiting) == often.summary(now, waiting)
@@ -135,7 +135,7 @@ def test_what_is_kept_changes_no_figure() -> None:
     assert len(often._hours) <= 25
 
 
-def test_nothing_was_answered_later_than_now(windows: Windows) -> None:
+def test_nothing_was_answered_later_than_now(windows: SlidingWindows) -> None:
     """Answers of a clock that was ahead are as new as the look that met them: who falls silent then grows old."""
     windows.add([a_row(0.95, key="ahead", at=NOW + 9e6), a_row(0.05, key="right", at=NOW - 1.0)])
     windows.set_back(NOW)

@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from ragwatch.core.ranking import by_texts, context_precision, recall_at
-from ragwatch.probes.similarity import MOST_CHARS, Measure, similarity
+from ragwatch.probes.similarity import MOST_CHARS, SimilarityMeasure, similarity
 
 EXPECTED = "Refunds are paid within fourteen days of the request."
 CUT = f"Chapter three. {EXPECTED} Ask support for help."
 
 
-@pytest.mark.parametrize("measure", Measure)
-def test_laws(measure: Measure) -> None:
+@pytest.mark.parametrize("measure", SimilarityMeasure)
+def test_laws(measure: SimilarityMeasure) -> None:
     """1 for the same text whatever its case and white space, 0 for an empty one, in between else, and symmetric."""
     similar = similarity(measure)
     assert similar(EXPECTED, f"  {EXPECTED.upper()}\n") == 1.0
@@ -33,22 +33,23 @@ def test_what_each_measure_sees() -> None:
     """A passage cut elsewhere is the same to `containment`, other word order to `tokens`, neither to `levenshtein`."""
     swapped = "of the request. within fourteen days Refunds are paid"
     values = {
-        measure: (similarity(measure)(EXPECTED, CUT), similarity(measure)(EXPECTED, swapped)) for measure in Measure
+        measure: (similarity(measure)(EXPECTED, CUT), similarity(measure)(EXPECTED, swapped))
+        for measure in SimilarityMeasure
     }
-    assert values[Measure.CONTAINMENT][0] == values[Measure.TOKENS][1] == 1.0
-    assert values[Measure.CONTAINMENT][1] < 0.8
-    assert max(values[Measure.LEVENSHTEIN]) < 0.8
+    assert values[SimilarityMeasure.CONTAINMENT][0] == values[SimilarityMeasure.TOKENS][1] == 1.0
+    assert values[SimilarityMeasure.CONTAINMENT][1] < 0.8
+    assert max(values[SimilarityMeasure.LEVENSHTEIN]) < 0.8
 
 
 def test_containment_by_hand() -> None:
     """Of the runs `a b c` and `b c d`, one is in the longer text; texts of one or two words are compared whole."""
-    similar = similarity(Measure.CONTAINMENT)
+    similar = similarity(SimilarityMeasure.CONTAINMENT)
     assert similar("a b c d", "x a b c y") == 0.5
     assert (similar("a b", "x a b y"), similar("a b", "b a x"), similar("a", "b a")) == (1.0, 0.0, 1.0)
 
 
-@pytest.mark.parametrize("measure", Measure)
-def test_only_so_much_of_a_text_is_looked_at(measure: Measure) -> None:
+@pytest.mark.parametrize("measure", SimilarityMeasure)
+def test_only_so_much_of_a_text_is_looked_at(measure: SimilarityMeasure) -> None:
     """A reply of megabytes must not hold up the loop: what differs behind the limit is not seen."""
     long = "word " * (MOST_CHARS // 5)
     assert similarity(measure)(long + "one " * 500_000, long + "other " * 500_000) == 1.0

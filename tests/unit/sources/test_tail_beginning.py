@@ -11,8 +11,8 @@ import pytest
 from tail_reader import Reader, append, lines_of
 
 from ragwatch.sources.tail import content
-from ragwatch.sources.tail.first_scan import Beginning, load
-from ragwatch.sources.tail.identity import Identity, Position
+from ragwatch.sources.tail.first_scan import FirstScan, load
+from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 from ragwatch.sources.tail.missing import GONE, UNMOUNTED, missing
 
 
@@ -60,14 +60,14 @@ def test_large_files_are_not_counted_through(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(("size", "said"), [(1, "1 bytes"), (5 << 30, "5 GiB"), (3 << 50, "3.07e+03 TiB")])
 def test_bytes_in_words(size: int, said: str) -> None:
     """A figure of three digits and a unit."""
-    assert str(Beginning(size=size, more=True)).startswith(f"0 of {said} of existing records")
+    assert str(FirstScan(size=size, more=True)).startswith(f"0 of {said} of existing records")
 
 
 def test_the_cursor_of_an_earlier_version_is_read() -> None:
     """It only says since when files are news."""
-    assert load(orjson.dumps({"since_ns": 7}).decode()) == Beginning(7)
-    assert load("{}") == Beginning()
-    known = Beginning(7).skipping(Position(1, 2, "a", offset=9, line=3))
+    assert load(orjson.dumps({"since_ns": 7}).decode()) == FirstScan(7)
+    assert load("{}") == FirstScan()
+    known = FirstScan(7).skipping(FilePosition(1, 2, "a", offset=9, line=3))
     assert load(known.dump()) == known
 
 
@@ -116,6 +116,6 @@ def test_a_file_system_that_is_no_longer_mounted(tmp_path: Path) -> None:
     append(tmp_path / "b.jsonl", b"new")
     reader.drain()
     assert reader.source.lag().problems == ()
-    gone = Position(status.st_dev + 1, 1, str(tmp_path / "gone" / "a.jsonl"))
-    here = Position(status.st_dev, 2, os.fspath(tmp_path / "a.jsonl"))
-    assert missing([], [gone, here], {Identity(1, 1): None}) == {}  # type: ignore[dict-item]
+    gone = FilePosition(status.st_dev + 1, 1, str(tmp_path / "gone" / "a.jsonl"))
+    here = FilePosition(status.st_dev, 2, os.fspath(tmp_path / "a.jsonl"))
+    assert missing([], [gone, here], {FileIdentity(1, 1): None}) == {}  # type: ignore[dict-item]

@@ -10,13 +10,13 @@ import pytest
 from mortal import open_inodes
 from tail_reader import Reader, append, copytruncate, lines_of, pack
 
-from ragwatch.sources.tail.descriptors import SPARE, Descriptors, GoneError, Handle, allowed
+from ragwatch.sources.tail.descriptors import SPARE, DescriptorBudget, FileGoneError, FileHandle, allowed
 
 
-def handle(path: Path, descriptors: Descriptors) -> Handle:
+def handle(path: Path, descriptors: DescriptorBudget) -> FileHandle:
     """An open file."""
     fd = os.open(path, os.O_RDONLY)
-    return Handle(fd, str(path), os.fstat(fd), descriptors)
+    return FileHandle(fd, str(path), os.fstat(fd), descriptors)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_part_of_the_limit_is_kept_back(monkeypatch: pytest.MonkeyPatch, soft:
 
 def test_the_least_recently_written_are_closed_first(tmp_path: Path) -> None:
     """Those that are read to their end come first, then the older ones; a sixteenth is closed at once."""
-    descriptors = Descriptors(lambda: 32)
+    descriptors = DescriptorBudget(lambda: 32)
     paths = [tmp_path / f"{number:02}" for number in range(33)]
     for number, path in enumerate(paths):
         append(path, b"x")
@@ -48,7 +48,7 @@ def test_the_least_recently_written_are_closed_first(tmp_path: Path) -> None:
 
 def test_unread_files_without_a_name_stay_open_for_a_while(tmp_path: Path) -> None:
     """A deleted file that is not read to its end is closed only when there are too many of its kind."""
-    descriptors = Descriptors(lambda: 1)
+    descriptors = DescriptorBudget(lambda: 1)
     handles = []
     for number in range(SPARE + 3):
         path = tmp_path / str(number)
@@ -57,9 +57,9 @@ def test_unread_files_without_a_name_stay_open_for_a_while(tmp_path: Path) -> No
         path.unlink()
         assert len([each for each in handles if each.fd is not None]) <= SPARE + 1
     closed = next(each for each in handles if each.fd is None)
-    with pytest.raises(GoneError, match="no longer under this name"):
+    with pytest.raises(FileGoneError, match="no longer under this name"):
         closed.read(1, 0)
-    with pytest.raises(GoneError):
+    with pytest.raises(FileGoneError):
         closed.status()
     for each in handles:
         each.close()
@@ -70,7 +70,7 @@ def test_a_closed_file_is_known_by_its_inode(tmp_path: Path) -> None:
     path, other = tmp_path / "a", tmp_path / "b"
     append(path, b"x")
     append(other, b"y")
-    closed = handle(path, Descriptors(lambda: 9))
+    closed = handle(path, DescriptorBudget(lambda: 9))
     assert closed.release()
     assert closed.in_place()
     assert closed.again().read(2, 0) == b"x\n"
@@ -78,7 +78,7 @@ def test_a_closed_file_is_known_by_its_inode(tmp_path: Path) -> None:
     other.replace(path)
     assert not closed.in_place()
     for asked in (closed.status, lambda: closed.read(1, 0), closed.again):
-        with pytest.raises(GoneError):
+        with pytest.raises(FileGoneError):
             asked()
     path.unlink()
     path.symlink_to(path)
@@ -87,19 +87,19 @@ def test_a_closed_file_is_known_by_its_inode(tmp_path: Path) -> None:
     path.unlink()
     append(path, b"z")
     closed.identity = closed.identity._replace(ino=path.stat().st_ino)
-    with pytest.raises(GoneError, match="file system"):
+    with pytest.raises(FileGoneError, match="file system"):
         closed.read(1, 0)
     path.unlink()
     path.mkdir()
     closed.identity = closed.identity._replace(ino=path.stat().st_ino)
-    with pytest.raises(GoneError, match="regular"):
+    with pytest.raises(FileGoneError, match="regular"):
         closed.read(1, 0)
 
 
 def test_a_file_that_is_being_read_is_not_closed(tmp_path: Path) -> None:
     """Another thread's read is under way: it keeps its descriptor."""
     append(tmp_path / "a", b"x")
-    busy = handle(tmp_path / "a", Descriptors(lambda: 9))
+    busy = handle(tmp_path / "a", DescriptorBudget(lambda: 9))
     with busy._turn:
         assert not busy.release()
     busy.close()

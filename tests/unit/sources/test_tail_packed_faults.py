@@ -12,7 +12,7 @@ import pytest
 from tail_reader import Reader, append, lines_of, pack, rotate
 
 from ragwatch.errors import SourceError
-from ragwatch.sources.tail.gzip import Packs
+from ragwatch.sources.tail.gzip import ContentOpener
 
 LIVE = "app.jsonl"
 
@@ -138,7 +138,7 @@ def test_going_back_in_a_packed_file(tmp_path: Path) -> None:
     packed = tmp_path / "a.gz"
     content = random.Random(1).randbytes(5 << 20)
     packed.write_bytes(gzip.compress(content, compresslevel=1))
-    opened = Packs(lambda: 0.0, 5).open(str(packed))
+    opened = ContentOpener(lambda: 0.0, 5).open(str(packed))
     assert opened is not None
     for offset in (0, 3 << 20, 1 << 20, 500, (5 << 20) - 10, 5 << 20, 0):
         assert content[offset : offset + 2000] == opened[0].pread(2000, offset)

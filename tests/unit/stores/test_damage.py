@@ -10,9 +10,9 @@ from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
-from ragwatch.ports import Query, Run
+from ragwatch.ports import Query, StoredRun
 from ragwatch.stores.sqlite.notebook import RUNS_BYTES
-from ragwatch.stores.sqlite.reader import Reader
+from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
 
 KEYS = [a_draw(name).key for name in "abc"]
@@ -26,7 +26,7 @@ def filled(store: SqliteStore) -> SqliteStore:
     store.settle([a_verdict(draw) for draw in draws])
     store.add_labels([Label(draw.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0}) for draw in draws])
     for number in range(3):
-        store.record_run(Run("canary", "docs", AT + number, failing=False, body={"n": number}), Counter())
+        store.record_run(StoredRun("canary", "docs", AT + number, failing=False, body={"n": number}), Counter())
     return store
 
 
@@ -72,9 +72,9 @@ def test_runs_end_where_they_are_large_together(store: SqliteStore) -> None:
     """A suite that keeps whole answers is shown with fewer runs, one at least."""
     for number in range(5):
         body = {"n": number, "answer": "x" * (RUNS_BYTES // 3)}
-        store.record_run(Run("canary", "docs", AT + number, failing=False, body=body), Counter())
+        store.record_run(StoredRun("canary", "docs", AT + number, failing=False, body=body), Counter())
         store.record_run(
-            Run("canary", "huge", AT + number, failing=False, body=body | {"more": "x" * RUNS_BYTES}), Counter()
+            StoredRun("canary", "huge", AT + number, failing=False, body=body | {"more": "x" * RUNS_BYTES}), Counter()
         )
     assert [run.body["n"] for run in store.runs("canary", "docs", 9)] == [4, 3]
     assert [run.body["n"] for run in store.runs("canary", "huge", 9)] == [4]
@@ -85,10 +85,10 @@ def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
     filled._writer.execute("UPDATE verdicts SET judge = CAST(X'ff' AS TEXT) WHERE key = ?", (KEYS[1],))
     assert [row.judge for row in filled.window(0, 0.0, 10)] == [JUDGE, "\ufffd", JUDGE]
     filled._writer.execute("INSERT INTO tallies VALUES (CAST(X'ff' AS TEXT), '[]', 1.0)")
-    other = Reader(filled._path)
+    other = ReadConnection(filled._path)
     assert len(other.at_once("SELECT name FROM tallies")[0]) == len(filled.tallies()) + 1
     other.close()
-    walker = Reader(filled._path)
+    walker = ReadConnection(filled._path)
     with pytest.raises(StoreError, match="decode"):
         list(walker.walk("SELECT name FROM tallies"))
     assert list(walker.walk("SELECT name FROM tallies WHERE labels = '[]'"))[-1:]  # the next time
@@ -97,7 +97,7 @@ def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
 
 def test_other_errors_are_told(store: SqliteStore) -> None:
     """What is no damaged text stays an error of the store."""
-    reader = Reader(store._path)
+    reader = ReadConnection(store._path)
     for ask in (reader.rows, lambda sql: list(reader.walk(sql)), reader.at_once):
         with pytest.raises(StoreError, match="no such table"):
             ask("SELECT x FROM nowhere")

@@ -10,7 +10,7 @@ import pytest
 from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.errors import StoreError
-from ragwatch.ports import Event, Retention
+from ragwatch.ports import RecordedEvent, Retention
 from ragwatch.stores.sqlite.disk import NETWORKED, advice, file_system, free_bytes, refuse_network
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
 
@@ -87,7 +87,7 @@ def test_below_the_floor_nothing_is_admitted_and_the_rest_goes_on(tmp_path: Path
         store._min_free *= 8
         with pytest.raises(StoreError, match=r"store\.min_free"):
             store.settle([])  # the last of the floor is for folding the log and for forgetting
-        store.record(Event(AT, "note", ""))
+        store.record(RecordedEvent(AT, "note", ""))
         assert store.prune(Retention(1, 1, 1 << 40), now=AT + 1e7) == 2
     with closing(SqliteStore(tmp_path / "state")) as store:
         assert store.admit(an_admission(a_draw("c"), cursor="2")) == 1

@@ -12,7 +12,7 @@ from kit import AT, a_draw, an_admission
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.ports import Event
+from ragwatch.ports import RecordedEvent
 from ragwatch.stores.sqlite import opening, schema
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -117,7 +117,7 @@ def test_a_first_start_that_was_cut_short_is_no_state(tmp_path: Path) -> None:
     (tmp_path / "ragwatch.lock").write_text("123")
     (tmp_path / "ragwatch.db").touch()
     with closing(SqliteStore(tmp_path)) as store:
-        store.record(Event(AT, "note", ""))
+        store.record(RecordedEvent(AT, "note", ""))
 
 
 def test_no_room_for_the_file(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ import pytest
 from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from mortal import Fate, KilledError, MortalConnection
 
-from ragwatch.core.budget import Cap, Cost
-from ragwatch.core.invariants import Law, violations
+from ragwatch.core.budget import Cost, SpendingCap
+from ragwatch.core.invariants import Invariant, violations
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 
 NAMES = tuple("abcdefg")
 WORST, ACTUAL = 0.25, 0.125
-CAP = Cap(86400.0, usd=100.0)
+CAP = SpendingCap(86400.0, usd=100.0)
 
 
 class Provider:
@@ -92,7 +92,7 @@ def check(state: Path, provider: Provider) -> int:
     free = [draw.sample.id for draw in store.lease(JUDGE, 99, now=AT, seconds=1)]
     assert sorted([*settled, *inside, *free]) == sorted(NAMES)
     assert waiting == len(inside) + len(free)
-    assert Law.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.books())
+    assert Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.books())
     assert store.spent(JUDGE, 0.0).usd >= provider.billed
     store.close()
     return waiting

@@ -15,7 +15,7 @@ from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from ragwatch.core.invariants import violations
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.ports import Event, Query
+from ragwatch.ports import Query, RecordedEvent
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -107,7 +107,7 @@ def test_t34_an_upgrade_keeps_offsets_and_everything_else(old: Path) -> None:
         assert [each.verdict["id"] for each in store.find(Query())] == ["second", "first"]
         assert all(each.sample is not None for each in store.find(Query()))
         assert [row.seq for row in store.window(0, 0.0, 9)] == [5, 6]
-        assert store.events(0.0) == [Event(AT, "release", "v1")]
+        assert store.events(0.0) == [RecordedEvent(AT, "release", "v1")]
         (waiting,) = store.lease(JUDGE, 9, now=AT, seconds=60)
         assert (waiting, store.settle([a_verdict(waiting)])) == (a_draw("third"), 1)
         known = an_admission(a_draw("first"), a_draw("fourth"), tallies=Counter({(Tally.SEEN, ("app",)): 2}))
@@ -162,7 +162,7 @@ def test_t34_an_upgrade_from_schema_2_keeps_everything(tmp_path: Path) -> None:
         }
         assert tallies[Tally.FAULT, ("search", JUDGE, "generator")] == 2
         assert [row.probability for row in store.window(0, 0.0, 9)] == [0.5, 0.5, 0.5, 0.25, 0.25]
-        assert (len(store.find(Query())), store.events(0.0)) == (5, [Event(AT, "release", "v2")])
+        assert (len(store.find(Query())), store.events(0.0)) == (5, [RecordedEvent(AT, "release", "v2")])
         assert store.lease("other", 9, now=AT, seconds=60, before=AT + 3) == []
         waiting = store.lease("other", 9, now=AT, seconds=60, before=AT + 4)
         assert [(each.sample.id, each.probability) for each in waiting] == [("fourth", 0.25)]

@@ -17,7 +17,7 @@ from kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, 
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.ports import Event, Query, Retention
+from ragwatch.ports import Query, RecordedEvent, Retention
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
 
@@ -41,7 +41,7 @@ def test_files_are_ours_alone(tmp_path: Path) -> None:
     """The database and its WAL have mode 0600 from the first byte on."""
     state = tmp_path / "state"
     store = build(Options(), state)
-    store.record(Event(AT, "note", ""))
+    store.record(RecordedEvent(AT, "note", ""))
     modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in state.iterdir()}
     assert {name: modes[name] for name in ("ragwatch.db", "ragwatch.db-wal", "ragwatch.lock")} == {
         "ragwatch.db": 0o600,
@@ -107,10 +107,10 @@ def test_full_disk_while_recording_and_forgetting(store: SqliteStore) -> None:
         store.settle([a_verdict(draw)])
     limit(store, 1)
     with pytest.raises(StoreError, match=r"cannot write: .*full; free some space"):
-        store.record(Event(AT, "note", noise("long") * 10))
+        store.record(RecordedEvent(AT, "note", noise("long") * 10))
     assert store.events(0.0) == []
     assert store.prune(Retention(1, 1, 1 << 40), now=AT + 1e7) == 40
-    store.record(Event(AT, "note", "short"))
+    store.record(RecordedEvent(AT, "note", "short"))
     assert len(store.events(0.0)) == 1
 
 
@@ -224,7 +224,7 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot read"):
         store.books()
     with pytest.raises(StoreError, match="cannot write"):
-        store.record(Event(AT, "note", ""))
+        store.record(RecordedEvent(AT, "note", ""))
     with pytest.raises(StoreError, match="cannot give space back"):
         store._checkpoint()
 

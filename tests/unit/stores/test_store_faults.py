@@ -16,8 +16,8 @@ from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
 from ragwatch.judges.llm.calls.messages import message
-from ragwatch.pipeline.labels.verdicts import sheet
-from ragwatch.ports import Query, Retention, Run
+from ragwatch.pipeline.labels.verdicts import answer_verdicts
+from ragwatch.ports import Query, Retention, StoredRun
 from ragwatch.stores.sqlite.rows import pack, unpack
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -41,7 +41,8 @@ def test_runs_of_canaries_do_not_evict_every_verdict(store: SqliteStore) -> None
     store.settle([a_verdict(draw) for draw in draws])
     for each in range(30):
         store.record_run(
-            Run("canary", "docs", AT + each, failing=False, body={"hits": rng.randbytes(128 << 10).hex()}), Counter()
+            StoredRun("canary", "docs", AT + each, failing=False, body={"hits": rng.randbytes(128 << 10).hex()}),
+            Counter(),
         )
     store.prune(Retention(30.0, 90.0, 1 << 20), now=AT + 60.0)
     assert len(store.find(Query(limit=10))) == 5
@@ -71,7 +72,7 @@ def test_a_database_that_is_not_there_any_more_is_told(tmp_path: Path, harm: str
 
 def everything(store: SqliteStore, draw: Draw) -> tuple[object, ...]:
     """What loops read."""
-    found = sheet(store, {JUDGE: "scripted-1"}, draw.key)
+    found = answer_verdicts(store, {JUDGE: "scripted-1"}, draw.key)
     return (store.tallies(), store.window(0, 0.0, 9), store.labels(0.0), found and found.scores)
 
 

@@ -17,24 +17,24 @@ from starlette.applications import Starlette
 from ragwatch.board import Board
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.exporter import Exporter
-from ragwatch.ports import Entry, Found, Query
+from ragwatch.ports import PackedVerdict, Query, StoredVerdict
 from ragwatch.stores.sqlite.rows import pack
 from ragwatch.stores.sqlite.texts import PackedText
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import ParameterError, Scope, allowed_hosts, build_app
+from ragwatch.web import PageScope, ParameterError, allowed_hosts, build_app
 
-SCOPE = Scope(("app",), ROUTES, (JUDGE,), ("1h",), {"faithfulness": 0.7})
+SCOPE = PageScope(("app",), ROUTES, (JUDGE,), ("1h",), {"faithfulness": 0.7})
 
 
 class Shelf:
     """The part of a store that the web reads: a list of verdicts."""
 
-    def __init__(self, found: Sequence[Found] = (), error: Exception | None = None) -> None:
+    def __init__(self, found: Sequence[StoredVerdict] = (), error: Exception | None = None) -> None:
         self.found = found
         self.error = error
         self.asked: list[Query] = []
 
-    def find(self, query: Query) -> list[Found]:
+    def find(self, query: Query) -> list[StoredVerdict]:
         """Verdicts by key and stage."""
         self.asked.append(query)
         if self.error is not None:
@@ -48,17 +48,17 @@ class Shelf:
 
     summaries = find
 
-    def entries(self, query: Query) -> Iterator[Entry]:
+    def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """The same, packed."""
         for each in self.find(query):
             sample = None if each.sample is None else PackedText(pack(each.sample))
-            yield Entry(0, each.verdict, each.verdict, PackedText(pack({"id": "r1"})), sample)
+            yield PackedVerdict(0, each.verdict, each.verdict, PackedText(pack({"id": "r1"})), sample)
 
 
-def verdict(number: int = 0, stage: str = "retrieval", question: str | None = "Why?") -> Found:
+def verdict(number: int = 0, stage: str = "retrieval", question: str | None = "Why?") -> StoredVerdict:
     """A stored verdict."""
     place = {"key": f"{number:032x}", "at": AT + number, "route": "search", "judge_name": JUDGE, "stage": stage}
-    return Found(place, None if question is None else {"question": question})
+    return StoredVerdict(place, None if question is None else {"question": question})
 
 
 def app(shelf: Shelf | None = None, **parts: Any) -> Starlette:

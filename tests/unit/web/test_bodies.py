@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ragwatch.board import Board
 from ragwatch.web import Server, bodies, build_app
-from ragwatch.web.bodies import Bodies
+from ragwatch.web.bodies import RequestBodyLimit
 
 POST = b"POST /v1/labels/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30\r\n\r\n"
 BODY = b'{"annotator": "ann","count":3}'
@@ -88,7 +88,7 @@ async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPa
         told.append(message)
 
     with pytest.raises(HTTPException) as ended:
-        await asyncio.wait_for(Bodies(app)({"type": "http"}, drip, send), 10)
+        await asyncio.wait_for(RequestBodyLimit(app)({"type": "http"}, drip, send), 10)
     assert ended.value.status_code == 408
 
 
@@ -147,5 +147,5 @@ async def test_what_is_not_http_passes() -> None:
     async def send(message: Message) -> None:
         seen.append(message["type"])
 
-    await Bodies(app)({"type": "lifespan"}, receive, send)
+    await RequestBodyLimit(app)({"type": "lifespan"}, receive, send)
     assert seen == ["lifespan", "lifespan.startup"]

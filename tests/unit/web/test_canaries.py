@@ -21,9 +21,9 @@ from ragwatch.core.canary.report import CanaryReport
 from ragwatch.core.canary.suite import SuiteReport, suite_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.errors import StoreError
-from ragwatch.ports import Notes, Run
+from ragwatch.ports import NoteStore, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import Scope, build_app
+from ragwatch.web import PageScope, build_app
 from ragwatch.web.canaries import LISTED, canaries, suites_of
 from ragwatch.web.pages import canaries_page
 
@@ -39,15 +39,15 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     found.close()
 
 
-def keep(store: Notes, *reports: CanaryReport, at: float = AT, suite: str = "docs") -> None:
+def keep(store: NoteStore, *reports: CanaryReport, at: float = AT, suite: str = "docs") -> None:
     """Keep a run as the loop of canaries does."""
     found = SuiteReport(suite, (1, 5), reports)
     body = {"answered": not found.failures, "line": suite_line(found), "ks": [1, 5]}
     body["reports"] = [to_record(each) for each in reports]
-    store.record_run(Run("canary", suite, at, not found.success, body), tallies_of(found))
+    store.record_run(StoredRun("canary", suite, at, not found.success, body), tallies_of(found))
 
 
-def page(store: Notes | None, *suites: str) -> str:
+def page(store: NoteStore | None, *suites: str) -> str:
     """The page an hour and two minutes after the first run."""
     return canaries_page({"version": "1", **canaries(store, suites or ("docs",), now=AT + 3720)})
 
@@ -138,18 +138,18 @@ def test_a_large_suite_is_cut_and_says_so(store: SqliteStore) -> None:
 
 def test_runs_of_other_versions_are_passed_over(store: SqliteStore) -> None:
     """A run that cannot be read is no run."""
-    store.record_run(Run("canary", "docs", AT, failing=True, body={"reports": 3}), Counter())
+    store.record_run(StoredRun("canary", "docs", AT, failing=True, body={"reports": 3}), Counter())
     assert "no run yet" in page(store)
-    store.record_run(Run("canary", "docs", AT, failing=True, body={"ks": [5], "reports": []}), Counter())
+    store.record_run(StoredRun("canary", "docs", AT, failing=True, body={"ks": [5], "reports": []}), Counter())
     assert "no run yet" in page(store)
 
 
 def test_which_suites_are_shown() -> None:
     """The configured ones; without a configuration, those that ever ran."""
     ran = Snapshot(at=AT, tallies=Counter(tallies_of(SuiteReport("old", (5,), ()))))
-    assert suites_of(Scope(suites=("docs",)), ran) == ("docs",)
-    assert suites_of(Scope(), ran) == ("old",)
-    assert suites_of(Scope(), None) == ()
+    assert suites_of(PageScope(suites=("docs",)), ran) == ("docs",)
+    assert suites_of(PageScope(), ran) == ("old",)
+    assert suites_of(PageScope(), None) == ()
     assert "No suite is configured" in canaries_page({"version": "1", **canaries(None, (), now=AT)})
     assert "no run yet" in page(None)
 
@@ -160,7 +160,7 @@ class Broken(SqliteStore):
     def __init__(self) -> None:
         """It has nothing to open."""
 
-    def runs(self, *_: object, **__: object) -> list[Run]:
+    def runs(self, *_: object, **__: object) -> list[StoredRun]:
         """It cannot be read."""
         raise StoreError("state: cannot read: disk I/O error")
 
@@ -169,7 +169,7 @@ def app(store: SqliteStore | None) -> Starlette:
     """The application with one suite."""
     board = Board()
     board.hang(small())
-    scope = Scope(suites=("docs",))
+    scope = PageScope(suites=("docs",))
     return build_app(board=board, store=store, render=lambda _, __: (b"", ""), scope=lambda: scope, clock=lambda: AT)
 
 

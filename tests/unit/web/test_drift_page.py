@@ -16,7 +16,7 @@ from snapshots import AT, small
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Gauge, Snapshot
-from ragwatch.ports import Run, Store
+from ragwatch.ports import Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import build_app
 from ragwatch.web.drift_page import drift
@@ -40,7 +40,7 @@ def watched(
 def alarmed(store: Store, name: str, age: float, **body: Any) -> None:
     """An alarm so many seconds ago."""
     whole = {"at": AT - age, "seq": 7, "evidence": 121.5, "threshold": 120.0, "scores": 300.0, **body}
-    store.record_run(Run("drift", name, AT - age, failing=True, body=whole), Counter())
+    store.record_run(StoredRun("drift", name, AT - age, failing=True, body=whole), Counter())
 
 
 def showing(*gauges: dict[Any, float]) -> Snapshot:
@@ -110,9 +110,9 @@ def test_an_alarm_without_evidence_still_stands() -> None:
 async def test_traffic_and_judges_have_their_part(store: SqliteStore) -> None:
     """A shift of traffic and a judge that moved are told with their commands; they are no drift of answers."""
     body = {"evidence": 200.0, "threshold": 180.0, "cut": "3.0", "direction": "fall"}
-    store.record_run(Run("traffic_drift", "contexts/search", AT - 4000, failing=True, body=body), Counter())
+    store.record_run(StoredRun("traffic_drift", "contexts/search", AT - 4000, failing=True, body=body), Counter())
     read = {"version": "claude-2", "since": "claude-1", "read": 98}
-    store.record_run(Run("anchor", "claude", AT - 3000, failing=True, body=read), Counter())
+    store.record_run(StoredRun("anchor", "claude", AT - 3000, failing=True, body=read), Counter())
     gauges = {
         (Gauge.TRAFFIC_DRIFT_EVIDENCE, ("contexts", "search")): 250.0,
         (Gauge.TRAFFIC_DRIFT_ALARM, ("contexts", "search")): 1.0,

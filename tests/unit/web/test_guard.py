@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from ragwatch.web.guard import Guard, _is_ours, allowed_hosts
+from ragwatch.web.guard import RequestGuard, _is_ours, allowed_hosts
 
 OURS = allowed_hosts("127.0.0.1", "https://rag.example.org/watch/")
 
@@ -64,7 +64,7 @@ async def test_what_is_not_http_passes() -> None:
     async def send(message: Message) -> None:
         seen.append(message["type"])
 
-    await Guard(app, frozenset)({"type": "lifespan"}, receive, send)
+    await RequestGuard(app, frozenset)({"type": "lifespan"}, receive, send)
     assert seen == ["lifespan", "lifespan.startup"]
 
 
@@ -84,7 +84,7 @@ async def refused(origin: str, scheme: str, external: str | None = None) -> bool
 
     headers = [(b"host", b"localhost:10477"), (b"origin", origin.encode())]
     scope = {"type": "http", "method": "POST", "path": "/-/reload", "scheme": scheme, "headers": headers}
-    await Guard(app, lambda: None, lambda: external)(scope, receive, send)
+    await RequestGuard(app, lambda: None, lambda: external)(scope, receive, send)
     return statuses == [403]
 
 

@@ -13,7 +13,7 @@ from snapshots import small
 from ragwatch.board import Board
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.labels.tasks import Labelling
+from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import build_app
@@ -133,7 +133,7 @@ async def test_labels_come_page_by_page(store: SqliteStore) -> None:
     labels = [Label(f"{number:032x}", "ann", 1.0, {}, note=note) for number in range(PAGE_BYTES // NOTE_CHARS + 5)]
     store.add_labels(labels)
     rules = LabelRules({}, ())
-    labelling = Labelling(rules, store=store, clock=lambda: 1.0, uniform=lambda: 0.5)
+    labelling = LabelTasks(rules, store=store, clock=lambda: 1.0, uniform=lambda: 0.5)
     app = build_app(board=Board(), render=lambda *_: (b"", ""), labels=lambda: labelling)
     path: str | None = "/api/v1/labels"
     found: list[str] = []

@@ -15,9 +15,9 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Lag, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.web.overview import overview
-from ragwatch.web.scope import Scope
+from ragwatch.web.scope import PageScope
 
-SCOPE = Scope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
+SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
 
 
 def figure(view: dict[str, Any], quantity: str, route: str = "search") -> dict[str, Any]:
@@ -100,7 +100,7 @@ def test_the_shortest_window_that_tells_something_is_shown() -> None:
     assert overview(small(), SCOPE, now=AT, window="<b>")["window"] == "1h"
     assert overview(Snapshot(at=AT), SCOPE, now=AT)["window"] == "15m"
     assert overview(small(), replace(SCOPE, windows=()), now=AT)["windows"] == ["1h"]
-    assert overview(None, Scope(), now=AT)["window"] == ""
+    assert overview(None, PageScope(), now=AT)["window"] == ""
 
 
 def test_silence_without_windows() -> None:
@@ -123,7 +123,7 @@ def test_other_is_shown_once_it_has_traffic() -> None:
     snapshot = small()
     snapshot.tallies[Tally.DRAWN, (OTHER,)] += 1
     assert [each["route"] for each in overview(snapshot, SCOPE, now=AT)["routes"]] == ["search", "support", OTHER]
-    assert [each["route"] for each in overview(None, Scope(), now=AT)["routes"]] == [OTHER]
+    assert [each["route"] for each in overview(None, PageScope(), now=AT)["routes"]] == [OTHER]
 
 
 def test_sources_and_judges_account_for_everything() -> None:

@@ -9,13 +9,13 @@ from snapshots import AT, JUDGE, KEY, small
 
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import clock, overview_page, size
-from ragwatch.web.scope import Scope
+from ragwatch.web.scope import PageScope
 
-SCOPE = Scope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
+SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> javascript:alert(1) \" ' &"
 
 
-def html(question: str | None = "Why?", scope: Scope = SCOPE) -> str:
+def html(question: str | None = "Why?", scope: PageScope = SCOPE) -> str:
     """The overview page with one failing answer."""
     failing = [{"key": KEY, "at": AT, "route": "search", "stage": "retrieval", "judge": JUDGE, "question": question}]
     view = overview(small(), scope, now=AT, problems=[f"problem {question}"], failing=failing)
@@ -24,7 +24,7 @@ def html(question: str | None = "Why?", scope: Scope = SCOPE) -> str:
 
 def test_hostile_text_is_escaped_everywhere() -> None:
     """No text of a sample, a problem or a configured name becomes an element."""
-    page = html(HOSTILE, Scope((HOSTILE,), (HOSTILE,), (HOSTILE,), (HOSTILE,)))
+    page = html(HOSTILE, PageScope((HOSTILE,), (HOSTILE,), (HOSTILE,), (HOSTILE,)))
     assert "<script" not in page
     assert "<img" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
@@ -78,7 +78,7 @@ def test_a_forgotten_question_is_not_invented() -> None:
 
 def test_the_empty_page() -> None:
     """Before anything is known the page still stands."""
-    page = overview_page({"version": "1", **overview(None, Scope(), now=AT)})
+    page = overview_page({"version": "1", **overview(None, PageScope(), now=AT)})
     assert "Nothing is known yet" in page
     assert "No digest was made yet" in page
 

@@ -18,9 +18,9 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Usage
-from ragwatch.ports import Found
+from ragwatch.ports import StoredVerdict
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import Scope
+from ragwatch.web import PageScope
 from ragwatch.web.sample_page import ANSWER_CHARS, MOST_CLAIMS, MOST_CONTEXTS, segments, view
 
 
@@ -40,7 +40,7 @@ async def everywhere(text: str, folder: Path) -> list[Reading]:
     claim = a_claim((0, 0), text=text, evidence=text, start=0, end=1)
     store.settle([a_verdict(draw, an_evidence(claim))])
     store.add_labels([Label(draw.key, seen, AT, {}, note=text)])
-    scope = Scope(routes=(seen,), judges=(text,))
+    scope = PageScope(routes=(seen,), judges=(text,))
     answers = [await get(store, path, scope=scope) for path in ("/samples", f"/samples/{draw.key}")]
     store.close()
     assert [each.status_code for each in answers] == [200, 200]
@@ -154,7 +154,7 @@ def test_without_its_text_the_verdict_still_stands() -> None:
         "judge": {"kind": "x", "version": "x-1", "seconds": 0.1, "input_tokens": 0, "output_tokens": 0,
                   "cost_usd": 0.0},
     }  # fmt: skip
-    found = view([Found(line, None)], [], SCOPE, None)
+    found = view([StoredVerdict(line, None)], [], SCOPE, None)
     assert found["text"] is None
     assert [(each["id"], each["relevant"], each["body"]) for each in found["contexts"]] == [("d1", True, None)]
     assert found["verdict"]["meaning"] == "Too little was read to tell which stage is at fault."

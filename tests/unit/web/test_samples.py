@@ -9,7 +9,7 @@ import pytest
 from snapshots import AT
 
 from ragwatch.core.scores import Quantity
-from ragwatch.ports import Entry, Query
+from ragwatch.ports import PackedVerdict, Query
 from ragwatch.stores.sqlite.texts import PackedText
 from ragwatch.web.samples import ParameterError, following, query_of, whole_query_of
 
@@ -125,7 +125,7 @@ def test_the_next_page_is_of_the_same_search() -> None:
     """Its address keeps the search, with `since` at the same instant, and asks for as many as are still wanted."""
     pairs = [("route", "a&b"), ("since", "1h"), ("limit", "9"), ("texts", "true")]
     query, _ = whole_query_of(pairs, now=AT)
-    last = Entry(7, {"at": AT - 5.0}, {}, PackedText(b""), None)
+    last = PackedVerdict(7, {"at": AT - 5.0}, {}, PackedText(b""), None)
     path, _, following_query = following(pairs, query)(last, 4).partition("?")
     assert path == "/api/v1/samples"
     expected = replace(query, limit=5, after=(AT - 5.0, 7))

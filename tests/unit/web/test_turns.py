@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Message, Scope
 
-from ragwatch.web.request_limit import PIECE_BYTES, Turns
+from ragwatch.web.request_limit import PIECE_BYTES, RequestLimit
 
 SCOPE: Scope = {"type": "http", "method": "GET"}
 
@@ -28,7 +28,7 @@ def body_of(sent: list[Message]) -> bytes:
 
 async def test_a_response_keeps_what_it_has_until_it_is_sent() -> None:
     """Bytes beyond those of the body are free once it is made, the rest once it is sent."""
-    turns = Turns(threads=1, total=100, seconds=0.05)
+    turns = RequestLimit(threads=1, total=100, seconds=0.05)
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -50,7 +50,7 @@ async def test_a_response_keeps_what_it_has_until_it_is_sent() -> None:
 
 async def test_those_who_wait_are_served_in_order() -> None:
     """Who came first is first; a small one does not pass a large one that waits, unless that gives up."""
-    turns = Turns(threads=1, total=10, seconds=10.0)
+    turns = RequestLimit(threads=1, total=10, seconds=10.0)
     order: list[str] = []
 
     async def ask(name: str, size: int) -> None:
@@ -76,7 +76,7 @@ async def test_those_who_wait_are_served_in_order() -> None:
 
 async def test_one_that_waited_in_vain_makes_room_for_those_behind() -> None:
     """A large request that gives up does not keep a small one waiting that has room."""
-    turns = Turns(threads=1, total=10, seconds=0.2)
+    turns = RequestLimit(threads=1, total=10, seconds=0.2)
     await turns.answer(lambda: Response(b"12345"), 10)
     large = asyncio.create_task(turns.answer(lambda: Response(b""), 9))
     await asyncio.sleep(0.1)
@@ -87,7 +87,7 @@ async def test_one_that_waited_in_vain_makes_room_for_those_behind() -> None:
 
 async def test_a_failure_gives_its_turn_back() -> None:
     """What breaks while a response is made, or sent, holds nothing."""
-    turns = Turns(threads=1, total=10, seconds=0.05)
+    turns = RequestLimit(threads=1, total=10, seconds=0.05)
 
     def broken() -> Response:
         raise ValueError("broken")
@@ -105,7 +105,7 @@ async def test_a_failure_gives_its_turn_back() -> None:
 
 async def test_as_many_threads_as_said() -> None:
     """One thread at a time works where one is allowed, and the loop goes on meanwhile."""
-    turns = Turns(threads=1, total=1000, seconds=10.0)
+    turns = RequestLimit(threads=1, total=1000, seconds=10.0)
     at_work = threading.Lock()
 
     def alone() -> Response:
@@ -126,7 +126,7 @@ async def test_a_stream_is_made_while_it_is_sent() -> None:
             made.append(number)
             yield b"x" * (PIECE_BYTES // 2)
 
-    turns = Turns(threads=1, total=10, seconds=10.0)
+    turns = RequestLimit(threads=1, total=10, seconds=10.0)
     sent: list[Message] = []
 
     async def send(message: Message) -> None:

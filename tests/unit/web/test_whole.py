@@ -10,7 +10,7 @@ import pytest
 from kit import AT
 
 from ragwatch.errors import StoreError
-from ragwatch.ports import Entry
+from ragwatch.ports import PackedVerdict
 from ragwatch.stores.sqlite.rows import pack
 from ragwatch.stores.sqlite.texts import PackedText
 from ragwatch.web.streamed_samples import LINES_BYTES, MOST_BYTES, sample_json, samples_json
@@ -20,15 +20,17 @@ KEY = "0" * 32
 
 def an_entry(
     seq: int = 1, *, answer: str = "so", claim: str = "so", body: bytes | None = None, kept: bool = True
-) -> Entry:
+) -> PackedVerdict:
     """A verdict whose texts are of these lengths."""
     place = {"key": KEY, "at": AT, "judge_name": "embedded"}
     line = pack({"id": f"r{seq}", "claims": [claim]})
     sample = PackedText(pack({"id": f"r{seq}", "question": "why?", "answer": answer}) if body is None else body)
-    return Entry(seq, place, {**place, "id": f"r{seq}", "claims": []}, PackedText(line), sample if kept else None)
+    return PackedVerdict(
+        seq, place, {**place, "id": f"r{seq}", "claims": []}, PackedText(line), sample if kept else None
+    )
 
 
-def listed(entries: Sequence[Entry]) -> dict[str, Any]:
+def listed(entries: Sequence[PackedVerdict]) -> dict[str, Any]:
     """What a list of them says."""
     found: dict[str, Any] = json.loads(
         b"".join(samples_json(iter(entries), lambda last, sent: f"behind {last.seq}, {sent} sent"))
@@ -75,7 +77,7 @@ def test_one_that_never_fits_is_cut_and_does_not_end_the_search() -> None:
 def test_damage_costs_its_row() -> None:
     """The row has its figures and the error; the others are whole. A store that fails ends the list with why."""
 
-    def failing() -> Iterator[Entry]:
+    def failing() -> Iterator[PackedVerdict]:
         yield an_entry(1)
         raise StoreError("the disk is gone")
 
@@ -86,7 +88,7 @@ def test_damage_costs_its_row() -> None:
     assert (len(told["samples"]), told["error"]) == (1, "the disk is gone")
 
 
-def one(entries: Sequence[Entry]) -> dict[str, Any]:
+def one(entries: Sequence[PackedVerdict]) -> dict[str, Any]:
     """What the response for one sample says."""
     pieces = sample_json(KEY, entries)
     assert pieces is not None
@@ -126,6 +128,6 @@ def test_what_is_larger_is_cut_and_said() -> None:
 def test_a_damaged_sample_is_null_and_said() -> None:
     """Damaged texts are named in `errors`; what can be read is there."""
     entry = an_entry(1)
-    broken = Entry(2, entry.place, entry.bare, PackedText(b"damaged"), PackedText(b"damaged"))
+    broken = PackedVerdict(2, entry.place, entry.bare, PackedText(b"damaged"), PackedText(b"damaged"))
     found = one([broken])
     assert (found["verdicts"][0]["claims"], found["sample"], len(found["errors"])) == ([], None, 2)

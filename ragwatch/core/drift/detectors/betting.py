@@ -82,7 +82,7 @@ class Betting:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ScorePair:
     """A score beside one of the concurrent control, each with its weight 1 / inclusion probability."""
 
     score: Score
@@ -117,7 +117,7 @@ class TwoSample:
         """No evidence for any size of bet."""
         return (0.0,) * len(self.fractions)
 
-    def step(self, numbers: Numbers, reading: Pair, credit: float = 1.0) -> Numbers:
+    def step(self, numbers: Numbers, reading: ScorePair, credit: float = 1.0) -> Numbers:
         """Evidence for each size of bet, after one more pair.
 
         >>> TwoSample(threshold=100, fractions=(0.5,)).step((1.0,), Pair(Score(0.25), Score(0.75)))   # 1.25 * 2

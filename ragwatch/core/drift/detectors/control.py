@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ragwatch.core.drift.detect import Detector, Numbers, Score, Unit
-from ragwatch.core.drift.detectors.betting import Pair, TwoSample
+from ragwatch.core.drift.detectors.betting import ScorePair, TwoSample
 
 _MOST_WAITING = 1000
 
@@ -32,24 +32,24 @@ class AgainstControl:
         """None."""
         return 0.0
 
-    def size(self, reading: Pair) -> float:
+    def size(self, reading: ScorePair) -> float:
         """One pair."""
         del reading
         return 1.0
 
-    def learn(self, reference: Numbers, reading: Pair) -> Numbers:
+    def learn(self, reference: Numbers, reading: ScorePair) -> Numbers:
         """Nothing is learnt."""
         del reading
         return reference
 
-    def detector(self, reference: Numbers) -> Detector[Pair]:
+    def detector(self, reference: Numbers) -> Detector[ScorePair]:
         """The detector, at once."""
         del reference
         return self.test
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class ScoreQueue:
     """Scores of one side that wait for one of the other, oldest first.
 
     Attributes:
@@ -61,7 +61,7 @@ class Queue:
     control: bool = False
 
 
-def pair(queue: Queue, score: Score, *, control: bool) -> tuple[Queue, Pair | None]:
+def pair(queue: ScoreQueue, score: Score, *, control: bool) -> tuple[ScoreQueue, ScorePair | None]:
     """One more score of either side: the queue after it, and the pair it makes with the oldest of the other side.
 
     Pairs are made in the order of arrival, whatever the scores are. Where one side runs ahead by more than a thousand
@@ -72,21 +72,21 @@ def pair(queue: Queue, score: Score, *, control: bool) -> tuple[Queue, Pair | No
     (Queue(scores=(), control=True), Pair(score=Score(value=0.5, weight=1.0), control=Score(value=0.9, weight=1.0)))
     """
     if not queue.scores or queue.control == control:
-        return Queue((*queue.scores, score)[-_MOST_WAITING:], control), None
+        return ScoreQueue((*queue.scores, score)[-_MOST_WAITING:], control), None
     first, rest = queue.scores[0], queue.scores[1:]
-    return replace(queue, scores=rest), Pair(first, score) if control else Pair(score, first)
+    return replace(queue, scores=rest), ScorePair(first, score) if control else ScorePair(score, first)
 
 
-def queue_to_dict(queue: Queue) -> dict[str, Any]:
+def queue_to_dict(queue: ScoreQueue) -> dict[str, Any]:
     """The queue as plain values."""
     return {"control": queue.control, "scores": [asdict(each) for each in queue.scores]}
 
 
-def queue_from_dict(kept: Mapping[str, Any]) -> Queue:
+def queue_from_dict(kept: Mapping[str, Any]) -> ScoreQueue:
     """The queue that `queue_to_dict` gave.
 
     Raises:
         KeyError: Something is missing.
         TypeError: Something does not belong.
     """
-    return Queue(tuple(Score(**each) for each in kept["scores"]), bool(kept["control"]))
+    return ScoreQueue(tuple(Score(**each) for each in kept["scores"]), bool(kept["control"]))

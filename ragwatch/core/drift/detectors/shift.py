@@ -55,7 +55,7 @@ def _kl(one: float, other: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class ShiftDetector:
     """The detector.
 
     Attributes:
@@ -149,4 +149,4 @@ class AgainstCounts:
             least_below = 1.0 - share_bound(total - below, total, risk) - self.tolerance
             least_above = 1.0 - share_bound(below, total, risk) - self.tolerance
             shares.append((max(0.0, least_below), max(0.0, least_above)))
-        return Shift(tuple(shares), self.threshold)
+        return ShiftDetector(tuple(shares), self.threshold)

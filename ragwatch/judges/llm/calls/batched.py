@@ -14,17 +14,17 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import FREE, UnjudgedReason
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.caller import FRAME_BYTES, understood
-from ragwatch.judges.llm.calls.failures import CallFailed
+from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.prices import BATCH_SHARE, worst_case
-from ragwatch.judges.llm.calls.provider import BatchProvider, Said
+from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.reading import Ask, Inquiry
+from ragwatch.judges.llm.prompt.reading import Prompt, Reading
 from ragwatch.ports.judging import Collected
 
 _CLOCKS_DIFFER = 3600.0  # at most, ours and the provider's
 
 
-class BatchReader(LLMJudge):
+class BatchLLMJudge(LLMJudge):
     """A judge whose provider takes message batches as well as calls. Implements `ports.reading.BatchJudge`."""
 
     def seed(self) -> str:
@@ -35,7 +35,7 @@ class BatchReader(LLMJudge):
     def _mark(self) -> str:
         return " ".join((self.version, *sorted(self._desk.quantities)))
 
-    def _inquiry(self, sample: Sample, seed: str) -> Inquiry:
+    def _inquiry(self, sample: Sample, seed: str) -> Reading:
         return self.inquire(sample, self._seed(sample, seed))
 
     @staticmethod
@@ -68,7 +68,7 @@ class BatchReader(LLMJudge):
         start = self._clock.now()
         try:
             return await self._batches.submit(entries)
-        except CallFailed as failed:
+        except CallError as failed:
             error = self._told(failed)
             if failed.usage is None:
                 return None
@@ -76,7 +76,7 @@ class BatchReader(LLMJudge):
         finally:
             self._desk.telemetry.judge_called(self.name, self.model, self._clock.now() - start)
 
-    def _entries(self, samples: Mapping[str, Sample], seed: str) -> list[tuple[str, Ask]]:
+    def _entries(self, samples: Mapping[str, Sample], seed: str) -> list[tuple[str, Prompt]]:
         return [(name, ask) for name, sample in samples.items() for ask in self._inquiry(sample, seed).asks()]
 
     async def ended(self, batch: str) -> bool:
@@ -87,7 +87,7 @@ class BatchReader(LLMJudge):
         """
         try:
             return await self._batches.ended(batch)
-        except CallFailed as failed:
+        except CallError as failed:
             raise self._told(failed) from None
 
     async def results(
@@ -103,10 +103,10 @@ class BatchReader(LLMJudge):
                 if name in samples:
                     yield name, self._collected(found, samples[name], seed)
                     await asyncio.sleep(0)  # what is downloaded is read without a pause, and others want their turn
-        except CallFailed as failed:
+        except CallError as failed:
             raise self._told(failed) from None
 
-    def _collected(self, found: Said | CallFailed, sample: Sample, seed: str) -> Collected:
+    def _collected(self, found: Completion | CallError, sample: Sample, seed: str) -> Collected:
         usage = found.usage
         if usage is not None and usage is not FREE:
             dollars = 0.0 if self.prices is None else self.prices.dollars(usage, batched=True)
@@ -116,13 +116,13 @@ class BatchReader(LLMJudge):
             # Another version of the prompt asked: its reply cannot be read by this one.
             return Collected(JudgeError(UnjudgedReason.UNREADABLE, "asked by another version", permanent=False), usage)
         try:
-            if isinstance(found, CallFailed):
+            if isinstance(found, CallError):
                 raise found
             return Collected(self._read(found, sample, seed), usage)
-        except CallFailed as failed:
+        except CallError as failed:
             return Collected(self._told(failed), usage)
 
-    def _read(self, said: Said, sample: Sample, seed: str) -> Evidence:
+    def _read(self, said: Completion, sample: Sample, seed: str) -> Evidence:
         inquiry = self._inquiry(sample, seed)
         inquiry.take([understood(ask, said) for ask in inquiry.asks()])
         self.report(inquiry)
@@ -143,7 +143,7 @@ class BatchReader(LLMJudge):
                     waiting += 1
                 elif any([name in ids async for name, _ in self._batches.results(batch.id)]):
                     return batch.id
-        except CallFailed as failed:
+        except CallError as failed:
             raise self._told(failed) from None
         if waiting:
             message = f"{waiting} batches that have not ended may be ours"
@@ -154,7 +154,7 @@ class BatchReader(LLMJudge):
     def _batches(self) -> BatchProvider:
         return cast("BatchProvider", self.provider)
 
-    def _told(self, failed: CallFailed) -> JudgeError:
+    def _told(self, failed: CallError) -> JudgeError:
         """What a failure means for the sample; it is counted."""
         self._desk.telemetry.call_failed(self.name, self.model, failed.reason, str(failed))
         return JudgeError(failed.rule.reason, f"{failed.reason}: {failed}", permanent=failed.rule.permanent)

@@ -12,13 +12,13 @@ from typing import Any
 import orjson
 
 from ragwatch.core.verdict import Usage
-from ragwatch.judges.llm.calls.failures import CallFailed, Failure, word
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure, word
 from ragwatch.judges.llm.calls.messages import count_of
-from ragwatch.judges.llm.calls.provider import Said
-from ragwatch.judges.llm.prompt.reading import Ask
+from ragwatch.judges.llm.calls.provider import Completion
+from ragwatch.judges.llm.prompt.reading import Prompt
 
 
-class Bound(StrEnum):
+class ReplyConstraint(StrEnum):
     """How far the server binds a reply."""
 
     SCHEMA = "schema"
@@ -26,11 +26,11 @@ class Bound(StrEnum):
     NOTHING = "nothing"
 
 
-_TOLD: Mapping[Bound, str] = MappingProxyType(
+_TOLD: Mapping[ReplyConstraint, str] = MappingProxyType(
     {
-        Bound.SCHEMA: "it binds replies to a JSON schema",
-        Bound.OBJECT: "it binds replies to JSON, not to a schema: expect some invalid ones",
-        Bound.NOTHING: "it cannot bind replies to JSON: expect invalid ones",
+        ReplyConstraint.SCHEMA: "it binds replies to a JSON schema",
+        ReplyConstraint.OBJECT: "it binds replies to JSON, not to a schema: expect some invalid ones",
+        ReplyConstraint.NOTHING: "it cannot bind replies to JSON: expect invalid ones",
     }
 )
 
@@ -44,7 +44,7 @@ class Dialect:
         most: Its name for the most tokens of a reply.
     """
 
-    bound: Bound = Bound.SCHEMA
+    bound: ReplyConstraint = ReplyConstraint.SCHEMA
     most: str = "max_tokens"
 
     @property
@@ -56,24 +56,26 @@ class Dialect:
         """The dialect to try next when this one is not understood; None behind the last."""
         if self.most == "max_tokens":
             return replace(self, most="max_completion_tokens")
-        after = {Bound.SCHEMA: Bound.OBJECT, Bound.OBJECT: Bound.NOTHING}.get(self.bound)
+        after = {ReplyConstraint.SCHEMA: ReplyConstraint.OBJECT, ReplyConstraint.OBJECT: ReplyConstraint.NOTHING}.get(
+            self.bound
+        )
         return None if after is None else Dialect(after)
 
 
-def body_of(ask: Ask, model: str, max_tokens: int, temperature: float | None, dialect: Dialect) -> dict[str, Any]:
+def body_of(ask: Prompt, model: str, max_tokens: int, temperature: float | None, dialect: Dialect) -> dict[str, Any]:
     """The body of a request. A schema that the server does not enforce is shown to the model instead."""
     system = ask.system
-    if dialect.bound is not Bound.SCHEMA:
+    if dialect.bound is not ReplyConstraint.SCHEMA:
         system += f"\n\nThe reply is one JSON object of this JSON schema:\n{orjson.dumps(ask.schema).decode()}"
     body: dict[str, Any] = {
         "model": model,
         "messages": [{"role": "system", "content": system}, {"role": "user", "content": ask.user}],
         dialect.most: max_tokens,
     }
-    if dialect.bound is Bound.SCHEMA:
+    if dialect.bound is ReplyConstraint.SCHEMA:
         shape = {"name": "reading", "strict": True, "schema": ask.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
-    elif dialect.bound is Bound.OBJECT:
+    elif dialect.bound is ReplyConstraint.OBJECT:
         body["response_format"] = {"type": "json_object"}
     if temperature is not None:
         body["temperature"] = temperature
@@ -87,7 +89,7 @@ _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 
 
-def chat(body: Mapping[str, Any]) -> Said:
+def chat(body: Mapping[str, Any]) -> Completion:
     """A reply out of the JSON of a completion.
 
     Raises:
@@ -97,11 +99,11 @@ def chat(body: Mapping[str, Any]) -> Said:
     choice = choices[0] if isinstance(choices, list) and choices else None
     found = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(choice, Mapping) or not isinstance(found, Mapping):
-        raise CallFailed(Failure.PROTOCOL, "JSON, but no chat completion", usage=None)
+        raise CallError(CallFailure.PROTOCOL, "JSON, but no chat completion", usage=None)
     ended = word(choice.get("finish_reason"))
     stop = "refusal" if found.get("refusal") else _STOPS.get(ended, ended)
     content = found.get("content")
-    return Said(bare(content) if isinstance(content, str) else "", _usage(body.get("usage")), stop)
+    return Completion(bare(content) if isinstance(content, str) else "", _usage(body.get("usage")), stop)
 
 
 def bare(text: str) -> str:

@@ -13,7 +13,7 @@ LOOK_AGAIN = 1.0  # while the one call is under way
 _MOST_DOUBLINGS = 10
 
 
-class Breaker:
+class CircuitBreaker:
     """Closed, open until an instant, or half-open: one call decides.
 
     It opens on a fatal failure, or when at least five calls and half of all calls of the last 20 s failed; for 30 s,

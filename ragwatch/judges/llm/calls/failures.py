@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.verdict import FREE, UnjudgedReason, Usage
-from ragwatch.judges.llm.calls.limits import Limit
+from ragwatch.judges.llm.calls.limits import RateLimit
 
 
-class Failure(StrEnum):
+class CallFailure(StrEnum):
     """Why a call gave no reading. The values are label values of a series."""
 
     RATE_LIMITED = "rate_limited"
@@ -32,7 +32,7 @@ class Failure(StrEnum):
     INVALID_OUTPUT = "invalid_output"
 
 
-class Again(StrEnum):
+class RetryPolicy(StrEnum):
     """Whether the same may be asked again."""
 
     NEVER = "never"
@@ -41,7 +41,7 @@ class Again(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FailureRule:
     """What follows from a failure.
 
     Attributes:
@@ -53,31 +53,33 @@ class Rule:
     """
 
     reason: UnjudgedReason
-    again: Again
+    again: RetryPolicy
     sick: bool = True
     fatal: bool = False
     permanent: bool = False
 
 
-RULES: Mapping[Failure, Rule] = MappingProxyType(
+RULES: Mapping[CallFailure, FailureRule] = MappingProxyType(
     {
-        Failure.RATE_LIMITED: Rule(UnjudgedReason.RATE_LIMITED, Again.LATER, sick=False),
-        Failure.BUDGET_PROVIDER: Rule(UnjudgedReason.OVER_BUDGET, Again.NEVER, fatal=True),
-        Failure.OVERLOADED: Rule(UnjudgedReason.UNAVAILABLE, Again.LATER),
-        Failure.SERVER: Rule(UnjudgedReason.UNAVAILABLE, Again.LATER),
-        Failure.TIMEOUT: Rule(UnjudgedReason.TIMEOUT, Again.LATER),
-        Failure.UNREACHABLE: Rule(UnjudgedReason.UNAVAILABLE, Again.LATER),
-        Failure.MISCONFIGURED: Rule(UnjudgedReason.MISCONFIGURED, Again.NEVER, fatal=True),
-        Failure.REJECTED: Rule(UnjudgedReason.REJECTED, Again.NEVER, permanent=True),
-        Failure.PROTOCOL: Rule(UnjudgedReason.PROTOCOL, Again.LATER),
-        Failure.TRUNCATED: Rule(UnjudgedReason.TRUNCATED, Again.MENDED, sick=False, permanent=True),
-        Failure.REFUSAL: Rule(UnjudgedReason.REFUSED, Again.NEVER, sick=False, permanent=True),
-        Failure.INVALID_OUTPUT: Rule(UnjudgedReason.UNREADABLE, Again.MENDED, sick=False, permanent=True),
+        CallFailure.RATE_LIMITED: FailureRule(UnjudgedReason.RATE_LIMITED, RetryPolicy.LATER, sick=False),
+        CallFailure.BUDGET_PROVIDER: FailureRule(UnjudgedReason.OVER_BUDGET, RetryPolicy.NEVER, fatal=True),
+        CallFailure.OVERLOADED: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.LATER),
+        CallFailure.SERVER: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.LATER),
+        CallFailure.TIMEOUT: FailureRule(UnjudgedReason.TIMEOUT, RetryPolicy.LATER),
+        CallFailure.UNREACHABLE: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.LATER),
+        CallFailure.MISCONFIGURED: FailureRule(UnjudgedReason.MISCONFIGURED, RetryPolicy.NEVER, fatal=True),
+        CallFailure.REJECTED: FailureRule(UnjudgedReason.REJECTED, RetryPolicy.NEVER, permanent=True),
+        CallFailure.PROTOCOL: FailureRule(UnjudgedReason.PROTOCOL, RetryPolicy.LATER),
+        CallFailure.TRUNCATED: FailureRule(UnjudgedReason.TRUNCATED, RetryPolicy.MENDED, sick=False, permanent=True),
+        CallFailure.REFUSAL: FailureRule(UnjudgedReason.REFUSED, RetryPolicy.NEVER, sick=False, permanent=True),
+        CallFailure.INVALID_OUTPUT: FailureRule(
+            UnjudgedReason.UNREADABLE, RetryPolicy.MENDED, sick=False, permanent=True
+        ),
     }
 )
 
 
-class CallFailed(Exception):  # noqa: N818 - it is an outcome with a name, not an error of ours
+class CallError(Exception):
     """A call gave no reading.
 
     Args:
@@ -91,23 +93,23 @@ class CallFailed(Exception):  # noqa: N818 - it is an outcome with a name, not a
 
     def __init__(
         self,
-        reason: Failure,
+        reason: CallFailure,
         message: str,
         *,
         wait: float | None = None,
         retry: bool | None = None,
         usage: Usage | None = FREE,
-        limits: tuple[Limit, ...] = (),
+        limits: tuple[RateLimit, ...] = (),
     ) -> None:
         super().__init__(message)
         self.reason = reason
         self.wait = wait
-        self.retry = RULES[reason].again is not Again.NEVER if retry is None else retry
+        self.retry = RULES[reason].again is not RetryPolicy.NEVER if retry is None else retry
         self.usage = usage
         self.limits = limits
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> FailureRule:
         """What follows."""
         return RULES[self.reason]
 
@@ -119,30 +121,30 @@ class CallFailed(Exception):  # noqa: N818 - it is an outcome with a name, not a
 
 # A 400 for one's own limit carries no code; these words stand in it today.
 _SPENT_WORDS = re.compile(r"credit balance is too low|spend(?:ing)? limit|api usage limits", re.IGNORECASE)
-_BY_STATUS: Mapping[int, Failure] = MappingProxyType(
+_BY_STATUS: Mapping[int, CallFailure] = MappingProxyType(
     {
-        401: Failure.MISCONFIGURED,
-        402: Failure.BUDGET_PROVIDER,
-        403: Failure.MISCONFIGURED,
-        404: Failure.MISCONFIGURED,
-        408: Failure.SERVER,
-        409: Failure.SERVER,
-        429: Failure.RATE_LIMITED,
-        529: Failure.OVERLOADED,
+        401: CallFailure.MISCONFIGURED,
+        402: CallFailure.BUDGET_PROVIDER,
+        403: CallFailure.MISCONFIGURED,
+        404: CallFailure.MISCONFIGURED,
+        408: CallFailure.SERVER,
+        409: CallFailure.SERVER,
+        429: CallFailure.RATE_LIMITED,
+        529: CallFailure.OVERLOADED,
     }
 )
-_BY_KIND: Mapping[str, Failure] = MappingProxyType(
-    {"billing_error": Failure.BUDGET_PROVIDER, "overloaded_error": Failure.OVERLOADED}
+_BY_KIND: Mapping[str, CallFailure] = MappingProxyType(
+    {"billing_error": CallFailure.BUDGET_PROVIDER, "overloaded_error": CallFailure.OVERLOADED}
 )
-_BY_CODE: Mapping[str, Failure] = MappingProxyType(
+_BY_CODE: Mapping[str, CallFailure] = MappingProxyType(
     {
-        "enforced_spend_limit_reached": Failure.BUDGET_PROVIDER,
-        "contract_spend_limit_reached": Failure.BUDGET_PROVIDER,
-        "linked_organization_spend_limit_reached": Failure.BUDGET_PROVIDER,
-        "linked_organization_billing_unavailable": Failure.BUDGET_PROVIDER,
-        "organization_on_hold": Failure.MISCONFIGURED,
-        "insufficient_quota": Failure.BUDGET_PROVIDER,  # OpenAI's
-        "billing_hard_limit_reached": Failure.BUDGET_PROVIDER,
+        "enforced_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
+        "contract_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
+        "linked_organization_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
+        "linked_organization_billing_unavailable": CallFailure.BUDGET_PROVIDER,
+        "organization_on_hold": CallFailure.MISCONFIGURED,
+        "insufficient_quota": CallFailure.BUDGET_PROVIDER,  # OpenAI's
+        "billing_hard_limit_reached": CallFailure.BUDGET_PROVIDER,
     }
 )
 _MAYBE_BILLED = frozenset({408, 502, 504})  # something between us gave up; the model may have answered
@@ -150,7 +152,7 @@ _LONGEST_MESSAGE = 300
 _QUOTE = 24
 
 
-def of_status(status: int, kind: str, code: str, message: str) -> Failure:
+def of_status(status: int, kind: str, code: str, message: str) -> CallFailure:
     """What an HTTP status that is no success means; a code is more to the point than a type, a type than a status.
 
     Args:
@@ -160,13 +162,13 @@ def of_status(status: int, kind: str, code: str, message: str) -> Failure:
         message: The body's message.
     """
     if status in {400, 403} and _SPENT_WORDS.search(message):
-        return Failure.BUDGET_PROVIDER
+        return CallFailure.BUDGET_PROVIDER
     known = _BY_CODE.get(code) or _BY_KIND.get(kind) or _BY_STATUS.get(status)
     if known is not None:
         return known
     if status >= 500:
-        return Failure.SERVER
-    return Failure.REJECTED if status >= 400 else Failure.PROTOCOL
+        return CallFailure.SERVER
+    return CallFailure.REJECTED if status >= 400 else CallFailure.PROTOCOL
 
 
 def of_response(
@@ -177,8 +179,8 @@ def of_response(
     now: float,
     page: str = "",
     key: str = "",
-    limits: tuple[Limit, ...] = (),
-) -> CallFailed:
+    limits: tuple[RateLimit, ...] = (),
+) -> CallError:
     """The failure that a response with an error status stands for.
 
     Args:
@@ -194,7 +196,7 @@ def of_response(
     told = discreet(text, page=page, key=key)
     message = ", ".join(part for part in (f"HTTP {status}", kind, code, told, headers.get("request-id", "")) if part)
     should = {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower())
-    return CallFailed(
+    return CallError(
         of_status(status, kind, code, told),
         message,
         wait=wait_of(headers, now),

@@ -16,7 +16,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class RateLimit:
     """One rate limit of a provider.
 
     Attributes:
@@ -37,7 +37,7 @@ class Limit:
         return min(1.0, max(0.0, self.remaining / self.limit))
 
 
-def limits_of(headers: Iterable[tuple[str, str]], now: float) -> tuple[Limit, ...]:
+def limits_of(headers: Iterable[tuple[str, str]], now: float) -> tuple[RateLimit, ...]:
     """Every limit that the headers (lower-case names) state whole. What cannot be read is left out.
 
     >>> limits_of([("x-ratelimit-limit-requests", "60"), ("x-ratelimit-remaining-requests", "59"),
@@ -57,12 +57,12 @@ def limits_of(headers: Iterable[tuple[str, str]], now: float) -> tuple[Limit, ..
     return tuple(limit for limit in limits if limit is not None)
 
 
-def _limit(name: str, told: dict[str, str], now: float) -> Limit | None:
+def _limit(name: str, told: dict[str, str], now: float) -> RateLimit | None:
     limit, remaining = _number(told.get("limit")), _number(told.get("remaining"))
     seconds = _seconds(told.get("reset", ""), now)
     if limit is None or remaining is None or seconds is None or limit <= 0.0:
         return None
-    return Limit(name, limit, max(0.0, remaining), max(0.0, seconds))
+    return RateLimit(name, limit, max(0.0, remaining), max(0.0, seconds))
 
 
 def _number(text: str | None) -> float | None:

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 
 from ragwatch.core.verdict import Usage
-from ragwatch.judges.llm.calls.failures import CallFailed, Failure, word
-from ragwatch.judges.llm.calls.provider import Said, SentBatch
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure, word
+from ragwatch.judges.llm.calls.provider import Completion, SentBatch
 
 # The status that an error in a batch's results would have had as a response.
 STATUS: Mapping[str, int] = {
@@ -34,7 +34,7 @@ def count_of(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
 
 
-def message(body: object) -> Said:
+def message(body: object) -> Completion:
     """A reply out of its JSON.
 
     Raises:
@@ -42,12 +42,12 @@ def message(body: object) -> Said:
     """
     blocks = body.get("content") if isinstance(body, Mapping) else None
     if not isinstance(body, Mapping) or body.get("type") != "message" or not isinstance(blocks, list):
-        raise CallFailed(Failure.PROTOCOL, "JSON, but no message", usage=None)
+        raise CallError(CallFailure.PROTOCOL, "JSON, but no message", usage=None)
     texts = [block.get("text") for block in blocks if isinstance(block, Mapping) and block.get("type") == "text"]
     details = body.get("stop_details")
     category = word(details.get("category")) if isinstance(details, Mapping) else ""
     text = "".join(text for text in texts if isinstance(text, str))
-    return Said(text, _usage(body.get("usage")), word(body.get("stop_reason")), category)
+    return Completion(text, _usage(body.get("usage")), word(body.get("stop_reason")), category)
 
 
 def sent_batches(body: Mapping[str, Any]) -> list[SentBatch]:
@@ -66,7 +66,7 @@ def sent_batches(body: Mapping[str, Any]) -> list[SentBatch]:
             for row in body["data"]
         ]
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise CallFailed(Failure.PROTOCOL, "JSON, but no list of batches") from None
+        raise CallError(CallFailure.PROTOCOL, "JSON, but no list of batches") from None
 
 
 def _usage(found: object) -> Usage | None:
@@ -89,5 +89,5 @@ def json_of(content: bytes) -> dict[str, Any]:
         found = orjson.loads(content)
     except orjson.JSONDecodeError:
         kind = "a web page" if content.lstrip()[:1] == b"<" else "no JSON"
-        raise CallFailed(Failure.PROTOCOL, f"HTTP 200 with {kind}; is there a proxy between?", usage=None) from None
+        raise CallError(CallFailure.PROTOCOL, f"HTTP 200 with {kind}; is there a proxy between?", usage=None) from None
     return found if isinstance(found, dict) else {}

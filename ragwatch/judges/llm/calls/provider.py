@@ -9,11 +9,11 @@ from typing import Protocol
 import orjson
 
 from ragwatch.core.verdict import Usage
-from ragwatch.judges.llm.calls.failures import CallFailed
-from ragwatch.judges.llm.calls.limits import Limit
-from ragwatch.judges.llm.prompt.reading import Ask
+from ragwatch.judges.llm.calls.failures import CallError
+from ragwatch.judges.llm.calls.limits import RateLimit
+from ragwatch.judges.llm.prompt.reading import Prompt
 
-PROBE = Ask(
+PROBE = Prompt(
     system="Reply with JSON.",
     user='Reply with {"ready": "yes"}.',
     schema={
@@ -29,7 +29,7 @@ PROBE = Ask(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Completion:
     """A reply, as it came.
 
     Attributes:
@@ -44,7 +44,7 @@ class Said:
     usage: Usage | None
     stop: str
     detail: str = ""
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[RateLimit, ...] = ()
 
 
 class Provider(Protocol):
@@ -56,7 +56,7 @@ class Provider(Protocol):
 
     model: str
 
-    async def call(self, ask: Ask, *, max_tokens: int, timeout: float) -> Said:  # noqa: ASYNC109 - for the client
+    async def call(self, ask: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
         """One call.
 
         Raises:
@@ -95,7 +95,7 @@ class SentBatch:
 class BatchProvider(Protocol):
     """Takes many asks at once, for half the price, and answers within a day."""
 
-    async def submit(self, entries: Sequence[tuple[str, Ask]]) -> str:
+    async def submit(self, entries: Sequence[tuple[str, Prompt]]) -> str:
         """Send asks, each with an id of ours. Returns the provider's name for the batch.
 
         Raises:
@@ -111,7 +111,7 @@ class BatchProvider(Protocol):
         """
         ...
 
-    def results(self, batch: str) -> AsyncIterator[tuple[str, Said | CallFailed]]:
+    def results(self, batch: str) -> AsyncIterator[tuple[str, Completion | CallError]]:
         """Results by our ids, in no particular order.
 
         Raises:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ragwatch.judges.llm.calls.limits import Limit
+from ragwatch.judges.llm.calls.limits import RateLimit
 
 NEAR_EMPTY = 0.2
 LONGEST_INTERVAL = 3600.0  # whatever a header says, an hour later we look again
 _MEMORY = 0.1  # weight of the latest call in the mean of tokens a call takes
 
 
-class Pace:
+class RateLimiter:
     """When the next call may start.
 
     A limit refills evenly: what is missing is there again after so many seconds. When a fifth of it or less is left,
@@ -28,7 +28,7 @@ class Pace:
         """A call used so many tokens."""
         self._tokens += (tokens - self._tokens) * (_MEMORY if self._tokens else 1.0)
 
-    def heard(self, limits: Iterable[Limit], now: float) -> None:
+    def heard(self, limits: Iterable[RateLimit], now: float) -> None:
         """The provider has said what is left."""
         known = [(self._between(limit), limit.seconds) for limit in limits]
         if known:
@@ -43,7 +43,7 @@ class Pace:
         """A call starts. What was heard is of no use any more once the limit has had the time to be full again."""
         self._next = now + (self._interval if now < self._ends else 0.0)
 
-    def _between(self, limit: Limit) -> float:
+    def _between(self, limit: RateLimit) -> float:
         missing = limit.limit - limit.remaining
         if limit.left >= NEAR_EMPTY or missing <= 0.0:
             return 0.0

@@ -12,10 +12,10 @@ from typing import Protocol
 
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.circuit_breaker import Breaker
-from ragwatch.judges.llm.calls.failures import CallFailed, Failure
-from ragwatch.judges.llm.calls.limits import Limit
-from ragwatch.judges.llm.calls.rate_limiter import Pace
+from ragwatch.judges.llm.calls.circuit_breaker import CircuitBreaker
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure
+from ragwatch.judges.llm.calls.limits import RateLimit
+from ragwatch.judges.llm.calls.rate_limiter import RateLimiter
 from ragwatch.telemetry import Telemetry
 
 RETRY_SHARE = 0.1  # of all calls
@@ -51,13 +51,13 @@ class RealClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class CallSlot:
     """Leave to make one call; `decides` when it alone is let through a breaker that is open."""
 
     decides: bool
 
 
-class Pool:
+class CallScheduler:
     """All calls of one judge pass through here.
 
     Args:
@@ -74,8 +74,8 @@ class Pool:
         self._clock = clock
         self._rng = rng
         self._places = asyncio.Semaphore(concurrency)
-        self._breaker = Breaker()
-        self._pace = Pace()
+        self._breaker = CircuitBreaker()
+        self._pace = RateLimiter()
         self._paused_until = 0.0
         self._throttled = 0
         self._spare = RETRY_BURST
@@ -91,7 +91,7 @@ class Pool:
         return max(0.0, self._paused_until - now, self._breaker.wait(now))
 
     @asynccontextmanager
-    async def turn(self, until: float) -> AsyncIterator[Turn]:
+    async def turn(self, until: float) -> AsyncIterator[CallSlot]:
         """A place in the pool for one call, when it is its turn.
 
         Args:
@@ -103,7 +103,7 @@ class Pool:
         async with self._places:
             await self._wait(until)
             now = self._clock.now()
-            turn = Turn(self._breaker.begin())
+            turn = CallSlot(self._breaker.begin())
             self._pace.begin(now)
             self._spare = min(RETRY_BURST, self._spare + RETRY_SHARE)
             try:
@@ -126,7 +126,7 @@ class Pool:
                 return
             await self._clock.sleep(seconds)
 
-    def answered(self, turn: Turn, limits: tuple[Limit, ...], tokens: int) -> None:
+    def answered(self, turn: CallSlot, limits: tuple[RateLimit, ...], tokens: int) -> None:
         """A call was answered, whatever the answer is worth."""
         self._throttled = 0
         if tokens:
@@ -135,11 +135,11 @@ class Pool:
         if self._breaker.good(self._clock.now(), decides=turn.decides):
             self._telemetry.breaker(self._judge, is_open=False)
 
-    def failed(self, turn: Turn, failed: CallFailed) -> None:
+    def failed(self, turn: CallSlot, failed: CallError) -> None:
         """A call was not answered."""
         now = self._clock.now()
         self._hear(failed.limits)
-        if failed.reason is Failure.RATE_LIMITED:
+        if failed.reason is CallFailure.RATE_LIMITED:
             self._throttled += 1
             wait = self.backoff(self._throttled) if failed.wait is None else failed.wait
             self._paused_until = max(self._paused_until, now + min(wait, LONGEST_PAUSE))
@@ -164,7 +164,7 @@ class Pool:
         """
         return self._rng.uniform(0.0, min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)))
 
-    def _hear(self, limits: tuple[Limit, ...]) -> None:
+    def _hear(self, limits: tuple[RateLimit, ...]) -> None:
         self._pace.heard(limits, self._clock.now())
         for limit in limits:
             self._telemetry.rate_limit(self._judge, limit.name, limit.left)

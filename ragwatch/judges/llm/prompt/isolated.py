@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from typing import cast
 
 from ragwatch.core.evidence import Evidence, Need
-from ragwatch.judges.llm.prompt.marks import Marks
-from ragwatch.judges.llm.prompt.matrix import Known, Standing, checked_all, evidence_of, merged
+from ragwatch.judges.llm.prompt.marks import RandomMarks
+from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, checked_all, evidence_of, merged
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.prompt import Ask, ask
-from ragwatch.judges.llm.prompt.reply import Reply, Row
-from ragwatch.judges.llm.prompt.schema import Turn
-from ragwatch.judges.llm.prompt.units import Cut, Units, asked
+from ragwatch.judges.llm.prompt.prompt import Prompt, make_prompt
+from ragwatch.judges.llm.prompt.reply import Reply, ReplyRow
+from ragwatch.judges.llm.prompt.schema import PromptTurn
+from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, asked
 
 _OF_ANSWER = frozenset({Part.NEEDS, Part.ADDRESS, Part.REFERENCE})
 _OF_CONTEXT = frozenset({Part.CLAIMS, Part.CONTEXTS, Part.NEEDS, Part.REFERENCE})
 
 
-class Isolated:
+class IsolatedReading:
     """An inquiry of one call about the answer and one about each context.
 
     Where sub-questions are wanted, the calls about contexts wait for the first; otherwise all are made at once.
@@ -35,7 +35,7 @@ class Isolated:
         seed: Secret from which the marks are drawn.
     """
 
-    def __init__(self, units: Units, wanted: frozenset[Part], seed: str) -> None:
+    def __init__(self, units: SampleUnits, wanted: frozenset[Part], seed: str) -> None:
         self._units = units
         self._wanted = wanted
         self._seed = seed
@@ -43,25 +43,32 @@ class Isolated:
         self._first: Reply | None = None
         self._replies: list[Reply] = []
         self.instructions = units.instructions
-        self._asks: Sequence[Ask] = self._opening()
+        self._asks: Sequence[Prompt] = self._opening()
 
-    def _opening(self) -> list[Ask]:
+    def _opening(self) -> list[Prompt]:
         parts = self._parts & _OF_ANSWER
         self._opens = bool(parts)
         if not parts:
             return self._contexts()
         if Part.REFERENCE in parts:
             parts |= {Part.CLAIMS} & self._parts
-        first = ask(self._units, Turn.FIRST, parts, Marks(f"{self._seed} answer"))
+        first = make_prompt(self._units, PromptTurn.FIRST, parts, RandomMarks(f"{self._seed} answer"))
         return [first] if Part.NEEDS in parts else [first, *self._contexts()]
 
-    def _contexts(self, needs: Sequence[str] = ()) -> list[Ask]:
+    def _contexts(self, needs: Sequence[str] = ()) -> list[Prompt]:
         parts = self._parts & _OF_CONTEXT
         if not needs:
             parts -= {Part.NEEDS}
         texts = {rank: self._units.sample.contexts[rank].text for rank in self._units.shown} if parts else {}
         return [
-            ask(self._units, Turn.CONTEXT, parts, Marks(f"{self._seed} context {text}"), ranks=(rank,), needs=needs)
+            make_prompt(
+                self._units,
+                PromptTurn.CONTEXT,
+                parts,
+                RandomMarks(f"{self._seed} context {text}"),
+                ranks=(rank,),
+                needs=needs,
+            )
             for rank, text in texts.items()
         ]
 
@@ -70,7 +77,7 @@ class Isolated:
         """Cells thrown out because their quote does not stand in their context."""
         return self._known().refused
 
-    def asks(self) -> Sequence[Ask]:
+    def asks(self) -> Sequence[Prompt]:
         """The asks of this round; empty when all is known."""
         return self._asks
 
@@ -98,11 +105,11 @@ class Isolated:
             raise RuntimeError("the evidence is not complete: an ask is open")
         return evidence_of(self._units, self._wanted, self._known())
 
-    def _known(self) -> Known:
+    def _known(self) -> Findings:
         first, replies = self._first or Reply(), self._replies
         useful = [reply.useful for reply in replies if reply.useful is not None]
         units = self._units
-        return Known(
+        return Findings(
             claims=_standings(units, units.sample.answer, units.claims, [each.claims for each in (first, *replies)]),
             useful=dict(zip(units.shown, (each[0] for each in useful), strict=False)),
             needs=self._needs(first.needs),
@@ -123,8 +130,8 @@ class Isolated:
 
 
 def _standings(
-    units: Units, text: str, cuts: Sequence[Cut], found: Sequence[Sequence[Row] | None]
-) -> list[Standing] | None:
+    units: SampleUnits, text: str, cuts: Sequence[Cut], found: Sequence[Sequence[ReplyRow] | None]
+) -> list[CheckedClaim] | None:
     """Each claim of a text, as all calls together see it."""
     calls = [checked_all(rows, text, cuts, units) for rows in found if rows is not None]
     return [merged(standings) for standings in zip(*calls, strict=True)] if calls else None

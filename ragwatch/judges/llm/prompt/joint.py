@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import cast
 
 from ragwatch.core.evidence import Evidence, Need
-from ragwatch.judges.llm.prompt.marks import Marks
-from ragwatch.judges.llm.prompt.matrix import Known, Standing, checked_all, evidence_of
+from ragwatch.judges.llm.prompt.marks import RandomMarks
+from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, checked_all, evidence_of
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.prompt import Ask, ask
-from ragwatch.judges.llm.prompt.reply import Reply, Row
-from ragwatch.judges.llm.prompt.schema import Turn
-from ragwatch.judges.llm.prompt.units import Cut, Units, asked
+from ragwatch.judges.llm.prompt.prompt import Prompt, make_prompt
+from ragwatch.judges.llm.prompt.reply import Reply, ReplyRow
+from ragwatch.judges.llm.prompt.schema import PromptTurn
+from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, asked
 
 
-class Joint:
+class JointReading:
     """An inquiry of at most one ask; none where all that is wanted is known.
 
     Args:
@@ -24,29 +24,29 @@ class Joint:
         seed: Secret from which the marks are drawn.
     """
 
-    def __init__(self, units: Units, wanted: frozenset[Part], seed: str) -> None:
+    def __init__(self, units: SampleUnits, wanted: frozenset[Part], seed: str) -> None:
         self._units = units
         self._wanted = wanted
-        self._known: Known | None = None
+        self._known: Findings | None = None
         self.instructions = units.instructions
         parts = asked(units, wanted)
-        self._asks: tuple[Ask, ...] = ()
+        self._asks: tuple[Prompt, ...] = ()
         if parts:
-            self._asks = (ask(units, Turn.JOINT, parts, Marks(seed), ranks=units.shown),)
+            self._asks = (make_prompt(units, PromptTurn.JOINT, parts, RandomMarks(seed), ranks=units.shown),)
 
     @property
     def unquoted(self) -> int:
         """Cells thrown out because their quote does not stand in their context."""
         return self._known.refused if self._known else 0
 
-    def asks(self) -> Sequence[Ask]:
+    def asks(self) -> Sequence[Prompt]:
         """The one ask, until its reply was taken."""
         return self._asks if self._known is None else ()
 
     def take(self, replies: Sequence[object]) -> None:
         """The checked reply."""
         (reply,) = cast("Sequence[Reply]", replies)
-        self._known = known_of(reply, self._units)
+        self._known = findings_of(reply, self._units)
 
     def evidence(self) -> Evidence:
         """What was read.
@@ -56,12 +56,12 @@ class Joint:
         """
         if self.asks():
             raise RuntimeError("the evidence is not complete: an ask is open")
-        return evidence_of(self._units, self._wanted, self._known or Known())
+        return evidence_of(self._units, self._wanted, self._known or Findings())
 
 
-def known_of(reply: Reply, units: Units) -> Known:
+def findings_of(reply: Reply, units: SampleUnits) -> Findings:
     """What one reply about all contexts says, with its quotes checked."""
-    return Known(
+    return Findings(
         claims=_standings(reply.claims, units.sample.answer, units.claims, units),
         useful=None if reply.useful is None else dict(zip(units.shown, reply.useful, strict=True)),
         needs=None if reply.needs is None else tuple(map(Need, reply.needs, reply.answered or ())),
@@ -70,5 +70,7 @@ def known_of(reply: Reply, units: Units) -> Known:
     )
 
 
-def _standings(rows: Sequence[Row] | None, text: str, cuts: Sequence[Cut], units: Units) -> list[Standing] | None:
+def _standings(
+    rows: Sequence[ReplyRow] | None, text: str, cuts: Sequence[Cut], units: SampleUnits
+) -> list[CheckedClaim] | None:
     return None if rows is None else checked_all(rows, text, cuts, units)

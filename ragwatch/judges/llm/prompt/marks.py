@@ -15,7 +15,7 @@ _BLOCK = 64
 _CROWD = 2_000  # more marks than this get a fourth letter, so that free ones are found at once
 
 
-class Marks:
+class RandomMarks:
     """Draws ids that differ from one another, and one fence.
 
     Args:

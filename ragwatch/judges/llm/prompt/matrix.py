@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need, ReferenceClaim
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.quotes import akin, plain, stands
-from ragwatch.judges.llm.prompt.reply import Row
-from ragwatch.judges.llm.prompt.units import Cut, Units
+from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, plain
+from ragwatch.judges.llm.prompt.reply import ReplyRow
+from ragwatch.judges.llm.prompt.units import Cut, SampleUnits
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CheckedClaim:
     """How one claim stands once its quotes are checked.
 
     Attributes:
@@ -31,7 +31,7 @@ class Standing:
     other: bool | None = None
 
 
-def checked(row: Row, claim: str, units: Units) -> Standing:
+def checked(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
     """What is left of a row about a claim when only verbatim quotes count.
 
     A supported claim whose quotes all fail is not in the context. One without any cell names nothing that could be
@@ -39,23 +39,23 @@ def checked(row: Row, claim: str, units: Units) -> Standing:
     """
     held = {rank: plain(quote) for rank, quote in reversed(row.quotes) if _holds(units, rank, quote, claim)}
     if row.verdict is ClaimVerdict.CONTRADICTED:
-        return Standing(row.verdict, against=next(iter(held.values()), None), other=row.other)
+        return CheckedClaim(row.verdict, against=next(iter(held.values()), None), other=row.other)
     if row.verdict is ClaimVerdict.NOT_IN_CONTEXT:
-        return Standing(other=row.other)
+        return CheckedClaim(other=row.other)
     named = {rank for rank, _ in row.quotes}
     refused = len(named - held.keys()) or (row.verdict is not None and not named)
     verdict = ClaimVerdict.SUPPORTED if held else ClaimVerdict.NOT_IN_CONTEXT
-    return Standing(verdict, held, refused=int(refused), other=row.other)
+    return CheckedClaim(verdict, held, refused=int(refused), other=row.other)
 
 
-def _holds(units: Units, rank: int, quote: str, claim: str) -> bool:
+def _holds(units: SampleUnits, rank: int, quote: str, claim: str) -> bool:
     """Whether a context holds a quote. Words that speak to a judge speak for a claim only when they are about it."""
-    if stands(quote, units.sober[rank]):
+    if is_verbatim(quote, units.sober[rank]):
         return True
-    return stands(quote, units.folded[rank]) and akin(plain(quote), claim)
+    return is_verbatim(quote, units.folded[rank]) and is_similar(plain(quote), claim)
 
 
-def checked_all(rows: Sequence[Row], text: str, cuts: Sequence[Cut], units: Units) -> list[Standing]:
+def checked_all(rows: Sequence[ReplyRow], text: str, cuts: Sequence[Cut], units: SampleUnits) -> list[CheckedClaim]:
     """The same for all claims of a text."""
     return [checked(row, text[start:end], units) for row, (start, end) in zip(rows, cuts, strict=True)]
 
@@ -63,9 +63,9 @@ def checked_all(rows: Sequence[Row], text: str, cuts: Sequence[Cut], units: Unit
 _WEIGHT = (ClaimVerdict.SUPPORTED, ClaimVerdict.CONTRADICTED, ClaimVerdict.NOT_IN_CONTEXT)
 
 
-def merged(standings: Sequence[Standing]) -> Standing:
+def merged(standings: Sequence[CheckedClaim]) -> CheckedClaim:
     """One claim read in several calls: supported where one context supports it, else contradicted where one does."""
-    return Standing(
+    return CheckedClaim(
         min((each.verdict for each in standings), key=_WEIGHT.index, default=ClaimVerdict.NOT_IN_CONTEXT),
         {rank: quote for each in standings for rank, quote in (each.cells or {}).items()},
         next((each.against for each in standings if each.against), None),
@@ -75,7 +75,7 @@ def merged(standings: Sequence[Standing]) -> Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Findings:
     """All that the replies to one sample say. None: it was not asked for.
 
     Attributes:
@@ -86,11 +86,11 @@ class Known:
         reference: A standing for each claim of the reference.
     """
 
-    claims: Sequence[Standing] | None = None
+    claims: Sequence[CheckedClaim] | None = None
     useful: Mapping[int, int] | None = None
     needs: tuple[Need, ...] | None = None
     address: Address | None = None
-    reference: Sequence[Standing] | None = None
+    reference: Sequence[CheckedClaim] | None = None
 
     @property
     def refused(self) -> int:
@@ -98,7 +98,7 @@ class Known:
         return sum(each.refused for each in (*(self.claims or ()), *(self.reference or ())))
 
 
-def evidence_of(units: Units, wanted: frozenset[Part], known: Known) -> Evidence:
+def evidence_of(units: SampleUnits, wanted: frozenset[Part], known: Findings) -> Evidence:
     """The evidence on the wanted parts; what was not asked because it was known is filled in."""
     return Evidence(
         claims=_claims(units, known) if Part.CLAIMS in wanted else (),
@@ -110,8 +110,8 @@ def evidence_of(units: Units, wanted: frozenset[Part], known: Known) -> Evidence
     )
 
 
-def _claims(units: Units, known: Known) -> tuple[Claim, ...]:
-    standings = known.claims if known.claims is not None else [Standing()] * len(units.claims)
+def _claims(units: SampleUnits, known: Findings) -> tuple[Claim, ...]:
+    standings = known.claims if known.claims is not None else [CheckedClaim()] * len(units.claims)
     rows = zip(units.claims, standings, strict=True)
     return tuple(
         Claim(
@@ -127,23 +127,23 @@ def _claims(units: Units, known: Known) -> tuple[Claim, ...]:
     )
 
 
-def _cells(units: Units, standing: Standing) -> tuple[bool, ...]:
+def _cells(units: SampleUnits, standing: CheckedClaim) -> tuple[bool, ...]:
     return tuple(rank in (standing.cells or {}) for rank in range(len(units.folded)))
 
 
-def _context(units: Units, rank: int, wanted: frozenset[Part], known: Known) -> ContextReading:
+def _context(units: SampleUnits, rank: int, wanted: frozenset[Part], known: Findings) -> ContextReading:
     if Part.CONTEXTS not in wanted:
         return ContextReading(relevant=None)
     useful = (known.useful or {}).get(rank, 0)
     return ContextReading(bool(useful), sentences=len(units.sentences[rank]), relevant_sentences=useful)
 
 
-def _address(units: Units, known: Known) -> Address | None:
+def _address(units: SampleUnits, known: Findings) -> Address | None:
     """As it was read; without a question only an abstention can be told."""
     return Address.ABSTAINED if known.address is None and units.abstained else known.address
 
 
-def _reference(units: Units, wanted: frozenset[Part], known: Known) -> tuple[ReferenceClaim, ...] | None:
+def _reference(units: SampleUnits, wanted: frozenset[Part], known: Findings) -> tuple[ReferenceClaim, ...] | None:
     text, cuts = units.sample.reference, units.reference
     if Part.REFERENCE not in wanted or text is None or cuts is None:
         return None

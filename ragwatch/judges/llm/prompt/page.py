@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ragwatch.judges.llm.prompt.escaping import MARK, escape, unescape
-from ragwatch.judges.llm.prompt.marks import Marks
+from ragwatch.judges.llm.prompt.marks import RandomMarks
 
 _LINE = re.compile(rf"({MARK})\| ?(.*)")
 _ITEM = re.compile(r"\[([a-z]{3,4})\]")
@@ -31,7 +31,7 @@ _FENCE = re.compile(r"</?sample [0-9a-f]{8}>")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MarkedLine:
     """One line of foreign text, as it stood in its text.
 
     Attributes:
@@ -44,11 +44,11 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkedText:
     """One text in pieces, under its mark."""
 
     mark: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MarkedLine, ...]
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PromptPage:
     """What is shown. None: the section is not on the page.
 
     Attributes:
@@ -66,11 +66,11 @@ class Page:
     """
 
     fence: str
-    question: Block | None
-    contexts: tuple[Block, ...] | None
-    needs: Block | None
-    answer: Block
-    reference: Block | None
+    question: MarkedText | None
+    contexts: tuple[MarkedText, ...] | None
+    needs: MarkedText | None
+    answer: MarkedText
+    reference: MarkedText | None
 
     def render(self) -> str:
         """The page as text."""
@@ -92,56 +92,56 @@ class Page:
         yield f"</sample {self.fence}>"
 
 
-def _section(heading: str, block: Block | None) -> Iterator[str]:
+def _section(heading: str, block: MarkedText | None) -> Iterator[str]:
     if block is not None:
         yield heading
         yield from _marked(block) if block.pieces else ("none",)
 
 
-def _marked(block: Block) -> Iterator[str]:
+def _marked(block: MarkedText) -> Iterator[str]:
     for piece in block.pieces:
         number = "" if piece.number is None else f".{piece.number}"
         yield f"{block.mark}{number}| {escape(piece.text)}"
 
 
-def sentences(marks: Marks, text: str, spans: Iterable[tuple[int, int]]) -> Block:
+def sentences(marks: RandomMarks, text: str, spans: Iterable[tuple[int, int]]) -> MarkedText:
     """A text cut behind each span: no word is lost, and the line of a sentence holds what came before it.
 
     >>> sentences(Marks("seed"), "1. Tea.  2. Milk.", [(3, 7), (12, 17)]).pieces
     (Piece(text='1. Tea.', number=1), Piece(text='2. Milk.', number=2))
     """
-    found: list[Piece] = []
+    found: list[MarkedLine] = []
     position = 0
     for number, (_, end) in enumerate(spans, start=1):
-        found.append(Piece(text[position:end].strip(), number))
+        found.append(MarkedLine(text[position:end].strip(), number))
         position = end
     rest = text[position:].strip()
-    return Block(marks.new(), (*found, Piece(rest, None)) if rest else tuple(found))
+    return MarkedText(marks.new(), (*found, MarkedLine(rest, None)) if rest else tuple(found))
 
 
-def claims(marks: Marks, text: str, spans: Iterable[tuple[int, int]]) -> Block:
+def claims(marks: RandomMarks, text: str, spans: Iterable[tuple[int, int]]) -> MarkedText:
     """A text cut around each span, with what stands between in lines without a number.
 
     >>> claims(Marks("seed"), "Well: tea. I hope this helps.", [(6, 10)]).pieces
     (Piece(text='Well:', number=None), Piece(text='tea.', number=1), Piece(text='I hope this helps.', number=None))
     """
-    found: list[Piece] = []
+    found: list[MarkedLine] = []
     position = 0
     for number, (start, end) in enumerate(spans, start=1):
-        found.append(Piece(text[position:start].strip(), None))
-        found.append(Piece(text[start:end], number))
+        found.append(MarkedLine(text[position:start].strip(), None))
+        found.append(MarkedLine(text[start:end], number))
         position = end
-    found.append(Piece(text[position:].strip(), None))
-    return Block(marks.new(), tuple(piece for piece in found if piece.text))
+    found.append(MarkedLine(text[position:].strip(), None))
+    return MarkedText(marks.new(), tuple(piece for piece in found if piece.text))
 
 
-def listed(marks: Marks, texts: Sequence[str]) -> Block:
+def listed(marks: RandomMarks, texts: Sequence[str]) -> MarkedText:
     """Short texts, one a line."""
-    return Block(marks.new(), tuple(Piece(text, number) for number, text in enumerate(texts, start=1)))
+    return MarkedText(marks.new(), tuple(MarkedLine(text, number) for number, text in enumerate(texts, start=1)))
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ForeignLine:
     """One line of foreign text, as a reader of the page sees it.
 
     Attributes:
@@ -157,19 +157,19 @@ class Seen:
     text: str
 
 
-def lines(rendered: str) -> list[Seen]:
+def lines(rendered: str) -> list[ForeignLine]:
     """Foreign text of a rendered page, line by line: what a test's model reads.
 
     Raises:
         ValueError: A line is neither a heading of ours nor marked.
     """
-    found: list[Seen] = []
+    found: list[ForeignLine] = []
     section = ""
     for line in rendered.split("\n"):
         marked = _LINE.fullmatch(line)
         if marked:
             mark, _, number = marked[1].partition(".")
-            found.append(Seen(section, mark, int(number) if number else None, unescape(marked[2])))
+            found.append(ForeignLine(section, mark, int(number) if number else None, unescape(marked[2])))
         elif line in ("QUESTION", "NEEDS", "CONTEXTS", "ANSWER", "REFERENCE"):
             section = line
         elif line != "none" and not _ITEM.fullmatch(line) and not _FENCE.fullmatch(line):

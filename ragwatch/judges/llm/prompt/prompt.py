@@ -8,16 +8,16 @@ from functools import partial
 from typing import Any
 
 from ragwatch.judges.llm.prompt import rubric
-from ragwatch.judges.llm.prompt.marks import Marks
-from ragwatch.judges.llm.prompt.page import Block, Page, claims, listed, sentences
+from ragwatch.judges.llm.prompt.marks import RandomMarks
+from ragwatch.judges.llm.prompt.page import MarkedText, PromptPage, claims, listed, sentences
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.reply import NEEDS_MOST, Names, Reply, parse
-from ragwatch.judges.llm.prompt.schema import Turn, keys, schema
-from ragwatch.judges.llm.prompt.units import Units
+from ragwatch.judges.llm.prompt.reply import NEEDS_MOST, PageIds, Reply, parse
+from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
+from ragwatch.judges.llm.prompt.units import SampleUnits
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Prompt:
     """What one call sends, and what its reply must be.
 
     Attributes:
@@ -41,21 +41,21 @@ _CELLS = 3  # contexts that support a claim: more is rare, and then others have 
 _LINES = 12  # useful lines of a context, likewise
 
 
-def ask(
-    units: Units,
-    turn: Turn,
+def make_prompt(
+    units: SampleUnits,
+    turn: PromptTurn,
     parts: frozenset[Part],
-    marks: Marks,
+    marks: RandomMarks,
     *,
     ranks: Sequence[int] = (),
     needs: Sequence[str] = (),
-) -> Ask:
+) -> Prompt:
     """The ask about these parts, these contexts and these sub-questions. The first turn shows no contexts."""
-    blocks = None if turn is Turn.FIRST else tuple(_context(marks, units, rank) for rank in ranks)
+    blocks = None if turn is PromptTurn.FIRST else tuple(_context(marks, units, rank) for rank in ranks)
     page = _page(units, marks, blocks, needs, compared=Part.REFERENCE in parts)
     names = _names(page, ranks)
     wanted = keys(turn, parts)
-    return Ask(
+    return Prompt(
         system=rubric.system(turn, parts),
         user=page.render(),
         schema=schema(turn, parts),
@@ -64,14 +64,19 @@ def ask(
     )
 
 
-def _check(wanted: Mapping[Part, Sequence[str]], names: Names, text: str) -> Reply:
+def _check(wanted: Mapping[Part, Sequence[str]], names: PageIds, text: str) -> Reply:
     return parse(text, wanted, names)
 
 
 def _page(
-    units: Units, marks: Marks, contexts: tuple[Block, ...] | None, needs: Sequence[str], *, compared: bool
-) -> Page:
-    return Page(
+    units: SampleUnits,
+    marks: RandomMarks,
+    contexts: tuple[MarkedText, ...] | None,
+    needs: Sequence[str],
+    *,
+    compared: bool,
+) -> PromptPage:
+    return PromptPage(
         fence=marks.fence,
         question=None if units.question is None else listed(marks, [units.question.strip()]),
         needs=listed(marks, needs) if needs else None,
@@ -81,13 +86,13 @@ def _page(
     )
 
 
-def _context(marks: Marks, units: Units, rank: int) -> Block:
+def _context(marks: RandomMarks, units: SampleUnits, rank: int) -> MarkedText:
     return sentences(marks, units.sample.contexts[rank].text, units.sentences[rank])
 
 
-def _names(page: Page, ranks: Sequence[int]) -> Names:
+def _names(page: PromptPage, ranks: Sequence[int]) -> PageIds:
     shown = page.contexts or ()
-    return Names(
+    return PageIds(
         claims=page.answer.ids,
         contexts={block.mark: block.ids for block in shown},
         ranks={block.mark: rank for block, rank in zip(shown, ranks, strict=True)},
@@ -96,7 +101,7 @@ def _names(page: Page, ranks: Sequence[int]) -> Names:
     )
 
 
-def _max_tokens(wanted: Mapping[Part, Sequence[str]], names: Names) -> int:
+def _max_tokens(wanted: Mapping[Part, Sequence[str]], names: PageIds) -> int:
     cells = min(len(names.contexts), _CELLS)
     rows = len(names.claims) * (Part.CLAIMS in wanted) + len(names.reference) * (Part.REFERENCE in wanted)
     lines = sum(min(len(ids), _LINES) for ids in names.contexts.values())

@@ -56,7 +56,7 @@ def plain(quote: str) -> str:
     return " ".join(unescape(_MARKED.sub("", quote, count=1)).split())
 
 
-def stands(quote: str, context: str) -> bool:
+def is_verbatim(quote: str, context: str) -> bool:
     """Whether a quote is verbatim in a context, long enough to say something, and short enough to be a quote.
 
     Args:
@@ -75,7 +75,7 @@ def stands(quote: str, context: str) -> bool:
     return length(wanted) >= _FEWEST and bool(terms(wanted)) and _holds(context, wanted)
 
 
-def akin(quote: str, claim: str) -> bool:
+def is_similar(quote: str, claim: str) -> bool:
     """Whether a quote is about a claim by its words: it shares at least half of its content words with it.
 
     >>> claim = "Refunds take five days."

@@ -7,18 +7,18 @@ from typing import Literal, Protocol
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.judges.llm.prompt.isolated import Isolated
-from ragwatch.judges.llm.prompt.joint import Joint
+from ragwatch.judges.llm.prompt.isolated import IsolatedReading
+from ragwatch.judges.llm.prompt.joint import JointReading
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.prompt import Ask
+from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reply import ReplyError
 from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION
 from ragwatch.judges.llm.prompt.units import units_of
 
-__all__ = ["PROMPT_VERSION", "Ask", "Inquiry", "ReplyError", "begin"]
+__all__ = ["PROMPT_VERSION", "Prompt", "Reading", "ReplyError", "begin"]
 
 
-class Inquiry(Protocol):
+class Reading(Protocol):
     """One sample under examination. `while asks(): take([check(reply) of each])`, then `evidence()`.
 
     Attributes:
@@ -36,7 +36,7 @@ class Inquiry(Protocol):
         """See above."""
         ...
 
-    def asks(self) -> Sequence[Ask]:
+    def asks(self) -> Sequence[Prompt]:
         """What is to be asked now; the asks of one round may run at once. Empty when all is known."""
         ...
 
@@ -53,7 +53,7 @@ class Inquiry(Protocol):
         ...
 
 
-def begin(sample: Sample, *, parts: frozenset[Part], reading: Literal["joint", "isolated"], seed: str) -> Inquiry:
+def begin(sample: Sample, *, parts: frozenset[Part], reading: Literal["joint", "isolated"], seed: str) -> Reading:
     """Begin to ask about a sample.
 
     Args:
@@ -64,5 +64,5 @@ def begin(sample: Sample, *, parts: frozenset[Part], reading: Literal["joint", "
     """
     if Part.REFERENCE in parts:
         parts = parts | {Part.CLAIMS} if sample.reference is not None else parts - {Part.REFERENCE}
-    kind = Joint if reading == "joint" else Isolated
+    kind = JointReading if reading == "joint" else IsolatedReading
     return kind(units_of(sample), parts, seed)

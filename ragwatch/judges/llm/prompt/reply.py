@@ -38,7 +38,7 @@ class ReplyError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReplyRow:
     """What a reply says of one claim (of the answer, or of the reference).
 
     Attributes:
@@ -66,16 +66,16 @@ class Reply:
         reference: A row for each claim of the reference, in its order.
     """
 
-    claims: tuple[Row, ...] | None = None
+    claims: tuple[ReplyRow, ...] | None = None
     useful: tuple[int, ...] | None = None
     needs: tuple[str, ...] | None = None
     answered: tuple[bool, ...] | None = None
     address: Address | None = None
-    reference: tuple[Row, ...] | None = None
+    reference: tuple[ReplyRow, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class PageIds:
     """The ids on a page, and the place that each stands for.
 
     Attributes:
@@ -93,14 +93,14 @@ class Names:
     reference: Sequence[str]
 
 
-def parse(text: str, keys: Mapping[Part, Sequence[str]], names: Names) -> Reply:
+def parse(text: str, keys: Mapping[Part, Sequence[str]], names: PageIds) -> Reply:
     """The reply to an ask that wanted these keys about these ids.
 
     Raises:
         ReplyError: It is not JSON, or not that.
     """
     found = _object(text)
-    readers: Mapping[Part, Callable[[object, Sequence[str], Names], dict[str, Any]]] = {
+    readers: Mapping[Part, Callable[[object, Sequence[str], PageIds], dict[str, Any]]] = {
         Part.CLAIMS: _claims,
         Part.CONTEXTS: _contexts,
         Part.NEEDS: _needs,
@@ -128,29 +128,29 @@ def _object(text: str) -> dict[str, Any]:
     return _typed(found, dict, "", "one JSON object")
 
 
-def _claims(found: object, keys: Sequence[str], names: Names) -> dict[str, Any]:
+def _claims(found: object, keys: Sequence[str], names: PageIds) -> dict[str, Any]:
     return {"claims": _rows(found, keys, "claims", names.claims, names)}
 
 
-def _reference(found: object, keys: Sequence[str], names: Names) -> dict[str, Any]:
+def _reference(found: object, keys: Sequence[str], names: PageIds) -> dict[str, Any]:
     return {"reference": _rows(found, keys, "reference", names.reference, names)}
 
 
-def _rows(found: object, keys: Sequence[str], path: str, ids: Sequence[str], names: Names) -> tuple[Row, ...]:
+def _rows(found: object, keys: Sequence[str], path: str, ids: Sequence[str], names: PageIds) -> tuple[ReplyRow, ...]:
     entries = _by_id(found, path, ids)
     return tuple(_row(*entries[each], keys, names) for each in ids)
 
 
-def _row(path: str, entry: dict[str, Any], keys: Sequence[str], names: Names) -> Row:
+def _row(path: str, entry: dict[str, Any], keys: Sequence[str], names: PageIds) -> ReplyRow:
     other = next((key for key in ("in_reference", "in_answer") if key in keys), None)
-    return Row(
+    return ReplyRow(
         ClaimVerdict(_word(entry, "verdict", path, tuple(map(str, ClaimVerdict)))) if "verdict" in keys else None,
         _quotes(entry, path, names) if "cells" in keys else (),
         _yes(entry, other, path) if other else None,
     )
 
 
-def _quotes(entry: dict[str, Any], path: str, names: Names) -> tuple[tuple[int, str], ...]:
+def _quotes(entry: dict[str, Any], path: str, names: PageIds) -> tuple[tuple[int, str], ...]:
     found = []
     for index, cell in enumerate(_list(entry, "cells", path)):
         place = f"{path}.cells[{index}]"
@@ -162,7 +162,7 @@ def _quotes(entry: dict[str, Any], path: str, names: Names) -> tuple[tuple[int, 
     return tuple(found)
 
 
-def _contexts(found: object, _: Sequence[str], names: Names) -> dict[str, Any]:
+def _contexts(found: object, _: Sequence[str], names: PageIds) -> dict[str, Any]:
     entries = _by_id(found, "contexts", tuple(names.contexts))
     counts = []
     for context, lines in names.contexts.items():
@@ -178,7 +178,7 @@ def _contexts(found: object, _: Sequence[str], names: Names) -> dict[str, Any]:
     return {"useful": tuple(counts)}
 
 
-def _needs(found: object, keys: Sequence[str], names: Names) -> dict[str, Any]:
+def _needs(found: object, keys: Sequence[str], names: PageIds) -> dict[str, Any]:
     if "id" in keys:
         entries = _by_id(found, "needs", names.needs)
         ordered = [entries[each] for each in names.needs]
@@ -195,7 +195,7 @@ def _needs(found: object, keys: Sequence[str], names: Names) -> dict[str, Any]:
     return {"needs": kept, "answered": tuple(needs[each] for each in kept) if "answered" in keys else None}
 
 
-def _address(found: object, _: Sequence[str], __: Names) -> dict[str, Any]:
+def _address(found: object, _: Sequence[str], __: PageIds) -> dict[str, Any]:
     return {"address": Address(_word({"address": found}, "address", "", tuple(map(str, Address))))}
 
 

@@ -14,19 +14,19 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.schema import Turn, keys, schema
+from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
 
-_TEXTS: Mapping[Turn, Mapping[Part, str]] = MappingProxyType(
+_TEXTS: Mapping[PromptTurn, Mapping[Part, str]] = MappingProxyType(
     {
-        Turn.JOINT: {
+        PromptTurn.JOINT: {
             Part.CLAIMS: "claims",
             Part.CONTEXTS: "contexts",
             Part.NEEDS: "needs",
             Part.ADDRESS: "address",
             Part.REFERENCE: "reference",
         },
-        Turn.FIRST: {Part.NEEDS: "needs_first", Part.ADDRESS: "address", Part.REFERENCE: "reference_first"},
-        Turn.CONTEXT: {
+        PromptTurn.FIRST: {Part.NEEDS: "needs_first", Part.ADDRESS: "address", Part.REFERENCE: "reference_first"},
+        PromptTurn.CONTEXT: {
             Part.CLAIMS: "claims",
             Part.CONTEXTS: "contexts",
             Part.NEEDS: "needs_context",
@@ -50,13 +50,13 @@ _PATTERN: Mapping[str, Any] = MappingProxyType(
 
 
 @cache
-def system(turn: Turn, parts: frozenset[Part]) -> str:
+def system(turn: PromptTurn, parts: frozenset[Part]) -> str:
     """The rubric for these parts."""
     names = [name for part, name in _TEXTS[turn].items() if part in parts]
     return "\n\n".join([*map(_text, ("opening", *names, "closing"))]) + "\n" + _pattern(turn, parts)
 
 
-def _pattern(turn: Turn, parts: frozenset[Part]) -> str:
+def _pattern(turn: PromptTurn, parts: frozenset[Part]) -> str:
     """A reply of the right shape, made from the keys that the schema asks for."""
     found: dict[str, Any] = {}
     for part, names in keys(turn, parts).items():
@@ -74,7 +74,7 @@ def _version() -> str:
     """Eight hexadecimal digits over all texts and all shapes."""
     names = sorted({"opening", "closing"}.union(*(texts.values() for texts in _TEXTS.values())))
     every = frozenset(Part)
-    shapes = json.dumps([(schema(turn, every), _pattern(turn, every)) for turn in Turn])
+    shapes = json.dumps([(schema(turn, every), _pattern(turn, every)) for turn in PromptTurn])
     return hashlib.sha256("\0".join([*map(_text, names), shapes]).encode()).hexdigest()[:8]
 
 

@@ -30,7 +30,7 @@ _WORDS: Mapping[str, Any] = {"type": "array", "items": _TEXT}
 _YES_NO: Mapping[str, Any] = {"type": "string", "enum": ["yes", "no"]}
 
 
-class Turn(StrEnum):
+class PromptTurn(StrEnum):
     """Which call of a reading this is."""
 
     JOINT = "joint"
@@ -38,24 +38,24 @@ class Turn(StrEnum):
     CONTEXT = "context"
 
 
-def keys(turn: Turn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]]:
+def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]]:
     """Keys that an entry of each asked part has; empty for `address`, which is one word."""
     compared = Part.REFERENCE in parts
-    table: dict[Turn, dict[Part, tuple[str, ...]]] = {
-        Turn.JOINT: {
+    table: dict[PromptTurn, dict[Part, tuple[str, ...]]] = {
+        PromptTurn.JOINT: {
             Part.CLAIMS: ("id", "cells", "verdict", "in_reference") if compared else ("id", "cells", "verdict"),
             Part.CONTEXTS: ("id", "useful"),
             Part.NEEDS: ("question", "answered"),
             Part.ADDRESS: (),
             Part.REFERENCE: ("id", "cells", "in_answer"),
         },
-        Turn.FIRST: {
+        PromptTurn.FIRST: {
             Part.CLAIMS: ("id", "in_reference") if compared else (),
             Part.NEEDS: ("question",),
             Part.ADDRESS: (),
             Part.REFERENCE: ("id", "in_answer"),
         },
-        Turn.CONTEXT: {
+        PromptTurn.CONTEXT: {
             Part.CLAIMS: ("id", "cells", "verdict"),
             Part.CONTEXTS: ("id", "useful"),
             Part.NEEDS: ("id", "answered"),
@@ -69,7 +69,7 @@ def keys(turn: Turn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]]:
 
 
 @cache
-def schema(turn: Turn, parts: frozenset[Part]) -> Mapping[str, Any]:
+def schema(turn: PromptTurn, parts: frozenset[Part]) -> Mapping[str, Any]:
     """The JSON schema of a reply. The same object for the same question, so that it can be compared by identity."""
     return _object({str(part): _part(part, names) for part, names in keys(turn, parts).items()})
 

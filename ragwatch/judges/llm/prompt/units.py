@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ragwatch.core.sample import Sample
-from ragwatch.judges.lexical.claims import Answer, Said, claims_of
-from ragwatch.judges.lexical.sentences import Span, spans
-from ragwatch.judges.llm.injection import speaks_to_a_judge
+from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
+from ragwatch.judges.lexical.sentences import SentenceSpan, spans
+from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.quotes import folded
 
@@ -19,7 +19,7 @@ _claims_of = lru_cache(maxsize=64)(claims_of)  # cutting an answer is most of wh
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class SampleUnits:
     """A sample, cut.
 
     Attributes:
@@ -52,12 +52,12 @@ def question_of(sample: Sample) -> str | None:
     return sample.question if sample.question and sample.question.strip() else None
 
 
-def answer_of(sample: Sample) -> Answer:
+def answer_of(sample: Sample) -> AnswerClaims:
     """What the answer claims: cut once for whoever looks at the sample next."""
     return _claims_of(sample.answer, question_of(sample))
 
 
-def units_of(sample: Sample) -> Units:
+def units_of(sample: Sample) -> SampleUnits:
     """The sample, cut."""
     question = question_of(sample)
     answer = answer_of(sample)
@@ -65,9 +65,9 @@ def units_of(sample: Sample) -> Units:
     texts = [context.text for context in sample.contexts]
     sentences = tuple(_cuts(spans(text)) for text in texts)
     whole = tuple(map(folded, texts))
-    spoken = [speaks_to_a_judge(text) for text in texts]
+    spoken = [is_prompt_injection(text) for text in texts]
     rows = zip(texts, sentences, whole, spoken, strict=True)
-    return Units(
+    return SampleUnits(
         sample=sample,
         question=question,
         claims=_cuts(answer.claims),
@@ -82,21 +82,21 @@ def units_of(sample: Sample) -> Units:
 
 
 def _places(question: str, answer: str, *, in_context: bool) -> tuple[str, ...]:
-    found = {"question": speaks_to_a_judge(question), "context": in_context, "answer": speaks_to_a_judge(answer)}
+    found = {"question": is_prompt_injection(question), "context": in_context, "answer": is_prompt_injection(answer)}
     return tuple(place for place, speaks in found.items() if speaks)
 
 
 def _sober(text: str, cuts: Sequence[Cut]) -> str:
     """A context that speaks to a judge, folded without the sentences that do; empty when that is no single sentence."""
-    kept = [text[start:end] for start, end in cuts if not speaks_to_a_judge(text[start:end])]
+    kept = [text[start:end] for start, end in cuts if not is_prompt_injection(text[start:end])]
     return folded(_GAP.join(kept)) if len(kept) < len(cuts) else ""
 
 
-def _cuts(found: Sequence[Said | Span]) -> tuple[Cut, ...]:
+def _cuts(found: Sequence[ClaimText | SentenceSpan]) -> tuple[Cut, ...]:
     return tuple((each.start, each.end) for each in found)
 
 
-def asked(units: Units, wanted: frozenset[Part]) -> frozenset[Part]:
+def asked(units: SampleUnits, wanted: frozenset[Part]) -> frozenset[Part]:
     """The wanted parts that are not known without asking.
 
     An answer without claims has nothing to support, and without contexts nothing supports it; without a question there

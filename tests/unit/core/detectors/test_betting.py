@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ragwatch.core.drift.detect import Detector, Direction, Numbers, Score
 from ragwatch.core.drift.detectors import KINDS
-from ragwatch.core.drift.detectors.betting import MOST_EVIDENCE, Betting, Pair, TwoSample
+from ragwatch.core.drift.detectors.betting import MOST_EVIDENCE, Betting, ScorePair, TwoSample
 
 scores = st.lists(st.floats(0, 1), max_size=60)
 
@@ -106,10 +106,10 @@ def test_two_samples() -> None:
     """A fall of both sides alike is no alarm; a fall beside a control that stays is, in the direction that is worse."""
     rng = random.Random(3)
 
-    def pairs(mean: float, control: float) -> list[Pair]:
-        return [Pair(Score(float(rng.random() < mean)), Score(float(rng.random() < control))) for _ in range(3000)]
+    def pairs(mean: float, control: float) -> list[ScorePair]:
+        return [ScorePair(Score(float(rng.random() < mean)), Score(float(rng.random() < control))) for _ in range(3000)]
 
-    def alarms(watching: TwoSample, stream: list[Pair]) -> bool:
+    def alarms(watching: TwoSample, stream: list[ScorePair]) -> bool:
         numbers = watching.start()
         for each in stream:
             numbers = watching.step(numbers, each)
@@ -128,7 +128,7 @@ def test_two_samples() -> None:
 def test_both_weights_of_a_pair_count() -> None:
     """A light pair moves evidence by the product of its weights."""
     watching = TwoSample(100, heaviest=10.0, fractions=(0.5,))
-    assert watching.step((0.0,), Pair(Score(0.0, 1.0), Score(1.0, 5.0))) == pytest.approx((1 + 0.5 * 0.05,))
+    assert watching.step((0.0,), ScorePair(Score(0.0, 1.0), Score(1.0, 5.0))) == pytest.approx((1 + 0.5 * 0.05,))
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

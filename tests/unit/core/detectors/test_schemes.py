@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.drift.detect import Direction, Score
-from ragwatch.core.drift.detectors.betting import Betting, Pair, TwoSample
-from ragwatch.core.drift.detectors.control import AgainstControl, Queue, pair, queue_from_dict, queue_to_dict
+from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
+from ragwatch.core.drift.detectors.control import AgainstControl, ScoreQueue, pair, queue_from_dict, queue_to_dict
 from ragwatch.core.drift.detectors.reference import AgainstReference, lower_bound
 from ragwatch.core.estimate import Addends
 
@@ -95,7 +95,7 @@ def test_probabilities_raised_after_learning() -> None:
 def test_control() -> None:
     """Against a control there is nothing to learn and a detector at once."""
     scheme = AgainstControl(TwoSample(100))
-    one = Pair(Score(0.5), Score(0.5))
+    one = ScorePair(Score(0.5), Score(0.5))
     assert scheme.learn((), one) == ()
     assert scheme.detector(()) is scheme.test
     assert scheme.size(one) == 1.0
@@ -104,7 +104,7 @@ def test_control() -> None:
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60))
 def test_pairs_in_order_of_arrival(stream: list[tuple[float, bool]]) -> None:
     """The i-th score of either side meets the i-th of the other, whichever runs ahead, and over a restart."""
-    queue, found = Queue(), []
+    queue, found = ScoreQueue(), []
     for value, control in stream:
         queue, made = pair(queue_from_dict(queue_to_dict(queue)), Score(value), control=control)
         if made is not None:
@@ -116,9 +116,9 @@ def test_pairs_in_order_of_arrival(stream: list[tuple[float, bool]]) -> None:
 
 def test_a_side_far_ahead_lets_its_oldest_go() -> None:
     """The queue is bounded."""
-    queue = Queue()
+    queue = ScoreQueue()
     for index in range(1500):
         queue, _ = pair(queue, Score(index / 1500), control=False)
     assert len(queue.scores) == 1000
     _, made = pair(queue, Score(1.0), control=True)
-    assert made == Pair(Score(500 / 1500), Score(1.0))
+    assert made == ScorePair(Score(500 / 1500), Score(1.0))

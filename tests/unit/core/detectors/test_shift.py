@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ragwatch.core.drift.detect import Direction, Unit
 from ragwatch.core.drift.detectors.betting import MOST_EVIDENCE
-from ragwatch.core.drift.detectors.shift import AgainstCounts, Shift, share_bound
+from ragwatch.core.drift.detectors.shift import AgainstCounts, ShiftDetector, share_bound
 
 
 def batch(rng: random.Random, shares: list[float], size: int) -> list[int]:
@@ -23,7 +23,7 @@ def batch(rng: random.Random, shares: list[float], size: int) -> list[int]:
 @given(st.floats(0.01, 0.99), st.integers(1, 6), st.floats(0, 1e4))
 def test_on_average_no_batch_gains_on_the_reference(share: float, size: int, before: float) -> None:
     """At the shares of the reference the expected evidence after n requests is what was there plus n."""
-    watching = Shift(((share, 1 - share),), 100)
+    watching = ShiftDetector(((share, 1 - share),), 100)
     numbers = (before,) * len(watching.start())
     expected = 0.0
     for below in range(size + 1):
@@ -61,7 +61,7 @@ def test_notices_a_shift_and_says_where_to(after: list[float], direction: Direct
     rng, before = random.Random(8), [0.4, 0.4, 0.2]
     scheme = AgainstCounts(10_000, buckets=3)
     watching = scheme.detector(scheme.learn((), batch(rng, before, 5000)))
-    assert isinstance(watching, Shift)
+    assert isinstance(watching, ShiftDetector)
     numbers = watching.start()
     for _ in range(1000):
         numbers = watching.step(numbers, batch(rng, before, 20), 20)
@@ -91,7 +91,7 @@ def test_what_never_happened_can_only_begin() -> None:
     """An empty bucket bounds nothing from below: nothing is bet there, and huge batches stay finite."""
     scheme = AgainstCounts(100, requests=1000)
     watching = scheme.detector(scheme.learn((), (0, 1000)))
-    assert isinstance(watching, Shift)
+    assert isinstance(watching, ShiftDetector)
     assert watching.shares[0][0] == 0.0
     numbers = watching.step(watching.start(), (100_000, 0), 100_000)
     assert watching.evidence(numbers) <= MOST_EVIDENCE

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.estimators.corrected import A_FEW, Method, Reason, correct, correct_stratified
-from ragwatch.core.estimators.ppi import Sums, solve
+from ragwatch.core.estimators.corrected import A_FEW, Method, UncorrectedReason, correct, correct_stratified
+from ragwatch.core.estimators.ppi import PpiSums, solve
 
 Row = tuple[list[float], list[float]]
 
 
-def total(rows: list[Row], tiers: int = 2) -> Sums:
+def total(rows: list[Row], tiers: int = 2) -> PpiSums:
     """Sums over rows of (scores by tier, probabilities by tier)."""
-    return Sums.of(tiers, rows)
+    return PpiSums.of(tiers, rows)
 
 
 def traffic(rng: random.Random, size: int, labelled: int, noise: float = 0.2) -> list[Row]:
@@ -157,8 +157,10 @@ def test_three_tiers() -> None:
     assert sum(values) / 40 == pytest.approx(0.5, abs=0.03)
 
 
-@pytest.mark.parametrize(("labels", "reason"), [(0, Reason.NO_LABELS), (29, Reason.TOO_FEW_LABELS)])
-def test_too_few_labels(labels: int, reason: Reason) -> None:
+@pytest.mark.parametrize(
+    ("labels", "reason"), [(0, UncorrectedReason.NO_LABELS), (29, UncorrectedReason.TOO_FEW_LABELS)]
+)
+def test_too_few_labels(labels: int, reason: UncorrectedReason) -> None:
     """Below thirty labels there is no estimate but a reason, and how many are missing."""
     found = correct(total(traffic(random.Random(1), 100, labels)))
     assert (found.estimate, found.reason, found.missing) == (None, reason, 30 - labels)
@@ -219,6 +221,6 @@ def test_strata_without_labels_are_refused() -> None:
     """Every stratum with traffic needs ten labels: nothing is concluded, and the number missing is told."""
     sums = total(traffic(random.Random(5), 500, 100))
     found = correct_stratified({"a": sums}, {"a": 1, "b": 1})
-    assert (found.estimate, found.reason, found.missing) == (None, Reason.TOO_FEW_LABELS, 10)
-    assert correct_stratified({}, {"a": 1}).reason is Reason.NO_LABELS
+    assert (found.estimate, found.reason, found.missing) == (None, UncorrectedReason.TOO_FEW_LABELS, 10)
+    assert correct_stratified({}, {"a": 1}).reason is UncorrectedReason.NO_LABELS
     assert correct_stratified({}, {}).estimate is None

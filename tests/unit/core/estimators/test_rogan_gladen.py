@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from ragwatch.core.estimators.rogan_gladen import Known, correct
+from ragwatch.core.estimators.rogan_gladen import ErrorRates, correct
 
 
 def test_a_perfect_judge_needs_no_correction() -> None:
     """With sensitivity and specificity of 1 the value is the judge's rate, and the interval stays honest."""
-    found = correct(0.3, 1e9, Known(1000, 1000, 1000, 1000))
+    found = correct(0.3, 1e9, ErrorRates(1000, 1000, 1000, 1000))
     assert found is not None
     assert found[0] == pytest.approx(0.3)
     assert 0.0 < found[2] - found[1] < 0.02
@@ -25,7 +25,7 @@ def test_covers(rate: float) -> None:
         hits = sum(rng.random() < 0.9 for _ in range(100))
         rejections = sum(rng.random() < 0.85 for _ in range(100))
         said = sum(rng.random() < (0.9 if rng.random() < rate else 0.15) for _ in range(400))
-        found = correct(said / 400, 400, Known(hits, 100, rejections, 100))
+        found = correct(said / 400, 400, ErrorRates(hits, 100, rejections, 100))
         assert found is not None
         covered += found[1] <= rate <= found[2]
     assert covered >= 930
@@ -34,28 +34,28 @@ def test_covers(rate: float) -> None:
 @pytest.mark.parametrize(
     ("n_eff", "known"),
     [
-        (100, Known(0, 0, 5, 5)),
-        (100, Known(5, 5, 0, 0)),
-        (0, Known(5, 5, 5, 5)),
-        (100, Known(2, 10, 8, 10)),
-        (100, Known(1, 1, 1, 5)),
+        (100, ErrorRates(0, 0, 5, 5)),
+        (100, ErrorRates(5, 5, 0, 0)),
+        (0, ErrorRates(5, 5, 5, 5)),
+        (100, ErrorRates(2, 10, 8, 10)),
+        (100, ErrorRates(1, 1, 1, 5)),
     ],
 )
-def test_refuses(n_eff: float, known: Known) -> None:
+def test_refuses(n_eff: float, known: ErrorRates) -> None:
     """Without labels of both kinds, without verdicts, or with a judge no better than chance nothing is concluded."""
     assert correct(0.5, n_eff, known) is None
 
 
 def test_shrinking_may_take_the_last_evidence() -> None:
     """A judge better than chance only by a hair on few labels is refused after shrinkage, or gives a wide interval."""
-    found = correct(0.5, 100, Known(2, 3, 2, 5))
+    found = correct(0.5, 100, ErrorRates(2, 3, 2, 5))
     assert found is None or found[2] - found[1] > 0.9
 
 
 def test_ends() -> None:
     """Rates that correction carries beyond 0 or 1 stay there, and the interval holds the value."""
     for rate in (0.0, 1.0):
-        found = correct(rate, 200, Known(80, 100, 90, 100))
+        found = correct(rate, 200, ErrorRates(80, 100, 90, 100))
         assert found is not None
         value, low, high = found
         assert value == rate

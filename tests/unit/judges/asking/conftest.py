@@ -10,9 +10,9 @@ import pytest
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.llm.prompt.page import Seen, lines
+from ragwatch.judges.llm.prompt.page import ForeignLine, lines
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.reading import Ask, Inquiry, begin
+from ragwatch.judges.llm.prompt.reading import Prompt, Reading, begin
 
 LIVE = frozenset(Part) - {Part.REFERENCE}
 Quote = Callable[[str, str], str | None]
@@ -33,7 +33,7 @@ class Paper:
         self.claims = [each for each in seen if each.section == "ANSWER" and each.number]
         self.reference = [each for each in seen if each.section == "REFERENCE" and each.number]
         self.needs = [each for each in seen if each.section == "NEEDS"]
-        self.contexts: dict[str, list[Seen]] = {}
+        self.contexts: dict[str, list[ForeignLine]] = {}
         for each in seen:
             if each.section == "CONTEXTS":
                 self.contexts.setdefault(each.mark, []).append(each)
@@ -43,7 +43,7 @@ class Paper:
         return "\n".join(each.text for each in self.contexts[mark])
 
 
-def _id(line: Seen) -> str:
+def _id(line: ForeignLine) -> str:
     return f"{line.mark}.{line.number}"
 
 
@@ -61,7 +61,7 @@ class Model:
         self.address = address
         self.needs = needs
 
-    def reply(self, ask: Ask) -> dict[str, Any]:
+    def reply(self, ask: Prompt) -> dict[str, Any]:
         """A reply with every key that the schema wants, and no other."""
         paper = Paper(ask.user)
         found: dict[str, Any] = {}
@@ -96,7 +96,7 @@ class Model:
             for claim in paper.reference
         ]
 
-    def _cells(self, claim: Seen, paper: Paper) -> list[dict[str, str]]:
+    def _cells(self, claim: ForeignLine, paper: Paper) -> list[dict[str, str]]:
         quotes = {mark: self.quote(claim.text, paper.context(mark)) for mark in paper.contexts}
         return [{"context": mark, "quote": quote} for mark, quote in quotes.items() if quote is not None]
 
@@ -109,7 +109,7 @@ class Model:
             for mark, found in paper.contexts.items()
         ]
 
-    def _useful(self, line: Seen, paper: Paper) -> bool:
+    def _useful(self, line: ForeignLine, paper: Paper) -> bool:
         return any(self.quote(claim.text, line.text) is not None for claim in paper.claims)
 
     def _needs(self, paper: Paper) -> list[dict[str, Any]]:
@@ -117,7 +117,7 @@ class Model:
             return [{"id": _id(line), "answered": "yes" if paper.contexts else "no"} for line in paper.needs]
         return [{"question": need, "answered": "yes" if paper.contexts else "no"} for need in self.needs]
 
-    def read(self, inquiry: Inquiry) -> Evidence:
+    def read(self, inquiry: Reading) -> Evidence:
         """The whole conversation."""
         while asks := inquiry.asks():
             inquiry.take([ask.check(json.dumps(self.reply(ask))) for ask in asks])
@@ -148,7 +148,7 @@ def honest() -> Model:
 
 
 @pytest.fixture
-def ask_about() -> Callable[..., Inquiry]:
+def ask_about() -> Callable[..., Reading]:
     """Begin about a question, an answer and contexts."""
 
     def begun(
@@ -159,7 +159,7 @@ def ask_about() -> Callable[..., Inquiry]:
         parts: frozenset[Part] | None = None,
         reading: Literal["joint", "isolated"] = "joint",
         seed: str = "seed",
-    ) -> Inquiry:
+    ) -> Reading:
         sample = Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference)
         wanted = parts if parts is not None else LIVE if reference is None else frozenset(Part)
         return begin(sample, parts=wanted, reading=reading, seed=seed)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.llm.prompt.escaping import MARK, escape, unescape
-from ragwatch.judges.llm.prompt.marks import Marks
-from ragwatch.judges.llm.prompt.page import Block, Page, Piece, claims, lines, sentences
+from ragwatch.judges.llm.prompt.marks import RandomMarks
+from ragwatch.judges.llm.prompt.page import MarkedLine, MarkedText, PromptPage, claims, lines, sentences
 
 ANY = st.text(st.characters(exclude_categories=())) | st.lists(
     st.sampled_from(
@@ -104,15 +104,15 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
     assert escape(text) == text
 
 
-def a_page(marks: Marks, texts: Sequence[str]) -> Page:
+def a_page(marks: RandomMarks, texts: Sequence[str]) -> PromptPage:
     """A page whose every section holds foreign text."""
     answer, *rest = texts
     cut = [(each.start, each.end) for each in spans(answer)]
-    return Page(
+    return PromptPage(
         fence=marks.fence,
-        question=Block(marks.new(), (Piece(answer, 1),)),
+        question=MarkedText(marks.new(), (MarkedLine(answer, 1),)),
         contexts=tuple(sentences(marks, each, [(one.start, one.end) for one in spans(each)]) for each in rest),
-        needs=Block(marks.new(), (Piece(answer, 1),)),
+        needs=MarkedText(marks.new(), (MarkedLine(answer, 1),)),
         answer=claims(marks, answer, cut),
         reference=claims(marks, answer, cut),
     )
@@ -121,7 +121,7 @@ def a_page(marks: Marks, texts: Sequence[str]) -> Page:
 @given(st.lists(ANY, min_size=1, max_size=4), st.text())
 def test_no_line_is_without_a_mark_or_a_heading_of_ours(texts: list[str], seed: str) -> None:
     """Whatever the texts hold, each line of the page is marked, a heading, an id in brackets or the fence."""
-    page = a_page(Marks(seed), texts)
+    page = a_page(RandomMarks(seed), texts)
     rendered = page.render()
     assert len(rendered.splitlines()) == rendered.count("\n") + 1
     marks = {
@@ -136,7 +136,7 @@ def test_no_line_is_without_a_mark_or_a_heading_of_ours(texts: list[str], seed: 
 @given(st.lists(ANY, min_size=2, max_size=3))
 def test_nothing_but_space_is_lost(texts: list[str]) -> None:
     """The lines of a context, and those of the answer, put together are the text without the space at the cuts."""
-    page = a_page(Marks("seed"), texts)
+    page = a_page(RandomMarks("seed"), texts)
     seen = lines(page.render())
     for block, text in zip((page.answer, *(page.contexts or ())), texts, strict=True):
         shown = "".join(line.text for line in seen if line.mark == block.mark)
@@ -151,7 +151,7 @@ def test_a_line_without_mark_is_refused() -> None:
 
 def test_marks_differ_and_follow_the_seed() -> None:
     """Thousands of ids are all different, hold no vowel, and are the same for the same seed only."""
-    marks, again, other = Marks("a"), Marks("a"), Marks("b")
+    marks, again, other = RandomMarks("a"), RandomMarks("a"), RandomMarks("b")
     drawn = [marks.new() for _ in range(3000)]
     assert len(set(drawn)) == len(drawn)
     assert all(re.fullmatch(MARK, each) for each in drawn)

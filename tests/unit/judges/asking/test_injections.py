@@ -20,7 +20,7 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.llm.injection import speaks_to_a_judge
+from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.page import lines
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.units import units_of
@@ -188,7 +188,7 @@ HONEST = (
 @pytest.mark.parametrize("text", HONEST)
 def test_honest_text_is_not_suspected(text: str) -> None:
     """Words of law courts, code, tables, hashes and manuals are no orders to a judge."""
-    assert not speaks_to_a_judge(text)
+    assert not is_prompt_injection(text)
 
 
 def test_an_honest_page_about_injections_can_still_be_quoted(honest: Any, ask_about: Any) -> None:

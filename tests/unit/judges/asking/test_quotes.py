@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.judges.llm.prompt.escaping import escape
-from ragwatch.judges.llm.prompt.quotes import folded, plain, stands
+from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, plain
 
 CONTEXT = "Refunds take “five” days—or so.\nThe heart of\u200b the matter: it is not free. Äpfel kosten 3 €. ¤ tea|milk"
 
@@ -31,7 +31,7 @@ CONTEXT = "Refunds take “five” days—or so.\nThe heart of\u200b the matter:
 )
 def test_verbatim(quote: str) -> None:
     """Case, space, typography, escapes and marks of the page, signs at the ends are folded; the words are its own."""
-    assert stands(quote, folded(CONTEXT))
+    assert is_verbatim(quote, folded(CONTEXT))
 
 
 @pytest.mark.parametrize(
@@ -53,25 +53,25 @@ def test_verbatim(quote: str) -> None:
 )
 def test_not_verbatim(quote: str) -> None:
     """Changed, cut inside a word, patched, one word, or function words that stand everywhere."""
-    assert not stands(quote, folded(CONTEXT))
+    assert not is_verbatim(quote, folded(CONTEXT))
 
 
 def test_a_quote_of_a_whole_page_is_none() -> None:
     """More than twenty words are a copy, not a quote; the whole of a short context is one, be it a single word."""
     words = " ".join(f"word{number}" for number in range(30))
-    assert stands(" ".join(words.split()[:20]), folded(words))
-    assert not stands(" ".join(words.split()[:21]), folded(words))
-    assert stands("Yes", folded("Yes."))
-    assert not stands("Yes", folded("Yes, it is so."))
+    assert is_verbatim(" ".join(words.split()[:20]), folded(words))
+    assert not is_verbatim(" ".join(words.split()[:21]), folded(words))
+    assert is_verbatim("Yes", folded("Yes."))
+    assert not is_verbatim("Yes", folded("Yes, it is so."))
 
 
 def test_scripts_without_spaces() -> None:
     """Two characters count as a word where words are not set apart."""
     context = folded("退款需要五天。运费是免费的，周末也一样。")
-    assert stands("退款需要五天", context)
-    assert not stands("退款", context)
-    assert not stands("退款需要六天", context)
-    assert not stands("退" * 60, folded("退" * 100))
+    assert is_verbatim("退款需要五天", context)
+    assert not is_verbatim("退款", context)
+    assert not is_verbatim("退款需要六天", context)
+    assert not is_verbatim("退" * 60, folded("退" * 100))
 
 
 @given(st.lists(st.from_regex(r"[a-zäß]{5,9}[¤|\u200b]?", fullmatch=True), min_size=13, max_size=16), st.data())
@@ -80,13 +80,15 @@ def test_any_run_of_words_is_found(words: list[str], data: st.DataObject) -> Non
     first = data.draw(st.integers(0, len(words) - 12))
     quote = " ".join(words[first : first + data.draw(st.integers(3, 12))])
     context = folded("\n".join(words))
-    assert stands(escape(quote), context)
+    assert is_verbatim(escape(quote), context)
 
 
 @given(st.text(), st.text(max_size=30).filter(lambda text: "¤" not in text))
 def test_what_is_accepted_is_there(context: str, quote: str) -> None:
     """Whatever the texts: an accepted quote, but for signs at its ends, is a part of the folded context."""
-    assert not stands(quote, folded(context)) or folded(plain(quote)).strip(" \t\"'`.,;:!?…()[]-") in folded(context)
+    assert not is_verbatim(quote, folded(context)) or folded(plain(quote)).strip(" \t\"'`.,;:!?…()[]-") in folded(
+        context
+    )
 
 
 @given(st.text(max_size=40), st.text(max_size=40))

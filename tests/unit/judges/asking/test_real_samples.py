@@ -15,11 +15,11 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.llm.injection import speaks_to_a_judge
+from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.page import lines
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.quotes import folded, stands
-from ragwatch.judges.llm.prompt.reading import Ask, begin
+from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
+from ragwatch.judges.llm.prompt.reading import Prompt, begin
 
 DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
 SETS = ("train/expertqa/all", "train/attributionbench/dev")
@@ -40,10 +40,10 @@ def quote_of(context: str) -> str:
     """Some words of a context that may stand for it."""
     words, whole = context.split(), folded(context)
     runs = (" ".join(words[start : start + 8]) for start in range(max(1, len(words))))
-    return next((run for run in runs if stands(run, whole)), "")
+    return next((run for run in runs if is_verbatim(run, whole)), "")
 
 
-def reply_of(ask: Ask, sample: Sample, evidence: Evidence) -> dict[str, Any]:
+def reply_of(ask: Prompt, sample: Sample, evidence: Evidence) -> dict[str, Any]:
     """What a model would reply that reads as the embedded judge does, about the contexts on this page."""
     seen = lines(ask.user)
     found: dict[str, Any] = {"needs": [{"question": "when", "answered": "yes"}], "address": "fully"}
@@ -120,5 +120,5 @@ def test_prompt_and_reply_are_small(name: str) -> None:
 def test_real_contexts_are_rarely_suspected(name: str) -> None:
     """Of real contexts at most one in a thousand looks like an order to a judge."""
     texts = {context.text for sample in samples(name, 2000) for context in sample.contexts}
-    suspected = [text for text in texts if speaks_to_a_judge(text)]
+    suspected = [text for text in texts if is_prompt_injection(text)]
     assert len(suspected) <= len(texts) / 1000

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from ragwatch.core.evidence import Address, ClaimVerdict
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, ReplyError
-from ragwatch.judges.llm.prompt.reply import Names, Reply, Row, parse
+from ragwatch.judges.llm.prompt.reply import PageIds, Reply, ReplyRow, parse
 from ragwatch.judges.llm.prompt.rubric import system
-from ragwatch.judges.llm.prompt.schema import Turn, keys, schema
+from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
 
-NAMES = Names(
+NAMES = PageIds(
     claims=("rwd.1", "rwd.2"),
     contexts={"kqv": ("kqv.1", "kqv.2"), "mzt": ("mzt.1",)},
     ranks={"kqv": 0, "mzt": 2},
     needs=(),
     reference=("hgp.1",),
 )
-KEYS = keys(Turn.JOINT, frozenset(Part))
+KEYS = keys(PromptTurn.JOINT, frozenset(Part))
 EVERY = frozenset(Part)
 
 
@@ -56,14 +56,14 @@ def test_a_valid_reply() -> None:
     """Entries may come in any order; ids may carry the brackets and line numbers of the page."""
     assert parse(json.dumps(a_reply()), KEYS, NAMES) == Reply(
         claims=(
-            Row(ClaimVerdict.SUPPORTED, ((2, "five days"),), other=True),
-            Row(ClaimVerdict.NOT_IN_CONTEXT, (), other=False),
+            ReplyRow(ClaimVerdict.SUPPORTED, ((2, "five days"),), other=True),
+            ReplyRow(ClaimVerdict.NOT_IN_CONTEXT, (), other=False),
         ),
         useful=(0, 1),
         needs=("how long?",),
         answered=(True,),
         address=Address.PARTIALLY,
-        reference=(Row(None, ((0, "a b"),), other=False),),
+        reference=(ReplyRow(None, ((0, "a b"),), other=False),),
     )
 
 
@@ -186,8 +186,8 @@ def test_needs_are_few_and_different() -> None:
     assert parse(json.dumps(reply), KEYS, NAMES).needs == ()
 
 
-@pytest.mark.parametrize("turn", Turn)
-def test_the_schema_is_static_and_closed(turn: Turn) -> None:
+@pytest.mark.parametrize("turn", PromptTurn)
+def test_the_schema_is_static_and_closed(turn: PromptTurn) -> None:
     """Strings, lists and enums only; every key is required and no other allowed; the same object each time."""
     whole = schema(turn, EVERY)
     assert schema(turn, EVERY) is whole
@@ -204,14 +204,14 @@ def test_the_schema_is_static_and_closed(turn: Turn) -> None:
             stack.append(one["items"])
 
 
-@pytest.mark.parametrize("turn", Turn)
-def test_the_pattern_shown_in_the_rubric_is_a_reply_of_that_shape(turn: Turn) -> None:
+@pytest.mark.parametrize("turn", PromptTurn)
+def test_the_pattern_shown_in_the_rubric_is_a_reply_of_that_shape(turn: PromptTurn) -> None:
     """What the rubric shows as a pattern has the keys of the schema, for every set of parts that holds these."""
     for left_out in Part:
         parts = frozenset(Part) - {left_out}
         pattern = json.loads(system(turn, parts).rpartition("\n")[2])
         assert list(pattern) == schema(turn, parts)["required"]
-        names = Names(("rwd.1",), {"kqv": ("kqv.1",)}, {"kqv": 0}, ("nds.1",), ("hgp.1",))
+        names = PageIds(("rwd.1",), {"kqv": ("kqv.1",)}, {"kqv": 0}, ("nds.1",), ("hgp.1",))
         assert isinstance(parse(json.dumps(pattern), keys(turn, parts), names), Reply)
 
 
