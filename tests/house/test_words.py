@@ -87,6 +87,12 @@ def markdown(folder: str) -> Iterator[Text]:
         yield Text(page.relative_to(ROOT).as_posix(), without_code(page.read_text(encoding="utf-8")))
 
 
+def readme_texts() -> Iterator[Text]:
+    """Sections of the README."""
+    for section in re.split(r"(?m)^## ", (ROOT / "README.md").read_text(encoding="utf-8")):
+        yield Text(section.partition("\n")[0], without_code(section))
+
+
 def help_texts() -> Iterator[Text]:
     """HELP of every series, and the meanings of the quantities in it."""
     for series in CATALOGUE:
@@ -126,6 +132,7 @@ SURFACES: Mapping[str, Callable[[], Iterator[Text]]] = {
     "dashboards": dashboard_texts,
     "runbooks": lambda: markdown("deploy/runbooks"),
     "docs": lambda: markdown("docs"),
+    "README": readme_texts,
 }
 
 
