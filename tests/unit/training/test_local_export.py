@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs training/requirements.txt")
-pytest.importorskip("onnx", reason="needs training/requirements.txt")
-pytest.importorskip("safetensors", reason="needs training/requirements.txt")
+torch = pytest.importorskip("torch", reason="needs training/pyproject.toml")
+pytest.importorskip("onnx", reason="needs training/pyproject.toml")
+pytest.importorskip("safetensors", reason="needs training/pyproject.toml")
 
 from local_export import INPUTS, export, halved, joined, pruned, run  # noqa: E402
 from local_model import Reader  # noqa: E402
