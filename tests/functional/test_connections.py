@@ -18,8 +18,6 @@ from support.patience import DEADLINE
 
 from ragwatch.stores.sqlite.store import SqliteStore
 
-pytestmark = pytest.mark.alone
-
 RESIDENT = 256 << 20
 WITHIN = 5.0  # seconds until health and figures are there, on a busy machine
 ANSWERS = 400

@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import pytest
 from functional.daemon import parse_series
 from support.patience import DEADLINE
 
@@ -99,7 +98,6 @@ def _samples(address: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.alone
 def test_each_breakage_is_seen_and_named() -> None:
     """Vanished documents are retrieval, inventions generation, an ignored top passage alignment; health is none."""
     releases = _play()

@@ -20,8 +20,6 @@ from ragwatch.demo.breakage import Breakage
 from ragwatch.demo.driver import endless
 from ragwatch.demo.questions import questions
 
-pytestmark = pytest.mark.alone
-
 REFERENCE, ANCHORS, RATE = 200, 60, 120.0
 JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="other"}'
 FAITHFULNESS = 'ragwatch_faithfulness_ratio{corrected="no",judge="embedded",route="other",window="1h"}'
