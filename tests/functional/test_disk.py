@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import random
 import resource
@@ -61,9 +62,12 @@ def _free(place: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
-def _log(folder: Path, numbers: range) -> None:
+def _log(folder: Path, numbers: range, *, bytes_each: int = 0) -> None:
+    """Append records, each with so many bytes that no compression makes smaller."""
     with (folder / "log" / "rag.jsonl").open("a") as log:
-        log.write("".join(record(number) + "\n" for number in numbers))
+        for number in numbers:
+            blob = {"blob": base64.b85encode(random.Random(number).randbytes(bytes_each * 4 // 5)).decode()}
+            log.write(record(number, **({"metadata": blob} if bytes_each else {})) + "\n")
 
 
 def _reason(ragwatch: RagwatchProcess, wanted: str) -> str:
@@ -118,11 +122,11 @@ def test_t21_a_full_disk(tmp_path: Path, disk: Disk) -> None:
         _all_counted(ragwatch, 20)
         offsets = _offsets(state)
         ballast = _fill(state)
-        _log(tmp_path, range(20, 3000))
+        _log(tmp_path, range(20, 1000))
         _reason(ragwatch, "source app: state: cannot write: database or disk is full; free some space")
         assert (_offsets(state), ragwatch.series()[SEEN]) == (offsets, 20)
         ballast.unlink()
-        _all_counted(ragwatch, 3000)
+        _all_counted(ragwatch, 1000)
 
 
 @pytest.mark.slow
@@ -185,10 +189,10 @@ def test_our_own_log_never_fills_the_disk(tmp_path: Path, disk: Disk) -> None:
     disk("size=14m")
     config = write_config(tmp_path, store="{kind: sqlite, min_free: 4MiB}")
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        for start in range(0, 3000, 500):
-            _log(tmp_path, range(start, start + 500))
-            ragwatch.wait_for(SEEN, start + 500)
-        _all_counted(ragwatch, 3000)
+        for start in range(0, 600, 100):
+            _log(tmp_path, range(start, start + 100), bytes_each=10_000)
+            ragwatch.wait_for(SEEN, start + 100)
+        _all_counted(ragwatch, 600)
 
 
 @pytest.mark.parametrize("leave", [0, 4096, 24_576, 65_536, 131_072])

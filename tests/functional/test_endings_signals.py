@@ -41,7 +41,7 @@ def _signalled(stage: Stage, seeds: range, names: list[str]) -> list[str]:
 
 def test_a_signal_at_any_moment(stage: Stage) -> None:
     """Reading its configuration, reading, judging, draining, ending: no command shows where it was."""
-    assert (faults := _signalled(stage, range(60), list(COMMANDS))) == [], "\n".join(faults[:3])
+    assert (faults := _signalled(stage, range(42), list(COMMANDS))) == [], "\n".join(faults[:3])
 
 
 @pytest.mark.slow

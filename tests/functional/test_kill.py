@@ -162,7 +162,9 @@ def _kill_at_random(tmp_path: Path, kills: int, kind: type[Writer]) -> None:
         _check(ragwatch, writer, kills)
 
 
-@pytest.mark.parametrize(("kind", "kills"), [(Writer, 8), (LogrotateWriter, 50)])
+@pytest.mark.parametrize(
+    ("kind", "kills"), [(Writer, 4), (LogrotateWriter, 10), pytest.param(LogrotateWriter, 50, marks=pytest.mark.slow)]
+)
 def test_t01_kill_9_at_random(tmp_path: Path, kind: type[Writer], kills: int) -> None:
     """T1, the short loops: the service rotates by itself, or logrotate does."""
     _kill_at_random(tmp_path, kills, kind)
@@ -195,7 +197,7 @@ def _stopped_for(tmp_path: Path, seconds: float) -> None:
 
 def test_a_daemon_that_was_stopped_for_a_while_catches_up(tmp_path: Path) -> None:
     """SIGSTOP while lines are written and files rotate: all are counted after SIGCONT."""
-    _stopped_for(tmp_path, 4.0)
+    _stopped_for(tmp_path, 2.0)
 
 
 @pytest.mark.slow

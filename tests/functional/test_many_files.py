@@ -104,7 +104,7 @@ def ids(count: int) -> list[str]:
 
 
 def test_every_line_is_read_once_and_everybody_is_served(tmp_path: Path, ragwatch: LimitedProcess) -> None:
-    """Twice as many files as descriptors: all lines are counted, health and figures are served, and one warning says why."""
+    """Twice as many files as descriptors: all lines are counted, everybody is served, and one warning says why."""
     descriptors = len(list(Path(f"/proc/{ragwatch.process.pid}/fd").iterdir()))
     assert LIMIT // 2 < descriptors < LIMIT - 32
     series = ragwatch.wait_for('ragwatch_source_unreadable_files{source="app"}', 0.0)
