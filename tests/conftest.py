@@ -15,6 +15,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 from structlog.testing import LogCapture
+from support.patience import TIMEOUT
 
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -30,6 +31,13 @@ settings.register_profile(
     max_examples=int(os.environ.get("EXAMPLES", "100")),  # fewer under other Pythons, see `interpreters`
 )
 settings.load_profile("house")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Stretch the limit of pytest-timeout like all others."""
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TIMEOUT))
 
 
 @pytest.fixture
