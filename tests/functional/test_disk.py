@@ -190,7 +190,7 @@ def test_our_own_log_never_fills_the_disk(tmp_path: Path, disk: Disk) -> None:
     config = write_config(tmp_path, store="{kind: sqlite, min_free: 4MiB}")
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         for start in range(0, 600, 100):
-            _log(tmp_path, range(start, start + 100), bytes_each=10_000)
+            _log(tmp_path, range(start, start + 100), bytes_each=8000)
             ragwatch.wait_for(SEEN, start + 100)
         _all_counted(ragwatch, 600)
 
