@@ -6,7 +6,7 @@ import pytest
 from canaries import a_canary, a_failure, a_reply, a_report, a_text
 
 from ragwatch.core.canary.definition import Category, Hit, Retrieved
-from ragwatch.core.canary.diff import CanaryDiff, RankChange, diff
+from ragwatch.core.canary.history import CanaryDiff, RankChange, diff
 from ragwatch.core.canary.report import CanaryReport
 
 CANARY = a_canary("a", "b", min_recall=0.5)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from canaries import a_canary, a_failure, a_reply, a_report
 
-from ragwatch.core.canary.history import changes, report_of
-from ragwatch.core.canary.record import to_record
-from ragwatch.core.canary.suite import SuiteReport
+from ragwatch.core.canary.history import changes, report_of, to_record
+from ragwatch.core.canary.report import SuiteReport
 
 CANARY = a_canary("a")
 GOOD, LOST = a_report(CANARY, a_reply("a", "b")), a_report(CANARY, a_reply("x", "b"))

@@ -8,9 +8,8 @@ from difflib import SequenceMatcher
 import pytest
 from canaries import a_canary, a_failure, a_reply, a_report, a_text
 
-from ragwatch.core.canary.definition import KEPT_CHARS, Category, Expected, Grade, Hit, Retrieved
-from ragwatch.core.canary.diff import diff
-from ragwatch.core.canary.record import from_record, to_record
+from ragwatch.core.canary.definition import MAX_STORED_CHARS, Category, Expected, Grade, Hit, Retrieved
+from ragwatch.core.canary.history import diff, from_record, to_record
 from ragwatch.core.canary.report import CanaryReport
 
 FULL = a_canary(
@@ -30,7 +29,7 @@ def test_long_passages_are_cut() -> None:
     text = a_report(a_canary(category=Category.NEGATIVE), Retrieved((Hit(None, "y" * 9000, 0.8),)))
     for found in (whole, text):
         again = from_record(to_record(found))
-        assert {len(hit.text or "") for hit in again.retrieved.hits} == {KEPT_CHARS}
+        assert {len(hit.text or "") for hit in again.retrieved.hits} == {MAX_STORED_CHARS}
         change = diff(again, found)
         assert change is None or change.newcomers == ()
     assert diff(from_record(to_record(text)), text) is not None

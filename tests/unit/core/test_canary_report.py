@@ -101,6 +101,15 @@ def test_texts_are_matched_by_similarity() -> None:
     assert (found.success, found.ranks) == (True, (2,))
 
 
+def test_texts_may_match_across() -> None:
+    """One passage covers two expected texts, two passages one."""
+    canary = a_canary(a_text("a"), a_text("b", 2))
+    retrieved = Retrieved((Hit("x", "ab"), Hit("y", "b")))
+    report = a_report(canary, retrieved, similar=lambda one, other: float(other in one))
+    assert report.ranking is not None
+    assert (report.ranking.hits, report.ranks) == (((0, 1), (1,)), (1, 1))
+
+
 def test_tau_itself_is_enough() -> None:
     """In a canary as in `core.ranking`."""
     canary, retrieved = a_canary(a_text("Cats.")), Retrieved((Hit("x", "Cats!"),))
