@@ -7,7 +7,7 @@ import pytest
 from ragwatch.core.estimators.rogan_gladen import ErrorRates
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.agreement import Agreement, TooFewLabels
-from ragwatch.core.labels.calibration import LabelledClaim, LabelledScore, in_traffic, known_of, report
+from ragwatch.core.labels.calibration import LabelledClaim, LabelledScore, error_rates, report, traffic_agreement
 from ragwatch.core.scores import Quantity
 
 F = Quantity.FAITHFULNESS
@@ -42,7 +42,7 @@ def test_what_enough_labels_tell() -> None:
     assert only.labelled.agreement.value == pytest.approx(80 / 120)
     assert only.traffic is not None
     assert only.traffic.value == pytest.approx(800 / 900)
-    assert [each.miss for each in only.worst] == [0.5] * 10
+    assert [each.difference for each in only.worst] == [0.5] * 10
     assert found.conclusive
     assert found.missing == 0
     assert found.claims is not None
@@ -54,7 +54,7 @@ def test_what_enough_labels_tell() -> None:
 def test_all_labels_count_where_few_have_a_probability() -> None:
     """Labels from elsewhere say something of the judge too."""
     known = [LabelledScore("a", 1.0, 1.0, 0.1)] + [LabelledScore(str(index), 0.0, 1.0) for index in range(9)]
-    found = in_traffic(known, fewest=5)
+    found = traffic_agreement(known, minimum=5)
     assert found is not None
     assert found.value == pytest.approx(0.1)
     assert found.n == 10
@@ -62,9 +62,9 @@ def test_all_labels_count_where_few_have_a_probability() -> None:
 
 def test_error_rates_are_of_a_judge_that_says_yes_or_no() -> None:
     """A partly, on either side, and there are no error rates; a side without labels has none to count."""
-    assert known_of([LabelledScore("a", 0.5, 1.0)]) is None
-    assert known_of([LabelledScore("a", 1.0, 0.5)]) is None
-    assert known_of([LabelledScore("a", 1.0, 1.0)]) == ErrorRates(1, 1, 0, 0)
+    assert error_rates([LabelledScore("a", 0.5, 1.0)]) is None
+    assert error_rates([LabelledScore("a", 1.0, 0.5)]) is None
+    assert error_rates([LabelledScore("a", 1.0, 1.0)]) == ErrorRates(1, 1, 0, 0)
 
 
 def test_error_rates_are_weighted() -> None:
@@ -72,7 +72,7 @@ def test_error_rates_are_weighted() -> None:
     rows = [LabelledScore(str(index), 1.0, 1.0, 0.1) for index in range(40)] + [
         LabelledScore(f"m{index}", 0.0, 1.0, 0.8) for index in range(40)
     ]
-    found = known_of(rows)
+    found = error_rates(rows)
     assert found is not None
     assert found.hits / found.positives == pytest.approx(8 / 9, abs=0.02)
     assert found.positives < 80
