@@ -191,8 +191,8 @@ def mean_of_known(values: Iterable[float | None]) -> float | None:
     >>> mean_of_known([1.0, None, 0.5]), mean_of_known([None])
     (0.75, None)
     """
-    known = [value for value in values if value is not None]
-    return fsum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return fsum(numbers) / len(numbers) if numbers else None
 
 
 def _check(k: int) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.compare import (
-    FEWEST,
+    MIN_QUESTIONS,
     Conclusion,
     Interval,
     PairedScore,
@@ -18,7 +18,7 @@ from ragwatch.core.compare import (
     by_category,
     change,
     key_of,
-    matched,
+    match_keys,
     mean,
     paired,
     per_question,
@@ -70,9 +70,9 @@ def test_the_interval_covers_as_it_says(rise: float, fall: float, n: int) -> Non
 
 def test_small_is_good_for_some() -> None:
     """A falling rate of contradictions is a win for B."""
-    found = paired([PairedScore(1.0, 0.0)] * FEWEST, low_is_good=True)
+    found = paired([PairedScore(1.0, 0.0)] * MIN_QUESTIONS, low_is_good=True)
     assert found is not None
-    assert (found.wins, found.losses, found.conclusion) == (FEWEST, 0, Conclusion.BETTER)
+    assert (found.wins, found.losses, found.conclusion) == (MIN_QUESTIONS, 0, Conclusion.BETTER)
     assert found.change.value == -1.0
     rising = unpaired([WeightedScore(0.0)] * 50, [WeightedScore(1.0)] * 50, low_is_good=True)
     assert rising is not None
@@ -81,7 +81,7 @@ def test_small_is_good_for_some() -> None:
 
 def test_too_few_questions_are_noise_whatever_they_say() -> None:
     """One question fewer than enough, all won: still only a hint, and it says so."""
-    found = paired([PairedScore(0.0, 1.0)] * (FEWEST - 1))
+    found = paired([PairedScore(0.0, 1.0)] * (MIN_QUESTIONS - 1))
     apart = unpaired([WeightedScore(0.0)] * 5, [WeightedScore(1.0)] * 500)
     assert found is not None
     assert apart is not None
@@ -133,7 +133,7 @@ def test_a_few_shared_questions_do_not_stand_for_two_logs(
 ) -> None:
     """Half of the smaller side must be shared."""
     both = [f"q{number}" for number in range(shared)]
-    found = matched(
+    found = match_keys(
         [*both, *(f"a{number}" for number in range(only_a))], [*both, *(f"b{number}" for number in range(only_b))]
     )
     assert (found.keys, found.only_a, found.only_b, found.enough) == (tuple(both), only_a, only_b, enough)

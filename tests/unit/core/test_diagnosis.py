@@ -6,7 +6,7 @@ import pytest
 from kit import a_verdict, an_evidence
 
 from ragwatch.core.compare import Interval
-from ragwatch.core.diagnosis import STAGES, Regression, attribute, recommendation, told
+from ragwatch.core.diagnosis import STAGES, Regression, attribute, describe, recommendation
 from ragwatch.core.gate import GateReport, GateRules, GateSeverity, Metric, MetricLimit, gate
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
@@ -54,7 +54,7 @@ def test_the_rule_of_attribution(recall: Interval | None, faithful: Interval | N
     found = attribute({RECALL: STEADY, FAITHFUL: STEADY}, after)
     assert found.regression == regression
     assert set(found.changes) == set(after)
-    assert regression in told(found) or regression in {"none", "unknown"}
+    assert regression in describe(found) or regression in {"none", "unknown"}
 
 
 def test_what_stands_in_for_recall_is_named() -> None:
@@ -64,7 +64,7 @@ def test_what_stands_in_for_recall_is_named() -> None:
     del before[Quantity.NEED_RECALL]
     found = attribute(before, {**before, FAITHFUL: FALLEN})
     assert (found.by, found.regression) == (Quantity.CONTEXT_PRECISION, Regression.GENERATION)
-    assert "stands in for recall" in told(found)
+    assert "used instead of recall" in describe(found)
 
 
 def test_rising_contradictions_are_no_recall() -> None:
@@ -99,5 +99,5 @@ def test_passing_and_unknown_are_told_with_their_warnings() -> None:
     assert recommendation(reported(good, limits=())) == "Not enough data for a verdict: no metric blocks."
     steady = attribute({RECALL: STEADY, FAITHFUL: STEADY}, {RECALL: STEADY, FAITHFUL: STEADY})
     assert recommendation(reported(good), steady).endswith(
-        "Against the baseline: no regression shown: neither context recall nor faithfulness fell beyond chance."
+        "Against the baseline: no significant regression: neither context recall nor faithfulness fell."
     )
