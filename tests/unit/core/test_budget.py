@@ -45,7 +45,7 @@ def by_day(now: float) -> float:
 
 def live(cap: SpendingCap, rate: Callable[[float], float], days: float) -> list[tuple[float, float, float, float]]:
     """(time, rate, factor, dollars in the span) minute by minute of a judge that follows `pacing_factor`."""
-    calls, held, found = deque[tuple[float, float]](), 0.0, []
+    calls, held, minutes = deque[tuple[float, float]](), 0.0, []
     for minute in range(int(days * DAY / STEP)):
         now = minute * STEP
         while calls and calls[0][0] <= now - cap.seconds:
@@ -53,8 +53,8 @@ def live(cap: SpendingCap, rate: Callable[[float], float], days: float) -> list[
         factor = pacing_factor([cap], [Cost(held)], unit_cost=Cost(PRICE), waiting=0.0, rate=rate(now))
         calls.append((now, factor * rate(now) * STEP * PRICE))
         held += calls[-1][1]
-        found.append((now, rate(now), factor, held))
-    return found
+        minutes.append((now, rate(now), factor, held))
+    return minutes
 
 
 def effective(part: list[tuple[float, float, float, float]]) -> float:
@@ -79,12 +79,12 @@ def test_what_fits_leaves_nothing_above_the_cap(cap: SpendingCap, spent: Cost, w
 def test_what_remains_is_a_share(pairs: list[tuple[SpendingCap, Cost]]) -> None:
     """Between 0 and 1, never more for another cap, and 0 where a cap is used up or gives nothing."""
     caps, spent = [cap for cap, _ in pairs], [cost for _, cost in pairs]
-    found = remaining(caps, spent)
-    assert 0.0 <= found <= 1.0
+    share = remaining(caps, spent)
+    assert 0.0 <= share <= 1.0
     for cap, cost in pairs:
-        assert found <= remaining([cap], [cost])
+        assert share <= remaining([cap], [cost])
         if (cap.usd is not None and cost.usd >= cap.usd) or (cap.tokens is not None and cost.tokens >= cap.tokens):
-            assert found == 0.0
+            assert share == 0.0
 
 
 def test_a_cap_without_limits_limits_nothing() -> None:
@@ -99,13 +99,13 @@ def test_a_factor_is_a_probability_that_is_never_zero(
 ) -> None:
     """In [1/1024, 1], whatever is spent, waits or arrives; more of any of these never raises it."""
     caps, spent = [cap for cap, _ in pairs], [cost for _, cost in pairs]
-    found = pacing_factor(caps, spent, unit_cost=unit_cost, waiting=waiting, rate=rate)
-    assert MIN_FACTOR <= found <= 1.0
-    assert pacing_factor(caps, spent, unit_cost=unit_cost, waiting=waiting + 1, rate=rate) <= found
-    assert pacing_factor(caps, spent, unit_cost=unit_cost, waiting=waiting, rate=rate * 2) <= found
+    factor = pacing_factor(caps, spent, unit_cost=unit_cost, waiting=waiting, rate=rate)
+    assert MIN_FACTOR <= factor <= 1.0
+    assert pacing_factor(caps, spent, unit_cost=unit_cost, waiting=waiting + 1, rate=rate) <= factor
+    assert pacing_factor(caps, spent, unit_cost=unit_cost, waiting=waiting, rate=rate * 2) <= factor
     assert (
         pacing_factor(caps, [cost + Cost(1.0, 1) for cost in spent], unit_cost=unit_cost, waiting=waiting, rate=rate)
-        <= found
+        <= factor
     )
 
 
@@ -144,10 +144,10 @@ def test_nobody_is_lowered_where_money_is_plenty() -> None:
 def test_money_lasts_through_the_night(rate: Callable[[float], float]) -> None:
     """Where traffic asks for ten times the cap, every quarter of a day gets its part, from the first day on."""
     cap = SpendingCap(DAY, usd=8.64)
-    found = live(cap, rate, 4)
-    assert max(held for _, _, _, held in found) <= 8.64 + 1e-9
+    minutes = live(cap, rate, 4)
+    assert max(held for _, _, _, held in minutes) <= 8.64 + 1e-9
     for day in range(4):
-        part = [each for each in found if day * DAY <= each[0] < (day + 1) * DAY]
+        part = [minute for minute in minutes if day * DAY <= minute[0] < (day + 1) * DAY]
         assert sum(seen * factor for _, seen, factor, _ in part) * STEP * PRICE > 0.8 * 8.64
         assert effective(part) > 0.4 * 8.64 / PRICE
         assert min(factor for _, _, factor, _ in part) > MIN_FACTOR
@@ -156,10 +156,10 @@ def test_money_lasts_through_the_night(rate: Callable[[float], float]) -> None:
 def test_spending_settles_at_six_sevenths() -> None:
     """Under steady traffic the factor comes to rest where the docstring says, and moves little by little."""
     cap = SpendingCap(HOUR, usd=0.36)
-    found = live(cap, one_at(1.0), 1)
+    minutes = live(cap, one_at(1.0), 1)
     rest = HORIZON / (HORIZON + 1) * 0.1
-    assert [factor for _, _, factor, _ in found][-60:] == pytest.approx([rest] * 60, rel=0.02)
-    steps = [abs(after[2] - before[2]) for before, after in pairwise(found)]
+    assert [factor for _, _, factor, _ in minutes][-60:] == pytest.approx([rest] * 60, rel=0.02)
+    steps = [abs(after[2] - before[2]) for before, after in pairwise(minutes)]
     assert max(steps) < 0.02
 
 

@@ -16,7 +16,10 @@ def test_a_context_is_known_by_something() -> None:
 
 def test_labels_are_short() -> None:
     """An id is its own label; a text lends its beginning."""
-    assert [each.label for each in (Expected("d1", "Long text."), a_text("x" * 500))] == ["d1", "x" * MAX_NAME_CHARS]
+    assert [item.label for item in (Expected("d1", "Long text."), a_text("x" * 500))] == [
+        "d1",
+        "x" * MAX_NAME_CHARS,
+    ]
 
 
 def test_a_negative_canary_expects_nothing() -> None:

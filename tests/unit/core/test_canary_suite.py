@@ -36,7 +36,7 @@ def test_a_suite_without_answers_knows_nothing() -> None:
 
 def test_who_is_degraded() -> None:
     """Those whose retriever answered, and wrongly."""
-    assert [each.canary.name for each in MIXED.degraded] == ["half", "negative"]
+    assert [report.canary.name for report in MIXED.degraded] == ["half", "negative"]
     assert (MIXED.success, SuiteReport("docs", (5,), (GOOD,)).success, SuiteReport("docs", (5,), ()).success) == (
         False,
         True,

@@ -23,13 +23,13 @@ SEED_2 = by_ids(["c3", "c1", "c9", "c2"], {"c1": 1, "c2": 1})
 NOTHING_EXPECTED = by_ids(["a", "b"], {})
 NOTHING_RETURNED = by_ids([], {"a": 1, "b": 2})
 AT_3: dict[str, Callable[[Ranking], float | None]] = {
-    "recall": lambda each: ranking.recall_at(each, 3),
-    "precision": lambda each: ranking.precision_at(each, 3),
-    "f1": lambda each: ranking.f1_at(each, 3),
+    "recall": lambda ranked: ranking.recall_at(ranked, 3),
+    "precision": lambda ranked: ranking.precision_at(ranked, 3),
+    "f1": lambda ranked: ranking.f1_at(ranked, 3),
     "reciprocal_rank": ranking.reciprocal_rank,
-    "hit": lambda each: ranking.hit_at(each, 3),
+    "hit": lambda ranked: ranking.hit_at(ranked, 3),
     "average_precision": ranking.average_precision,
-    "ndcg": lambda each: ranking.ndcg_at(each, 3),
+    "ndcg": lambda ranked: ranking.ndcg_at(ranked, 3),
     "first_relevance": ranking.first_relevance,
 }
 
@@ -154,29 +154,29 @@ RANKINGS = st.builds(
 
 
 @given(RANKINGS, st.integers(1, 9))
-def test_everything_is_a_ratio_or_unknown(found: Ranking, k: int) -> None:
+def test_everything_is_a_ratio_or_unknown(ranked: Ranking, k: int) -> None:
     """Whatever meets whatever: in [0, 1], and None exactly where nothing was expected."""
     values = [
-        ranking.recall_at(found, k),
-        ranking.precision_at(found, k),
-        ranking.f1_at(found, k),
-        ranking.hit_at(found, k),
-        ranking.ndcg_at(found, k),
-        ranking.reciprocal_rank(found, k),
-        ranking.average_precision(found, k),
-        ranking.first_relevance(found),
+        ranking.recall_at(ranked, k),
+        ranking.precision_at(ranked, k),
+        ranking.f1_at(ranked, k),
+        ranking.hit_at(ranked, k),
+        ranking.ndcg_at(ranked, k),
+        ranking.reciprocal_rank(ranked, k),
+        ranking.average_precision(ranked, k),
+        ranking.first_relevance(ranked),
     ]
-    if not found.grades:
+    if not ranked.grades:
         assert values == [None] * len(values)
     else:
         assert all(value is not None and 0.0 <= value <= 1.0 + 1e-12 for value in values)
 
 
 @given(RANKINGS, st.integers(1, 8))
-def test_a_larger_k_never_finds_less(found: Ranking, k: int) -> None:
+def test_a_larger_k_never_finds_less(ranked: Ranking, k: int) -> None:
     """Recall and the hit rate grow with k."""
-    assert (ranking.recall_at(found, k) or 0.0) <= (ranking.recall_at(found, k + 1) or 0.0)
-    assert (ranking.hit_at(found, k) or 0.0) <= (ranking.hit_at(found, k + 1) or 0.0)
+    assert (ranking.recall_at(ranked, k) or 0.0) <= (ranking.recall_at(ranked, k + 1) or 0.0)
+    assert (ranking.hit_at(ranked, k) or 0.0) <= (ranking.hit_at(ranked, k + 1) or 0.0)
 
 
 def test_agrees_with_ir_measures() -> None:
@@ -186,24 +186,24 @@ def test_agrees_with_ir_measures() -> None:
     documents = [f"d{number:02d}" for number in range(40)]
     qrels: dict[str, dict[str, int]] = {}
     run: dict[str, dict[str, float]] = {}
-    found: dict[str, Ranking] = {}
+    ranked: dict[str, Ranking] = {}
     for number in range(300):
         query = f"q{number}"
         qrels[query] = {name: rng.choice((1, 1, 2)) for name in rng.sample(documents, rng.randint(1, 8))}
         returned = rng.sample(documents, rng.randint(1, 25))
         run[query] = {name: float(len(returned) - rank) for rank, name in enumerate(returned)}
-        found[query] = by_ids(returned, qrels[query])
+        ranked[query] = by_ids(returned, qrels[query])
     ours: dict[str, Callable[[Ranking], float | None]] = {
-        "R@5": lambda each: ranking.recall_at(each, 5),
-        "P@5": lambda each: ranking.precision_at(each, 5),
-        "Success@5": lambda each: ranking.hit_at(each, 5),
-        "RR@10": lambda each: ranking.reciprocal_rank(each, 10),
-        "nDCG@10": lambda each: ranking.ndcg_at(each, 10),
-        "nDCG@3": lambda each: ranking.ndcg_at(each, 3),
+        "R@5": lambda ranked: ranking.recall_at(ranked, 5),
+        "P@5": lambda ranked: ranking.precision_at(ranked, 5),
+        "Success@5": lambda ranked: ranking.hit_at(ranked, 5),
+        "RR@10": lambda ranked: ranking.reciprocal_rank(ranked, 10),
+        "nDCG@10": lambda ranked: ranking.ndcg_at(ranked, 10),
+        "nDCG@3": lambda ranked: ranking.ndcg_at(ranked, 3),
         "AP": ranking.average_precision,
-        "AP@7": lambda each: ranking.average_precision(each, 7),
+        "AP@7": lambda ranked: ranking.average_precision(ranked, 7),
     }
     theirs = list(ir.iter_calc([ir.parse_measure(name) for name in ours], qrels, run))
-    assert len(theirs) == len(ours) * len(found)
-    for each in theirs:
-        assert ours[str(each.measure)](found[each.query_id]) == pytest.approx(each.value, abs=1e-9), each
+    assert len(theirs) == len(ours) * len(ranked)
+    for metric in theirs:
+        assert ours[str(metric.measure)](ranked[metric.query_id]) == pytest.approx(metric.value, abs=1e-9), metric
