@@ -7,7 +7,7 @@ from typing import Any
 from kit import AT
 
 from ragwatch.core.canary.definition import Canary, Direction, Expected, Failure, Grade, Hit, Retrieved
-from ragwatch.core.canary.report import CanaryReport, report
+from ragwatch.core.canary.report import CanaryReport, evaluate
 
 
 def a_canary(*expected: Any, name: str = "refunds", **parts: Any) -> Canary:
@@ -35,4 +35,4 @@ def a_failure(reason: str = "timeout") -> Retrieved:
 
 def a_report(canary: Canary, retrieved: Retrieved, cutoff: int = 5, **parts: Any) -> CanaryReport:
     """What the reply means."""
-    return report(canary, retrieved, cutoff, at=AT, **parts)
+    return evaluate(canary, retrieved, cutoff, at=AT, **parts)

@@ -64,7 +64,7 @@ def calibrate(path: Path, name: str | None, out: Path | None, url: str | None, *
         beside.pairs,
         beside.claims,
         beside.twice,
-        fewest=options.minimum,
+        minimum=options.minimum,
         confidence=config.settings.estimates.confidence,
     )
     place = (config.settings.web.external_url or url or address_of(config)).rstrip("/")

@@ -15,8 +15,7 @@ from rich.table import Table
 
 from ragwatch.commands.terminal import shown
 from ragwatch.config import load
-from ragwatch.core.canary.report import CanaryOutcome, CanaryReport
-from ragwatch.core.canary.suite import SuiteReport, suite_line
+from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.canaries.loop import CanarySuite

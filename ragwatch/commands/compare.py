@@ -24,7 +24,7 @@ from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.text import duration_seconds
 from ragwatch.core.canary.report import CanaryReport
-from ragwatch.core.compare_line import Comparison, compare_line, of_answers, of_reports, of_verdicts
+from ragwatch.core.compare_line import Comparison, compare_answers, compare_line, compare_reports, compare_verdicts
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
@@ -106,20 +106,20 @@ def _compare(a: str, b: str, asked: CompareOptions) -> tuple[Comparison, list[st
 def _logs(a: str, b: str, asked: CompareOptions) -> tuple[Comparison, list[str]]:
     first, warned = _read([Path(a)], asked)
     second, also = _read([Path(b)], asked)
-    return of_verdicts(first, second, _confidence(asked)), [*warned, *also]
+    return compare_verdicts(first, second, _confidence(asked)), [*warned, *also]
 
 
 def _variants(a: str, b: str, asked: CompareOptions) -> tuple[Comparison, list[str]]:
     verdicts, warned = _read(asked.log, asked)
     first, second = told_apart(a, b, ((each, each.draw.sample.metadata) for each in verdicts), asked.label)
-    return of_verdicts(first, second, _confidence(asked)), warned
+    return compare_verdicts(first, second, _confidence(asked)), warned
 
 
 def _live(a: str, b: str, asked: CompareOptions, since: float) -> tuple[Comparison, list[str]]:
     if asked.config is None or asked.log:
         raise ConfigError("--live: reads the state of --config; give that, and no --log")
     found = live(a, b, asked.config, label=asked.label, judge=asked.judge, since=since)
-    return of_answers(found.a, found.b, _confidence(asked)), found.warnings
+    return compare_answers(found.a, found.b, _confidence(asked)), found.warnings
 
 
 def _seconds(since: str) -> float:
@@ -158,7 +158,7 @@ def _suites(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], confidence: floa
         for name, side in (("A", first), ("B", second))
         if (failed := sum(each.failure is not None for each in side))
     ]
-    return of_reports(first, second, ks, confidence), warned
+    return compare_reports(first, second, ks, confidence), warned
 
 
 async def _asked(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], ks: tuple[int, ...]) -> list[list[CanaryReport]]:

@@ -19,7 +19,7 @@ from ragwatch.commands.client import LabelClient, label_client
 from ragwatch.commands.terminal import naming, plain
 from ragwatch.config import load
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.label import Label, given
+from ragwatch.core.labels.label import Label, parse_label
 from ragwatch.core.labels.selection import scores_of
 from ragwatch.core.sampling import key_of
 from ragwatch.core.scores import Quantity
@@ -207,4 +207,4 @@ def imported(record: Mapping[str, Any], annotator: str, now: float) -> dict[str,
         None if probability is None else float(probability),
         str(record.get("note", "")),
     )
-    return given(label.to_record(), now).to_record()
+    return parse_label(label.to_record(), now).to_record()

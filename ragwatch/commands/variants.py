@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ragwatch.commands.stored import LATEST, picked_line, picked_until, verdicts
 from ragwatch.config import Config
-from ragwatch.core.compare_line import ComparedAnswer, stored
+from ragwatch.core.compare_line import ComparedAnswer, answer_of
 from ragwatch.core.sample import NOTHING
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query, StoredVerdict
@@ -116,5 +116,5 @@ def _seen(found: StoredVerdict) -> _VariantVerdict:
     line, sample = found.verdict, found.sample or NOTHING
     judged = line["outcome"] == "judged" and found.sample is not None
     return _VariantVerdict(
-        sample.get("metadata") or NOTHING, str(line["judge"]["version"]), stored(line, sample) if judged else None
+        sample.get("metadata") or NOTHING, str(line["judge"]["version"]), answer_of(line, sample) if judged else None
     )

@@ -1,9 +1,8 @@
-"""Alphabet: the characters that every admitted Python reads alike.
+"""Restricts texts to Unicode 14.0, so that verdicts do not depend on the version of Python.
 
-What is a letter, a digit or a space comes from the Unicode tables of the interpreter: 14.0 in Python 3.11, later ones
-in later versions. Characters that Unicode 14.0 did not have are read as U+FFFD, which no version takes for a letter, so
-that a verdict does not depend on the interpreter. The table below is what `unicodedata` of Python 3.11 calls unassigned
-(category Cn).
+Whether a character is a letter, a digit or a space depends on the Unicode tables of the interpreter: 14.0 in Python
+3.11, later in later versions. Characters that are unassigned in Unicode 14.0 are replaced by U+FFFD, which is not a
+letter in any version. The table below contains what `unicodedata` of Python 3.11 calls unassigned (category Cn).
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate
 
-_UNKNOWN = "\ufffd"
+_REPLACEMENT = "\ufffd"
 
 # Runs of unassigned characters in order, hexadecimal: assigned characters before the run + length of the run.
 _RUNS = """
@@ -49,12 +48,12 @@ _EDGES = tuple(accumulate(int(length, 16) for run in _RUNS.split() for length in
 
 
 def settled(text: str) -> str:
-    """The text with every character that came after Unicode 14.0 replaced; the length stays the same.
+    """Replaces the characters that are unassigned in Unicode 14.0 by U+FFFD; the length stays the same.
 
     >>> settled("naïve 水 \U0001e4d0")
     'naïve 水 \ufffd'
     """
     if text.isascii():
         return text
-    late = [ord(sign) for sign in set(text) if bisect_right(_EDGES, ord(sign)) % 2]
-    return text.translate(dict.fromkeys(late, _UNKNOWN)) if late else text
+    unassigned = [ord(char) for char in set(text) if bisect_right(_EDGES, ord(char)) % 2]
+    return text.translate(dict.fromkeys(unassigned, _REPLACEMENT)) if unassigned else text

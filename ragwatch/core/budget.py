@@ -1,7 +1,8 @@
-"""Budget: what calls may cost, what they did cost, and how far probabilities must fall to stay within it.
+"""Enforces spending caps, and lowers sampling probabilities so that a judge stays within its caps.
 
-A cap is never passed, for the worst case is set aside before a call. That alone would spend the day's money on the
-morning's answers; therefore probabilities fall, for all draws alike and before the draw, while there is money left.
+A cap is never exceeded, because the maximum cost of a call is reserved before it. With caps alone, a day's budget would
+be spent on the answers of the morning; therefore sampling probabilities fall while there is budget left, for all draws
+alike and before the draw.
 """
 
 from __future__ import annotations
@@ -10,26 +11,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import ceil, exp, expm1
 
-LEAST_FACTOR = 1 / 1024
+MIN_FACTOR = 1 / 1024
 HORIZON = 6
-"""What is left of a cap is to last for this part of its span. Where traffic asks for more than a cap gives, spending
-settles where f r = (C - f r S) / (S / 6) with rate r, span S and cap C: at 6/7 of the cap."""
+"""The rest of a cap must last for 1 / HORIZON of its span. If demand exceeds the cap, spending converges to 6/7 of the
+cap, where f r = (C - f r S) / (S / 6) with factor f, rate r, span S and cap C."""
 BURST = 1.25
-"""Never more than so many times what the cap gives on average. Without it the first quarter of a first day takes three
-quarters of its money where traffic asks for ten times the cap, and the day's estimate has a tenth of the effective
-sample size that the same money could buy (0.7 of it with it)."""
+"""Maximum spending rate, as a multiple of the mean rate of a cap. Without this limit, a demand of ten times the cap
+spends three quarters of the first day's budget in the first quarter of the day, and the day's estimate has a tenth of
+the effective sample size that the same budget could buy (0.7 with the limit)."""
 RATE_SECONDS = 600.0
-ANCHOR_SECONDS = 86400.0
-FEW = 20
+PRICE_SECONDS = 86400.0
+MIN_READINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Money and tokens.
+    """Cost of calls.
 
     Attributes:
         usd: US dollars.
-        tokens: Tokens in and out, together.
+        tokens: Input and output tokens.
     """
 
     usd: float = 0.0
@@ -41,7 +42,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class SpendingCap:
-    """The most that may be spent within any span of so many seconds.
+    """Maximum spending within any span of `seconds`.
 
     Attributes:
         seconds: Length of the sliding span.
@@ -55,24 +56,27 @@ class SpendingCap:
 
 
 def fits(cap: SpendingCap, spent: Cost, worst: Cost) -> bool:
-    """Whether a call that may cost so much can be made when so much was spent within the cap's span.
+    """Returns whether a call with a maximum cost of `worst` fits into the cap, given what its span has `spent`.
 
-    >>> fits(Cap(60.0, usd=1.0), Cost(0.75, 10), Cost(0.25, 10)), fits(Cap(60.0, tokens=19), Cost(0, 10), Cost(0, 10))
-    (True, False)
+    >>> fits(SpendingCap(60.0, usd=1.0), Cost(0.75, 10), Cost(0.25, 10))
+    True
+    >>> fits(SpendingCap(60.0, tokens=19), Cost(0, 10), Cost(0, 10))
+    False
     """
     return all(used + more <= limit for limit, used, more in _limits(cap, spent, worst))
 
 
 def remaining(caps: Sequence[SpendingCap], spent: Sequence[Cost]) -> float:
-    """Share of the budget that is left, 0 to 1: that of the cap, and of money or tokens, which has least.
+    """Returns the share of the budget that is left, 0 to 1: the minimum over all caps, and over money and tokens.
 
     Args:
         caps: The caps.
-        spent: What was spent within the span of each.
+        spent: Spending within the span of each cap.
 
-    >>> remaining([Cap(3600.0, usd=1.0, tokens=100), Cap(86400.0, usd=10.0)], [Cost(0.5, 80), Cost(2.0, 200)])
+    >>> caps = [SpendingCap(3600.0, usd=1.0, tokens=100), SpendingCap(86400.0, usd=10.0)]
+    >>> remaining(caps, [Cost(0.5, 80), Cost(2.0, 200)])
     0.2
-    >>> remaining([], []), remaining([Cap(60.0, usd=1.0)], [Cost(1.5)])
+    >>> remaining([], []), remaining([SpendingCap(60.0, usd=1.0)], [Cost(1.5)])
     (1.0, 0.0)
     """
     shares = [
@@ -83,43 +87,46 @@ def remaining(caps: Sequence[SpendingCap], spent: Sequence[Cost]) -> float:
     return min(1.0, *shares) if shares else 1.0
 
 
-def paced(caps: Sequence[SpendingCap], spent: Sequence[Cost], *, each: Cost, waiting: float, rate: float) -> float:
-    """What a judge's probability is multiplied with, in (0, 1], so that its money lasts.
+def pacing_factor(
+    caps: Sequence[SpendingCap], spent: Sequence[Cost], *, unit_cost: Cost, waiting: float, rate: float
+) -> float:
+    """Returns the factor, in (0, 1], by which a judge's sampling probability is multiplied so that its budget lasts.
 
-    For each cap, (left - waiting * each) / (horizon * rate * each): what is not promised to draws that wait already,
-    over what will arrive within a sixth of the cap's span; and not much above cap / (span * rate * each), what it could
-    give at this rate for ever. The smallest counts. It never falls to 0: an estimate covers only what may be drawn.
+    For each cap, the factor is at most (left - waiting * unit_cost) / (span / HORIZON * rate * unit_cost): the budget
+    that waiting draws will not use, divided by the cost of the draws that arrive within a sixth of the span; and at
+    most BURST * cap / (span * rate * unit_cost), slightly above the constant factor that uses the cap exactly. It is
+    never 0, because an estimate covers only answers that can be drawn.
 
     Args:
         caps: The caps.
-        spent: What was spent within the span of each.
-        each: Expected cost of one reading.
+        spent: Spending within the span of each cap.
+        unit_cost: Expected cost of one reading.
         waiting: Draws that wait for the judge.
-        rate: Draws a second that it would be given at factor 1.
+        rate: Draws per second that the judge would get at factor 1.
 
-    >>> day = Cap(86400.0, usd=8.64)
-    >>> paced([day], [Cost()], each=Cost(0.001), waiting=0, rate=0.1)
+    >>> day = SpendingCap(86400.0, usd=8.64)
+    >>> pacing_factor([day], [Cost()], unit_cost=Cost(0.001), waiting=0, rate=0.1)
     1.0
-    >>> paced([day], [Cost()], each=Cost(0.001), waiting=0, rate=0.5)
+    >>> pacing_factor([day], [Cost()], unit_cost=Cost(0.001), waiting=0, rate=0.5)
     0.25
-    >>> round(paced([day], [Cost(7.2)], each=Cost(0.001), waiting=720, rate=0.5), 6)
+    >>> round(pacing_factor([day], [Cost(7.2)], unit_cost=Cost(0.001), waiting=720, rate=0.5), 6)
     0.1
-    >>> paced([day], [Cost(7.2)], each=Cost(0.001), waiting=5000, rate=0.5) == LEAST_FACTOR
+    >>> pacing_factor([day], [Cost(7.2)], unit_cost=Cost(0.001), waiting=5000, rate=0.5) == MIN_FACTOR
     True
     """
     factor = 1.0
     for cap, total in zip(caps, spent, strict=True):
-        for limit, used, taken in _limits(cap, total, each):
-            free, wanted = limit - used - waiting * taken, cap.seconds * rate * taken
+        for limit, used, cost in _limits(cap, total, unit_cost):
+            free, demand = limit - used - waiting * cost, cap.seconds * rate * cost
             if free <= 0.0:
-                return LEAST_FACTOR
-            if wanted > 0.0:
-                factor = min(factor, HORIZON * free / wanted, BURST * limit / wanted)
-    return max(LEAST_FACTOR, factor)
+                return MIN_FACTOR
+            if demand > 0.0:
+                factor = min(factor, HORIZON * free / demand, BURST * limit / demand)
+    return max(MIN_FACTOR, factor)
 
 
 def _limits(cap: SpendingCap, first: Cost, second: Cost) -> Iterator[tuple[float, float, float]]:
-    """(limit, first, second) in dollars and in tokens, where the cap has that limit."""
+    """Yields (limit, first, second) in dollars and in tokens, for each limit of the cap."""
     if cap.usd is not None:
         yield cap.usd, first.usd, second.usd
     if cap.tokens is not None:
@@ -128,7 +135,7 @@ def _limits(cap: SpendingCap, first: Cost, second: Cost) -> Iterator[tuple[float
 
 @dataclass(slots=True)
 class DecayingRate:
-    """How often something happens of late: counts weighted by exp(-age / seconds), over the weight of the time watched.
+    """Exponentially decaying rate of events: counts weighted by exp(-age / seconds), divided by the weight of the time.
 
     Attributes:
         seconds: Time constant.
@@ -140,9 +147,9 @@ class DecayingRate:
     _at: float = 0.0
 
     def add(self, count: float, now: float) -> None:
-        """So many since the last time. The first time says only that we watch from now on.
+        """Adds the number of events since the last call. The first call only starts the clock.
 
-        >>> rate = Rate(60.0)
+        >>> rate = DecayingRate(60.0)
         >>> rate.add(5, 0.0), rate.per_second
         (None, None)
         >>> rate.add(20, 10.0), round(rate.per_second, 2)
@@ -158,36 +165,36 @@ class DecayingRate:
 
     @property
     def per_second(self) -> float | None:
-        """Happenings a second, as of the last time; None before any time has passed."""
-        watched = 0.0 if self._since is None else self._at - self._since
-        return self._count / (self.seconds * -expm1(-watched / self.seconds)) if watched > 0.0 else None
+        """Events per second at the last call of `add`; None before any time has passed."""
+        elapsed = 0.0 if self._since is None else self._at - self._since
+        return self._count / (self.seconds * -expm1(-elapsed / self.seconds)) if elapsed > 0.0 else None
 
 
 @dataclass(slots=True)
 class SpendingForecast:
-    """Learns what a judge is given and what a reading costs, and says how its probability must fall.
+    """Estimates the demand for a judge and the cost of a reading, and computes its pacing factor.
 
     Attributes:
-        since: Begin of the span whose spending `see` is to be told next; None before the first time. It moves on once
-            a day, so that prices are those of late.
-        each: Mean cost of a reading, None before there were any.
+        since: Start of the span whose spending the next `update` expects; None before the first update. It advances
+            once a day, so that the cost of a reading is a recent one.
+        unit_cost: Mean cost of a reading; None before the first reading.
     """
 
     since: float | None = None
-    each: Cost | None = None
+    unit_cost: Cost | None = None
     _arrivals: DecayingRate = field(default_factory=DecayingRate)
     _assigned: float = 0.0
     _settled: float = 0.0
 
-    def see(self, now: float, *, assigned: float, settled: float, spent: Cost, factor: float) -> None:
-        """Learn from counts.
+    def update(self, now: float, *, assigned: float, settled: float, spent: Cost, factor: float) -> None:
+        """Updates the estimates from counters.
 
         Args:
             now: Seconds since the epoch.
-            assigned: Draws that the judge was given, ever.
-            settled: Draws that it has read, ever.
-            spent: What it spent since `since`. What is under way counts at its worst.
-            factor: What its probability was multiplied with since the last time.
+            assigned: Total number of draws that were assigned to the judge.
+            settled: Total number of draws that the judge has read.
+            spent: Spending since `since`; calls in flight count with their maximum cost.
+            factor: Pacing factor since the last update.
         """
         first = self.since is None
         self._arrivals.add(0.0 if first else (assigned - self._assigned) / factor, now)
@@ -196,11 +203,12 @@ class SpendingForecast:
             self.since, self._settled = now, settled
             return
         readings = settled - self._settled
-        if readings >= FEW or (readings > 0 and self.each is None):
-            self.each = Cost(spent.usd / readings, ceil(spent.tokens / readings))
-        if readings >= FEW and now - self.since >= ANCHOR_SECONDS:
+        if readings >= MIN_READINGS or (readings > 0 and self.unit_cost is None):
+            self.unit_cost = Cost(spent.usd / readings, ceil(spent.tokens / readings))
+        if readings >= MIN_READINGS and now - self.since >= PRICE_SECONDS:
             self.since, self._settled = now, settled
 
     def factor(self, caps: Sequence[SpendingCap], spent: Sequence[Cost], waiting: float) -> float:
-        """What its probability is to be multiplied with from now on: see `paced`. 1 before anything is known."""
-        return paced(caps, spent, each=self.each or Cost(), waiting=waiting, rate=self._arrivals.per_second or 0.0)
+        """Returns the factor by which the judge's probability is multiplied from now on: see `pacing_factor`."""
+        rate = self._arrivals.per_second or 0.0
+        return pacing_factor(caps, spent, unit_cost=self.unit_cost or Cost(), waiting=waiting, rate=rate)

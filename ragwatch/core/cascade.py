@@ -1,8 +1,9 @@
-"""Cascade: with which probability a second judge reads what a first one has read, more often where that one was unsure.
+"""Computes the probability with which a judge reads a draw that another judge has read: higher if that one was unsure.
 
-The second judge's inclusion probability is the first's times this one. It depends on nothing but what the first judge
-read, so weighting by its inverse keeps the second judge's estimate unbiased (two-phase sampling: Saerndal, Swensson
-and Wretman 1992, chapter 9); to read more of what the first is unsure of is Neyman's allocation.
+The inclusion probability of the second judge is that of the first judge times this one. It depends only on the evidence
+of the first judge, so that weighting by its inverse keeps the estimates of the second judge unbiased (two-phase
+sampling: Saerndal, Swensson and Wretman 1992, chapter 9); sampling more where the first judge is unsure is Neyman
+allocation.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from ragwatch.core.evidence import Evidence
 
 @dataclass(frozen=True, slots=True)
 class FollowRule:
-    """How often a judge reads behind another one.
+    """Sampling probabilities of a judge that follows another judge.
 
     Attributes:
-        sure: Probability where the first judge is certain.
-        unsure: Probability where it is as unsure as can be, or could not read at all.
+        sure: Probability if the first judge is certain.
+        unsure: Probability if the first judge has the maximum uncertainty, or failed.
     """
 
     sure: float
@@ -27,23 +28,23 @@ class FollowRule:
 
 
 def uncertainty(evidence: Evidence) -> float | None:
-    """How unsure a judge was of its claims, 0 to 1: the root of the mean variance s(1 - s) of their support, doubled.
+    """Returns a judge's uncertainty about its claims, 0 to 1: 2 sqrt(mean of s(1 - s)) over their supports s.
 
-    None when it gives no probabilities, or there is no claim.
+    None if the judge gives no probabilities, or there is no claim.
 
     >>> from ragwatch.core.evidence import Claim, ClaimVerdict
-    >>> rows = tuple(Claim("c", None, None, ClaimVerdict.NOT_IN_CONTEXT, (), support) for support in (0.5, 1.0))
-    >>> round(uncertainty(Evidence(rows, ())), 3)
+    >>> claims = tuple(Claim("c", None, None, ClaimVerdict.NOT_IN_CONTEXT, (), support=share) for share in (0.5, 1.0))
+    >>> round(uncertainty(Evidence(claims, ())), 3)
     0.707
     """
-    known = [claim.support for claim in evidence.claims if claim.support is not None]
-    if not known:
+    supports = [claim.support for claim in evidence.claims if claim.support is not None]
+    if not supports:
         return None
-    return 2.0 * sqrt(fsum(each * (1.0 - each) for each in known) / len(known))
+    return 2.0 * sqrt(fsum(support * (1.0 - support) for support in supports) / len(supports))
 
 
 def follow_probability(rule: FollowRule, evidence: Evidence | None) -> float:
-    """Conditional probability that the second judge reads a draw; `evidence` is None where the first could not read.
+    """Returns the probability that the second judge reads a draw; `evidence` is None if the first judge failed.
 
     >>> rule = FollowRule(0.05, 0.45)
     >>> follow_probability(rule, None), follow_probability(rule, Evidence((), ()))

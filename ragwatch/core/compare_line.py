@@ -1,4 +1,4 @@
-"""The compare line: two variants beside each other in all metrics and categories, as JSON."""
+"""Compares two variants in all metrics and categories, and formats the result as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragwatch.core.compare import (
     WeightedScore,
     by_category,
     key_of,
-    matched,
+    match_keys,
     paired,
     per_question,
     unpaired,
@@ -30,20 +30,20 @@ from ragwatch.core.verdict import Judged, Verdict
 
 METRICS: tuple[Metric, ...] = (*Quantity, *ReferenceQuantity)
 Line = Mapping[str, Any]
-Figure = Callable[[Ranking, int], float | None]
-Score = Callable[[CanaryReport], float | None]
-_Compared = tuple[Difference | None, Mapping[str, Difference | None]]
+RankingMetric = Callable[[Ranking, int], float | None]
+ReportMetric = Callable[[CanaryReport], float | None]
+_Differences = tuple[Difference | None, Mapping[str, Difference | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedAnswer:
-    """One judged answer, as far as comparing asks.
+    """One judged answer in a comparison.
 
     Attributes:
-        key: What pairs it, see `key_of`.
-        category: The category in its metadata, else its route; empty for none.
-        scores: By metric; None where it is undefined or unread.
-        weight: 1 / probability with which it was drawn.
+        key: Key that pairs it, see `key_of`.
+        category: Category in its metadata, or its route; empty for none.
+        scores: Score by metric; None if it is undefined or unread.
+        weight: 1 / inclusion probability.
     """
 
     key: str
@@ -54,19 +54,19 @@ class ComparedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class VariantScores:
-    """One variant in one metric: scores by key, and the category of each key."""
+    """Scores of one variant in one metric by key, and the category of each key."""
 
     scores: Mapping[str, WeightedScore]
     categories: Mapping[str, str]
 
     def within(self, category: str) -> list[WeightedScore]:
-        """The scores of one category."""
+        """Returns the scores of one category."""
         return [score for key, score in self.scores.items() if self.categories[key] == category]
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """One metric, over everything and by category."""
+    """Difference in one metric, overall and by category."""
 
     metric: str
     overall: Difference
@@ -75,12 +75,12 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two variants beside each other.
+    """Comparison of two variants.
 
     Attributes:
-        matched: What they share.
-        rows: One for each metric that both know.
-        unit: What was compared: `questions` or `canaries`.
+        matched: Keys that they share.
+        rows: One row for each metric with scores on both sides.
+        unit: Unit of the comparison: `questions` or `canaries`.
     """
 
     matched: MatchedKeys
@@ -89,53 +89,51 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """Whether B is worse in a metric, beyond noise."""
+        """Whether B is significantly worse in any metric."""
         return any(row.overall.conclusion is Conclusion.WORSE for row in self.rows)
 
 
-def of_verdicts(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float = 0.95) -> Comparison:
-    """Judged samples of two logs, by question. A log holds every answer, so each weighs the same."""
-    first, second = ([_answer(each) for each in side if isinstance(each, Judged)] for side in (a, b))
-    both = matched(map(_key, a), map(_key, b))
-    return _of_answers(first, second, both, confidence)
+def compare_verdicts(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float = 0.95) -> Comparison:
+    """Compares the judged samples of two logs by question. A log contains every answer, so all weights are equal."""
+    first, second = ([_answer(verdict) for verdict in side if isinstance(verdict, Judged)] for side in (a, b))
+    return _compare(first, second, match_keys(map(_key, a), map(_key, b)), confidence)
 
 
-def of_answers(a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], confidence: float = 0.95) -> Comparison:
-    """Two variants of live traffic, by question."""
-    return _of_answers(a, b, matched((each.key for each in a), (each.key for each in b)), confidence)
+def compare_answers(a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], confidence: float = 0.95) -> Comparison:
+    """Compares two variants of live traffic by question."""
+    return _compare(a, b, match_keys((answer.key for answer in a), (answer.key for answer in b)), confidence)
 
 
-def _of_answers(
-    a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], both: MatchedKeys, confidence: float
+def _compare(
+    a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], matched: MatchedKeys, confidence: float
 ) -> Comparison:
-    """By question; unpaired where too few are shared."""
-    low: frozenset[str] = frozenset(LOW_IS_GOOD)
-    sides = [(str(each), _side(a, each), _side(b, each)) for each in METRICS]
-    return Comparison(both, _rows(sides, both, low, confidence), "questions")
+    low_is_good: frozenset[str] = frozenset(LOW_IS_GOOD)
+    sides = [(str(metric), _scores(a, metric), _scores(b, metric)) for metric in METRICS]
+    return Comparison(matched, _rows(sides, matched, low_is_good, confidence), "questions")
 
 
-def of_reports(
+def compare_reports(
     a: Sequence[CanaryReport], b: Sequence[CanaryReport], ks: Sequence[int], confidence: float = 0.95
 ) -> Comparison:
-    """One run of the same canaries on two retrievers, by query; what failed on either side is left out of both."""
+    """Compares one run of the same canaries on two retrievers; a canary that failed on either side is left out."""
     first, second = map(_by_query, (a, b))
-    both = matched(first, second)
-    sides = []
-    for metric, of in _ranked(ks).items():
-        known = [_report_side(side, of) for side in (first, second)]
-        sides.append((metric, known[0], known[1]))
-    return Comparison(both, _rows(sides, both, frozenset(), confidence), "canaries")
+    matched = match_keys(first, second)
+    sides = [
+        (name, _report_scores(first, metric), _report_scores(second, metric))
+        for name, metric in _report_metrics(ks).items()
+    ]
+    return Comparison(matched, _rows(sides, matched, frozenset(), confidence), "canaries")
 
 
 def _by_query(reports: Iterable[CanaryReport]) -> dict[str, CanaryReport]:
-    """A query may stand in several suites: its second canary meets the second one of the other side."""
-    times: Counter[str] = Counter()
-    found = {}
-    for each in reports:
-        key = key_of(each.canary.query, "")
-        times[key] += 1
-        found[key if times[key] == 1 else f"{key}\n{times[key]}"] = each
-    return found
+    """Keys reports by query and occurrence, because a query can be in several suites."""
+    occurrences: Counter[str] = Counter()
+    by_query = {}
+    for report in reports:
+        key = key_of(report.canary.query, "")
+        occurrences[key] += 1
+        by_query[key if occurrences[key] == 1 else f"{key}\n{occurrences[key]}"] = report
+    return by_query
 
 
 def _key(verdict: Verdict) -> str:
@@ -149,8 +147,8 @@ def _answer(verdict: Judged) -> ComparedAnswer:
     return ComparedAnswer(_key(verdict), _category(sample.metadata, sample.route), scores)
 
 
-def stored(line: Line, sample: Line) -> ComparedAnswer:
-    """A judged verdict as a store keeps it: its line and its sample in canonical form."""
+def answer_of(line: Line, sample: Line) -> ComparedAnswer:
+    """Returns the answer of a stored verdict, from its verdict line and its sample in canonical form."""
     scores = {**line["scores"], **(line.get("reference") or {})}
     return ComparedAnswer(
         key_of(sample.get("question"), str(sample["id"])),
@@ -161,106 +159,109 @@ def stored(line: Line, sample: Line) -> ComparedAnswer:
 
 
 def _category(metadata: Line, route: str) -> str:
-    named = metadata.get("category")
-    return named if isinstance(named, str) else route
+    category = metadata.get("category")
+    return category if isinstance(category, str) else route
 
 
-def _side(answers: Iterable[ComparedAnswer], metric: Metric) -> VariantScores:
-    known = list(answers)
+def _scores(answers: Sequence[ComparedAnswer], metric: Metric) -> VariantScores:
     return VariantScores(
-        per_question((each.key, each.scores[metric], each.weight) for each in known),
-        {each.key: each.category for each in known},
+        per_question((answer.key, answer.scores[metric], answer.weight) for answer in answers),
+        {answer.key: answer.category for answer in answers},
     )
 
 
-def _ranked(ks: Sequence[int]) -> dict[str, Score]:
-    """Metrics of a canary's report, by name."""
-    figures: dict[str, Figure] = {"recall": recall_at, "precision": precision_at, "ndcg": ndcg_at}
-    found: dict[str, Score] = {
-        f"{name}@{k}": partial(_figure, figure, k) for name, figure in figures.items() for k in ks
+def _report_metrics(ks: Sequence[int]) -> dict[str, ReportMetric]:
+    """Metrics of a canary's report by name."""
+    at_k: dict[str, RankingMetric] = {"recall": recall_at, "precision": precision_at, "ndcg": ndcg_at}
+    metrics: dict[str, ReportMetric] = {
+        f"{name}@{k}": partial(_ranking_score, metric, k) for name, metric in at_k.items() for k in ks
     }
-    return found | {f"mrr@{max(ks)}": partial(_figure, reciprocal_rank, max(ks)), "success": _success}
+    return metrics | {f"mrr@{max(ks)}": partial(_ranking_score, reciprocal_rank, max(ks)), "success": _success}
 
 
-def _figure(figure: Figure, k: int, found: CanaryReport) -> float | None:
-    return None if found.ranking is None else figure(found.ranking, k)
+def _ranking_score(metric: RankingMetric, k: int, report: CanaryReport) -> float | None:
+    return None if report.ranking is None else metric(report.ranking, k)
 
 
-def _success(found: CanaryReport) -> float | None:
-    return None if found.failure is not None else float(found.success)
+def _success(report: CanaryReport) -> float | None:
+    return None if report.failure is not None else float(report.success)
 
 
-def _report_side(reports: Mapping[str, CanaryReport], of: Score) -> VariantScores:
-    known = {key: WeightedScore(score) for key, each in reports.items() if (score := of(each)) is not None}
-    return VariantScores(known, {key: str(each.canary.category) for key, each in reports.items()})
+def _report_scores(reports: Mapping[str, CanaryReport], metric: ReportMetric) -> VariantScores:
+    scores = {key: WeightedScore(score) for key, report in reports.items() if (score := metric(report)) is not None}
+    return VariantScores(scores, {key: str(report.canary.category) for key, report in reports.items()})
 
 
 def _rows(
-    sides: Iterable[tuple[str, VariantScores, VariantScores]], both: MatchedKeys, low: frozenset[str], confidence: float
+    sides: Iterable[tuple[str, VariantScores, VariantScores]],
+    matched: MatchedKeys,
+    low_is_good: frozenset[str],
+    confidence: float,
 ) -> tuple[ComparisonRow, ...]:
-    found = []
+    """Rows of (metric, A, B): paired if enough keys are shared, otherwise unpaired."""
+    rows = []
     for metric, a, b in sides:
-        if both.enough:
-            overall, parts = _paired(a, b, both.keys, low_is_good=metric in low, confidence=confidence)
+        low = metric in low_is_good
+        if matched.enough:
+            overall, by_name = _paired(a, b, matched.keys, low_is_good=low, confidence=confidence)
         else:
-            overall, parts = _apart(a, b, low_is_good=metric in low, confidence=confidence)
+            overall, by_name = _unpaired(a, b, low_is_good=low, confidence=confidence)
         if overall is not None:
-            found.append(
-                ComparisonRow(metric, overall, {name: part for name, part in parts.items() if part is not None})
-            )
-    return tuple(found)
+            categories = {name: difference for name, difference in by_name.items() if difference is not None}
+            rows.append(ComparisonRow(metric, overall, categories))
+    return tuple(rows)
 
 
 def _paired(
     a: VariantScores, b: VariantScores, keys: Iterable[str], *, low_is_good: bool, confidence: float
-) -> _Compared:
+) -> _Differences:
     pairs = [
         PairedScore(a.scores[key].score, b.scores[key].score, a.categories[key])
         for key in keys
         if key in a.scores and key in b.scores
     ]
-    compared = partial(paired, low_is_good=low_is_good, confidence=confidence)
-    return compared(pairs), {name: compared(few) for name, few in by_category(pairs).items()}
+    difference = partial(paired, low_is_good=low_is_good, confidence=confidence)
+    return difference(pairs), {name: difference(group) for name, group in by_category(pairs).items()}
 
 
-def _apart(a: VariantScores, b: VariantScores, *, low_is_good: bool, confidence: float) -> _Compared:
-    compared = partial(unpaired, low_is_good=low_is_good, confidence=confidence)
+def _unpaired(a: VariantScores, b: VariantScores, *, low_is_good: bool, confidence: float) -> _Differences:
+    difference = partial(unpaired, low_is_good=low_is_good, confidence=confidence)
     categories = sorted({*a.categories.values(), *b.categories.values()})
-    parts = {name: compared(a.within(name), b.within(name)) for name in categories} if len(categories) > 1 else {}
-    return compared(list(a.scores.values()), list(b.scores.values())), parts
+    by_name = {name: difference(a.within(name), b.within(name)) for name in categories} if len(categories) > 1 else {}
+    return difference(list(a.scores.values()), list(b.scores.values())), by_name
 
 
-def compare_line(found: Comparison, a: str, b: str) -> dict[str, Any]:
-    """The comparison as the object that `ragwatch compare --json` prints."""
+def compare_line(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
+    """Returns the comparison as the object that `ragwatch compare --json` prints."""
     return {
         "a": a,
         "b": b,
-        "unit": found.unit,
-        "paired": found.matched.enough,
-        "shared": len(found.matched.keys),
-        "only_a": found.matched.only_a,
-        "only_b": found.matched.only_b,
+        "unit": comparison.unit,
+        "paired": comparison.matched.enough,
+        "shared": len(comparison.matched.keys),
+        "only_a": comparison.matched.only_a,
+        "only_b": comparison.matched.only_b,
         "metrics": [
-            _difference(row.overall)
+            _difference_line(row.overall)
             | {"metric": row.metric}
-            | {"categories": {name: _difference(part) for name, part in row.categories.items()}}
-            for row in found.rows
+            | {"categories": {name: _difference_line(part) for name, part in row.categories.items()}}
+            for row in comparison.rows
         ],
     }
 
 
-def _difference(found: Difference) -> dict[str, Any]:
+def _difference_line(difference: Difference) -> dict[str, Any]:
     return {
-        "a": found.a,
-        "b": found.b,
-        "difference": found.change.value,
-        "low": found.change.low,
-        "high": found.change.high,
-        "n": found.n,
-        "wins": found.wins,
-        "ties": found.ties,
-        "losses": found.losses,
-        "lower_is_better": found.low_is_good,
-        "conclusion": str(found.conclusion),
-        "warning": found.warning,
+        "a": difference.a,
+        "b": difference.b,
+        "difference": difference.change.value,
+        "low": difference.change.low,
+        "high": difference.change.high,
+        "n": difference.n,
+        "wins": difference.wins,
+        "ties": difference.ties,
+        "losses": difference.losses,
+        "lower_is_better": difference.low_is_good,
+        "conclusion": str(difference.conclusion),
+        "warning": difference.warning,
     }

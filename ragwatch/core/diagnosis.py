@@ -1,7 +1,7 @@
-"""Diagnosis: which stage a gate's findings speak of, and what to do about it.
+"""Names the stage at fault for a gate's findings, and recommends what to do.
 
-Retrieval comes first: a generator cannot repair what it was never given. With a baseline the rule of the field is:
-recall down is a retrieval regression; faithfulness down while recall holds is a generation regression.
+Retrieval comes first, because the generator depends on the retrieved contexts. With a baseline, a drop of recall is a
+retrieval regression, and a drop of faithfulness without a drop of recall is a generation regression.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ STAGES: Mapping[Metric, Stage] = MappingProxyType(
         Quantity.CONTEXT_USE: Stage.ALIGNMENT,
     }
 )
-"""Which stage a metric's failure speaks of, where nothing else is known."""
+"""Stage at fault if a metric fails and nothing else is known."""
 
 _ADVICE = {
-    Stage.RETRIEVAL: "look at the retriever first (index, embedding, chunking, k, reranker): "
-    "a generator cannot repair what it was never given",
-    Stage.GENERATION: "look at the generator (prompt, model, temperature)",
-    Stage.ALIGNMENT: "look at what joins them (chunk size, reranker calibration, how contexts stand in the prompt)",
+    Stage.RETRIEVAL: "check the retriever first (index, embedding, chunking, k, reranker): "
+    "the generator cannot use contexts that were not retrieved",
+    Stage.GENERATION: "check the generator (prompt, model, temperature)",
+    Stage.ALIGNMENT: "check how contexts reach the generator (chunk size, reranker calibration, order in the prompt)",
 }
 RECALLS = (ReferenceQuantity.CONTEXT_RECALL, Quantity.NEED_RECALL, Quantity.CONTEXT_PRECISION)
-"""What says whether retrieval holds, the best first. The last one is no recall, and only stands in for it."""
+"""Metrics of retrieval, in order of preference. The last one is no recall, and substitutes for it only."""
 
 
 class Regression(StrEnum):
-    """What became worse since a baseline."""
+    """Regression since a baseline."""
 
     NONE = "none"
     RETRIEVAL = "retrieval"
@@ -55,12 +55,12 @@ class Regression(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What changed since a baseline.
+    """Changes since a baseline.
 
     Attributes:
-        regression: By the rule of the module.
-        by: The metric that stood for recall; None where none was known on both sides.
-        changes: Change of every metric that both sides know, with its interval.
+        regression: Regression, by the rule in the docstring of the module.
+        by: Metric that was used as recall; None if none is known on both sides.
+        changes: Change with its interval of every metric that is known on both sides.
     """
 
     regression: Regression
@@ -69,7 +69,7 @@ class Attribution:
 
 
 def attribute(before: Mapping[Metric, Interval], after: Mapping[Metric, Interval]) -> Attribution:
-    """What became worse, beyond what chance explains.
+    """Attributes significant changes to retrieval or generation.
 
     >>> steady, fallen = Interval(0.9, 0.86, 0.93), Interval(0.6, 0.53, 0.67)
     >>> recall, faithful = ReferenceQuantity.CONTEXT_RECALL, Quantity.FAITHFULNESS
@@ -78,7 +78,7 @@ def attribute(before: Mapping[Metric, Interval], after: Mapping[Metric, Interval
     >>> str(attribute({recall: steady, faithful: steady}, {recall: fallen, faithful: fallen}).regression)
     'retrieval'
     """
-    changes = {metric: change(before[metric], found) for metric, found in after.items() if metric in before}
+    changes = {metric: change(before[metric], interval) for metric, interval in after.items() if metric in before}
     by = next((metric for metric in RECALLS if metric in changes), None)
     faithful = changes.get(Quantity.FAITHFULNESS)
     if by is not None and _worse(by, changes[by]):
@@ -90,46 +90,46 @@ def attribute(before: Mapping[Metric, Interval], after: Mapping[Metric, Interval
     return Attribution(regression, by, changes)
 
 
-def _worse(metric: Metric, found: Interval) -> bool:
-    return found.low > 0.0 if metric in LOW_IS_GOOD else found.high < 0.0
+def _worse(metric: Metric, difference: Interval) -> bool:
+    return difference.low > 0.0 if metric in LOW_IS_GOOD else difference.high < 0.0
 
 
-def told(found: Attribution) -> str:
-    """An attribution in a sentence."""
-    by = "" if found.by is None else found.by.replace("_", " ")
-    if found.by is not None and found.by is RECALLS[-1]:
-        by += " (which stands in for recall, unknown on one side)"
-    if found.regression is Regression.RETRIEVAL:
+def describe(attribution: Attribution) -> str:
+    """Describes an attribution in a sentence."""
+    by = "" if attribution.by is None else attribution.by.replace("_", " ")
+    if attribution.by is not None and attribution.by is RECALLS[-1]:
+        by += " (used instead of recall, which is unknown on one side)"
+    if attribution.regression is Regression.RETRIEVAL:
         return f"retrieval regression: {by} fell"
-    if found.regression is Regression.GENERATION:
-        return f"generation regression: faithfulness fell while {by} held"
-    if found.regression is Regression.NONE:
-        return f"no regression shown: neither {by} nor faithfulness fell beyond chance"
-    return "nothing can be said about regressions: recall or faithfulness is unknown on one side"
+    if attribution.regression is Regression.GENERATION:
+        return f"generation regression: faithfulness fell while {by} did not"
+    if attribution.regression is Regression.NONE:
+        return f"no significant regression: neither {by} nor faithfulness fell"
+    return "regressions are unknown: recall or faithfulness is unknown on one side"
 
 
 def recommendation(report: GateReport, attribution: Attribution | None = None) -> str:
-    """What to do next, naming the stage, in one or two sentences."""
-    parts = [_first(report)]
+    """Recommends what to do, naming the stage at fault, in one or two sentences."""
+    parts = [_summary(report)]
     if attribution is not None:
-        parts.append(f"Against the baseline: {told(attribution)}.")
+        parts.append(f"Against the baseline: {describe(attribution)}.")
     return " ".join(parts)
 
 
-def _first(report: GateReport) -> str:
-    blocking = [each for each in report.findings if each.limit.severity is GateSeverity.BLOCK]
-    failed = [each for each in report.findings if each.passed is False]
+def _summary(report: GateReport) -> str:
+    blocking = [finding for finding in report.findings if finding.limit.severity is GateSeverity.BLOCK]
+    failed = [finding for finding in report.findings if finding.passed is False]
     if report.verdict is GateDecision.NOT_ENOUGH_DATA:
-        lacking = [f"{_name(each)} ({each.reason})" for each in blocking if each.passed is None]
-        return f"Not enough data for {', '.join(lacking) or 'a verdict: no metric blocks'}." + _warned(failed, report)
+        unknown = [f"{_name(finding)} ({finding.reason})" for finding in blocking if finding.passed is None]
+        return f"Not enough data for {', '.join(unknown) or 'a verdict: no metric blocks'}." + _warning(failed, report)
     if report.verdict is GateDecision.PASS:
-        return "Every metric that blocks is on the right side of its threshold." + _warned(failed, report)
+        return "Every metric that blocks is on the right side of its threshold." + _warning(failed, report)
     stage = _stage(failed, report)
-    names = ", ".join(_name(each) for each in failed)
-    return f"{names} failed; the stage at fault is {stage}: {_ADVICE[stage]}.{_shares(report)}"
+    names = ", ".join(map(_name, failed))
+    return f"{names} failed; the stage at fault is {stage}: {_ADVICE[stage]}.{_stage_shares(report)}"
 
 
-def _warned(failed: Sequence[MetricFinding], report: GateReport) -> str:
+def _warning(failed: Sequence[MetricFinding], report: GateReport) -> str:
     if not failed:
         return ""
     stage = _stage(failed, report)
@@ -137,8 +137,8 @@ def _warned(failed: Sequence[MetricFinding], report: GateReport) -> str:
 
 
 def _stage(failed: Sequence[MetricFinding], report: GateReport) -> Stage:
-    """Retrieval when a metric of it failed; else what most faulty samples say; else what the failed metrics mean."""
-    stages = [STAGES[each.limit.metric] for each in failed]
+    """Retrieval if one of its metrics failed, else the most frequent stage of faulty samples, else that of a metric."""
+    stages = [STAGES[finding.limit.metric] for finding in failed]
     if Stage.RETRIEVAL in stages:
         return Stage.RETRIEVAL
     faulty = {stage: count for stage, count in report.stages.items() if stage is not Stage.NONE}
@@ -147,11 +147,11 @@ def _stage(failed: Sequence[MetricFinding], report: GateReport) -> Stage:
     return stages[0]
 
 
-def _shares(report: GateReport) -> str:
+def _stage_shares(report: GateReport) -> str:
     total = sum(report.stages.values())
     parts = [f"{stage} {report.stages[stage] / total:.0%}" for stage in Stage if report.stages.get(stage)]
     return f" Judged samples by stage: {', '.join(parts)}." if parts else ""
 
 
-def _name(found: MetricFinding) -> str:
-    return found.limit.metric.replace("_", " ")
+def _name(finding: MetricFinding) -> str:
+    return finding.limit.metric.replace("_", " ")

@@ -1,18 +1,18 @@
-"""Gate: may this version be released? Judged samples against thresholds: PASS, FAIL or NOT_ENOUGH_DATA.
+"""Decides whether a version may be released: judged samples against thresholds give PASS, FAIL or NOT_ENOUGH_DATA.
 
-For each metric, in this order (for one that ought to be small, the other way round):
+For each metric the first matching row decides (for a metric that should be low, the sides are swapped):
 
-| what is known                                                             | that metric |
-|---------------------------------------------------------------------------|-------------|
-| no score at all                                                           | unknown     |
-| the whole interval is on the wrong side, of `CERTAIN` scores at least     | FAIL        |
-| fewer scores than `minimum_samples`                                       | unknown     |
-| less than `coverage` of the samples could be read                         | unknown     |
-| `strict`, and the threshold is inside the interval                        | unknown     |
-| otherwise the mean decides                                                | FAIL, PASS  |
+| condition                                                                      | result     |
+|--------------------------------------------------------------------------------|------------|
+| no score                                                                       | unknown    |
+| the whole interval of `MIN_CERTAIN_SCORES` scores or more is on the wrong side | FAIL       |
+| fewer scores than `minimum_samples`                                            | unknown    |
+| less than `coverage` of the samples were read                                  | unknown    |
+| `strict`, and the threshold is inside the interval                             | unknown    |
+| otherwise, by the mean                                                         | FAIL, PASS |
 
-The verdict is FAIL when a metric that blocks fails; else NOT_ENOUGH_DATA when one that blocks is unknown, or none
-blocks; else PASS. A metric that only warns never changes it. No data is never PASS.
+The verdict is FAIL if a blocking metric fails; otherwise NOT_ENOUGH_DATA if a blocking metric is unknown, or no metric
+blocks; otherwise PASS. Metrics of severity `warn` do not change it. Without data the verdict is never PASS.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, Verdict
 
 Metric = Quantity | ReferenceQuantity
-CERTAIN = 5  # below, the quantile behind the interval is a floor (see `interval.quantile`), and proves nothing
+MIN_CERTAIN_SCORES = 5  # below, the quantile of the interval is a lower bound only (see `interval.quantile`)
 
 
 class GateSeverity(StrEnum):
-    """What a failing metric does."""
+    """Effect of a failing metric."""
 
     BLOCK = "block"
     WARN = "warn"
 
 
 class GateDecision(StrEnum):
-    """The verdict of a gate."""
+    """Verdict of a gate."""
 
     PASS = "PASS"  # noqa: S105 - no password
     FAIL = "FAIL"
@@ -49,7 +49,7 @@ class GateDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetricLimit:
-    """What one metric must reach (or, where little is good, must not pass)."""
+    """Threshold of one metric: a lower limit, or an upper limit if low values are good."""
 
     metric: Metric
     threshold: float
@@ -60,20 +60,20 @@ class MetricLimit:
         """Whether the threshold is an upper limit."""
         return self.metric in LOW_IS_GOOD
 
-    def kept_by(self, value: float) -> bool:
-        """Whether a value is on the right side; the threshold itself is."""
+    def is_met_by(self, value: float) -> bool:
+        """Returns whether a value is on the right side of the threshold, or equal to it."""
         return value <= self.threshold if self.low_is_good else value >= self.threshold
 
 
 @dataclass(frozen=True, slots=True)
 class GateRules:
-    """How a gate decides.
+    """Rules of a gate.
 
     Attributes:
-        limits: What is asked of each metric.
-        minimum_samples: Scores without which a metric cannot pass.
+        limits: Threshold of each metric.
+        minimum_samples: Number of scores that a metric needs to pass.
         coverage: Share of the samples that must have been read, in [0, 1].
-        strict: Whether the whole interval must be on the right side.
+        strict: Whether the whole interval must be on the right side of the threshold.
         confidence: Two-sided level of the intervals.
     """
 
@@ -86,14 +86,14 @@ class GateRules:
 
 @dataclass(frozen=True, slots=True)
 class MetricFinding:
-    """One metric at the gate.
+    """Result of one metric.
 
     Attributes:
-        limit: What was asked.
-        estimate: What was found; None without any score.
-        n: Scores behind it.
-        passed: Whether it passes; None when that is unknown.
-        reason: Why it is unknown, or how close the decision is; empty where there is nothing to add.
+        limit: Threshold.
+        estimate: Mean score; None without scores.
+        n: Number of scores.
+        passed: Whether the metric passes; None if that is unknown.
+        reason: Why it is unknown, or that the decision is close; otherwise empty.
     """
 
     limit: MetricLimit
@@ -105,13 +105,13 @@ class MetricFinding:
 
 @dataclass(frozen=True, slots=True)
 class GateReport:
-    """What a gate found.
+    """Result of a gate.
 
     Attributes:
-        findings: One for each limit, in their order.
-        judged: Samples that were read.
-        unread: Why others were not, with how many: rejected rows and unjudged answers.
-        stages: Judged samples by the stage at fault; unknown stages are left out.
+        findings: One finding for each limit, in their order.
+        judged: Number of judged samples.
+        unread: Number of other samples by reason: rejected rows and unjudged answers.
+        stages: Number of judged samples by the stage at fault; unknown stages are left out.
     """
 
     findings: tuple[MetricFinding, ...]
@@ -121,79 +121,79 @@ class GateReport:
 
     @property
     def verdict(self) -> GateDecision:
-        """See the module."""
-        blocking = [each.passed for each in self.findings if each.limit.severity is GateSeverity.BLOCK]
+        """Verdict, by the rules in the docstring of the module."""
+        blocking = [finding.passed for finding in self.findings if finding.limit.severity is GateSeverity.BLOCK]
         if False in blocking:
             return GateDecision.FAIL
         return GateDecision.NOT_ENOUGH_DATA if None in blocking or not blocking else GateDecision.PASS
 
 
 def gate(verdicts: Sequence[Verdict], rules: GateRules, *, rejected: Mapping[str, int] | None = None) -> GateReport:
-    """Hold judged samples against the rules.
+    """Checks judged samples against the rules.
 
     Args:
-        verdicts: What became of each sample.
-        rules: What is asked of them.
-        rejected: Rows that were no samples, by reason. They count as unread: a torn file must not pass.
+        verdicts: Verdict of each sample.
+        rules: Rules.
+        rejected: Number of rows that are not samples, by reason. They count as unread: a truncated file must not pass.
     """
-    read = [each for each in verdicts if isinstance(each, Judged)]
+    judged = [verdict for verdict in verdicts if isinstance(verdict, Judged)]
     unread = Counter({str(reason): count for reason, count in (rejected or {}).items()})
-    unread.update(str(each.reason) for each in verdicts if not isinstance(each, Judged))
-    total = len(read) + unread.total()
-    coverage = len(read) / total if total else 0.0
+    unread.update(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
+    total = len(judged) + unread.total()
+    coverage = len(judged) / total if total else 0.0
     return GateReport(
-        tuple(_finding(limit, read, coverage, rules) for limit in rules.limits),
-        len(read),
+        tuple(_finding(limit, judged, coverage, rules) for limit in rules.limits),
+        len(judged),
         unread,
-        Counter(each.stage for each in read if each.stage is not None),
+        Counter(verdict.stage for verdict in judged if verdict.stage is not None),
     )
 
 
 def metric_of(name: str) -> Metric:
-    """The metric of this name.
+    """Returns the metric of this name.
 
     >>> metric_of("context_recall")
     <ReferenceQuantity.CONTEXT_RECALL: 'context_recall'>
 
     Raises:
-        ValueError: There is none.
+        ValueError: There is no such metric.
     """
     return Quantity(name) if name in set(Quantity) else ReferenceQuantity(name)
 
 
 def score_of(verdict: Judged, metric: Metric) -> float | None:
-    """A judged sample's score; None where it is undefined or unread."""
+    """Returns the score of a judged sample; None if it is undefined or unread."""
     if isinstance(metric, Quantity):
         return verdict.scores[metric]
     return score_by_reference(verdict.evidence)[metric]
 
 
-def _finding(limit: MetricLimit, read: Sequence[Judged], coverage: float, rules: GateRules) -> MetricFinding:
-    scores = [score for each in read if (score := score_of(each, limit.metric)) is not None]
-    found = mean(scores, rules.confidence)
-    if found is None:
-        return MetricFinding(limit, None, 0, None, _why_none(read, limit.metric))
-    n, best = len(scores), found.low if limit.low_is_good else found.high
-    if n >= CERTAIN and not limit.kept_by(best):
-        return MetricFinding(limit, found, n, passed=False)
+def _finding(limit: MetricLimit, judged: Sequence[Judged], coverage: float, rules: GateRules) -> MetricFinding:
+    scores = [score for verdict in judged if (score := score_of(verdict, limit.metric)) is not None]
+    estimate = mean(scores, rules.confidence)
+    if estimate is None:
+        return MetricFinding(limit, None, 0, None, _no_score_reason(judged, limit.metric))
+    n, best = len(scores), estimate.low if limit.low_is_good else estimate.high
+    if n >= MIN_CERTAIN_SCORES and not limit.is_met_by(best):
+        return MetricFinding(limit, estimate, n, passed=False)
     if n < rules.minimum_samples:
-        return MetricFinding(limit, found, n, None, f"{n} scores, fewer than the {rules.minimum_samples} needed")
+        return MetricFinding(limit, estimate, n, None, f"{n} scores, fewer than the {rules.minimum_samples} needed")
     if coverage < rules.coverage:
-        told = f"{coverage:.0%} of the samples could be read, less than {rules.coverage:.0%}"
-        return MetricFinding(limit, found, n, None, told)
-    close = not limit.kept_by(found.high if limit.low_is_good else found.low)
+        reason = f"{coverage:.0%} of the samples could be read, less than {rules.coverage:.0%}"
+        return MetricFinding(limit, estimate, n, None, reason)
+    close = not limit.is_met_by(estimate.high if limit.low_is_good else estimate.low)
     if close and rules.strict:
-        return MetricFinding(limit, found, n, None, "the threshold is inside the interval")
-    passed = limit.kept_by(found.value)
-    return MetricFinding(limit, found, n, passed, "close: the threshold is inside the interval" if close else "")
+        return MetricFinding(limit, estimate, n, None, "the threshold is inside the interval")
+    passed = limit.is_met_by(estimate.value)
+    return MetricFinding(limit, estimate, n, passed, "close: the threshold is inside the interval" if close else "")
 
 
-def _why_none(read: Sequence[Judged], metric: Metric) -> str:
-    if not read:
+def _no_score_reason(judged: Sequence[Judged], metric: Metric) -> str:
+    if not judged:
         return "no sample was judged"
     if isinstance(metric, ReferenceQuantity):
-        if not any(each.draw.sample.reference for each in read):
+        if not any(verdict.draw.sample.reference for verdict in judged):
             return "no sample has a reference"
-        return f"the judge {read[0].reading.judge} does not read references"
-    reasons = Counter(str(why_unknown(each.evidence, metric)) for each in read)
+        return f"the judge {judged[0].reading.judge} does not read references"
+    reasons = Counter(str(why_unknown(verdict.evidence, metric)) for verdict in judged)
     return ", ".join(f"{reason.replace('_', ' ')} in {count}" for reason, count in reasons.most_common())

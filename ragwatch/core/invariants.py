@@ -1,6 +1,6 @@
-"""Books: what was counted must balance. Checked after every digest, for a monitor that errs itself errs in silence.
+"""Checks the invariants of the counters after every digest, to detect faults of the monitor itself.
 
-seen >= drawn, and for each judge: assigned = judged + unjudged + pending, exactly, always.
+seen >= drawn, and for each judge: assigned = judged + unjudged + pending, exactly.
 """
 
 from __future__ import annotations
@@ -12,39 +12,43 @@ from ragwatch.core.tally import Tallies, Tally
 
 
 class Invariant(StrEnum):
-    """What must hold. The values are label values of a series."""
+    """Invariant of the counters. The values are label values of a series."""
 
     DRAWN_WERE_SEEN = "drawn_were_seen"
     ASSIGNED_ARE_SETTLED_OR_PENDING = "assigned_are_settled_or_pending"
 
 
 def violations(tallies: Tallies, pending: Mapping[str, int]) -> dict[Invariant, str]:
-    """Laws that do not hold, with the figures. `pending` counts unsettled draws by judge, at the same instant.
+    """Returns the violated invariants, with the figures.
+
+    Args:
+        tallies: Counters.
+        pending: Number of unsettled draws by judge, read at the same instant as the counters.
 
     >>> from collections import Counter
-    >>> books = Counter({(Tally.SEEN, ("app",)): 9, (Tally.DRAWN, ("search",)): 3, (Tally.ASSIGNED, ("embedded",)): 3,
-    ...                  (Tally.JUDGED, ("search", "embedded")): 1})
-    >>> violations(books, {"embedded": 2})
+    >>> tallies = Counter({(Tally.SEEN, ("app",)): 9, (Tally.DRAWN, ("search",)): 3, (Tally.ASSIGNED, ("embedded",)): 3,
+    ...                    (Tally.JUDGED, ("search", "embedded")): 1})
+    >>> violations(tallies, {"embedded": 2})
     {}
-    >>> violations(books, {"embedded": 1})[Law.ASSIGNED_ARE_SETTLED_OR_PENDING]
+    >>> violations(tallies, {"embedded": 1})[Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING]
     'judge embedded: 3 assigned, 1 judged + 0 unjudged + 1 pending'
     """
-    found: dict[Invariant, str] = {}
+    violated: dict[Invariant, str] = {}
     seen, drawn = _total(tallies, Tally.SEEN), _total(tallies, Tally.DRAWN)
     if drawn > seen:
-        found[Invariant.DRAWN_WERE_SEEN] = f"{drawn} drawn of {seen} seen"
+        violated[Invariant.DRAWN_WERE_SEEN] = f"{drawn} drawn of {seen} seen"
     for judge in sorted({labels[0] for tally, labels in tallies if tally is Tally.ASSIGNED} | set(pending)):
         assigned = int(tallies[Tally.ASSIGNED, (judge,)])
         judged, unjudged = (_total(tallies, tally, judge) for tally in (Tally.JUDGED, Tally.UNJUDGED))
         waiting = pending.get(judge, 0)
         if assigned != judged + unjudged + waiting:
             figures = f"{assigned} assigned, {judged} judged + {unjudged} unjudged + {waiting} pending"
-            found[Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING] = f"judge {judge}: {figures}"
-    return found
+            violated[Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING] = f"judge {judge}: {figures}"
+    return violated
 
 
 def _total(tallies: Tallies, tally: Tally, judge: str | None = None) -> int:
-    """Sum of a tally over its labels, or over those of one judge (which stands second)."""
+    """Sum of a tally over all label values, or over those of one judge (the second label)."""
     return int(
-        sum(count for (each, labels), count in tallies.items() if each is tally and judge in (None, *labels[1:2]))
+        sum(count for (name, labels), count in tallies.items() if name is tally and judge in (None, *labels[1:2]))
     )

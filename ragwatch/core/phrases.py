@@ -1,12 +1,12 @@
-r"""Phrases that speak about the passages or the conversation, not about the world.
+r"""Detects phrases about the passages or the conversation, in three classes.
 
-Three uses. A **meta** sentence ("The passage does not mention ...", "I hope this helps") claims nothing and is left
-out: without that rule the area under the curve on real answers falls from .837 to .808, because such words stand in
-no passage. An **abstention** ("I don't know") is a meta sentence that says the question goes unanswered. A **lead**
-("Based on the passages, ...", "According to passage 2, ...") is blanked before the words of a claim are taken.
+A **meta** sentence ("The passage does not mention ...", "I hope this helps") makes no claim and is left out: with meta
+sentences, the area under the curve on real answers falls from .837 to .808, because no passage contains their words. An
+**abstention** ("I don't know") is a meta sentence that declines to answer the question. A **lead** ("Based on the
+passages, ...", "According to passage 2, ...") is blanked before the terms of a claim are extracted.
 
-The tables below hold one pattern a line; an indented line goes on with the line above, and `<NAME>` stands for a
-fragment. Every pattern is bounded: no match looks further than some hundred characters, so hostile text costs no more.
+The tables below hold one pattern a line; an indented line continues the line above, and `<NAME>` stands for a fragment.
+Every pattern is bounded: no match extends further than some hundred characters, which bounds the cost of hostile texts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FRAGMENTS = {
     ),
     "RANKS": r"#?\d{1,2}(?:(?:,? and |, ?)#?\d{1,2}){0,5}",
     "PASSAGES": (
-        # "Plant sources" and "other materials" are things of the world: such words need "the" or the like.
+        # "Plant sources" and "other materials" are no passages: such nouns need a determiner ("the", "these").
         r"(?:(?:<KIND> ){0,4}<PAPERS>|(?:<KIND> ){1,4}<WHAT>)"
         r"(?: (?:(?:and )?<WHAT>|provided|given|above|available|retrieved|at hand|here"
         r"|you (?:have )?(?:provided|gave|shared)|(?:that )?i have|\(?<RANKS>\)?|in the (?:context|prompt|question)))"
@@ -145,7 +145,7 @@ _FRAGMENT = re.compile("<[A-Z]+>")
 
 
 def _any_of(table: str) -> re.Pattern[str]:
-    """One pattern that matches where any line of the table does."""
+    """Compiles a table to one pattern that matches where any of its lines matches."""
     joined = table.replace("\n    ", "")
     while _FRAGMENT.search(joined):
         before = joined
@@ -157,25 +157,25 @@ def _any_of(table: str) -> re.Pattern[str]:
 
 
 _ABSTENTION_RE, _META_RE, _LEAD_RE = _any_of(_ABSTENTIONS), _any_of(_META), _any_of(_LEADS)
-_LOOK = 600  # a sentence longer than this is not about the passages; its head is enough to tell
+_MAX_CHARS = 600  # only the head of a sentence is searched
 
 
 def abstains(sentence: str) -> bool:
-    """Whether the sentence says that the question goes unanswered.
+    """Returns whether the sentence declines to answer the question.
 
     >>> [abstains(text) for text in ("I don't know.", "The passages do not mention her age.", "She is 40.")]
     [True, True, False]
     """
-    return _ABSTENTION_RE.search(sentence[:_LOOK]) is not None
+    return _ABSTENTION_RE.search(sentence[:_MAX_CHARS]) is not None
 
 
 def is_meta(sentence: str) -> bool:
-    """Whether the sentence speaks of the answer or the passages and claims nothing about the world."""
-    return _META_RE.search(sentence[:_LOOK]) is not None
+    """Returns whether the sentence is about the answer or the passages and makes no other claim."""
+    return _META_RE.search(sentence[:_MAX_CHARS]) is not None
 
 
 def without_leads(sentence: str) -> str:
-    """The sentence with leads, citation marks and the names of passages blanked.
+    """Returns the sentence with leads, citation marks and references to passages blanked.
 
     >>> without_leads("According to passage 2, tea is green [1].").split()
     ['tea', 'is', 'green', '.']

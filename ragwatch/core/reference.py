@@ -1,8 +1,9 @@
-"""Scores against a reference: a known good answer, as canaries and offline sets have it. Live traffic has none.
+"""Scores answers and contexts against a reference: a known good answer, which canaries and offline data sets have.
 
-Each in [0, 1] or None. None means undefined or unread: no reference, a reference that claims nothing, a judge that did
-not compare. Sources: RAGAS (arXiv 2309.15217 and its documentation) for context recall by claims and context precision
-with a reference; RAGChecker (arXiv 2408.08067) for correctness as the F1 of claims that answer and reference share.
+Each score is in [0, 1] or None. None means undefined or unread: no reference, a reference without claims, or a judge
+that does not compare. Sources: RAGAS (arXiv 2309.15217 and its documentation) for context recall by claims and context
+precision with a reference; RAGChecker (arXiv 2408.08067) for correctness as the F1 of claims that answer and reference
+share.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ragwatch.core.scores import average_precision
 
 
 class ReferenceQuantity(StrEnum):
-    """Everything that an answer and its contexts are scored on where a reference is known."""
+    """Quality metrics that need a reference."""
 
     CONTEXT_RECALL = "context_recall"
     CORRECTNESS = "correctness"
@@ -24,11 +25,11 @@ class ReferenceQuantity(StrEnum):
 
 
 def context_recall(evidence: Evidence) -> float | None:
-    """Claims of the reference that a context supports / claims of the reference. With no context at all: 0.0.
+    """Context recall: claims of the reference that a context supports / claims of the reference; 0.0 without contexts.
 
     >>> from ragwatch.core.evidence import ContextReading, ReferenceClaim
-    >>> known = [ReferenceClaim("c", 0, 1, (cell,)) for cell in (True, True, True, False)]
-    >>> context_recall(Evidence((), (ContextReading(True),), reference=tuple(known)))
+    >>> claims = tuple(ReferenceClaim("c", 0, 1, (cell,)) for cell in (True, True, True, False))
+    >>> context_recall(Evidence((), (ContextReading(True),), reference=claims))
     0.75
     """
     if not evidence.reference:
@@ -37,15 +38,17 @@ def context_recall(evidence: Evidence) -> float | None:
 
 
 def correctness(evidence: Evidence) -> float | None:
-    """F1 of precision (claims of the answer that the reference says too) and recall (the other way round).
+    """Correctness: F1 of the claims that answer and reference share.
 
-    2pr / (p + r), and 0.0 when both are 0. None when either side is empty or unread: an answer that claims nothing has
-    no precision. An abstention is a class of its own and has no correctness either.
+    Precision is the share of the answer's claims that the reference makes too, recall the share of the reference's
+    claims that the answer makes too: 2pr / (p + r), and 0.0 if both are 0. None if either side has no claims or is
+    unread, and for an abstention.
 
     >>> from ragwatch.core.evidence import Claim, ClaimVerdict, ReferenceClaim
-    >>> said = [Claim("c", None, None, ClaimVerdict.NOT_IN_CONTEXT, (), in_reference=each) for each in (True, False)]
-    >>> known = (ReferenceClaim("c", 0, 1, (), in_answer=True),)
-    >>> round(correctness(Evidence(tuple(said), (), reference=known)), 4)    # p = 1/2, r = 1
+    >>> verdict = ClaimVerdict.NOT_IN_CONTEXT
+    >>> claims = tuple(Claim("c", None, None, verdict, (), in_reference=shared) for shared in (True, False))
+    >>> reference = (ReferenceClaim("c", 0, 1, (), in_answer=True),)
+    >>> round(correctness(Evidence(claims, (), reference=reference)), 4)    # p = 1/2, r = 1
     0.6667
     """
     if evidence.abstained:
@@ -57,15 +60,15 @@ def correctness(evidence: Evidence) -> float | None:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _share(said: list[bool | None]) -> float | None:
-    """Share of yes; None when there is nothing to ask about, or one is unread."""
-    if not said or None in said:
+def _share(flags: list[bool | None]) -> float | None:
+    """Share of True; None if the list is empty or contains None."""
+    if not flags or None in flags:
         return None
-    return sum(each is True for each in said) / len(said)
+    return sum(flag is True for flag in flags) / len(flags)
 
 
 def context_precision_with_reference(evidence: Evidence) -> float | None:
-    """Average precision of the contexts that support a claim of the reference. None with no context.
+    """Average precision of the contexts that support a claim of the reference; None without contexts.
 
     >>> from ragwatch.core.evidence import ContextReading, ReferenceClaim
     >>> columns = (ContextReading(None), ContextReading(None))
@@ -88,5 +91,5 @@ REFERENCE_SCORES: Mapping[ReferenceQuantity, Callable[[Evidence], float | None]]
 
 
 def score_by_reference(evidence: Evidence) -> dict[ReferenceQuantity, float | None]:
-    """Every such quantity of one sample."""
+    """Computes all scores of one sample that need a reference."""
     return {quantity: score(evidence) for quantity, score in REFERENCE_SCORES.items()}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add, eq, itemgetter
 
-from ragwatch.core.abstention import LONGEST, abstains
+from ragwatch.core.abstention import MAX_ABSTENTION_CHARS, abstains
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
 from ragwatch.core.vocabulary import NoveltyMeter
@@ -47,7 +47,7 @@ class SignalCounter:
                 seen.scores.append(score)
             if count > 1 and _repeats(contexts):
                 seen.duplicated += 1
-        if len(answer) <= LONGEST and abstains(answer):
+        if len(answer) <= MAX_ABSTENTION_CHARS and abstains(answer):
             seen.abstained += 1
         if self._asks and sample.question:
             seen.questions.append(sample.question)

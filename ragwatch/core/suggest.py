@@ -1,8 +1,8 @@
-"""Suggest: canaries out of judged traffic, for a person to accept. A labelled set should not start from nothing.
+"""Suggests canaries from judged traffic, as a first labelled set that a person reviews.
 
-A question is proposed when its answer was fully supported and to the point, and the judge saw which contexts support
-it. These are what the retriever found when all was well: a canary made of them notices when it no longer does. It
-cannot notice what the retriever never found, so a person must look at each, and add what is missing.
+A question is suggested if its answer was fully supported and relevant, and the judge recorded which contexts support
+it. The canary expects these contexts, so it detects when the retriever no longer returns them. It cannot detect
+contexts that the retriever never returned: a person must review each canary and add what is missing.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ragwatch.core.canary.definition import Canary, Category, Expected, name_of
 from ragwatch.core.compare import key_of
 from ragwatch.core.scores import Quantity
 
-FAITHFUL, RELEVANT = 0.95, 1.0
-SIMPLE = 2  # contexts that a simple question takes at most
+MIN_FAITHFULNESS, MIN_RELEVANCY = 0.95, 1.0
+MAX_SIMPLE_CONTEXTS = 2  # expected contexts of a simple question
 TAG = "suggested"
 _TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 
 
 @dataclass(frozen=True, slots=True)
 class CanarySuggestion:
-    """A canary to be accepted.
+    """A suggested canary.
 
     Attributes:
-        canary: What is proposed.
-        weight: How often it was asked, estimated: sum of 1 / sampling probability.
-        answers: Judged answers behind it.
-        faithfulness: Their mean faithfulness.
+        canary: The canary.
+        weight: Estimated number of requests with this question: sum of 1 / sampling probability.
+        answers: Number of judged answers.
+        faithfulness: Mean faithfulness of these answers.
     """
 
     canary: Canary
@@ -43,7 +43,7 @@ class CanarySuggestion:
 
 @dataclass(frozen=True, slots=True)
 class _SupportedAnswer:
-    """A well supported answer."""
+    """An answer with high scores, and the contexts that support it."""
 
     question: str
     used: tuple[Expected, ...]
@@ -52,37 +52,37 @@ class _SupportedAnswer:
 
 
 def suggest(
-    found: Iterable[tuple[Mapping[str, Any], Mapping[str, Any] | None]],
+    verdicts: Iterable[tuple[Mapping[str, Any], Mapping[str, Any] | None]],
     *,
     known: Collection[str] = (),
     limit: int = 50,
 ) -> list[CanarySuggestion]:
-    """Canaries that stored verdicts propose, the most frequent question first.
+    """Suggests canaries from stored verdicts, the most frequent question first.
 
     Args:
-        found: Stored verdict lines, each with its sample in canonical form (None: no longer kept).
-        known: Questions that are canaries already.
-        limit: Most that are wanted.
+        verdicts: Stored verdict lines, each with its sample in canonical form (None if it is no longer stored).
+        known: Questions that already have a canary.
+        limit: Maximum number of suggestions.
     """
-    taken = {key_of(each, "") for each in known}
+    known_keys = {key_of(question, "") for question in known}
     by_question: defaultdict[str, list[_SupportedAnswer]] = defaultdict(list)
-    for verdict, sample in found:
+    for verdict, sample in verdicts:
         answer = None if sample is None else _answer(verdict, sample)
-        if answer is not None and (key := key_of(answer.question, "")) not in taken:
+        if answer is not None and (key := key_of(answer.question, "")) not in known_keys:
             by_question[key].append(answer)
-    made = [each for answers in by_question.values() if (each := _suggestion(answers)) is not None]
-    made.sort(key=lambda each: (-each.weight, each.canary.query))
-    return _named(made[:limit])
+    suggestions = [suggestion for answers in by_question.values() if (suggestion := _suggestion(answers)) is not None]
+    suggestions.sort(key=lambda suggestion: (-suggestion.weight, suggestion.canary.query))
+    return _with_unique_names(suggestions[:limit])
 
 
 def _answer(verdict: Mapping[str, Any], sample: Mapping[str, Any]) -> _SupportedAnswer | None:
-    """The answer, where it is good enough to learn from."""
+    """Returns the answer if its scores are high enough and its question is usable."""
     question, scores = sample.get("question"), verdict.get("scores") or {}
-    faithfulness, relevancy = (scores.get(each) for each in (Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY))
-    if faithfulness is None or faithfulness < FAITHFUL or relevancy is None or relevancy < RELEVANT:
+    faithfulness, relevancy = (scores.get(key) for key in (Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY))
+    if faithfulness is None or faithfulness < MIN_FAITHFULNESS or relevancy is None or relevancy < MIN_RELEVANCY:
         return None
     if not isinstance(question, str) or not question.strip() or _TOKEN.search(question):
-        return None  # a redacted question is not what was asked
+        return None  # a redacted question differs from the original query
     used = dict.fromkeys(
         expected
         for context, read in zip(sample.get("contexts", ()), verdict.get("contexts", ()), strict=False)
@@ -93,7 +93,7 @@ def _answer(verdict: Mapping[str, Any], sample: Mapping[str, Any]) -> _Supported
 
 
 def _expected(context: Mapping[str, Any]) -> Expected | None:
-    """A used context by its id, or else by its text, unless that is no longer what the retriever returns."""
+    """Returns a used context by its id, or by its text if there is no id and the text is not redacted."""
     name, text = context.get("id"), context.get("text")
     if name:
         return Expected(str(name))
@@ -101,39 +101,40 @@ def _expected(context: Mapping[str, Any]) -> Expected | None:
 
 
 def _suggestion(answers: list[_SupportedAnswer]) -> CanarySuggestion | None:
-    """The canary of one question: what at least half of its answers used, as it was asked most often."""
-    uses: Counter[Expected] = Counter(each for answer in answers for each in answer.used)
-    expected = tuple(each for each, count in uses.items() if 2 * count >= len(answers))
+    """Returns the canary of one question: its most frequent wording, and the contexts of at least half its answers."""
+    uses: Counter[Expected] = Counter(context for answer in answers for context in answer.used)
+    expected = tuple(context for context, count in uses.items() if 2 * count >= len(answers))
     if not expected:
         return None
     texts = Counter(answer.question for answer in answers)
     query = min(texts, key=lambda text: (-texts[text], text))
-    category = Category.SIMPLE_FACTUAL if len(expected) <= SIMPLE else Category.COMPLEX_FACTUAL
+    category = Category.SIMPLE_FACTUAL if len(expected) <= MAX_SIMPLE_CONTEXTS else Category.COMPLEX_FACTUAL
+    expected = tuple(sorted(expected, key=lambda context: context.label))
     return CanarySuggestion(
-        Canary(name_of(query), query, tuple(sorted(expected, key=lambda each: each.label)), category, tags=(TAG,)),
+        Canary(name_of(query), query, expected, category, tags=(TAG,)),
         fsum(answer.weight for answer in answers),
         len(answers),
         fsum(answer.faithfulness for answer in answers) / len(answers),
     )
 
 
-def _named(made: Iterable[CanarySuggestion]) -> list[CanarySuggestion]:
-    """The suggestions under names that differ: `Is it on?` and `Is it on!` are two questions."""
+def _with_unique_names(suggestions: Iterable[CanarySuggestion]) -> list[CanarySuggestion]:
+    """Renames canaries with equal names: `Is it on?` and `Is it on!` are two questions."""
     names: set[str] = set()
-    found = []
-    for each in made:
-        name = name_of(each.canary.query, names)
+    renamed = []
+    for suggestion in suggestions:
+        name = name_of(suggestion.canary.query, names)
         names.add(name)
-        found.append(replace(each, canary=replace(each.canary, name=name)))
-    return found
+        renamed.append(replace(suggestion, canary=replace(suggestion.canary, name=name)))
+    return renamed
 
 
 def suite_text(suggestions: Iterable[CanarySuggestion]) -> str:
-    """The suggestions as a suite file in YAML, with what a person needs to decide about each in a comment.
+    """Returns the suggestions as a suite file in YAML, with the figures of each suggestion in a comment.
 
-    >>> print(suite_text([Suggestion(Canary("n", "Why?", (Expected("d1"),), tags=(TAG,)), 12.0, 3, 1.0)]), end="")
-    # Suggested from judged traffic. Look at each: keep it, mend what it expects, or delete it.
-    # What the retriever never found is not in here: add it.
+    >>> print(suite_text([CanarySuggestion(Canary("n", "Why?", (Expected("d1"),), tags=(TAG,)), 12.0, 3, 1.0)]), end="")
+    # Suggested from judged traffic. Review each canary: keep it, correct what it expects, or delete it.
+    # Contexts that the retriever never returned are missing: add them.
     items:
       # asked about 12 times; 3 judged answers, faithfulness 1.00
       - query: "Why?"
@@ -144,14 +145,14 @@ def suite_text(suggestions: Iterable[CanarySuggestion]) -> str:
           - id: "d1"
     """
     lines = [
-        "# Suggested from judged traffic. Look at each: keep it, mend what it expects, or delete it.",
-        "# What the retriever never found is not in here: add it.",
+        "# Suggested from judged traffic. Review each canary: keep it, correct what it expects, or delete it.",
+        "# Contexts that the retriever never returned are missing: add them.",
         "items:",
     ]
-    for each in suggestions:
-        canary, mean = each.canary, each.faithfulness
+    for suggestion in suggestions:
+        canary, answers, mean = suggestion.canary, suggestion.answers, suggestion.faithfulness
         lines += [
-            f"  # asked about {each.weight:.0f} times; {each.answers} judged answers, faithfulness {mean:.2f}",
+            f"  # asked about {suggestion.weight:.0f} times; {answers} judged answers, faithfulness {mean:.2f}",
             f"  - query: {_quoted(canary.query)}",
             f"    name: {_quoted(canary.name)}",
             f"    category: {canary.category}",
@@ -166,13 +167,13 @@ def suite_text(suggestions: Iterable[CanarySuggestion]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A double-quoted scalar of YAML: whatever is not printable is escaped, so that no text can end it."""
+    """Returns a double-quoted YAML scalar, in which quotes, backslashes and non-printable characters are escaped."""
     parts = []
-    for each in text:
-        if each in '\\"':
-            parts.append(f"\\{each}")
-        elif each.isprintable():
-            parts.append(each)
+    for char in text:
+        if char in '\\"':
+            parts.append(f"\\{char}")
+        elif char.isprintable():
+            parts.append(char)
         else:
-            parts.append(f"\\U{ord(each):08x}")
+            parts.append(f"\\U{ord(char):08x}")
     return f'"{"".join(parts)}"'

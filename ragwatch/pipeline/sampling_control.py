@@ -74,7 +74,7 @@ class SamplingControl:
         pace = self._paces[name]
         within = [self._accounts.spent(name, now - cap.seconds) for cap in plan.caps]
         self._left[name] = remaining(plan.caps, within)
-        pace.see(
+        pace.update(
             now,
             assigned=tallies[Tally.ASSIGNED, (name,)],
             settled=sum(count for (tally, at), count in tallies.items() if tally is Tally.JUDGED and at[1] == name),

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ragwatch.core.canary.definition import Hit
-from ragwatch.core.canary.diff import CanaryDiff, RankChange
-from ragwatch.core.canary.history import changes, report_of
-from ragwatch.core.canary.report import CanaryReport
-from ragwatch.core.canary.suite import SuiteReport
+from ragwatch.core.canary.history import CanaryDiff, RankChange, changes, report_of
+from ragwatch.core.canary.report import CanaryReport, SuiteReport
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.ports import NoteStore

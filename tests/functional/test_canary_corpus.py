@@ -22,10 +22,8 @@ from retrievers import serving
 from ragwatch.board import Board
 from ragwatch.config.suites import canaries
 from ragwatch.core.canary.definition import Canary, Retrieved
-from ragwatch.core.canary.diff import diff
-from ragwatch.core.canary.figures import gauges_of
-from ragwatch.core.canary.report import report
-from ragwatch.core.canary.suite import SuiteReport, suite_line
+from ragwatch.core.canary.history import diff
+from ragwatch.core.canary.report import SuiteReport, evaluate, gauges_of, suite_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.exporter import Exporter
 from ragwatch.probes.http import Options, build
@@ -87,7 +85,7 @@ async def run(suite: tuple[Canary, ...], address: str) -> SuiteReport:
     replies: list[Retrieved] = await asyncio.gather(*(probe.ask(each.query, max(KS)) for each in suite))
     await probe.close()
     pairs = zip(suite, replies, strict=True)
-    return SuiteReport("docs", KS, tuple(report(canary, reply, max(KS), at=0.0) for canary, reply in pairs))
+    return SuiteReport("docs", KS, tuple(evaluate(canary, reply, max(KS), at=0.0) for canary, reply in pairs))
 
 
 def exposed(found: SuiteReport) -> dict[str, float]:

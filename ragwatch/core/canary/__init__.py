@@ -1,1 +1,1 @@
-"""Canaries: known queries with the contexts that retrieval must return, and what one run of a suite measured."""
+"""Canaries: known queries with the contexts that retrieval must return, the report on a run, and the stored history."""

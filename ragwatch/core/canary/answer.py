@@ -1,4 +1,4 @@
-"""Canary answers: what a whole service answered to a canary, as a Sample that a judge can read."""
+"""Builds the Sample of a canary's answer, so that a judge can read what the whole service answered."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ from ragwatch.core.sample import Context, Sample
 def sample_of(
     canary: Canary, retrieved: Retrieved, *, suite: str, at: float, gold: Sequence[str] | None = None
 ) -> Sample | None:
-    """The answered canary with its reference, tagged `canary` and `suite` so that it never passes for live traffic.
+    """Builds the sample of an answered canary, with its reference and the metadata keys `canary`, `suite` and `run`.
+
+    The metadata keep it apart from live traffic.
 
     Args:
-        canary: What was asked.
-        retrieved: What came back.
-        suite: The canary's suite.
-        at: When, in seconds since the epoch.
-        gold: The contexts that were handed to the service, in an oracle run; else those that it retrieved.
+        canary: The canary whose query was sent.
+        retrieved: The reply of the probe.
+        suite: Name of the canary's suite.
+        at: Time of the run, in seconds since the epoch.
+        gold: In an oracle run, the contexts that the service was given; otherwise None, and the retrieved contexts are
+            used.
 
     Returns:
-        The sample; None when there is no answer, or a context came without its text: half a sample would be misread.
+        The sample, or None if the reply holds no answer or a context has no text: a judge would misread it.
     """
     if retrieved.answer is None:
         return None
     texts = [hit.text for hit in retrieved.hits] if gold is None else list(gold)
-    known = [text for text in texts if text is not None]
-    if len(known) < len(texts):
+    complete = [text for text in texts if text is not None]
+    if len(complete) < len(texts):
         return None
     if gold is None:
-        contexts = tuple(Context(text, hit.id, hit.score) for text, hit in zip(known, retrieved.hits, strict=True))
+        contexts = tuple(Context(text, hit.id, hit.score) for text, hit in zip(complete, retrieved.hits, strict=True))
     else:
-        contexts = tuple(map(Context, known))
+        contexts = tuple(map(Context, complete))
     run = "canary" if gold is None else "oracle"
     return Sample(
         f"{run}/{suite}/{canary.name}/{at}",
@@ -46,11 +49,13 @@ def sample_of(
 
 
 def gold_texts(canary: Canary) -> tuple[str, ...] | None:
-    """Texts of the expected contexts, for an oracle run; None when one is known by its id alone, or none is expected.
+    """Returns the texts of the expected contexts for an oracle run.
+
+    None if no context is expected, or one of them has an id but no text.
 
     >>> from ragwatch.core.canary.definition import Expected
     >>> gold_texts(Canary("c", "why?", (Expected("d1", "Because."),)))
     ('Because.',)
     """
-    texts = tuple(each.text for each in canary.expected if each.text is not None)
+    texts = tuple(context.text for context in canary.expected if context.text is not None)
     return texts if texts and len(texts) == len(canary.expected) else None

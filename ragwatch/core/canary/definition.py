@@ -1,4 +1,4 @@
-"""Canary: a known question with the contexts that must be found, and what a probe brought back for it."""
+"""Defines a canary (a known query with the contexts that retrieval must return) and the reply of a probe to it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
-NAME_CHARS = 60
-KEPT_CHARS = 2000
+MAX_NAME_CHARS = 60
+MAX_STORED_CHARS = 2000
+"""Characters of a passage that the record of a run keeps."""
 
 
 class Grade(IntEnum):
-    """How relevant an expected context is; the value is its gain in NDCG."""
+    """Relevance of an expected context; the value is its gain in NDCG."""
 
     RELEVANT = 1
     HIGHLY_RELEVANT = 2
 
 
 class Category(StrEnum):
-    """What kind of question it is, and so how many contexts it takes."""
+    """Kind of query, which determines how many contexts an answer needs."""
 
     SIMPLE_FACTUAL = "simple_factual"
     COMPLEX_FACTUAL = "complex_factual"
@@ -32,16 +33,16 @@ class Category(StrEnum):
 
 
 class Direction(StrEnum):
-    """What a retriever's score means. It is declared, never guessed: only the order of a reply can be relied on."""
+    """Meaning of a retriever's score. It is configured, not inferred: a reply only shows the order of the passages."""
 
     SIMILARITY = "similarity"
     DISTANCE = "distance"
 
 
 class Failure(StrEnum):
-    """Why nothing can be said about a canary in one run. The values are label values of a series.
+    """Reason why a run has no result for a canary. The values are label values of a series.
 
-    The last three come from the reply's content: it lacks what the canary is compared by.
+    `NO_IDS`, `NO_TEXTS` and `NO_SCORES` mean that the reply lacks the field that the canary is compared by.
     """
 
     CONNECT = "connect"
@@ -59,12 +60,12 @@ class Failure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A context that must be found: by its id where it has one, else by similarity to its text.
+    """A context that must be retrieved, matched by its id if it has one, otherwise by similarity to its text.
 
     Attributes:
-        id: The retriever's name for it.
-        text: The passage; beside an id it is only what an oracle run hands to the generator.
-        grade: How relevant it is.
+        id: Id of the passage in the retriever.
+        text: Text of the passage. If there is an id, the text is used in oracle runs only.
+        grade: Relevance.
     """
 
     id: str | None = None
@@ -77,24 +78,24 @@ class Expected:
 
     @property
     def label(self) -> str:
-        """What to call it: its id, else the beginning of its text."""
-        return self.id or (self.text or "")[:NAME_CHARS]
+        """Display name: the id, or the beginning of the text if there is no id."""
+        return self.id or (self.text or "")[:MAX_NAME_CHARS]
 
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """A known question, and what a healthy retriever returns for it.
+    """A known query and the contexts that a healthy retriever returns for it.
 
     Attributes:
-        name: Unique in its suite; the label `canary`.
-        query: What is asked.
-        expected: What must be found; empty for a negative one, and only there.
-        category: The kind of question.
-        min_relevance_score: Least score of the first expected context found. Where the retriever's score is a
-            distance, the largest one allowed. A negative canary ignores passages that do not reach it.
-        min_recall: Share of the expected contexts that must be among the first k.
+        name: Unique in its suite; the value of the label `canary`.
+        query: The query.
+        expected: Contexts that must be retrieved; empty if and only if the category is `NEGATIVE`.
+        category: Kind of query.
+        min_relevance_score: Minimum score of the highest-ranked expected context, or the maximum if the retriever's
+            scores are distances. A negative canary ignores passages that do not reach it.
+        min_recall: Share of the expected contexts that must be among the first k, in (0, 1].
         reference: A known good answer.
-        tags: For people.
+        tags: Free-form tags; not used by ragwatch.
     """
 
     name: str
@@ -111,7 +112,7 @@ class Canary:
             raise ValueError("a negative canary expects nothing; leave `expected` out, or give another category")
         if not self.negative and not self.expected:
             raise ValueError("expects nothing; give `expected`, or the category negative")
-        keys = [each.id or each.text for each in self.expected]
+        keys = [context.id or context.text for context in self.expected]
         if len(set(keys)) < len(keys):
             raise ValueError("expects one context twice; leave one of them out")
         if not 0.0 < self.min_recall <= 1.0:
@@ -119,27 +120,27 @@ class Canary:
 
     @property
     def negative(self) -> bool:
-        """Whether nothing should be found."""
+        """Whether the retriever must return nothing relevant."""
         return self.category is Category.NEGATIVE
 
 
 def name_of(query: str, taken: Collection[str] = ()) -> str:
-    """A name made of a question, for a canary that was given none.
+    """Derives the name of a canary from its query, for a canary without a configured name.
 
-    Where the question is too long for a label (or has no words), or the name is taken, a hash keeps the name its own.
+    A hash makes the name unique if the query is too long for a label, contains no words, or its name is in `taken`.
 
     >>> name_of("What is the data-retention policy?")
     'what-is-the-data-retention-policy'
     """
-    words = "-".join(re.findall(r"\w+", query.lower()))
-    if words and len(words) <= NAME_CHARS and words not in taken:
-        return words
-    mark = hashlib.sha256(query.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{words[: NAME_CHARS - 9].strip('-') or 'canary'}-{mark}"
+    slug = "-".join(re.findall(r"\w+", query.lower()))
+    if slug and len(slug) <= MAX_NAME_CHARS and slug not in taken:
+        return slug
+    digest = hashlib.sha256(query.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{slug[: MAX_NAME_CHARS - 9].strip('-') or 'canary'}-{digest}"
 
 
 class Hit(NamedTuple):
-    """One passage of a retriever's reply; None where the reply does not say."""
+    """One passage of a retriever's reply; a field that the reply lacks is None."""
 
     id: str | None = None
     text: str | None = None
@@ -147,21 +148,21 @@ class Hit(NamedTuple):
 
     @property
     def key(self) -> str | None:
-        """What tells it from other passages: its id, else as much of its text as a record keeps."""
-        return self.id if self.id is not None else self.text and self.text[:KEPT_CHARS]
+        """Identity of the passage: its id, or the first `MAX_STORED_CHARS` characters of its text if it has no id."""
+        return self.id if self.id is not None else self.text and self.text[:MAX_STORED_CHARS]
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What one call of a probe brought.
+    """Result of one call of a probe.
 
     Attributes:
-        hits: Passages in the order of the reply, best first; empty when it failed.
-        direction: What their scores mean; None when that was not declared, and then they are compared with nothing.
+        hits: Passages in the order of the reply, best first; empty if the call failed.
+        direction: Meaning of the scores; None if it is not configured, in which case scores are not compared.
         seconds: Wall time of the call.
-        failure: Why there is no reply; None when there is one, be it empty.
-        detail: What happened, for a person; holds no secret and no text of the reply.
-        answer: What the whole service answered, where that was asked.
+        failure: Why there is no reply; None if there is one, even an empty one.
+        detail: Human-readable description; contains no secret and no text of the reply.
+        answer: Answer of the whole service, if the probe requests one.
     """
 
     hits: tuple[Hit, ...] = ()

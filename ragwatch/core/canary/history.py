@@ -1,40 +1,232 @@
-"""Canary history: runs of a suite as a store keeps them, read back, and what changed for each canary since it was well.
+"""Stores canary runs as JSON, reads them back, and compares a run with the last successful one.
 
-The body of a run holds `ks` and `reports` (see `canary_record`).
+The body of a stored run holds `ks` and `reports` (a list of records, see `to_record`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
-from ragwatch.core.canary.diff import CanaryDiff, diff
-from ragwatch.core.canary.record import from_record
-from ragwatch.core.canary.suite import SuiteReport
+from ragwatch.core.canary.definition import (
+    MAX_STORED_CHARS,
+    Canary,
+    Category,
+    Direction,
+    Expected,
+    Failure,
+    Grade,
+    Hit,
+    Retrieved,
+)
+from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport
+from ragwatch.core.ranking import Ranking
+
+
+def to_record(report: CanaryReport) -> dict[str, Any]:
+    """Returns the report as JSON values. Texts of passages are cut to `MAX_STORED_CHARS`; answers are not cut."""
+    return {
+        "canary": _canary_record(report.canary),
+        "at": report.at,
+        "cutoff": report.cutoff,
+        "outcome": str(report.outcome),
+        "failure": _optional_text(report.failure),
+        "met": None if report.ranking is None else [list(hit) for hit in report.ranking.hits],
+        "retrieved": {
+            "hits": [[hit.id, hit.text and hit.text[:MAX_STORED_CHARS], hit.score] for hit in report.retrieved.hits],
+            "direction": _optional_text(report.retrieved.direction),
+            "seconds": report.retrieved.seconds,
+            "failure": _optional_text(report.retrieved.failure),
+            "detail": report.retrieved.detail,
+            "answer": report.retrieved.answer,
+        },
+    }
+
+
+def from_record(record: Mapping[str, Any]) -> CanaryReport:
+    """Returns the report from a record that `to_record` wrote; long texts of passages stay cut.
+
+    Raises:
+        KeyError, ValueError, TypeError: `to_record` did not write this record.
+    """
+    canary, retrieved = _canary(record["canary"]), record["retrieved"]
+    hits, direction, failure = record["met"], retrieved["direction"], retrieved["failure"]
+    grades = tuple(int(context.grade) for context in canary.expected)
+    return CanaryReport(
+        canary,
+        record["at"],
+        record["cutoff"],
+        Retrieved(
+            tuple(Hit(*hit) for hit in retrieved["hits"]),
+            None if direction is None else Direction(direction),
+            retrieved["seconds"],
+            failure=None if failure is None else Failure(failure),
+            detail=retrieved["detail"],
+            answer=retrieved["answer"],
+        ),
+        outcome=CanaryOutcome(record["outcome"]),
+        failure=None if record["failure"] is None else Failure(record["failure"]),
+        ranking=None if hits is None else Ranking(grades, tuple(map(tuple, hits))),
+    )
+
+
+def _canary_record(canary: Canary) -> dict[str, Any]:
+    return {
+        "name": canary.name,
+        "query": canary.query,
+        "expected": [[context.id, context.text, int(context.grade)] for context in canary.expected],
+        "category": str(canary.category),
+        "min_relevance_score": canary.min_relevance_score,
+        "min_recall": canary.min_recall,
+        "reference": canary.reference,
+        "tags": list(canary.tags),
+    }
+
+
+def _canary(record: Mapping[str, Any]) -> Canary:
+    return Canary(
+        record["name"],
+        record["query"],
+        tuple(Expected(name, text, Grade(grade)) for name, text, grade in record["expected"]),
+        Category(record["category"]),
+        min_relevance_score=record["min_relevance_score"],
+        min_recall=record["min_recall"],
+        reference=record["reference"],
+        tags=tuple(record["tags"]),
+    )
+
+
+def _optional_text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def report_of(suite: str, body: Mapping[str, Any]) -> SuiteReport | None:
-    """The report in the body of a stored run; None where it was written by a version that kept other things."""
+    """Returns the report in the body of a stored run; None if another version wrote the body in another shape."""
     try:
-        return SuiteReport(suite, tuple(body["ks"]), tuple(from_record(each) for each in body["reports"]))
+        return SuiteReport(suite, tuple(body["ks"]), tuple(from_record(record) for record in body["reports"]))
     except (KeyError, ValueError, TypeError, IndexError):
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class RankChange:
+    """A change of the rank of an expected context between two runs.
+
+    Attributes:
+        label: Its id, or the beginning of its text.
+        before: Rank from 1 in the earlier run; None if it was not among the top k.
+        after: Rank in the later run, likewise.
+        instead: The passage that the later run returned at rank `before`; None if there is none.
+    """
+
+    label: str
+    before: int | None
+    after: int | None
+    instead: Hit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRange:
+    """Lowest, median and highest of the retriever's scores among the top k."""
+
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryDiff:
+    """Difference between two runs of a canary.
+
+    Attributes:
+        canary: Name of the canary.
+        vanished: Expected contexts that left the top k; `after` is None.
+        moved: Expected contexts that entered the top k or changed their rank in it.
+        newcomers: Passages that are among the top k of the later run only, with their rank.
+        scores_before: Score range of the earlier run; None if a passage has no score.
+        scores_after: Score range of the later run, likewise.
+    """
+
+    canary: str
+    vanished: tuple[RankChange, ...]
+    moved: tuple[RankChange, ...]
+    newcomers: tuple[tuple[int, Hit], ...]
+    scores_before: ScoreRange | None
+    scores_after: ScoreRange | None
+
+    @property
+    def shift(self) -> float | None:
+        """Change of the median score; None if either score range is unknown."""
+        if self.scores_before is None or self.scores_after is None:
+            return None
+        return self.scores_after.median - self.scores_before.median
+
+
+def diff(before: CanaryReport, after: CanaryReport) -> CanaryDiff | None:
+    """Compares two runs of a canary; None if either run failed.
+
+    Expected contexts are matched by id or text. If the canary was edited between the runs, only the contexts that both
+    versions expect are compared.
+    """
+    if before.failure is not None or after.failure is not None:
+        return None
+    old_ranks = {key: rank for key, (_, rank) in _ranks_by_context(before).items()}
+    new_ranks = _ranks_by_context(after)
+    hits = after.retrieved.hits
+    rank_changes = [
+        RankChange(context.label, old_ranks[key], rank, _hit_at(hits, old_ranks[key]))
+        for key, (context, rank) in new_ranks.items()
+        if key in old_ranks and old_ranks[key] != rank
+    ]
+    old_keys = {hit.key for hit in before.retrieved.hits}
+    return CanaryDiff(
+        after.canary.name,
+        vanished=tuple(change for change in rank_changes if change.after is None),
+        moved=tuple(change for change in rank_changes if change.after is not None),
+        newcomers=tuple((rank, hit) for rank, hit in enumerate(hits, start=1) if hit.key not in old_keys),
+        scores_before=_score_range(before.retrieved.hits),
+        scores_after=_score_range(hits),
+    )
+
+
+def _ranks_by_context(report: CanaryReport) -> dict[str | None, tuple[Expected, int | None]]:
+    """Keyed by id or whole text, because the labels of two passages that begin alike are equal."""
+    pairs = zip(report.canary.expected, report.ranks, strict=True)
+    return {context.id or context.text: (context, rank) for context, rank in pairs}
+
+
+def _hit_at(hits: Sequence[Hit], rank: int | None) -> Hit | None:
+    return None if rank is None or rank > len(hits) else hits[rank - 1]
+
+
+def _score_range(hits: Sequence[Hit]) -> ScoreRange | None:
+    scores = [hit.score for hit in hits if hit.score is not None]
+    if not scores or len(scores) < len(hits):
+        return None
+    return ScoreRange(min(scores), median(scores), max(scores))
+
+
 def changes(runs: Sequence[SuiteReport]) -> dict[str, CanaryDiff]:
-    """By canary: what is different in the newest run from the last earlier one in which that canary succeeded.
+    """Compares each canary of the newest run with the last earlier run in which that canary succeeded.
 
     Args:
-        runs: The newest first. A canary that never succeeded in them, or had no usable reply, is left out.
+        runs: Runs of a suite, newest first.
+
+    Returns:
+        The difference by name of canary. A canary without an earlier success, or with a failure in the newest run, is
+        left out.
     """
     if not runs:
         return {}
     latest, *earlier = runs
-    good = [{then.canary.name: then for then in run.reports if then.success} for run in earlier]
-    found: dict[str, CanaryDiff] = {}
-    for now in latest.reports:
-        before = next((run[now.canary.name] for run in good if now.canary.name in run), None)
-        change = None if before is None else diff(before, now)
-        if change is not None:
-            found[now.canary.name] = change
-    return found
+    successes = [{report.canary.name: report for report in run.reports if report.success} for run in earlier]
+    diffs: dict[str, CanaryDiff] = {}
+    for report in latest.reports:
+        name = report.canary.name
+        before = next((by_name[name] for by_name in successes if name in by_name), None)
+        difference = None if before is None else diff(before, report)
+        if difference is not None:
+            diffs[name] = difference
+    return diffs

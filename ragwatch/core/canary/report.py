@@ -1,16 +1,22 @@
-"""CanaryReport: what a reply means for a canary, by arithmetic alone."""
+"""Evaluates the replies to a suite of canaries: a report a canary, the means of the suite, its counters and gauges."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
+from ragwatch.core import ranking as measures
 from ragwatch.core.canary.definition import Canary, Direction, Expected, Failure, Hit, Retrieved
 from ragwatch.core.ranking import TAU, Ranking, Similarity
+from ragwatch.core.snapshot import Gauge
+from ragwatch.core.tally import Tallies, Tally, observe
 
 
 class CanaryOutcome(StrEnum):
-    """What became of a canary in one run."""
+    """Outcome of a canary in one run."""
 
     FOUND = "found"
     BELOW_MIN_SCORE = "below_min_score"
@@ -19,25 +25,24 @@ class CanaryOutcome(StrEnum):
     FAILED = "failed"
 
 
-DEGRADED = frozenset(
+DEGRADED_OUTCOMES = frozenset(
     {CanaryOutcome.BELOW_MIN_SCORE, CanaryOutcome.MISSING_FROM_TOP_K, CanaryOutcome.FOUND_FOR_NEGATIVE}
 )
-"""Outcomes that speak against the retriever. A failed run speaks about the endpoint, and is counted by its reason."""
+"""Outcomes caused by the retriever. `FAILED` is caused by the endpoint and is counted by its `Failure` instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class CanaryReport:
-    """One canary in one run.
+    """Result of one canary in one run.
 
     Attributes:
-        canary: What was asked.
-        at: When, in seconds since the epoch.
-        cutoff: The k of "top k": how many passages count.
-        retrieved: What came back, at most `cutoff` passages of it.
-        outcome: What became of it.
-        failure: Why it failed, when it did.
-        ranking: Where expected contexts were met; None when that is unknown, and for a negative canary, which
-            expects none.
+        canary: The canary whose query was sent.
+        at: Time of the run, in seconds since the epoch.
+        cutoff: The k of "top k": the number of passages that count.
+        retrieved: The reply, cut to the first `cutoff` passages.
+        outcome: Outcome.
+        failure: Why the run failed; None if it did not.
+        ranking: Ranks of the expected contexts; None if they are unknown, and for a negative canary.
     """
 
     canary: Canary
@@ -50,64 +55,64 @@ class CanaryReport:
 
     @property
     def success(self) -> bool:
-        """Whether the retriever answered, and found what it must and no more."""
+        """Whether the retriever returned what the canary expects."""
         return self.outcome is CanaryOutcome.FOUND
 
     @property
     def degraded(self) -> bool:
-        """Whether it answered, and did not."""
-        return self.outcome in DEGRADED
+        """Whether the retriever replied, but did not return what the canary expects."""
+        return self.outcome in DEGRADED_OUTCOMES
 
     @property
     def reason(self) -> str | None:
-        """Why it did not succeed, as it is counted; `failed:` and the failure where there was no usable reply."""
+        """Why the canary did not succeed: the outcome, or `failed:` and the failure; None if it succeeded."""
         if self.success:
             return None
         return str(self.outcome) if self.failure is None else f"{self.outcome}:{self.failure}"
 
     @property
     def ranks(self) -> tuple[int | None, ...]:
-        """For each expected context, its rank from 1; None where it was not found. Empty when nothing is known."""
-        return () if self.ranking is None else self.ranking.found
+        """Rank (from 1) of each expected context, None if it was not retrieved. Empty if the ranking is unknown."""
+        return () if self.ranking is None else self.ranking.ranks
 
     @property
     def scores(self) -> tuple[float | None, ...]:
-        """For each expected context, the retriever's score of the passage that met it."""
+        """The retriever's score of each expected context; None if it was not retrieved or has no score."""
         return tuple(None if rank is None else self.retrieved.hits[rank - 1].score for rank in self.ranks)
 
 
-def report(
+def evaluate(
     canary: Canary, retrieved: Retrieved, cutoff: int, *, at: float, similar: Similarity | None = None, tau: float = TAU
 ) -> CanaryReport:
-    """What the reply means for the canary, by arithmetic alone.
+    """Evaluates the reply to a canary.
 
     Args:
-        canary: What was asked.
-        retrieved: What came back; passages behind `cutoff` do not count.
+        canary: The canary whose query was sent.
+        retrieved: The reply; passages after `cutoff` do not count.
         cutoff: The k of "top k", 1 or more.
-        at: When it was asked, in seconds since the epoch.
-        similar: Compares texts. Needed for canaries that expect a text without an id.
-        tau: Similarity from which two texts are the same context.
+        at: Time of the run, in seconds since the epoch.
+        similar: Similarity of two texts; required for canaries that expect a text without an id.
+        tau: Similarity from which two texts count as the same context.
 
     Raises:
-        ValueError: No `similar` was given and the canary expects texts, or `cutoff` is below 1.
+        ValueError: `similar` is missing and the canary expects texts, or `cutoff` is below 1.
     """
     if cutoff < 1:
         raise ValueError(f"cutoff must be 1 or more, not {cutoff}")
-    first = replace(retrieved, hits=retrieved.hits[:cutoff])
-    failure = retrieved.failure or _incomparable(canary, first)
+    top = replace(retrieved, hits=retrieved.hits[:cutoff])
+    failure = retrieved.failure or _missing_field(canary, top)
     if failure is not None:
-        return CanaryReport(canary, at, cutoff, first, CanaryOutcome.FAILED, failure)
-    ranking = None if canary.negative else _ranking(canary, first, similar, tau)
-    outcome = _negative_outcome(canary, first) if ranking is None else _outcome(canary, first, ranking)
-    lacking = Failure.NO_SCORES if outcome is CanaryOutcome.FAILED else None
-    return CanaryReport(canary, at, cutoff, first, outcome, lacking, ranking)
+        return CanaryReport(canary, at, cutoff, top, outcome=CanaryOutcome.FAILED, failure=failure)
+    ranking = None if canary.negative else _ranking(canary, top, similar, tau)
+    outcome = _negative_outcome(canary, top) if ranking is None else _outcome(canary, top, ranking)
+    no_scores = Failure.NO_SCORES if outcome is CanaryOutcome.FAILED else None
+    return CanaryReport(canary, at, cutoff, top, outcome=outcome, failure=no_scores, ranking=ranking)
 
 
-def _incomparable(canary: Canary, retrieved: Retrieved) -> Failure | None:
-    """What the reply lacks, so that an expected context might be there unseen."""
-    by_id = any(each.id for each in canary.expected)
-    by_text = any(not each.id for each in canary.expected)
+def _missing_field(canary: Canary, retrieved: Retrieved) -> Failure | None:
+    """Returns a failure if a passage lacks the id or the text by which the expected contexts are matched."""
+    by_id = any(context.id for context in canary.expected)
+    by_text = any(not context.id for context in canary.expected)
     if by_id and any(hit.id is None for hit in retrieved.hits):
         return Failure.NO_IDS
     if by_text and any(hit.text is None for hit in retrieved.hits):
@@ -116,23 +121,23 @@ def _incomparable(canary: Canary, retrieved: Retrieved) -> Failure | None:
 
 
 def _ranking(canary: Canary, retrieved: Retrieved, similar: Similarity | None, tau: float) -> Ranking:
-    met: set[str] = set()
+    ids: set[str] = set()
     hits = []
     for hit in retrieved.hits:
-        again = hit.id in met
+        duplicate = hit.id in ids
         hits.append(
             tuple(
                 index
                 for index, expected in enumerate(canary.expected)
-                if not (again and expected.id) and _meets(hit, expected, similar, tau)
+                if not (duplicate and expected.id) and _matches(hit, expected, similar, tau)
             )
         )
         if hit.id is not None:
-            met.add(hit.id)
-    return Ranking(tuple(int(each.grade) for each in canary.expected), tuple(hits))
+            ids.add(hit.id)
+    return Ranking(tuple(int(context.grade) for context in canary.expected), tuple(hits))
 
 
-def _meets(hit: Hit, expected: Expected, similar: Similarity | None, tau: float) -> bool:
+def _matches(hit: Hit, expected: Expected, similar: Similarity | None, tau: float) -> bool:
     if expected.id:
         return hit.id == expected.id
     if similar is None:
@@ -141,27 +146,212 @@ def _meets(hit: Hit, expected: Expected, similar: Similarity | None, tau: float)
 
 
 def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking) -> CanaryOutcome:
-    met = [rank for rank in ranking.found if rank is not None]
-    if len(met) / len(ranking.grades) < canary.min_recall:
+    ranks = [rank for rank in ranking.ranks if rank is not None]
+    if len(ranks) / len(ranking.grades) < canary.min_recall:
         return CanaryOutcome.MISSING_FROM_TOP_K
-    reaches = _reaches(canary, retrieved, retrieved.hits[min(met) - 1])
-    if reaches is None:
+    relevant = _reaches_min_score(canary, retrieved, retrieved.hits[min(ranks) - 1])
+    if relevant is None:
         return CanaryOutcome.FAILED
-    return CanaryOutcome.FOUND if reaches else CanaryOutcome.BELOW_MIN_SCORE
+    return CanaryOutcome.FOUND if relevant else CanaryOutcome.BELOW_MIN_SCORE
 
 
 def _negative_outcome(canary: Canary, retrieved: Retrieved) -> CanaryOutcome:
-    reached = [_reaches(canary, retrieved, hit) for hit in retrieved.hits]
-    if True in reached:
+    relevant = [_reaches_min_score(canary, retrieved, hit) for hit in retrieved.hits]
+    if True in relevant:
         return CanaryOutcome.FOUND_FOR_NEGATIVE
-    return CanaryOutcome.FAILED if None in reached else CanaryOutcome.FOUND
+    return CanaryOutcome.FAILED if None in relevant else CanaryOutcome.FOUND
 
 
-def _reaches(canary: Canary, retrieved: Retrieved, hit: Hit) -> bool | None:
-    """Whether a passage is at least as relevant as the canary demands; None when its score cannot say."""
-    least = canary.min_relevance_score
-    if least is None:
+def _reaches_min_score(canary: Canary, retrieved: Retrieved, hit: Hit) -> bool | None:
+    """Returns whether a passage reaches the canary's `min_relevance_score`; None if the passage has no usable score."""
+    limit = canary.min_relevance_score
+    if limit is None:
         return True
     if hit.score is None or retrieved.direction is None:
         return None
-    return hit.score >= least if retrieved.direction is Direction.SIMILARITY else hit.score <= least
+    return hit.score >= limit if retrieved.direction is Direction.SIMILARITY else hit.score <= limit
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteReport:
+    """Result of one run of a suite.
+
+    Means are over the canaries with a known ranking: negative and failed canaries are left out. A mean over no canary
+    is None.
+
+    Attributes:
+        suite: Name of the suite.
+        ks: Cut-offs of recall, precision, F1, NDCG and hit rate; the largest is the k of "top k".
+        reports: One report a canary.
+    """
+
+    suite: str
+    ks: tuple[int, ...]
+    reports: tuple[CanaryReport, ...]
+
+    def __post_init__(self) -> None:
+        if not self.ks or min(self.ks) < 1:
+            raise ValueError(f"ks must be numbers from 1, not {self.ks}")
+        if any(report.cutoff != self.cutoff for report in self.reports):
+            raise ValueError(f"every report must be cut off at the largest k, {self.cutoff}")
+
+    @property
+    def cutoff(self) -> int:
+        """The k of "top k"."""
+        return max(self.ks)
+
+    def recall(self, k: int) -> float | None:
+        """Mean `ranking.recall_at`."""
+        return self._mean(lambda ranking: measures.recall_at(ranking, self._checked(k)))
+
+    def precision(self, k: int) -> float | None:
+        """Mean `ranking.precision_at`; the denominator is k, even if fewer passages were returned."""
+        return self._mean(lambda ranking: measures.precision_at(ranking, self._checked(k)))
+
+    def f1(self, k: int) -> float | None:
+        """Mean `ranking.f1_at`: the mean of the F1 of each canary, not the F1 of the means."""
+        return self._mean(lambda ranking: measures.f1_at(ranking, self._checked(k)))
+
+    def ndcg(self, k: int) -> float | None:
+        """Mean `ranking.ndcg_at`; gains are linear in the grade."""
+        return self._mean(lambda ranking: measures.ndcg_at(ranking, self._checked(k)))
+
+    def hit_rate(self, k: int) -> float | None:
+        """Share of canaries with at least one expected context among the first k."""
+        return self._mean(lambda ranking: measures.hit_at(ranking, self._checked(k)))
+
+    @property
+    def mrr(self) -> float | None:
+        """Mean reciprocal rank among the top k. It depends on the first hit only, so show recall next to it."""
+        return self._mean(measures.reciprocal_rank)
+
+    @property
+    def mean_average_precision(self) -> float | None:
+        """Mean `ranking.average_precision` among the top k."""
+        return self._mean(measures.average_precision)
+
+    @property
+    def context_precision(self) -> float | None:
+        """Mean `ranking.context_precision` of the top k: whether the relevant passages rank first."""
+        return self._mean(measures.context_precision)
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of canaries with at least one expected context among the top k."""
+        return self.hit_rate(self.cutoff)
+
+    @property
+    def health(self) -> float | None:
+        """Mean relevance of the first passage: its grade / the canary's highest grade; 0 if it is not expected."""
+        return self._mean(measures.first_relevance)
+
+    @property
+    def degraded(self) -> tuple[CanaryReport, ...]:
+        """Reports of the canaries for which the retriever did not return what is expected."""
+        return tuple(report for report in self.reports if report.degraded)
+
+    @property
+    def failures(self) -> Counter[Failure]:
+        """Number of failed canaries by failure."""
+        return Counter(report.failure for report in self.reports if report.failure is not None)
+
+    @property
+    def success(self) -> bool:
+        """Whether every canary succeeded; False for a suite without canaries."""
+        return bool(self.reports) and all(report.success for report in self.reports)
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether no connection could be made for any canary, so that no query was sent."""
+        return bool(self.reports) and all(report.failure is Failure.CONNECT for report in self.reports)
+
+    def _mean(self, measure: Callable[[Ranking], float | None]) -> float | None:
+        return measures.mean_of_known(measure(report.ranking) for report in self.reports if report.ranking is not None)
+
+    def _checked(self, k: int) -> int:
+        if k > self.cutoff:
+            raise ValueError(f"only the first {self.cutoff} passages were evaluated, not {k}")
+        return k
+
+
+def suite_line(run: SuiteReport) -> dict[str, Any]:
+    """Returns the run as an item of `suites` in `ragwatch canary --json`; unknown figures are null."""
+    by_k = {
+        "recall": run.recall,
+        "precision": run.precision,
+        "f1": run.f1,
+        "ndcg": run.ndcg,
+        "hit_rate": run.hit_rate,
+    }
+    return {
+        "suite": run.suite,
+        **{name: {str(k): figure(k) for k in run.ks} for name, figure in by_k.items()},
+        "mrr": run.mrr,
+        "map": run.mean_average_precision,
+        "context_precision": run.context_precision,
+        "coverage": run.coverage,
+        "health": run.health,
+        "degraded": [report.canary.query for report in run.degraded],
+        "failures": {str(failure): count for failure, count in sorted(run.failures.items())},
+        "items": [_item(report) for report in run.reports],
+    }
+
+
+def _item(report: CanaryReport) -> dict[str, Any]:
+    return {
+        "canary": report.canary.name,
+        "query": report.canary.query,
+        "category": str(report.canary.category),
+        "success": report.success,
+        "reason": report.reason,
+        "detail": report.retrieved.detail,
+        "ranks": list(report.ranks),
+        "scores": list(report.scores),
+        "seconds": report.retrieved.seconds,
+    }
+
+
+def tallies_of(run: SuiteReport) -> Tallies:
+    """Returns what a run adds to the counters. Durations of failed calls are not observed."""
+    tallies: Tallies = Counter({(Tally.CANARY_RUNS, (run.suite,)): 1})
+    for failure, count in run.failures.items():
+        tallies[Tally.CANARY_FAILURES, (run.suite, str(failure))] += count
+    for report in run.reports:
+        if report.failure is None:
+            observe(tallies, Tally.CANARY_SECONDS, (run.suite,), report.retrieved.seconds)
+    return tallies
+
+
+def gauges_of(
+    run: SuiteReport, *, at: float, last_success: float | None, ks: Collection[int] | None = None
+) -> dict[tuple[Gauge, tuple[str, ...]], float]:
+    """Returns the gauges of the latest run. Unknown figures are left out.
+
+    Args:
+        run: The run.
+        at: Time of the run, in seconds since the epoch.
+        last_success: Time of the last run in which every canary got a reply; None if there was none.
+        ks: Cut-offs to export; None for all cut-offs of the run.
+    """
+    suite = run.suite
+    by_k = {
+        Gauge.CANARY_RECALL: run.recall,
+        Gauge.CANARY_PRECISION: run.precision,
+        Gauge.CANARY_NDCG: run.ndcg,
+    }
+    gauges: dict[tuple[Gauge, tuple[str, ...]], float | None] = {
+        (gauge, (suite, str(k))): figure(k) for gauge, figure in by_k.items() for k in run.ks if ks is None or k in ks
+    }
+    for report in run.reports:
+        success = None if report.failure else float(report.success)
+        gauges[Gauge.CANARY_SUCCESS, (suite, report.canary.name)] = success
+    replies = len(run.reports) - sum(run.failures.values())
+    gauges |= {
+        (Gauge.CANARY_RECIPROCAL_RANK, (suite,)): run.mrr,
+        (Gauge.CANARY_COVERAGE, (suite,)): run.coverage,
+        (Gauge.CANARY_HEALTH, (suite,)): run.health,
+        (Gauge.CANARY_DEGRADED, (suite,)): len(run.degraded) if replies else None,
+        (Gauge.CANARY_LAST_RUN, (suite,)): at,
+        (Gauge.CANARY_LAST_SUCCESS, (suite,)): last_success,
+    }
+    return {key: value for key, value in gauges.items() if value is not None}

@@ -1,1 +1,1 @@
-"""Labels: what people say of answers, which answers they are asked about, and how judges agree with them."""
+"""Labels: judgements of people on answers, which answers they label, and the agreement of judges with people."""

@@ -1,8 +1,8 @@
-"""Calibration: what judges said beside what people said, and what that tells of the judge.
+"""Compares the scores of a judge with labels by people: agreement, error rates, reliability of probabilities.
 
-A score is one of three things: none (0), all (1) or partly (between). Judge and people agree on an answer when it is
-the same thing to both. Claims are compared one by one as well; those of one answer are not independent of each other,
-so that their intervals are somewhat too narrow, and conclusions are drawn from answers.
+A score has one of three levels: none (0), partly (between 0 and 1) or all (1). Judge and people agree on an answer if
+both scores have the same level. Claims are compared one by one as well; the claims of one answer are not independent,
+which makes their intervals somewhat too narrow, so conclusions are drawn from answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.rogan_gladen import ErrorRates
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.agreement import (
-    FEWEST,
+    MIN_LABELS,
     Agreement,
     CalibrationBin,
     ShareEstimate,
@@ -31,7 +31,7 @@ CLASSES = tuple(ClaimVerdict)
 
 
 class LabelScale(IntEnum):
-    """What a score is."""
+    """Level of a score."""
 
     NONE = 0
     PARTLY = 1
@@ -39,9 +39,9 @@ class LabelScale(IntEnum):
 
 
 def level(score: float) -> LabelScale:
-    """Which of the three a score is.
+    """Returns the level of a score.
 
-    >>> [level(each).name for each in (0.0, 0.4, 1.0)]
+    >>> [level(score).name for score in (0.0, 0.4, 1.0)]
     ['NONE', 'PARTLY', 'ALL']
     """
     return LabelScale.NONE if score <= 0.0 else LabelScale.ALL if score >= 1.0 else LabelScale.PARTLY
@@ -49,13 +49,13 @@ def level(score: float) -> LabelScale:
 
 @dataclass(frozen=True, slots=True)
 class LabelledScore:
-    """One answer, as a judge and as people scored it.
+    """The score of a judge and the score of people for one answer.
 
     Attributes:
         key: Identity of the sample in the store.
-        judge: The judge's score, in [0, 1].
-        people: Mean score of the people who scored it, in [0, 1].
-        probability: With which it was drawn and put before people; None where that is not known.
+        judge: Score of the judge, in [0, 1].
+        people: Mean score of the annotators, in [0, 1].
+        probability: Probability with which the answer was drawn and selected for labelling; None if it is unknown.
     """
 
     key: str
@@ -65,50 +65,54 @@ class LabelledScore:
 
     @property
     def agree(self) -> bool:
-        """Whether it is the same thing to both."""
+        """Whether both scores have the same level."""
         return level(self.judge) is level(self.people)
 
     @property
-    def miss(self) -> float:
-        """How far they are apart."""
+    def difference(self) -> float:
+        """Absolute difference of the scores."""
         return abs(self.judge - self.people)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledClaim:
-    """One claim: the judge's verdict and its probability of support, where it gives one; and a person's verdict."""
+    """One claim: the judge's verdict, its probability of support (None if it gives none), and a person's verdict."""
 
     judge: ClaimVerdict
     support: float | None
     people: ClaimVerdict
 
 
-def in_traffic(pairs: Iterable[LabelledScore], fewest: int = FEWEST, confidence: float = 0.95) -> ShareEstimate | None:
-    """Share of answers on which judge and people agree, as all traffic would show it. None of fewer than `fewest`.
+def traffic_agreement(
+    pairs: Iterable[LabelledScore], minimum: int = MIN_LABELS, confidence: float = 0.95
+) -> ShareEstimate | None:
+    """Estimates the share of answers in all traffic on which judge and people agree; None below `minimum` answers.
 
-    Answers of which the probability is known are weighted by its inverse. Only where these are too few, all are taken
-    as they are: people may have been asked more often where the judge is unsure, and it then looks worse than it is.
+    Answers with a known probability are weighted by its inverse. If there are fewer than `minimum` of them, all answers
+    have the same weight: the agreement is then underestimated if people label more answers of which the judge is
+    unsure.
 
-    >>> pairs = [Pair("a", 1.0, 1.0, 0.1), Pair("b", 0.0, 1.0, 0.4)]
-    >>> round(in_traffic(pairs, fewest=2).value, 4), in_traffic(pairs, fewest=3)                 # 10 / (10 + 2.5)
+    >>> pairs = [LabelledScore("a", 1.0, 1.0, 0.1), LabelledScore("b", 0.0, 1.0, 0.4)]
+    >>> round(traffic_agreement(pairs, minimum=2).value, 4), traffic_agreement(pairs, minimum=3)     # 10 / (10 + 2.5)
     (0.8, None)
     """
-    known = list(pairs)
-    weighted = [(float(pair.agree), pair.probability) for pair in known if pair.probability is not None]
-    rows = weighted if len(weighted) >= fewest else [(float(pair.agree), 1.0) for pair in known]
-    if len(rows) < max(1, fewest):
+    pairs = list(pairs)
+    weighted = [(float(pair.agree), pair.probability) for pair in pairs if pair.probability is not None]
+    rows = weighted if len(weighted) >= minimum else [(float(pair.agree), 1.0) for pair in pairs]
+    if len(rows) < max(1, minimum):
         return None
     value, low, high, _ = hajek.interval(Addends.of(rows), confidence)
     return ShareEstimate(value, low, high, len(rows))
 
 
-def known_of(pairs: Iterable[LabelledScore]) -> ErrorRates | None:
-    """What labels say of a judge that says yes or no: counts that give the weighted rates, for their effective number.
+def error_rates(pairs: Iterable[LabelledScore]) -> ErrorRates | None:
+    """Counts hits and rejections of a judge whose scores are 0 or 1, against labels.
 
-    None where somebody said neither yes nor no.
+    The counts give the rates weighted by 1 / probability, and their totals are effective sample sizes. None if any
+    score is neither 0 nor 1.
 
-    >>> known_of([Pair("a", 1.0, 1.0), Pair("b", 0.0, 1.0), Pair("c", 0.0, 0.0)])
-    Known(hits=1, positives=2, rejections=1, negatives=1)
+    >>> error_rates([LabelledScore("a", 1.0, 1.0), LabelledScore("b", 0.0, 1.0), LabelledScore("c", 0.0, 0.0)])
+    ErrorRates(hits=1, positives=2, rejections=1, negatives=1)
     """
     sides: dict[LabelScale, list[tuple[float, float]]] = {LabelScale.ALL: [], LabelScale.NONE: []}
     for pair in pairs:
@@ -129,13 +133,13 @@ def _counts(rows: Sequence[tuple[float, float]]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class QuantityReport:
-    """What labels tell of a judge and one quantity.
+    """Agreement of a judge with people on one quantity.
 
     Attributes:
-        labels: Answers that both have scored.
-        labelled: Agreement on these answers, class by class (none, partly, all), or how many labels are wanted.
-        traffic: Share on which they agree in all traffic; None with too few labels.
-        worst: Answers on which they are furthest apart, worst first.
+        labels: Number of answers that both have scored.
+        labelled: Agreement on these answers by level (none, partly, all), or the number of missing labels.
+        traffic: Estimated agreement in all traffic; None with too few labels.
+        worst: Answers with the largest differences, largest first.
     """
 
     labels: int
@@ -146,12 +150,12 @@ class QuantityReport:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReport:
-    """What labels tell of a judge's verdicts on claims.
+    """Agreement of a judge with people on the verdicts of claims.
 
     Attributes:
-        labelled: Agreement, by class in the order of `ClaimVerdict`.
-        curve: Reliability of its probability of support; empty where it gives none.
-        error: Expected calibration error; None where it gives none.
+        labelled: Agreement by class, in the order of `ClaimVerdict`.
+        curve: Reliability curve of the probabilities of support; empty if the judge gives none.
+        error: Expected calibration error; None if the judge gives no probabilities.
     """
 
     labelled: Agreement | TooFewLabels
@@ -161,13 +165,13 @@ class ClaimReport:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationReport:
-    """A judge beside people.
+    """Agreement of a judge with people on all quantities.
 
     Attributes:
-        quantities: What there are labels for.
-        claims: None where people judged no claim.
-        people: Two people beside each other on the same answers, which no judge can be expected to beat; None where
-            nothing was labelled twice.
+        quantities: Agreement by quantity; quantities without labels are left out.
+        claims: Agreement on claims; None if no claim is labelled.
+        people: Agreement of two people on the same answers, an upper bound for judges; None if no answer is labelled
+            twice.
     """
 
     quantities: Mapping[Quantity, QuantityReport]
@@ -176,16 +180,17 @@ class CalibrationReport:
 
     @property
     def conclusive(self) -> bool:
-        """Whether anything can be concluded."""
-        return any(isinstance(each.labelled, Agreement) for each in self.quantities.values())
+        """Whether there are enough labels for at least one quantity."""
+        return any(isinstance(report.labelled, Agreement) for report in self.quantities.values())
 
     @property
     def missing(self) -> int:
-        """Labels more with which something could be concluded, as things look now; 0 when something can."""
+        """Number of labels that are missing until the report is conclusive; 0 if it is."""
         if self.conclusive:
             return 0
-        short = [each.labelled.missing for each in self.quantities.values() if isinstance(each.labelled, TooFewLabels)]
-        return min(short, default=FEWEST)
+        reports = self.quantities.values()
+        missing = [report.labelled.missing for report in reports if isinstance(report.labelled, TooFewLabels)]
+        return min(missing, default=MIN_LABELS)
 
 
 def report(
@@ -193,51 +198,53 @@ def report(
     claims: Sequence[LabelledClaim],
     twice: Sequence[tuple[float, float]],
     *,
-    fewest: int = FEWEST,
+    minimum: int = MIN_LABELS,
     confidence: float = 0.95,
     worst: int = 10,
 ) -> CalibrationReport:
-    """Everything that labels tell of a judge.
+    """Computes the agreement of a judge with people.
 
     Args:
         pairs: By quantity, answers that the judge and people have scored.
-        claims: Claims on which both have a verdict.
-        twice: Scores of two people on the same answer.
-        fewest: Labels below which the agreement in traffic is not given.
+        claims: Claims with a verdict of both.
+        twice: Pairs of scores that two people gave the same answer.
+        minimum: Labels below which the agreement in traffic is unknown.
         confidence: Two-sided level of all intervals.
-        worst: Misses to list.
+        worst: Number of answers with the largest differences to list.
 
     >>> report({}, [], []).missing
     30
     """
-    found = {
+    quantities = {
         quantity: QuantityReport(
             len(rows),
-            compare(_matrix(((level(each.people), level(each.judge)) for each in rows), 3), confidence=confidence),
-            in_traffic(rows, fewest, confidence),
+            compare(_matrix(((level(pair.people), level(pair.judge)) for pair in rows), 3), confidence=confidence),
+            traffic_agreement(rows, minimum, confidence),
             _worst(rows, worst),
         )
         for quantity, rows in pairs.items()
         if rows
     }
-    people = compare(_matrix(((level(one), level(other)) for one, other in twice), 3), confidence=confidence)
-    return CalibrationReport(found, _of_claims(claims, confidence) if claims else None, people if twice else None)
+    people = compare(_matrix(((level(first), level(second)) for first, second in twice), 3), confidence=confidence)
+    return CalibrationReport(
+        quantities, _claim_report(claims, confidence) if claims else None, people if twice else None
+    )
 
 
-def _worst(rows: Sequence[LabelledScore], most: int) -> tuple[LabelledScore, ...]:
-    misses = [each for each in rows if each.miss > 0.0]
-    return tuple(sorted(misses, key=lambda each: (-each.miss, each.key))[:most])
+def _worst(rows: Sequence[LabelledScore], limit: int) -> tuple[LabelledScore, ...]:
+    different = [pair for pair in rows if pair.difference > 0.0]
+    return tuple(sorted(different, key=lambda pair: (-pair.difference, pair.key))[:limit])
 
 
-def _of_claims(claims: Sequence[LabelledClaim], confidence: float) -> ClaimReport:
-    places = ((CLASSES.index(each.people), CLASSES.index(each.judge)) for each in claims)
-    graded = [(each.support, each.people is ClaimVerdict.SUPPORTED) for each in claims if each.support is not None]
+def _claim_report(claims: Sequence[LabelledClaim], confidence: float) -> ClaimReport:
+    cells = ((CLASSES.index(claim.people), CLASSES.index(claim.judge)) for claim in claims)
+    graded = [(claim.support, claim.people is ClaimVerdict.SUPPORTED) for claim in claims if claim.support is not None]
     curve = reliability(graded, confidence=confidence)
-    return ClaimReport(compare(_matrix(places, 3), confidence=confidence), curve, calibration_error(curve))
+    return ClaimReport(compare(_matrix(cells, 3), confidence=confidence), curve, calibration_error(curve))
 
 
-def _matrix(places: Iterable[tuple[int, int]], size: int) -> list[list[int]]:
-    cells = [[0] * size for _ in range(size)]
-    for row, column in places:
-        cells[row][column] += 1
-    return cells
+def _matrix(cells: Iterable[tuple[int, int]], size: int) -> list[list[int]]:
+    matrix = [[0] * size for _ in range(size)]
+    for row, column in cells:
+        matrix[row][column] += 1
+    return matrix

@@ -1,4 +1,4 @@
-"""Label: a person's word on a sample."""
+"""Defines a label, the judgement of a person on a sample, with its JSON form."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from typing import Any
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.scores import Quantity
 
-LEAST_PROBABILITY = 1e-12
-"""Sums of squared weights stay far from the end of floats; no sampling goes as low."""
+MIN_PROBABILITY = 1e-12
+"""Keeps sums of squared weights within the range of floats; sampling probabilities are never as low."""
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What one person said of one sample.
+    """The judgement of one person on one sample.
 
     Attributes:
         key: Identity of the sample in the store.
-        annotator: Who said it.
-        at: When, in seconds since the epoch.
-        scores: The person's score by quantity, each in [0, 1]; a quantity they said nothing of is absent.
-        claims: The person's verdict on each claim that was shown, in their order; None for one they passed over. Empty
-            when they judged the answer as a whole.
-        probability: Probability with which the sample was both drawn and put before people, in (0, 1]. None when it is
-            not known (imported): such a label tells about the judge, and corrects no estimate.
-        note: For people.
+        annotator: Name of the person.
+        at: Time of the label, in seconds since the epoch.
+        scores: Score by quantity, each in [0, 1]; quantities without a score are absent.
+        claims: Verdict on each claim that was shown, in the order of the claims; None for a skipped claim. Empty if the
+            answer was labelled as a whole.
+        probability: Probability with which the sample was both drawn and selected for labelling, in (0, 1]. None if it
+            is unknown, as for an imported label: the label then counts in the agreement with the judge, but corrects
+            no estimate.
+        note: Free text.
     """
 
     key: str
@@ -46,47 +47,49 @@ class Label:
             raise ValueError(f"probability must be in (0, 1], not {self.probability}")
 
     def to_record(self) -> dict[str, Any]:
-        """The label as JSON values."""
+        """Returns the label as JSON values."""
         return {
             "key": self.key,
             "annotator": self.annotator,
             "at": self.at,
             "scores": {str(quantity): score for quantity, score in self.scores.items()},
-            "claims": [None if each is None else str(each) for each in self.claims],
+            "claims": [None if verdict is None else str(verdict) for verdict in self.claims],
             "probability": self.probability,
             "note": self.note,
         }
 
 
 def from_record(record: Mapping[str, Any]) -> Label:
-    """The label that `Label.to_record` wrote.
+    """Returns the label from a record that `Label.to_record` wrote.
 
     Raises:
-        KeyError, ValueError, TypeError, AttributeError: The record is not one of ours.
+        KeyError, ValueError, TypeError, AttributeError: The record is not a label.
     """
     return Label(
         str(record["key"]),
         str(record["annotator"]),
         float(record["at"]),
         {Quantity(name): float(score) for name, score in record["scores"].items()},
-        tuple(None if each is None else ClaimVerdict(each) for each in record.get("claims", ())),
-        None if record.get("probability") is None else float(record["probability"]),
-        str(record.get("note", "")),
+        tuple(None if verdict is None else ClaimVerdict(verdict) for verdict in record.get("claims", ())),
+        probability=None if record.get("probability") is None else float(record["probability"]),
+        note=str(record.get("note", "")),
     )
 
 
-def given(record: Mapping[str, Any], now: float) -> Label:
-    """The label in a record of somebody else. A time that is yet to come is this moment, or it would never grow old.
+def parse_label(record: Mapping[str, Any], now: float) -> Label:
+    """Validates and returns the label in a record from a client or a file.
+
+    A time in the future is replaced by `now`, because such a label would never expire.
 
     Raises:
-        KeyError, ValueError, TypeError, AttributeError: The record is no label.
+        KeyError, ValueError, TypeError, AttributeError: The record is not a valid label.
     """
     label = from_record(record)
     if not isfinite(label.at):
         raise ValueError(f"at must be seconds since the epoch, not {label.at}")
-    if label.probability is not None and label.probability < LEAST_PROBABILITY:
-        raise ValueError(f"probability must be {LEAST_PROBABILITY:g} or more, not {label.probability}")
+    if label.probability is not None and label.probability < MIN_PROBABILITY:
+        raise ValueError(f"probability must be {MIN_PROBABILITY:g} or more, not {label.probability}")
     for name, text in (("key", label.key), ("annotator", label.annotator), ("note", label.note)):
-        if any("\ud800" <= each <= "\udfff" for each in text):
-            raise ValueError(f"{name} holds half of a surrogate pair, which is no text")
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            raise ValueError(f"{name} contains half of a surrogate pair")
     return replace(label, at=min(label.at, now))

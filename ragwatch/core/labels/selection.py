@@ -1,12 +1,12 @@
-"""Labelling: which samples are put before people, and with which probability.
+"""Selects which samples people label, and computes the probability with which each is selected.
 
-People's time is dear, so more of it goes to where judges disagree or are unsure; and because the probability of each
-choice is known, no estimate is bent by it. Each sample has a size: it stands for w = 1 / probability requests, and a
-share s of the choices is made by how unsure its judges are besides, size = (1 - s) w / mean w + s w d / mean w d. At
-s = 0 every request has the same probability. Its rank is u / size, u uniform in (0, 1). People take samples by rising
-rank and may stop at any time: with t the rank of the first one they were not given, those that they were given are a
-bottom-k sample, and each had the probability min(1, t size) (Cohen and Kaplan, PODC 2007: rank conditioning). The
-joint probability is that times the probability of having been drawn and read by the judges.
+Labels are costly, so samples on which judges disagree or are unsure are selected more often; because the probability of
+each selection is known, estimates stay unbiased. Each sample has a size: it represents w = 1 / probability requests,
+and a share s of the selections depends on the uncertainty d of its judges, size = (1 - s) w / mean w + s w d / mean
+w d. At s = 0 every request has the same probability. Its rank is u / size, u uniform in (0, 1). People label samples by
+rising rank and may stop at any time: with t the rank of the first sample that was not shown, the shown samples are a
+bottom-k sample, each with probability min(1, t size) (Cohen and Kaplan, PODC 2007: rank conditioning). The joint
+probability is this one times the probability that the sample was drawn and read by the judges.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LabelCandidate:
-    """A sample that could be put before people.
+    """A sample that can be selected for labelling.
 
     Attributes:
         key: Identity of the sample in the store.
-        probability: With which it was drawn, and read by the last judge, in (0, 1].
-        unsure: How unsure its judges are, in [0, 1].
+        probability: Probability with which it was drawn and read by the last judge, in (0, 1].
+        unsure: Uncertainty of its judges, in [0, 1].
     """
 
     key: str
@@ -40,13 +40,13 @@ class LabelCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LabelPosition:
-    """A candidate in the order in which people are given them.
+    """Position of a candidate in the order of labelling.
 
     Attributes:
         key: Identity of the sample in the store.
         rank: u / size.
-        size: 1 on average.
-        probability: With which it became a candidate.
+        size: Size; the mean over all candidates is 1.
+        probability: Probability with which it became a candidate.
     """
 
     key: str
@@ -57,94 +57,99 @@ class LabelPosition:
 
 @dataclass(frozen=True, slots=True)
 class LabelPool:
-    """Candidates of one stretch of traffic. No sample is in two pools.
+    """Ordered candidates of one time range of traffic. No sample is in two pools.
 
     Attributes:
-        places: By rising rank.
-        beyond: Rank of the first candidate that found no place; infinite when all did.
+        places: Positions by rising rank.
+        beyond: Rank of the first candidate that was cut off; infinite if none was.
     """
 
     places: tuple[LabelPosition, ...]
     beyond: float = math.inf
 
-    def threshold(self, given: Collection[str]) -> float:
-        """Rank of the first candidate that people were not given.
+    def threshold(self, shown: Collection[str]) -> float:
+        """Returns the rank of the first candidate that was not shown to people.
 
-        >>> pool = Pool((Place("a", 0.1, 1.0, 1.0), Place("b", 0.4, 1.0, 1.0)))
+        >>> pool = LabelPool((LabelPosition("a", 0.1, 1.0, 1.0), LabelPosition("b", 0.4, 1.0, 1.0)))
         >>> pool.threshold({"a"}), pool.threshold({"a", "b"})
         (0.4, inf)
         """
-        return next((each.rank for each in self.places if each.key not in given), self.beyond)
+        return next((position.rank for position in self.places if position.key not in shown), self.beyond)
 
-    def probabilities(self, given: Collection[str]) -> dict[str, float]:
-        """Joint probability of each candidate that people were given.
+    def probabilities(self, shown: Collection[str]) -> dict[str, float]:
+        """Returns the joint probability of each candidate that was shown to people.
 
-        >>> pool = Pool((Place("a", 0.1, 2.0, 0.5), Place("b", 0.4, 1.0, 1.0)))
+        >>> pool = LabelPool((LabelPosition("a", 0.1, 2.0, 0.5), LabelPosition("b", 0.4, 1.0, 1.0)))
         >>> pool.probabilities({"a"})                                                    # 0.5 * (0.4 * 2)
         {'a': 0.4}
         """
-        limit = self.threshold(given)
+        limit = self.threshold(shown)
         return {
-            each.key: each.probability * min(1.0, limit * each.size)
-            for each in self.places
-            if each.key in given and each.rank < limit
+            position.key: position.probability * min(1.0, limit * position.size)
+            for position in self.places
+            if position.key in shown and position.rank < limit
         }
 
 
 def pool(
-    candidates: Iterable[LabelCandidate], share_unsure: float, uniform: Callable[[], float], most: int
+    candidates: Iterable[LabelCandidate], share_unsure: float, uniform: Callable[[], float], limit: int
 ) -> LabelPool:
-    """Put candidates in order, the first `most` of them.
+    """Orders candidates by rank and keeps the first `limit`.
 
     Args:
-        candidates: All of a stretch of traffic.
-        share_unsure: Share of the choices that is made by how unsure the judges are, in [0, 1).
-        uniform: A number between 0 and 1 at random, a new one at each call.
-        most: Places there are.
+        candidates: All candidates of a time range of traffic.
+        share_unsure: Share of the selections that depends on the uncertainty of the judges, in [0, 1).
+        uniform: Returns a new random number between 0 and 1 at each call.
+        limit: Maximum number of positions.
 
-    >>> found = pool([Candidate("a", 0.1, 0.0), Candidate("b", 0.1, 0.4)], 0.5, lambda: 0.3, most=2)
-    >>> sorted((each.key, round(each.size, 9)) for each in found.places)               # .5 + .5 * 0 and .5 + .5 * .4/.2
+    >>> candidates = [LabelCandidate("a", 0.1, 0.0), LabelCandidate("b", 0.1, 0.4)]
+    >>> positions = pool(candidates, 0.5, lambda: 0.3, limit=2).places
+    >>> sorted((position.key, round(position.size, 9)) for position in positions)      # .5 + .5 * 0 and .5 + .5 * .4/.2
     [('a', 0.5), ('b', 1.5)]
     """
-    known = list(candidates)
-    whole = math.fsum(1.0 / each.probability for each in known)
-    doubted = math.fsum(each.unsure / each.probability for each in known)
-    places = []
-    for each in known:
-        share = 1.0 / each.probability / whole
-        of_doubt = each.unsure / each.probability / doubted if doubted > 0.0 else share
-        size = len(known) * ((1.0 - share_unsure) * share + share_unsure * of_doubt)
-        places.append(LabelPosition(each.key, uniform() / size, size, each.probability))
-    places.sort(key=lambda place: (place.rank, place.key))
-    return LabelPool(tuple(places[:most]), places[most].rank if len(places) > most else math.inf)
+    candidates = list(candidates)
+    total_weight = math.fsum(1.0 / candidate.probability for candidate in candidates)
+    total_unsure = math.fsum(candidate.unsure / candidate.probability for candidate in candidates)
+    positions = []
+    for candidate in candidates:
+        share = 1.0 / candidate.probability / total_weight
+        unsure_share = candidate.unsure / candidate.probability / total_unsure if total_unsure > 0.0 else share
+        size = len(candidates) * ((1.0 - share_unsure) * share + share_unsure * unsure_share)
+        positions.append(LabelPosition(candidate.key, uniform() / size, size, candidate.probability))
+    positions.sort(key=lambda position: (position.rank, position.key))
+    return LabelPool(tuple(positions[:limit]), positions[limit].rank if len(positions) > limit else math.inf)
 
 
 def unsure(lines: Sequence[Line]) -> float:
-    """How unsure judges are of a sample, in [0, 1], from their verdict lines: the most that one doubts or two differ.
+    """Returns the uncertainty of the judges about a sample, in [0, 1], from their verdict lines.
 
-    >>> one = {"scores": {"faithfulness": 1.0}, "claims": [{"support": 0.9}]}
-    >>> other = {"scores": {"faithfulness": 0.25}, "claims": []}
-    >>> round(unsure([one]), 2), unsure([one, other])                                        # 2 sqrt(.9 * .1)
+    It is the maximum of the uncertainty of each judge and of the difference between any two judges.
+
+    >>> first = {"scores": {"faithfulness": 1.0}, "claims": [{"support": 0.9}]}
+    >>> second = {"scores": {"faithfulness": 0.25}, "claims": []}
+    >>> round(unsure([first]), 2), unsure([first, second])                                        # 2 sqrt(.9 * .1)
     (0.6, 0.75)
     """
-    found = [_doubt(line) for line in lines]
-    for index, one in enumerate(lines):
-        found += [_difference(one["scores"], other["scores"]) for other in lines[index + 1 :]]
-    return max(found, default=0.0)
+    values = [_claim_uncertainty(line) for line in lines]
+    for index, first in enumerate(lines):
+        values += [_difference(first["scores"], second["scores"]) for second in lines[index + 1 :]]
+    return max(values, default=0.0)
 
 
-def _doubt(line: Line) -> float:
-    known = [float(claim["support"]) for claim in line["claims"] if claim["support"] is not None]
-    return 2.0 * math.sqrt(math.fsum(each * (1.0 - each) for each in known) / len(known)) if known else 0.0
+def _claim_uncertainty(line: Line) -> float:
+    supports = [float(claim["support"]) for claim in line["claims"] if claim["support"] is not None]
+    if not supports:
+        return 0.0
+    return 2.0 * math.sqrt(math.fsum(support * (1.0 - support) for support in supports) / len(supports))
 
 
-def _difference(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> float:
-    pairs = [(one.get(str(quantity)), other.get(str(quantity))) for quantity in Quantity]
+def _difference(first: Mapping[str, float | None], second: Mapping[str, float | None]) -> float:
+    pairs = [(first.get(str(quantity)), second.get(str(quantity))) for quantity in Quantity]
     return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
 
 
 def is_double(key: str, share: float) -> bool:
-    """Whether a second person is given this sample too: a hash decides, so that everybody decides alike.
+    """Returns whether a second person labels this sample too, by a hash of its key.
 
     >>> is_double("a", 0.0), is_double("a", 1.0)
     (False, True)
@@ -152,19 +157,19 @@ def is_double(key: str, share: float) -> bool:
     return chosen(key_of("second annotator", key), share)
 
 
-def scores_of(claims: Sequence[ClaimVerdict | None], said: Mapping[Quantity, float]) -> dict[Quantity, float]:
-    """A person's scores: what they said of the answer as a whole, and what follows from their word on every claim.
+def scores_of(claims: Sequence[ClaimVerdict | None], scores: Mapping[Quantity, float]) -> dict[Quantity, float]:
+    """Returns a person's scores: those of the answer as a whole, and those that follow from verdicts on its claims.
 
-    A claim that was passed over leaves the share of supported ones unknown.
+    If a claim was skipped, the verdicts give no score.
 
-    >>> word = ClaimVerdict("supported"), ClaimVerdict("contradicted")
-    >>> {str(quantity): score for quantity, score in scores_of(word, {}).items()}
+    >>> verdicts = ClaimVerdict("supported"), ClaimVerdict("contradicted")
+    >>> {str(quantity): score for quantity, score in scores_of(verdicts, {}).items()}
     {'faithfulness': 0.5, 'contradiction': 0.5}
-    >>> scores_of((*word, None), {})
+    >>> scores_of((*verdicts, None), {})
     {}
     """
-    found = dict(said)
+    all_scores = dict(scores)
     if claims and None not in claims:
-        found[Quantity.FAITHFULNESS] = claims.count(ClaimVerdict.SUPPORTED) / len(claims)
-        found[Quantity.CONTRADICTION] = claims.count(ClaimVerdict.CONTRADICTED) / len(claims)
-    return found
+        all_scores[Quantity.FAITHFULNESS] = claims.count(ClaimVerdict.SUPPORTED) / len(claims)
+        all_scores[Quantity.CONTRADICTION] = claims.count(ClaimVerdict.CONTRADICTED) / len(claims)
+    return all_scores

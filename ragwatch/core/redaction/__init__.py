@@ -1,1 +1,1 @@
-"""Redaction of PII (personal data) and secrets."""
+"""Redaction of PII (personally identifiable information) and secrets."""

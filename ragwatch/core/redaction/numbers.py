@@ -1,6 +1,6 @@
-"""Numbers that are secrets: bank accounts, cards and telephones, told from other numbers by checksum and formatting.
+"""Detects bank account, card and telephone numbers, and excludes other numbers by checksum and formatting.
 
-Patterns find candidates in time linear in the text (see `secret`), functions decide on the few characters found.
+Patterns find candidates in time linear in the length of the text (see `rules`); functions validate the candidates.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ Span = tuple[int, int]
 
 
 def letters_and_digits(value: str) -> str:
-    """The value without its formatting.
+    """Returns the value without its formatting, in upper case.
 
     >>> letters_and_digits("de89 3704-0044")
     'DE8937040044'
@@ -21,7 +21,7 @@ def letters_and_digits(value: str) -> str:
 
 # --- money --------------------------------------------------------------------------------------------------------
 
-# Length by country: the registry of ISO 13616.
+# Length of an IBAN by country, from the registry of ISO 13616.
 _IBAN_COUNTRIES = (
     "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 "
     "ES24 FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 "
@@ -43,27 +43,27 @@ _ISSUERS = re.compile(
     rb"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11,16}|35\d{14,17}"
     rb"|(?:6011|64[4-9]\d|65\d\d|62\d\d)\d{12,15}|(?:50|5[6-9]|6\d)\d{10,17}"
 )
-# What a digit adds to the Luhn sum: itself, or the digit sum of its double.
+# Contribution of a digit to the Luhn sum: itself, or the digit sum of its double.
 _ONCE = bytes.maketrans(b"0123456789", bytes(range(10)))
 _TWICE = bytes.maketrans(b"0123456789", bytes((0, 2, 4, 6, 8, 1, 3, 5, 7, 9)))
 
 
 def iban(match: re.Match[str]) -> Span | None:
-    """As many characters as its country has, when their checksum (ISO 7064, mod 97-10) holds."""
-    found, start = match[0], match.start()
-    length = _IBAN_LENGTHS.get(found[:2].upper(), len(found) + 1)
-    end = start + length + ((length - 1) // 4 if not found[4].isalnum() else 0)
+    """Accepts an IBAN of the length of its country with a valid checksum (ISO 7064, mod 97-10)."""
+    text, start = match[0], match.start()
+    length = _IBAN_LENGTHS.get(text[:2].upper(), len(text) + 1)
+    end = start + length + ((length - 1) // 4 if not text[4].isalnum() else 0)
     if end > match.end() or match.string[end : end + 1].isalnum():
         return None
     value = letters_and_digits(match.string[start:end])
-    digits = "".join(str(int(sign, 36)) for sign in value[4:] + value[:4])
+    digits = "".join(str(int(char, 36)) for char in value[4:] + value[:4])
     return (start, end) if int(digits) % 97 == 1 else None
 
 
 def card(match: re.Match[str]) -> Span | None:
-    """A number an issuer gives out (by its first digits and length) whose Luhn checksum holds.
+    """Accepts a number with the prefix and length of an issuer and a valid Luhn checksum.
 
-    Three digits behind it are part of the number or the code from the back of the card: both are tried.
+    Three digits after it are either part of the number or the security code of the card; both readings are tried.
     """
     for value in (match[0], match[0][:-4]) if match["tail"] else (match[0],):
         digits = value.replace(match["sign"] or " ", "").encode()
@@ -85,7 +85,7 @@ PHONE = re.compile(
     r"|0[1-9](?:(?P<pair>[ \xa0.-])\d\d)(?:(?P=pair)\d\d){3}"  # 06 12 34 56 78
     r"))(?![\d_]|-\w)"
 )
-CALLED = re.compile(
+INTRODUCED_PHONE = re.compile(
     r"(?i)\b(?:phone|tel(?:ephone|efon)?|mobile|mobil|cell|fax|hotline|whatsapp|call)\b"
     r"(?:[ .:#=-]{1,3}(?:number|no|nr|is|us|at|me|on)\b){0,3}[ .:#=\"'-]{1,4}"
     r"(?P<secret>\(?\d(?:[ \xa0.()/-]{0,2}\d){6,14})(?!\w)"
@@ -94,7 +94,7 @@ _DATE = re.compile(r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d
 
 
 def phone(match: re.Match[str]) -> Span | None:
-    """A number of 8 to 15 digits (9 to 12 with a trunk prefix) with the formatting of a telephone number."""
+    """Accepts a number of 8 to 15 digits (9 to 12 with a trunk prefix) with the formatting of a telephone number."""
     if match["world"]:
         return _world_phone(match)
     if match["trunk"]:
@@ -111,7 +111,7 @@ def _world_phone(match: re.Match[str]) -> Span | None:
 
 
 def _trunk_phone(match: re.Match[str]) -> Span | None:
-    """Groups are given back from the end until at most 12 digits are left: what follows is another number."""
+    """Accepts a number with a trunk prefix; groups after the twelfth digit belong to another number."""
     value = match[0]
     while sum(map(str.isdigit, value)) > 12:
         value = value[: max(map(value.rfind, " \xa0-"))]
@@ -120,6 +120,6 @@ def _trunk_phone(match: re.Match[str]) -> Span | None:
     return (match.start(), match.start() + len(value)) if plausible else None
 
 
-def called(match: re.Match[str]) -> Span | None:
-    """A number that is introduced as a telephone number; a date is not one."""
+def introduced_phone(match: re.Match[str]) -> Span | None:
+    """Accepts a number that follows a word such as `phone` or `call`, unless it is a date."""
     return None if _DATE.match(match["secret"]) else match.span("secret")

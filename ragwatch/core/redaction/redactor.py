@@ -1,8 +1,8 @@
-"""Redaction: personal data and secrets out of a text before it is stored or sent on.
+"""Redacts PII and secrets from texts and samples before they are stored or sent.
 
-The same value becomes the same token, `[EMAIL:3f2a9c]`, so that a claim of the answer still matches the context it
-came from. A token is a keyed hash: without the salt nobody can try all telephone numbers against a store of tokens.
-With the salt left at its default, anybody can: it is printed here.
+Equal values become equal tokens, `[EMAIL:3f2a9c]`, so that a claim of an answer still matches the context it came from.
+A token is a keyed hash: without the salt, a store of tokens cannot be searched by hashing all telephone numbers. The
+default salt is public and gives no such protection.
 """
 
 from __future__ import annotations
@@ -13,35 +13,38 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from ragwatch.core.redaction.rules import RULES, RedactionRule, SensitiveKind, names_secret
+from ragwatch.core.redaction.rules import RULES, RedactionRule, SensitiveKind, is_secret_name
 from ragwatch.core.sample import Context, Sample
 
 DEFAULT_SALT = b"ragwatch"
-IDENTITIES = frozenset({"trace_id", "span_id"})
-"""Metadata that names the request, like the sample's own id: an exemplar must still find its trace."""
+TRACE_KEYS = frozenset({"trace_id", "span_id"})
+"""Metadata keys that are not redacted, like the id of the sample: exemplars link to traces by them."""
 
-_DEEPEST = 64
-_SHORTEST = 4  # of a value that is a secret by its key, as in a text
-_CARDS = range(10**13, 10**16)  # longer numbers are ids of databases and times in ns: one in ten has a valid checksum
-_HIDDEN = re.compile(
+_MAX_DEPTH = 64
+_MIN_SECRET_CHARS = 4  # of a value that is a secret by its key; the patterns of assignments have the same minimum
+# Longer numbers are ids of databases and times in ns, of which one in ten has a valid checksum.
+_CARD_NUMBERS = range(10**13, 10**16)
+_NOT_SECRET = re.compile(
     r"(?i)(?:(?:bearer|basic) )?\[[A-Z_]+:[0-9a-f]{6}\]"
-    # Behind the first run nothing else is tried where that run could have been longer: it would take ten times as long.
+    # The negative lookahead prevents backtracking into the first run, which would take ten times as long.
     r"|\W*(?!\W)(?:(?:true|false|none|null|redacted|masked)\W*)?"
 )
-_NAMED = next(rule for rule in RULES if rule.kind is SensitiveKind.CREDENTIAL)
-# Taking a secret out can lay the next one bare ("a@b.com_c@d.com"), so reading goes on until nothing is found. Two
-# rounds are the rule; a text made to need more than these keeps its rest, because a round reads the whole text.
-_ROUNDS = 8
+_CREDENTIAL_RULE = next(rule for rule in RULES if rule.kind is SensitiveKind.CREDENTIAL)
+# Redacting one value can expose the next one ("a@b.com_c@d.com"), so rounds go on until nothing is replaced. Two rounds
+# are typical; the maximum bounds the time for hostile texts, because each round reads the whole text.
+_MAX_ROUNDS = 8
 
 
-def _digits(text: str) -> int:
-    """How many of 0 to 9 it holds: one walk through it, where counting each by itself takes ten."""
-    plain = text.encode("utf-8", "surrogatepass")
-    return len(plain) - len(plain.translate(None, b"0123456789"))
+def _count_digits(text: str) -> int:
+    """Counts the characters 0 to 9 in a single pass."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    return len(encoded) - len(encoded.translate(None, b"0123456789"))
 
 
 class Redactor:
-    """Takes out what `secret.RULES` finds. Redacting twice changes nothing, unless many secrets are glued together.
+    """Replaces the values that `rules.RULES` detect with tokens.
+
+    Redacting twice changes nothing, unless many values follow each other without a separator.
 
     Args:
         salt: Key of the tokens' hash. Tokens of different salts cannot be compared.
@@ -51,7 +54,7 @@ class Redactor:
         self._key = blake2b(salt, digest_size=32).digest()
 
     def redact(self, text: str) -> str:
-        """The text with a token in place of every secret.
+        """Returns the text with a token in place of every detected value.
 
         >>> Redactor().redact("write to ann@example.org or Ann@example.org")
         'write to [EMAIL:72c98b] or [EMAIL:72c98b]'
@@ -59,103 +62,107 @@ class Redactor:
         return self.redact_counted(text)[0]
 
     def redact_counted(self, text: str) -> tuple[str, Counter[SensitiveKind]]:
-        """The text with tokens, and how many secrets of each kind they replaced."""
-        found: Counter[SensitiveKind] = Counter()
-        for _ in range(_ROUNDS):
-            before, folded, digits = text, text.lower(), _digits(text)
+        """Returns the redacted text, and the number of replaced values by kind."""
+        counts: Counter[SensitiveKind] = Counter()
+        for _ in range(_MAX_ROUNDS):
+            before, folded, digits = text, text.lower(), _count_digits(text)
             for rule in RULES:
-                if rule.may_be_in(text, folded, digits):
-                    text = self._replaced(text, rule, found)
+                if rule.may_match(text, folded, digits):
+                    text = self._apply(rule, text, counts)
             if text == before:
                 break
-        return text, found
+        return text, counts
 
     def redact_sample(self, sample: Sample) -> tuple[Sample, Counter[SensitiveKind]]:
-        """The sample with tokens in question, contexts, answer, route, reference and metadata; ids stay as they are."""
-        found: Counter[SensitiveKind] = Counter()
-        clean = sample._replace(
-            question=self._optional(sample.question, found),
-            contexts=tuple(self._context(context, found) for context in sample.contexts),
-            answer=self._counting(sample.answer, found),
-            route=self._counting(sample.route, found),
-            reference=self._optional(sample.reference, found),
-            metadata=self._metadata(sample.metadata, found, _DEEPEST),
+        """Redacts question, contexts, answer, route, reference and metadata of a sample; ids are not redacted."""
+        counts: Counter[SensitiveKind] = Counter()
+        redacted = sample._replace(
+            question=self._redact_optional(sample.question, counts),
+            contexts=tuple(self._redact_context(context, counts) for context in sample.contexts),
+            answer=self._redact_text(sample.answer, counts),
+            route=self._redact_text(sample.route, counts),
+            reference=self._redact_optional(sample.reference, counts),
+            metadata=self._redact_metadata(sample.metadata, counts, _MAX_DEPTH),
         )
-        return clean, found
+        return redacted, counts
 
-    def _replaced(self, text: str, rule: RedactionRule, found: Counter[SensitiveKind]) -> str:
+    def _apply(self, rule: RedactionRule, text: str, counts: Counter[SensitiveKind]) -> str:
         parts: list[str] = []
-        done = place = 0
-        while match := rule.pattern.search(text, place):
+        copied = position = 0
+        while match := rule.pattern.search(text, position):
             span = rule.accept(match)
             if span is None:
-                place = match.start() + 1  # what only looks like a secret must not hide one that begins inside it
+                position = match.start() + 1  # a value can start inside a false positive
                 continue
             start, end = span
-            parts += (text[done:start], self._token(rule, text[start:end]))
-            found[rule.kind] += 1
-            done = place = end
-        return "".join((*parts, text[done:])) if parts else text
+            parts += (text[copied:start], self._token(rule, text[start:end]))
+            counts[rule.kind] += 1
+            copied = position = end
+        return "".join((*parts, text[copied:])) if parts else text
 
     def _token(self, rule: RedactionRule, value: str) -> str:
-        plain = rule.same(value).encode("utf-8", "surrogatepass")
-        digest = blake2b(plain, digest_size=3, key=self._key, person=rule.kind.encode()).hexdigest()
+        encoded = rule.normalize(value).encode("utf-8", "surrogatepass")
+        digest = blake2b(encoded, digest_size=3, key=self._key, person=rule.kind.encode()).hexdigest()
         return f"[{rule.kind}:{digest}]"
 
-    def _counting(self, text: str, found: Counter[SensitiveKind]) -> str:
-        clean, here = self.redact_counted(text)
-        found.update(here)
-        return clean
+    def _redact_text(self, text: str, counts: Counter[SensitiveKind]) -> str:
+        redacted, text_counts = self.redact_counted(text)
+        counts.update(text_counts)
+        return redacted
 
-    def _optional(self, text: str | None, found: Counter[SensitiveKind]) -> str | None:
-        return None if text is None else self._counting(text, found)
+    def _redact_optional(self, text: str | None, counts: Counter[SensitiveKind]) -> str | None:
+        return None if text is None else self._redact_text(text, counts)
 
-    def _context(self, context: Context, found: Counter[SensitiveKind]) -> Context:
-        return context._replace(text=self._counting(context.text, found))
+    def _redact_context(self, context: Context, counts: Counter[SensitiveKind]) -> Context:
+        return context._replace(text=self._redact_text(context.text, counts))
 
-    def _metadata(
-        self, values: Mapping[str, Any], found: Counter[SensitiveKind], room: int, *, named: bool = False
+    def _redact_metadata(
+        self, values: Mapping[str, Any], counts: Counter[SensitiveKind], depth: int, *, secret: bool = False
     ) -> dict[str, Any]:
-        clean: dict[str, Any] = {}
+        redacted: dict[str, Any] = {}
         for key, value in values.items():
-            name = self._counting(key, found)
-            if name in clean:  # the same secret, written in two ways
-                name = f"{name}#{len(clean)}"
-            if key in IDENTITIES and not isinstance(value, (Mapping, list, tuple)):
-                clean[name] = value
+            name = self._redact_text(key, counts)
+            if name in redacted:  # two spellings of the same value
+                name = f"{name}#{len(redacted)}"
+            if key in TRACE_KEYS and not isinstance(value, (Mapping, list, tuple)):
+                redacted[name] = value
             else:
-                clean[name] = self._value(value, found, room, named=named or names_secret(key))
-        return clean
+                redacted[name] = self._redact_value(value, counts, depth, secret=secret or is_secret_name(key))
+        return redacted
 
-    def _value(self, value: Any, found: Counter[SensitiveKind], room: int, *, named: bool) -> Any:  # noqa: ANN401  any JSON
-        """The value with its texts redacted; None in place of what is nested too deeply to be looked at.
+    def _redact_value(self, value: Any, counts: Counter[SensitiveKind], depth: int, *, secret: bool) -> Any:  # noqa: ANN401  any JSON
+        """Redacts the texts in a value; None replaces what is nested too deeply.
 
-        What stands under the name of a secret is one, as in a text; and a number may be that of a card.
+        Args:
+            value: A JSON value.
+            counts: Counts of replaced values, which are added to.
+            depth: How many more levels of nesting are allowed.
+            secret: Whether a key above the value is the name of a secret.
         """
         if isinstance(value, str):
-            return self._named(value, found) if named else self._counting(value, found)
+            return self._redact_credential(value, counts) if secret else self._redact_text(value, counts)
         if isinstance(value, int) and not isinstance(value, bool):
-            return self._number(value, found, named=named)
+            return self._redact_number(value, counts, secret=secret)
         if not isinstance(value, (Mapping, list, tuple)):
             return value
-        if not room:
+        if not depth:
             return None
         if isinstance(value, Mapping):
-            return self._metadata(value, found, room - 1, named=named)
-        return [self._value(item, found, room - 1, named=named) for item in value]
+            return self._redact_metadata(value, counts, depth - 1, secret=secret)
+        return [self._redact_value(item, counts, depth - 1, secret=secret) for item in value]
 
-    def _named(self, text: str, found: Counter[SensitiveKind]) -> str:
-        """A token for all of a text that is a secret by its key: what rules find in it may be a part of it."""
-        clean, here = self.redact_counted(text)
-        if len(text) < _SHORTEST or _HIDDEN.fullmatch(clean):
-            found.update(here)
-            return clean
-        found[SensitiveKind.CREDENTIAL] += 1
-        return self._token(_NAMED, text)
+    def _redact_credential(self, text: str, counts: Counter[SensitiveKind]) -> str:
+        """Replaces the whole text, a secret by its key, with one token: the rules might replace a part of it only."""
+        redacted, text_counts = self.redact_counted(text)
+        if len(text) < _MIN_SECRET_CHARS or _NOT_SECRET.fullmatch(redacted):
+            counts.update(text_counts)
+            return redacted
+        counts[SensitiveKind.CREDENTIAL] += 1
+        return self._token(_CREDENTIAL_RULE, text)
 
-    def _number(self, value: int, found: Counter[SensitiveKind], *, named: bool) -> int | str:
-        if value not in _CARDS and not (named and abs(value) < _CARDS.stop):
+    def _redact_number(self, value: int, counts: Counter[SensitiveKind], *, secret: bool) -> int | str:
+        if value not in _CARD_NUMBERS and not (secret and abs(value) < _CARD_NUMBERS.stop):
             return value
-        plain = str(value)
-        clean = self._named(plain, found) if named else self._counting(plain, found)
-        return value if clean == plain else clean
+        text = str(value)
+        redacted = self._redact_credential(text, counts) if secret else self._redact_text(text, counts)
+        return value if redacted == text else redacted

@@ -1,9 +1,9 @@
-"""Where personal data and secrets stand in a text: one Rule a kind, each linear in the length of the text.
+"""Rules that detect PII and secrets in a text, in time linear in its length.
 
-Linear means: a run of characters is entered at its start only (a lookbehind forbids the rest), a repetition is bounded
-or followed by what it cannot hold itself (so that giving characters back fails at once), and whatever a pattern cannot
-decide (a checksum, a country) is decided by a function on the few characters it found. No pattern has possessive
-quantifiers or atomic groups: Python reads them wrongly before 3.11.5. Names of people are not found: that takes a
+To keep patterns linear, a match can only start where a run of characters starts (enforced by a lookbehind), a
+repetition is bounded or followed by a character that it cannot match (so that backtracking fails at once), and what a
+pattern cannot decide (a checksum, a country) is decided by a function on the match. No pattern has possessive
+quantifiers or atomic groups: Python before 3.11.5 reads them wrongly. Names of people are not detected: that takes a
 model, and a wrong one does harm.
 """
 
@@ -21,9 +21,9 @@ Span = tuple[int, int]
 
 
 class SensitiveKind(StrEnum):
-    """What was taken out. The values are label values of a series and stand in the text: `[EMAIL:3f2a9c]`.
+    """Kind of a redacted value. The values are label values of a series and part of the tokens: `[EMAIL:3f2a9c]`.
 
-    No value may be a word that a rule looks for (such as `api_key`), or a token would be taken for a secret.
+    No value may be a word that a rule matches (such as `api_key`), because the token would then be redacted again.
     """
 
     PRIVATE_KEY = "PRIVATE_KEY"
@@ -39,52 +39,52 @@ class SensitiveKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RedactionRule:
-    """How one kind is found.
+    """Detects values of one kind.
 
     Attributes:
-        kind: What it finds.
-        hints: Texts of which at least one stands in every text with such a secret; empty to look always.
-        pattern: What it looks like. A group `secret` is the part to take out, without one the whole match is.
-        accept: The part of a match that is a secret, as a span of the text; None when it only looks like one.
-        same: The value without its formatting: what is written in two ways is the same secret.
-        words: The same as `hints`, for patterns that do not mind case.
-        digits: A text with fewer digits holds no such secret.
+        kind: Kind of the values.
+        hints: Strings of which every text with such a value contains at least one; empty if there are none.
+        pattern: Finds candidates. The group `secret`, or the whole match if there is no such group, is redacted.
+        accept: Returns the span of the value in the text; None if the match is a false positive.
+        normalize: Removes formatting, so that two spellings of a value get the same token.
+        folded_hints: Like `hints`, in lower case, for patterns that ignore case.
+        min_digits: Minimum number of digits in a text with such a value.
     """
 
     kind: SensitiveKind
     hints: tuple[str, ...]
     pattern: re.Pattern[str]
     accept: Callable[[re.Match[str]], Span | None]
-    same: Callable[[str], str]
-    words: tuple[str, ...] = ()
-    digits: int = 0
+    normalize: Callable[[str], str]
+    folded_hints: tuple[str, ...] = ()
+    min_digits: int = 0
 
-    def may_be_in(self, text: str, folded: str, digits: int) -> bool:
-        """Whether it is worth a search; most texts hold no secret, and this costs a hundredth of looking.
+    def may_match(self, text: str, folded: str, digits: int) -> bool:
+        """Returns whether the pattern can match. It costs about a hundredth of a search.
 
         Args:
             text: The text.
-            folded: The same in lower case.
-            digits: How many digits it holds.
+            folded: The text in lower case.
+            digits: Number of digits in the text.
         """
-        if digits < self.digits:
+        if digits < self.min_digits:
             return False
-        return _holds(text, self.hints) and _holds(folded, self.words)
+        return _contains_any(text, self.hints) and _contains_any(folded, self.folded_hints)
 
 
-def _holds(text: str, any_of: tuple[str, ...]) -> bool:
-    """Whether one of them stands in it, where there are any. A loop, because `any` takes longer than most searches."""
-    for each in any_of:
-        if each in text:
+def _contains_any(text: str, hints: tuple[str, ...]) -> bool:
+    """True if there are no hints. A loop, because `any` is slower than most searches."""
+    for hint in hints:
+        if hint in text:
             return True
-    return not any_of
+    return not hints
 
 
-def _whole(match: re.Match[str]) -> Span | None:
+def _whole_match(match: re.Match[str]) -> Span | None:
     return match.span("secret") if "secret" in match.re.groupindex else match.span()
 
 
-def _as_written(value: str) -> str:
+def _unchanged(value: str) -> str:
     return value
 
 
@@ -115,32 +115,32 @@ _ASSIGNMENT = re.compile(
     r"[A-Za-z0-9_-]{0,24}\\?[\"']?[ \t]{0,4}(?P<sign>:|=|:=|=>)[ \t]{0,4}"
     r"(?P<quote>\\?[\"'])?(?P<secret>(?(quote)[^\"'\\\[\]\r\n]{4,256}(?=\\?[\"'])|(?!))|[^\s\"'\\,;<>\[\](){}]{4,256})"
 )
-_NAMES = re.compile(
+_SECRET_NAMES = re.compile(
     r"(?i)api[_-]?key|secret(?!ar|ion)|(?:access|private|signing)[_-]?key|passw(?:or)?d|passphrase|pwd"
     r"|(?:auth|access|refresh|session|bearer|csrf|id)[_-]?token(?!s)|(?:authorization|cookies?)\Z"
 )
-_ABOUT = re.compile(  # an id of a key, the age of a password: nothing to hide
+_ATTRIBUTES_OF_SECRETS = re.compile(  # the id of a key or the age of a password is not a secret
     r"(?:[_.-]|(?<=[a-z])(?=[A-Z]))(?i:ids?|name|counts?|length|len|type|kind|status|state|policy|version|enabled"
     r"|required|valid|present|reset|attempts|strength|expir[a-z]{1,5}|age|ttl|at|in|ms|seconds)\Z"
 )
-_RANDOM = re.compile(r"[0-9=]|[a-z][A-Z]")
-_STRONG = re.compile(r"[0-9!@#$%^&*+=~|]")
+_RANDOM_LOOKING = re.compile(r"[0-9=]|[a-z][A-Z]")
+_PASSWORD_CHARS = re.compile(r"[0-9!@#$%^&*+=~|]")
 
 
-def names_secret(key: str) -> bool:
-    """Whether what stands under this key is a secret, whatever it looks like.
+def is_secret_name(key: str) -> bool:
+    """Returns whether the value of this key is a secret, whatever it looks like.
 
-    >>> [names_secret(each) for each in ("password", "X-Api-Key", "db.client_secret", "apiKeyId", "max_tokens")]
+    >>> [is_secret_name(key) for key in ("password", "X-Api-Key", "db.client_secret", "apiKeyId", "max_tokens")]
     [True, True, True, False, False]
     """
-    return _NAMES.search(key) is not None and _ABOUT.search(key) is None
+    return _SECRET_NAMES.search(key) is not None and _ATTRIBUTES_OF_SECRETS.search(key) is None
 
 
 def _private_key(match: re.Match[str]) -> Span | None:
-    """The whole block, or the start of one that was cut off; the first line alone is no key.
+    """Accepts a whole PEM block, or the start of a truncated one; the first line alone is not a key.
 
-    A block ends at the next five dashes, which have to be those of its last line: what stands between them is read
-    once, however many first lines a text has.
+    A block ends at the next five dashes, which must be those of its last line, so that the text is read once however
+    many first lines it contains.
     """
     start, begin = match.span()
     dashes = match.string.find(_DASHES, begin)
@@ -150,22 +150,22 @@ def _private_key(match: re.Match[str]) -> Span | None:
 
 
 def _with_digit(match: re.Match[str]) -> Span | None:
-    """Keys hold digits; words joined by dashes (`sk-learn-compatible-models`) do not."""
+    """Accepts a key that contains a digit; hyphenated words (`sk-learn-compatible-models`) contain none."""
     return match.span() if any(map(str.isdigit, match[0])) else None
 
 
-def _authorizing(match: re.Match[str]) -> Span | None:
-    """What looks random; `basic understanding` and `bearer instruments` do not."""
-    return match.span("secret") if _RANDOM.search(match["secret"]) else None
+def _authorization(match: re.Match[str]) -> Span | None:
+    """Accepts a value that looks random, unlike `basic understanding` and `bearer instruments`."""
+    return match.span("secret") if _RANDOM_LOOKING.search(match["secret"]) else None
 
 
-def _assigned(match: re.Match[str]) -> Span | None:
-    """The value, unless it is prose: `password: must be long` says nothing, `password: hunter2` does."""
+def _assigned_value(match: re.Match[str]) -> Span | None:
+    """Accepts the value unless it is prose: `password: hunter2`, but not `password: must be long`."""
     start, end = match.span("secret")
     if not match["quote"]:
         end = start + len(match["secret"].rstrip(".:!?"))
     value = match.string[start:end]
-    prose = match["sign"] == ":" and not match["quote"] and not _STRONG.search(value)
+    prose = match["sign"] == ":" and not match["quote"] and not _PASSWORD_CHARS.search(value)
     return None if prose or len(value) < 4 or "://" in value else (start, end)
 
 
@@ -184,53 +184,53 @@ _VERSION = re.compile(r"(?i)\b(?:version|release|build|ver|rev)\b[.:=# ]{0,3}\Z"
 
 
 def _ipv4(match: re.Match[str]) -> Span | None:
-    """`version 1.2.3.4` and `v1.2.3.4` are no addresses. A bare 1.2.3.4 could be either and is taken out."""
+    """Accepts an IPv4 address, but no version (`version 1.2.3.4`, `v1.2.3.4`). A bare 1.2.3.4 is accepted."""
     before = match.string[max(0, match.start() - 12) : match.start()]
     return None if _VERSION.search(before) else match.span()
 
 
 def _ipv6(match: re.Match[str]) -> Span | None:
-    """An address, and not a slice (`x[1::2]`), a scope (`a::b`) or a time."""
+    """Accepts an IPv6 address, but no slice (`x[1::2]`), scope (`a::b`) or time of day."""
     value = match[0]
     groups = [group for group in value.split(":") if group]
-    telling = len(groups) > 2 or any(len(group) > 2 and not group.isdigit() for group in groups)
+    plausible = len(groups) > 2 or any(len(group) > 2 and not group.isdigit() for group in groups)
     try:
         IPv6Address(value)
     except AddressValueError:
         return None
-    return match.span() if telling and len(groups) > 1 else None
+    return match.span() if plausible and len(groups) > 1 else None
 
 
-# A secret that may hold another stands first: a block of PEM holds keys, an IBAN holds the digits of a card.
+# Order matters: a kind that can contain another comes first (a PEM block contains keys, an IBAN the digits of a card).
 RULES: tuple[RedactionRule, ...] = (
     RedactionRule(SensitiveKind.PRIVATE_KEY, ("PRIVATE KEY",), _PEM, _private_key, numbers.letters_and_digits),
-    RedactionRule(SensitiveKind.JWT, ("eyJ",), _JWT, _whole, _as_written),
+    RedactionRule(SensitiveKind.JWT, ("eyJ",), _JWT, _whole_match, _unchanged),
     RedactionRule(
         SensitiveKind.KEY,
         ("sk-", "k_", "AKIA", "ASIA", "gh", "github_pat_", "glpat-", "xox", "AIza", "ya29", "hf_"),
         _KEY,
         _with_digit,
-        _as_written,
-        digits=1,
+        _unchanged,
+        min_digits=1,
     ),
-    RedactionRule(SensitiveKind.KEY, (), _AUTHORIZATION, _authorizing, _as_written, words=("bearer", "basic")),
-    RedactionRule(SensitiveKind.CREDENTIAL, ("://",), _URL_PASSWORD, _whole, _as_written),
-    RedactionRule(SensitiveKind.CREDENTIAL, (":", "="), _ASSIGNMENT, _assigned, _as_written),
-    RedactionRule(SensitiveKind.EMAIL, ("@",), _EMAIL, _whole, str.lower),
+    RedactionRule(SensitiveKind.KEY, (), _AUTHORIZATION, _authorization, _unchanged, folded_hints=("bearer", "basic")),
+    RedactionRule(SensitiveKind.CREDENTIAL, ("://",), _URL_PASSWORD, _whole_match, _unchanged),
+    RedactionRule(SensitiveKind.CREDENTIAL, (":", "="), _ASSIGNMENT, _assigned_value, _unchanged),
+    RedactionRule(SensitiveKind.EMAIL, ("@",), _EMAIL, _whole_match, str.lower),
     RedactionRule(
-        SensitiveKind.IBAN, (), numbers.IBAN, numbers.iban, numbers.letters_and_digits, digits=6
-    ),  # no bank's numbers are all letters
-    RedactionRule(SensitiveKind.CARD, (), numbers.CARD, numbers.card, numbers.letters_and_digits, digits=13),
+        SensitiveKind.IBAN, (), numbers.IBAN, numbers.iban, numbers.letters_and_digits, min_digits=6
+    ),  # every IBAN has digits
+    RedactionRule(SensitiveKind.CARD, (), numbers.CARD, numbers.card, numbers.letters_and_digits, min_digits=13),
     RedactionRule(SensitiveKind.IP, (":",), _IPV6, _ipv6, str.lower),
-    RedactionRule(SensitiveKind.IP, (".",), _IPV4, _ipv4, _as_written),
-    RedactionRule(SensitiveKind.PHONE, (), numbers.PHONE, numbers.phone, numbers.letters_and_digits, digits=8),
+    RedactionRule(SensitiveKind.IP, (".",), _IPV4, _ipv4, _unchanged),
+    RedactionRule(SensitiveKind.PHONE, (), numbers.PHONE, numbers.phone, numbers.letters_and_digits, min_digits=8),
     RedactionRule(
         SensitiveKind.PHONE,
         (),
-        numbers.CALLED,
-        numbers.called,
+        numbers.INTRODUCED_PHONE,
+        numbers.introduced_phone,
         numbers.letters_and_digits,
-        words=("phone", "tel", "mobil", "cell", "fax", "hotline", "whatsapp", "call"),
-        digits=7,
+        folded_hints=("phone", "tel", "mobil", "cell", "fax", "hotline", "whatsapp", "call"),
+        min_digits=7,
     ),
 )

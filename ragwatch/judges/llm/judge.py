@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.core.self_tests import TRIAL
+from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.core.verdict import UnjudgedReason, Usage
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost
@@ -111,7 +111,7 @@ class LLMJudge:
         except JudgeError as error:
             raise self._struck(sample, error) from None
         self._strikes.pop(sample.id, None)
-        if TRIAL not in sample.metadata:
+        if SELF_TEST_KEY not in sample.metadata:
             self.report(inquiry)
         return inquiry.evidence(), bill.usage
 

@@ -10,11 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ragwatch.core.canary.definition import Canary
-from ragwatch.core.canary.figures import gauges_of, tallies_of
-from ragwatch.core.canary.history import report_of
-from ragwatch.core.canary.record import to_record
-from ragwatch.core.canary.report import CanaryReport, report
-from ragwatch.core.canary.suite import SuiteReport, suite_line
+from ragwatch.core.canary.history import report_of, to_record
+from ragwatch.core.canary.report import CanaryReport, SuiteReport, evaluate, gauges_of, suite_line, tallies_of
 from ragwatch.core.ranking import TAU, Similarity
 from ragwatch.core.snapshot import Gauges
 from ragwatch.errors import RagwatchError
@@ -55,7 +52,7 @@ class CanarySuite:
         async def one(canary: Canary) -> CanaryReport:
             at = clock()
             retrieved = await self.probe.ask(canary.query, cutoff)
-            return report(canary, retrieved, cutoff, at=at, similar=self.similar, tau=self.tau)
+            return evaluate(canary, retrieved, cutoff, at=at, similar=self.similar, tau=self.tau)
 
         return SuiteReport(self.name, self.ks, tuple(await asyncio.gather(*map(one, self.canaries))))
 
@@ -162,7 +159,7 @@ class CanaryLoop:
     async def _ask(self, name: str, started: float, *, again: bool) -> SuiteReport:
         suite = self.suites[name]
         found = await suite.ask(self._clock)
-        if not found.unreached:
+        if not found.unreachable:
             self.reached.add(name)
         elif again:
             return found

@@ -16,7 +16,7 @@ from ragwatch.core.estimate import Estimate
 from ragwatch.core.estimators import rogan_gladen
 from ragwatch.core.estimators.corrected import correct
 from ragwatch.core.estimators.ppi import PpiSums
-from ragwatch.core.labels.calibration import LabelledScore, in_traffic, known_of
+from ragwatch.core.labels.calibration import LabelledScore, error_rates, traffic_agreement
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges
@@ -125,7 +125,7 @@ class LabelCorrection:
             if count:
                 yield (Gauge.LABELS, (str(quantity),)), float(count)
             for judge in self._rules.judges:
-                found = in_traffic(pairs_of(words, judge, quantity), self._rules.minimum)
+                found = traffic_agreement(pairs_of(words, judge, quantity), self._rules.minimum)
                 if found is not None:
                     yield (Gauge.AGREEMENT, (judge, str(quantity))), found.value
 
@@ -179,7 +179,7 @@ def by_error_rates(found: Estimate, pairs: Sequence[LabelledScore], rules: Label
 
     Its `n` counts the judge's verdicts, its `n_eff` how many answers that people had scored would say as much.
     """
-    known = known_of(pairs)
+    known = error_rates(pairs)
     if known is None or min(known.positives, known.negatives) < A_FEW:
         return None
     made = rogan_gladen.correct(found.value, found.n_eff, known, rules.confidence)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from ragwatch.core.labels.label import Label, given
+from ragwatch.core.labels.label import Label, parse_label
 from ragwatch.core.labels.selection import LabelCandidate, LabelPool, LabelPosition, is_double, pool, unsure
 from ragwatch.core.sampling import key_of
 from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules, answer_verdicts
@@ -248,6 +248,6 @@ def _doubles(labels: Mapping[str, Mapping[str, Label]], share: float) -> Sequenc
 
 def _label(record: Mapping[str, Any], now: float) -> Label:
     try:
-        return given(record, now)
+        return parse_label(record, now)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"this is no label: {type(error).__name__} {error}") from error

@@ -27,9 +27,9 @@ def test_kappa_is_that_of_statsmodels() -> None:
     """Value and 95 % interval over three classes."""
     inter_rater = pytest.importorskip("statsmodels.stats.inter_rater", reason="needs statsmodels")
     expected = inter_rater.cohens_kappa(MATRIX)
-    found = kappa(MATRIX)
-    assert found is not None
-    assert (found.value, found.low, found.high) == pytest.approx(
+    result = kappa(MATRIX)
+    assert result is not None
+    assert (result.value, result.low, result.high) == pytest.approx(
         (expected.kappa, expected.kappa_low, expected.kappa_upp), abs=1e-6
     )
 
@@ -42,24 +42,24 @@ def test_no_kappa(matrix: list[list[int]]) -> None:
 
 def test_figures_by_class() -> None:
     """Sensitivity and specificity of each class against the rest, with counts behind them; an empty class has none."""
-    found = compare([[*row, 0] for row in MATRIX] + [[0, 0, 0, 0]])
-    assert isinstance(found, Agreement)
-    assert found.agreement.value == pytest.approx(99 / 120)
-    assert [each and each.n for each in found.sensitivity] == [57, 40, 23, None]
-    assert found.sensitivity[1] is not None
-    assert found.sensitivity[1].value == pytest.approx(30 / 40)
-    assert found.specificity[1] is not None
-    assert found.specificity[1].value == pytest.approx(72 / 80)
+    result = compare([[*row, 0] for row in MATRIX] + [[0, 0, 0, 0]])
+    assert isinstance(result, Agreement)
+    assert result.agreement.value == pytest.approx(99 / 120)
+    assert [estimate and estimate.n for estimate in result.sensitivity] == [57, 40, 23, None]
+    assert result.sensitivity[1] is not None
+    assert result.sensitivity[1].value == pytest.approx(30 / 40)
+    assert result.specificity[1] is not None
+    assert result.specificity[1].value == pytest.approx(72 / 80)
 
 
 @pytest.mark.parametrize("matrix", [[[0, 0], [0, 0]], [[5, 1], [1, 3]], [[29, 0], [0, 0]], [[30, 10], [10, 10]]])
 def test_too_few_labels(matrix: list[list[int]]) -> None:
     """Below what the width needs nothing is said but how many more; with those added something is."""
-    found = compare(matrix)
-    assert isinstance(found, TooFewLabels)
-    assert found.labels == sum(map(sum, matrix))
-    assert found.missing > 0
-    scale = (found.labels + found.missing) / found.labels if found.labels else 0.0
+    result = compare(matrix)
+    assert isinstance(result, TooFewLabels)
+    assert result.labels == sum(map(sum, matrix))
+    assert result.missing > 0
+    scale = (result.labels + result.missing) / result.labels if result.labels else 0.0
     if scale:
         more = [[round(cell * scale + 0.5) for cell in row] for row in matrix]
         assert isinstance(compare(more), Agreement)
@@ -86,7 +86,7 @@ def test_share_of_none() -> None:
 def test_reliability() -> None:
     """Bins in order, the score 1 in the last, empty ones left out; the error is the distance, by rows."""
     curve = reliability([(1.0, True)] * 3 + [(0.95, False)] + [(0.05, False)] * 4)
-    assert [each.said.n for each in curve] == [4, 4]
+    assert [point.said.n for point in curve] == [4, 4]
     assert curve[1].mean_score == pytest.approx(0.9875)
     assert calibration_error(curve) == pytest.approx((0.05 * 4 + 0.2375 * 4) / 8)
     assert reliability([]) == ()
@@ -103,8 +103,8 @@ def test_mcnemar_is_the_binomial_test(one: int, other: int) -> None:
 
 def test_flips() -> None:
     """A judge that became harsher: flips, their balance and their p; of no rows nothing."""
-    found = flips({(True, True): 50, (True, False): 12, (False, False): 30})
-    assert found is not None
-    assert (found.rate.value, found.net) == pytest.approx((12 / 92, -12 / 92))
-    assert found.p < 0.001
+    result = flips({(True, True): 50, (True, False): 12, (False, False): 30})
+    assert result is not None
+    assert (result.rate.value, result.net) == pytest.approx((12 / 92, -12 / 92))
+    assert result.p < 0.001
     assert flips({}) is None

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from ragwatch.core.budget import (
     BURST,
     HORIZON,
-    LEAST_FACTOR,
+    MIN_FACTOR,
     Cost,
     DecayingRate,
     SpendingCap,
     SpendingForecast,
     fits,
-    paced,
+    pacing_factor,
     remaining,
 )
 
@@ -44,17 +44,17 @@ def by_day(now: float) -> float:
 
 
 def live(cap: SpendingCap, rate: Callable[[float], float], days: float) -> list[tuple[float, float, float, float]]:
-    """(time, rate, factor, dollars in the span) minute by minute of a judge that follows `paced`."""
-    calls, held, found = deque[tuple[float, float]](), 0.0, []
+    """(time, rate, factor, dollars in the span) minute by minute of a judge that follows `pacing_factor`."""
+    calls, held, minutes = deque[tuple[float, float]](), 0.0, []
     for minute in range(int(days * DAY / STEP)):
         now = minute * STEP
         while calls and calls[0][0] <= now - cap.seconds:
             held -= calls.popleft()[1]
-        factor = paced([cap], [Cost(held)], each=Cost(PRICE), waiting=0.0, rate=rate(now))
+        factor = pacing_factor([cap], [Cost(held)], unit_cost=Cost(PRICE), waiting=0.0, rate=rate(now))
         calls.append((now, factor * rate(now) * STEP * PRICE))
         held += calls[-1][1]
-        found.append((now, rate(now), factor, held))
-    return found
+        minutes.append((now, rate(now), factor, held))
+    return minutes
 
 
 def effective(part: list[tuple[float, float, float, float]]) -> float:
@@ -79,57 +79,60 @@ def test_what_fits_leaves_nothing_above_the_cap(cap: SpendingCap, spent: Cost, w
 def test_what_remains_is_a_share(pairs: list[tuple[SpendingCap, Cost]]) -> None:
     """Between 0 and 1, never more for another cap, and 0 where a cap is used up or gives nothing."""
     caps, spent = [cap for cap, _ in pairs], [cost for _, cost in pairs]
-    found = remaining(caps, spent)
-    assert 0.0 <= found <= 1.0
+    share = remaining(caps, spent)
+    assert 0.0 <= share <= 1.0
     for cap, cost in pairs:
-        assert found <= remaining([cap], [cost])
+        assert share <= remaining([cap], [cost])
         if (cap.usd is not None and cost.usd >= cap.usd) or (cap.tokens is not None and cost.tokens >= cap.tokens):
-            assert found == 0.0
+            assert share == 0.0
 
 
 def test_a_cap_without_limits_limits_nothing() -> None:
     """Neither what is left of it nor the pace."""
     assert remaining([SpendingCap(DAY)], [Cost(5.0, 5)]) == 1.0
-    assert paced([SpendingCap(DAY)], [Cost(5.0, 5)], each=Cost(1.0, 1), waiting=9, rate=9.0) == 1.0
+    assert pacing_factor([SpendingCap(DAY)], [Cost(5.0, 5)], unit_cost=Cost(1.0, 1), waiting=9, rate=9.0) == 1.0
 
 
 @given(st.lists(st.tuples(CAPS, COSTS), max_size=3), COSTS, st.floats(0, 1e6), st.floats(0, 1e4))
 def test_a_factor_is_a_probability_that_is_never_zero(
-    pairs: list[tuple[SpendingCap, Cost]], each: Cost, waiting: float, rate: float
+    pairs: list[tuple[SpendingCap, Cost]], unit_cost: Cost, waiting: float, rate: float
 ) -> None:
     """In [1/1024, 1], whatever is spent, waits or arrives; more of any of these never raises it."""
     caps, spent = [cap for cap, _ in pairs], [cost for _, cost in pairs]
-    found = paced(caps, spent, each=each, waiting=waiting, rate=rate)
-    assert LEAST_FACTOR <= found <= 1.0
-    assert paced(caps, spent, each=each, waiting=waiting + 1, rate=rate) <= found
-    assert paced(caps, spent, each=each, waiting=waiting, rate=rate * 2) <= found
-    assert paced(caps, [cost + Cost(1.0, 1) for cost in spent], each=each, waiting=waiting, rate=rate) <= found
+    factor = pacing_factor(caps, spent, unit_cost=unit_cost, waiting=waiting, rate=rate)
+    assert MIN_FACTOR <= factor <= 1.0
+    assert pacing_factor(caps, spent, unit_cost=unit_cost, waiting=waiting + 1, rate=rate) <= factor
+    assert pacing_factor(caps, spent, unit_cost=unit_cost, waiting=waiting, rate=rate * 2) <= factor
+    assert (
+        pacing_factor(caps, [cost + Cost(1.0, 1) for cost in spent], unit_cost=unit_cost, waiting=waiting, rate=rate)
+        <= factor
+    )
 
 
 @pytest.mark.parametrize(
-    ("caps", "spent", "each", "factor"),
+    ("caps", "spent", "unit_cost", "factor"),
     [
         ([SpendingCap(600.0, usd=6.0)], [Cost(5.0)], Cost(0.1), 0.01),  # a dollar for 100 s of ten dimes
         ([SpendingCap(600.0, tokens=6000)], [Cost(9.9, 5000)], Cost(0.1, 100), 0.01),
         ([SpendingCap(600.0, usd=6.0, tokens=60_000)], [Cost(5.0, 59_000)], Cost(0.1, 100), 0.01),
         ([SpendingCap(600.0, usd=6.0), SpendingCap(6000.0, usd=60.0)], [Cost(5.0), Cost(58.0)], Cost(0.1), 0.002),
         ([SpendingCap(600.0, usd=6.0)], [Cost(0.0)], Cost(0.1), BURST * 0.01),
-        ([SpendingCap(600.0, usd=6.0)], [Cost(6.0)], Cost(0.1), LEAST_FACTOR),
-        ([SpendingCap(600.0, usd=6.0)], [Cost(7.0)], Cost(), LEAST_FACTOR),
+        ([SpendingCap(600.0, usd=6.0)], [Cost(6.0)], Cost(0.1), MIN_FACTOR),
+        ([SpendingCap(600.0, usd=6.0)], [Cost(7.0)], Cost(), MIN_FACTOR),
         ([SpendingCap(600.0, usd=6.0)], [Cost(5.0)], Cost(), 1.0),
         ([], [], Cost(1.0), 1.0),
     ],
 )
-def test_factors_by_hand(caps: list[SpendingCap], spent: list[Cost], each: Cost, factor: float) -> None:
+def test_factors_by_hand(caps: list[SpendingCap], spent: list[Cost], unit_cost: Cost, factor: float) -> None:
     """Of ten readings a second: what is left over a sixth of the span; the smallest over caps, money and tokens."""
-    assert paced(caps, spent, each=each, waiting=0, rate=10.0) == pytest.approx(factor)
+    assert pacing_factor(caps, spent, unit_cost=unit_cost, waiting=0, rate=10.0) == pytest.approx(factor)
 
 
 def test_what_waits_is_paid_first() -> None:
     """Money that draws in the queue will take is not given to new ones."""
     cap, spent = SpendingCap(600.0, usd=6.0), Cost(5.0)
-    assert paced([cap], [spent], each=Cost(0.1), waiting=5, rate=10.0) == pytest.approx(0.005)
-    assert paced([cap], [spent], each=Cost(0.1), waiting=10, rate=10.0) == LEAST_FACTOR
+    assert pacing_factor([cap], [spent], unit_cost=Cost(0.1), waiting=5, rate=10.0) == pytest.approx(0.005)
+    assert pacing_factor([cap], [spent], unit_cost=Cost(0.1), waiting=10, rate=10.0) == MIN_FACTOR
 
 
 def test_nobody_is_lowered_where_money_is_plenty() -> None:
@@ -141,22 +144,22 @@ def test_nobody_is_lowered_where_money_is_plenty() -> None:
 def test_money_lasts_through_the_night(rate: Callable[[float], float]) -> None:
     """Where traffic asks for ten times the cap, every quarter of a day gets its part, from the first day on."""
     cap = SpendingCap(DAY, usd=8.64)
-    found = live(cap, rate, 4)
-    assert max(held for _, _, _, held in found) <= 8.64 + 1e-9
+    minutes = live(cap, rate, 4)
+    assert max(held for _, _, _, held in minutes) <= 8.64 + 1e-9
     for day in range(4):
-        part = [each for each in found if day * DAY <= each[0] < (day + 1) * DAY]
+        part = [minute for minute in minutes if day * DAY <= minute[0] < (day + 1) * DAY]
         assert sum(seen * factor for _, seen, factor, _ in part) * STEP * PRICE > 0.8 * 8.64
         assert effective(part) > 0.4 * 8.64 / PRICE
-        assert min(factor for _, _, factor, _ in part) > LEAST_FACTOR
+        assert min(factor for _, _, factor, _ in part) > MIN_FACTOR
 
 
 def test_spending_settles_at_six_sevenths() -> None:
     """Under steady traffic the factor comes to rest where the docstring says, and moves little by little."""
     cap = SpendingCap(HOUR, usd=0.36)
-    found = live(cap, one_at(1.0), 1)
+    minutes = live(cap, one_at(1.0), 1)
     rest = HORIZON / (HORIZON + 1) * 0.1
-    assert [factor for _, _, factor, _ in found][-60:] == pytest.approx([rest] * 60, rel=0.02)
-    steps = [abs(after[2] - before[2]) for before, after in pairwise(found)]
+    assert [factor for _, _, factor, _ in minutes][-60:] == pytest.approx([rest] * 60, rel=0.02)
+    steps = [abs(after[2] - before[2]) for before, after in pairwise(minutes)]
     assert max(steps) < 0.02
 
 
@@ -189,23 +192,23 @@ def test_a_pace_says_nothing_before_it_knows() -> None:
     caps = [SpendingCap(DAY, usd=1.0)]
     pace = SpendingForecast()
     assert pace.factor(caps, [Cost(0.5)], 10) == 1.0
-    pace.see(0.0, assigned=5000, settled=4000, spent=Cost(), factor=1.0)
-    assert (pace.since, pace.each, pace.factor(caps, [Cost(0.5)], 10)) == (0.0, None, 1.0)
-    assert pace.factor(caps, [Cost(1.0)], 10) == LEAST_FACTOR
+    pace.update(0.0, assigned=5000, settled=4000, spent=Cost(), factor=1.0)
+    assert (pace.since, pace.unit_cost, pace.factor(caps, [Cost(0.5)], 10)) == (0.0, None, 1.0)
+    assert pace.factor(caps, [Cost(1.0)], 10) == MIN_FACTOR
 
 
 def test_a_pace_learns_price_and_traffic() -> None:
     """The mean cost of a reading since it began, and what it would be given at factor 1."""
     pace = SpendingForecast()
-    pace.see(0.0, assigned=100, settled=90, spent=Cost(), factor=1.0)
-    pace.see(10.0, assigned=110, settled=91, spent=Cost(0.5, 50), factor=0.5)
-    assert pace.each == Cost(0.5, 50)  # the first reading tells more than nothing
-    pace.see(20.0, assigned=120, settled=100, spent=Cost(1.0, 105), factor=0.5)
-    assert pace.each == Cost(0.5, 50)  # a few more are no better: what is under way counts at its worst
-    pace.see(30.0, assigned=130, settled=115, spent=Cost(2.5, 251), factor=0.5)
-    assert pace.each == Cost(0.1, 11)
+    pace.update(0.0, assigned=100, settled=90, spent=Cost(), factor=1.0)
+    pace.update(10.0, assigned=110, settled=91, spent=Cost(0.5, 50), factor=0.5)
+    assert pace.unit_cost == Cost(0.5, 50)  # the first reading tells more than nothing
+    pace.update(20.0, assigned=120, settled=100, spent=Cost(1.0, 105), factor=0.5)
+    assert pace.unit_cost == Cost(0.5, 50)  # a few more are no better: what is under way counts at its worst
+    pace.update(30.0, assigned=130, settled=115, spent=Cost(2.5, 251), factor=0.5)
+    assert pace.unit_cost == Cost(0.1, 11)
     cap = SpendingCap(600.0, usd=6.0)
-    expected = paced([cap], [Cost(5.0)], each=Cost(0.1), waiting=2, rate=2.0)
+    expected = pacing_factor([cap], [Cost(5.0)], unit_cost=Cost(0.1), waiting=2, rate=2.0)
     assert pace.factor([cap], [Cost(5.0)], 2) == pytest.approx(expected, rel=0.02)
     assert expected == pytest.approx(0.04)
 
@@ -213,10 +216,10 @@ def test_a_pace_learns_price_and_traffic() -> None:
 def test_a_pace_starts_its_price_anew_each_day() -> None:
     """A price that rises is known a day later; a day without readings keeps the old one."""
     pace = SpendingForecast()
-    pace.see(0.0, assigned=0, settled=0, spent=Cost(), factor=1.0)
-    pace.see(DAY, assigned=100, settled=100, spent=Cost(1.0), factor=1.0)
-    assert (pace.since, pace.each) == (DAY, Cost(0.01))
-    pace.see(2 * DAY, assigned=100, settled=100, spent=Cost(), factor=1.0)
-    assert (pace.since, pace.each) == (DAY, Cost(0.01))
-    pace.see(2 * DAY + 60, assigned=200, settled=200, spent=Cost(10.0), factor=1.0)
-    assert (pace.since, pace.each) == (2 * DAY + 60, Cost(0.1))
+    pace.update(0.0, assigned=0, settled=0, spent=Cost(), factor=1.0)
+    pace.update(DAY, assigned=100, settled=100, spent=Cost(1.0), factor=1.0)
+    assert (pace.since, pace.unit_cost) == (DAY, Cost(0.01))
+    pace.update(2 * DAY, assigned=100, settled=100, spent=Cost(), factor=1.0)
+    assert (pace.since, pace.unit_cost) == (DAY, Cost(0.01))
+    pace.update(2 * DAY + 60, assigned=200, settled=200, spent=Cost(10.0), factor=1.0)
+    assert (pace.since, pace.unit_cost) == (2 * DAY + 60, Cost(0.1))

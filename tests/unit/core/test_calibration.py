@@ -7,7 +7,7 @@ import pytest
 from ragwatch.core.estimators.rogan_gladen import ErrorRates
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.agreement import Agreement, TooFewLabels
-from ragwatch.core.labels.calibration import LabelledClaim, LabelledScore, in_traffic, known_of, report
+from ragwatch.core.labels.calibration import LabelledClaim, LabelledScore, error_rates, report, traffic_agreement
 from ragwatch.core.scores import Quantity
 
 F = Quantity.FAITHFULNESS
@@ -23,11 +23,11 @@ def pairs(good: int, bad: int) -> list[LabelledScore]:
 
 def test_nothing_is_concluded_from_few() -> None:
     """Twenty labels are too few: how many more is said, and no figure is given."""
-    found = report({F: pairs(15, 5)}, [], [])
-    labelled = found.quantities[F].labelled
+    result = report({F: pairs(15, 5)}, [], [])
+    labelled = result.quantities[F].labelled
     assert isinstance(labelled, TooFewLabels)
-    assert (found.conclusive, found.quantities[F].traffic, found.people, found.claims) == (False, None, None, None)
-    assert found.missing == labelled.missing > 30
+    assert (result.conclusive, result.quantities[F].traffic, result.people, result.claims) == (False, None, None, None)
+    assert result.missing == labelled.missing > 30
 
 
 def test_what_enough_labels_tell() -> None:
@@ -35,36 +35,36 @@ def test_what_enough_labels_tell() -> None:
     claims = (
         [LabelledClaim(YES, 0.9, YES)] * 90 + [LabelledClaim(YES, 0.8, NO)] * 10 + [LabelledClaim(NO, None, NO)] * 100
     )
-    found = report({F: pairs(80, 40), Quantity.CONTRADICTION: []}, claims, [(1.0, 1.0)] * 70 + [(1.0, 0.0)] * 5)
-    (only,) = found.quantities.values()
+    result = report({F: pairs(80, 40), Quantity.CONTRADICTION: []}, claims, [(1.0, 1.0)] * 70 + [(1.0, 0.0)] * 5)
+    (only,) = result.quantities.values()
     assert isinstance(only.labelled, Agreement)
     assert only.labels == 120
     assert only.labelled.agreement.value == pytest.approx(80 / 120)
     assert only.traffic is not None
     assert only.traffic.value == pytest.approx(800 / 900)
-    assert [each.miss for each in only.worst] == [0.5] * 10
-    assert found.conclusive
-    assert found.missing == 0
-    assert found.claims is not None
-    assert isinstance(found.claims.labelled, Agreement)
-    assert found.claims.error == pytest.approx(0.17)  # of ten, nine were said to be .9 and are 1, one .8 and is 0
-    assert isinstance(found.people, Agreement)
+    assert [pair.difference for pair in only.worst] == [0.5] * 10
+    assert result.conclusive
+    assert result.missing == 0
+    assert result.claims is not None
+    assert isinstance(result.claims.labelled, Agreement)
+    assert result.claims.error == pytest.approx(0.17)  # of ten, nine were said to be .9 and are 1, one .8 and is 0
+    assert isinstance(result.people, Agreement)
 
 
 def test_all_labels_count_where_few_have_a_probability() -> None:
     """Labels from elsewhere say something of the judge too."""
     known = [LabelledScore("a", 1.0, 1.0, 0.1)] + [LabelledScore(str(index), 0.0, 1.0) for index in range(9)]
-    found = in_traffic(known, fewest=5)
-    assert found is not None
-    assert found.value == pytest.approx(0.1)
-    assert found.n == 10
+    result = traffic_agreement(known, minimum=5)
+    assert result is not None
+    assert result.value == pytest.approx(0.1)
+    assert result.n == 10
 
 
 def test_error_rates_are_of_a_judge_that_says_yes_or_no() -> None:
     """A partly, on either side, and there are no error rates; a side without labels has none to count."""
-    assert known_of([LabelledScore("a", 0.5, 1.0)]) is None
-    assert known_of([LabelledScore("a", 1.0, 0.5)]) is None
-    assert known_of([LabelledScore("a", 1.0, 1.0)]) == ErrorRates(1, 1, 0, 0)
+    assert error_rates([LabelledScore("a", 0.5, 1.0)]) is None
+    assert error_rates([LabelledScore("a", 1.0, 0.5)]) is None
+    assert error_rates([LabelledScore("a", 1.0, 1.0)]) == ErrorRates(1, 1, 0, 0)
 
 
 def test_error_rates_are_weighted() -> None:
@@ -72,7 +72,7 @@ def test_error_rates_are_weighted() -> None:
     rows = [LabelledScore(str(index), 1.0, 1.0, 0.1) for index in range(40)] + [
         LabelledScore(f"m{index}", 0.0, 1.0, 0.8) for index in range(40)
     ]
-    found = known_of(rows)
-    assert found is not None
-    assert found.hits / found.positives == pytest.approx(8 / 9, abs=0.02)
-    assert found.positives < 80
+    result = error_rates(rows)
+    assert result is not None
+    assert result.hits / result.positives == pytest.approx(8 / 9, abs=0.02)
+    assert result.positives < 80

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from canaries import a_canary, a_text
 
-from ragwatch.core.canary.definition import NAME_CHARS, Canary, Category, Expected, Grade, name_of
+from ragwatch.core.canary.definition import MAX_NAME_CHARS, Canary, Category, Expected, Grade, name_of
 
 
 def test_a_context_is_known_by_something() -> None:
@@ -16,7 +16,10 @@ def test_a_context_is_known_by_something() -> None:
 
 def test_labels_are_short() -> None:
     """An id is its own label; a text lends its beginning."""
-    assert [each.label for each in (Expected("d1", "Long text."), a_text("x" * 500))] == ["d1", "x" * NAME_CHARS]
+    assert [item.label for item in (Expected("d1", "Long text."), a_text("x" * 500))] == [
+        "d1",
+        "x" * MAX_NAME_CHARS,
+    ]
 
 
 def test_a_negative_canary_expects_nothing() -> None:
@@ -50,7 +53,7 @@ def test_names_are_labels() -> None:
     long = [name_of("why is the sky " * 30 + end) for end in ("blue?", "red?")]
     assert name_of("  What's   up? ") == "what-s-up"
     assert len(set(long)) == 2
-    assert all(len(name) <= NAME_CHARS and name.startswith("why-is-the-sky") for name in long)
+    assert all(len(name) <= MAX_NAME_CHARS and name.startswith("why-is-the-sky") for name in long)
 
 
 @pytest.mark.parametrize("query", ["?!", "", "\ud800"])

@@ -6,7 +6,7 @@ import pytest
 from canaries import a_canary, a_failure, a_reply, a_report, a_text
 
 from ragwatch.core.canary.definition import Category, Hit, Retrieved
-from ragwatch.core.canary.diff import CanaryDiff, RankChange, diff
+from ragwatch.core.canary.history import CanaryDiff, RankChange, diff
 from ragwatch.core.canary.report import CanaryReport
 
 CANARY = a_canary("a", "b", min_recall=0.5)
@@ -15,23 +15,23 @@ GOOD = a_report(CANARY, a_reply("a", "x", "b"))
 
 def changed(before: CanaryReport, after: CanaryReport) -> CanaryDiff:
     """A diff that there must be."""
-    found = diff(before, after)
-    assert found is not None
-    return found
+    change = diff(before, after)
+    assert change is not None
+    return change
 
 
 def test_nothing_changed() -> None:
     """A run equals itself."""
-    found = changed(GOOD, GOOD)
-    assert (found.vanished, found.moved, found.newcomers, found.shift) == ((), (), (), 0.0)
+    change = changed(GOOD, GOOD)
+    assert (change.vanished, change.moved, change.newcomers, change.shift) == ((), (), (), 0.0)
 
 
 def test_which_vanished_and_what_came_instead() -> None:
     """`a` led; now `y`, which was not there before, stands at its rank."""
-    found = changed(GOOD, a_report(CANARY, a_reply("y", "x", "b")))
+    change = changed(GOOD, a_report(CANARY, a_reply("y", "x", "b")))
     new = Hit("y", "Text of y.", 0.9)
-    assert (found.canary, found.vanished) == ("refunds", (RankChange("a", 1, None, new),))
-    assert (found.moved, found.newcomers) == ((), ((1, new),))
+    assert (change.canary, change.vanished) == ("refunds", (RankChange("a", 1, None, new),))
+    assert (change.moved, change.newcomers) == ((), ((1, new),))
 
 
 def test_the_last_rank_has_a_successor_too() -> None:
@@ -43,24 +43,28 @@ def test_the_last_rank_has_a_successor_too() -> None:
 
 def test_a_shorter_reply_puts_nothing_in_its_place() -> None:
     """There is no third passage any more."""
-    found = changed(GOOD, a_report(CANARY, a_reply("a", "x")))
-    assert found.vanished == (RankChange("b", 3, None, None),)
+    change = changed(GOOD, a_report(CANARY, a_reply("a", "x")))
+    assert change.vanished == (RankChange("b", 3, None, None),)
 
 
 def test_moves_up_and_back_in() -> None:
     """Ranks then and now; one that was missing and is found moved from nowhere."""
     before = a_report(CANARY, a_reply("x", "y", "a"))
-    found = changed(before, a_report(CANARY, a_reply("a", "b", "x")))
-    assert [(move.label, move.before, move.after) for move in found.moved] == [("a", 3, 1), ("b", None, 2)]
-    assert [rank for rank, _ in found.newcomers] == [2]
+    change = changed(before, a_report(CANARY, a_reply("a", "b", "x")))
+    assert [(move.label, move.before, move.after) for move in change.moved] == [("a", 3, 1), ("b", None, 2)]
+    assert [rank for rank, _ in change.newcomers] == [2]
 
 
 def test_scores_shift() -> None:
     """The spread of the top k on both sides, and the change of its median."""
-    found = changed(GOOD, a_report(CANARY, a_reply("a", "x", "b", scores=[0.5, 0.4, 0.0])))
-    assert found.scores_after is not None
-    assert (found.scores_after.low, found.scores_after.median, found.scores_after.high) == (0.0, 0.4, 0.5)
-    assert found.shift == pytest.approx(0.4 - 0.8)
+    change = changed(GOOD, a_report(CANARY, a_reply("a", "x", "b", scores=[0.5, 0.4, 0.0])))
+    assert change.scores_after is not None
+    assert (change.scores_after.low, change.scores_after.median, change.scores_after.high) == (
+        0.0,
+        0.4,
+        0.5,
+    )
+    assert change.shift == pytest.approx(0.4 - 0.8)
 
 
 @pytest.mark.parametrize("scores", [[0.9, None, 0.1], [None, None, None]])
@@ -85,15 +89,15 @@ def test_a_failed_run_is_compared_with_nothing(pair: tuple[CanaryReport, CanaryR
 def test_an_edited_canary_is_compared_in_what_it_still_expects() -> None:
     """`b` is no longer expected, `c` was not asked for before: neither has moved."""
     edited = a_report(a_canary("a", "c", min_recall=0.5), a_reply("x", "a", "c"))
-    found = changed(GOOD, edited)
-    assert [(move.label, move.before, move.after) for move in (*found.vanished, *found.moved)] == [("a", 1, 2)]
+    change = changed(GOOD, edited)
+    assert [(move.label, move.before, move.after) for move in (*change.vanished, *change.moved)] == [("a", 1, 2)]
 
 
 def test_negative_canaries_have_newcomers_only() -> None:
     """They expect nothing that could vanish; what was found is new."""
     negative = a_canary(category=Category.NEGATIVE)
-    found = changed(a_report(negative, a_reply()), a_report(negative, a_reply("x")))
-    assert (found.vanished, found.moved, [hit.id for _, hit in found.newcomers]) == ((), (), ["x"])
+    change = changed(a_report(negative, a_reply()), a_report(negative, a_reply("x")))
+    assert (change.vanished, change.moved, [hit.id for _, hit in change.newcomers]) == ((), (), ["x"])
 
 
 def test_passages_without_ids_are_told_apart_by_text() -> None:
@@ -101,8 +105,8 @@ def test_passages_without_ids_are_told_apart_by_text() -> None:
     texts = [Hit(None, "One."), Hit(None, "Two.")]
     negative = a_canary(category=Category.NEGATIVE)
     before, after = Retrieved((texts[0],)), Retrieved(tuple(texts))
-    found = changed(a_report(negative, before), a_report(negative, after))
-    assert found.newcomers == ((2, texts[1]),)
+    change = changed(a_report(negative, before), a_report(negative, after))
+    assert change.newcomers == ((2, texts[1]),)
 
 
 def test_texts_that_begin_alike_are_told_apart() -> None:
@@ -111,9 +115,9 @@ def test_texts_that_begin_alike_are_told_apart() -> None:
     texts = [f"{heading}refunds.", f"{heading}returns."]
     canary = a_canary(*map(a_text, texts))
     same = {"similar": lambda one, other: float(one == other)}
-    both = Retrieved(tuple(Hit(text=each) for each in texts))
-    before, after = (a_report(canary, found, **same) for found in (both, Retrieved(both.hits[1:])))
-    found = diff(before, after)
-    assert found is not None
-    assert [(move.before, move.after) for move in found.vanished] == [(1, None)]
-    assert [(move.before, move.after) for move in found.moved] == [(2, 1)]
+    both = Retrieved(tuple(Hit(text=passage) for passage in texts))
+    before, after = (a_report(canary, reply, **same) for reply in (both, Retrieved(both.hits[1:])))
+    change = diff(before, after)
+    assert change is not None
+    assert [(move.before, move.after) for move in change.vanished] == [(1, None)]
+    assert [(move.before, move.after) for move in change.moved] == [(2, 1)]

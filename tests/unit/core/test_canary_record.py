@@ -8,9 +8,8 @@ from difflib import SequenceMatcher
 import pytest
 from canaries import a_canary, a_failure, a_reply, a_report, a_text
 
-from ragwatch.core.canary.definition import KEPT_CHARS, Category, Expected, Grade, Hit, Retrieved
-from ragwatch.core.canary.diff import diff
-from ragwatch.core.canary.record import from_record, to_record
+from ragwatch.core.canary.definition import MAX_STORED_CHARS, Category, Expected, Grade, Hit, Retrieved
+from ragwatch.core.canary.history import diff, from_record, to_record
 from ragwatch.core.canary.report import CanaryReport
 
 FULL = a_canary(
@@ -28,16 +27,16 @@ def test_long_passages_are_cut() -> None:
     """A store of reports must not become a copy of the corpus; ids, ranks and scores stay, and nothing looks new."""
     whole = a_report(FULL, Retrieved((Hit("a", "x" * 9000, 0.9), Hit(None, "y" * 9000, 0.8))))
     text = a_report(a_canary(category=Category.NEGATIVE), Retrieved((Hit(None, "y" * 9000, 0.8),)))
-    for found in (whole, text):
-        again = from_record(to_record(found))
-        assert {len(hit.text or "") for hit in again.retrieved.hits} == {KEPT_CHARS}
-        change = diff(again, found)
+    for report in (whole, text):
+        again = from_record(to_record(report))
+        assert {len(hit.text or "") for hit in again.retrieved.hits} == {MAX_STORED_CHARS}
+        change = diff(again, report)
         assert change is None or change.newcomers == ()
     assert diff(from_record(to_record(text)), text) is not None
 
 
 @pytest.mark.parametrize(
-    "found",
+    "report",
     [
         a_report(FULL, a_reply("x", "a", answer="An answer.", seconds=0.25)),
         a_report(FULL, a_reply("a", direction=None)),
@@ -51,8 +50,8 @@ def test_long_passages_are_cut() -> None:
     ],
     ids=["found", "no_scores", "failed", "negative", "text"],
 )
-def test_round_trip_through_json(found: CanaryReport) -> None:
+def test_round_trip_through_json(report: CanaryReport) -> None:
     """What comes out is what went in, ranks and reasons included."""
-    again = from_record(json.loads(json.dumps(to_record(found))))
-    assert again == found
-    assert (again.ranks, again.reason) == (found.ranks, found.reason)
+    again = from_record(json.loads(json.dumps(to_record(report))))
+    assert again == report
+    assert (again.ranks, again.reason) == (report.ranks, report.reason)

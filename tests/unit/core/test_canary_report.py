@@ -51,10 +51,10 @@ def alike(one: str, other: str) -> float:
 )
 def test_outcomes(canary: Any, retrieved: Retrieved, reason: str | None) -> None:
     """Success exactly where there is no reason; degraded only where the retriever answered."""
-    found = a_report(canary, retrieved)
-    assert found.reason == reason
-    assert found.success is (reason is None)
-    assert found.degraded is (reason is not None and not reason.startswith("failed:"))
+    report = a_report(canary, retrieved)
+    assert report.reason == reason
+    assert report.success is (reason is None)
+    assert report.degraded is (reason is not None and not reason.startswith("failed:"))
 
 
 @pytest.mark.parametrize(
@@ -77,28 +77,37 @@ def test_negative_canaries_with_a_score(retrieved: Retrieved, reason: str | None
 
 def test_ranks_and_scores_are_those_of_expected_contexts() -> None:
     """In the order in which they are expected."""
-    found = a_report(a_canary("a", "b", "c", min_recall=0.5), a_reply("x", "b", "a"))
-    assert (found.ranks, found.scores) == ((3, 2, None), (pytest.approx(0.7), pytest.approx(0.8), None))
+    report = a_report(a_canary("a", "b", "c", min_recall=0.5), a_reply("x", "b", "a"))
+    assert (report.ranks, report.scores) == ((3, 2, None), (pytest.approx(0.7), pytest.approx(0.8), None))
 
 
 def test_what_is_behind_the_cutoff_does_not_count() -> None:
     """Nor is it kept."""
-    found = a_report(a_canary("a"), a_reply("x", "a"), 1)
-    assert (found.reason, len(found.retrieved.hits), found.ranks) == ("missing_from_top_k", 1, (None,))
+    report = a_report(a_canary("a"), a_reply("x", "a"), 1)
+    assert (report.reason, len(report.retrieved.hits), report.ranks) == ("missing_from_top_k", 1, (None,))
 
 
 def test_a_failure_invents_no_ranking() -> None:
     """No ranks, no scores, and the call's seconds and detail are kept."""
-    found = a_report(a_canary("a"), a_failure())
-    assert (found.ranking, found.ranks, found.scores) == (None, (), ())
-    assert (found.retrieved.seconds, found.retrieved.detail) == (10.0, "no reply")
+    report = a_report(a_canary("a"), a_failure())
+    assert (report.ranking, report.ranks, report.scores) == (None, (), ())
+    assert (report.retrieved.seconds, report.retrieved.detail) == (10.0, "no reply")
 
 
 def test_texts_are_matched_by_similarity() -> None:
     """The expected text came back with another ending."""
     retrieved = Retrieved((Hit("x", "Prices rose."), Hit("y", "Cats sleep all day!")))
-    found = a_report(a_canary(a_text("Cats sleep all day.")), retrieved, similar=alike, tau=0.9)
-    assert (found.success, found.ranks) == (True, (2,))
+    report = a_report(a_canary(a_text("Cats sleep all day.")), retrieved, similar=alike, tau=0.9)
+    assert (report.success, report.ranks) == (True, (2,))
+
+
+def test_texts_may_match_across() -> None:
+    """One passage covers two expected texts, two passages one."""
+    canary = a_canary(a_text("a"), a_text("b", 2))
+    retrieved = Retrieved((Hit("x", "ab"), Hit("y", "b")))
+    report = a_report(canary, retrieved, similar=lambda one, other: float(other in one))
+    assert report.ranking is not None
+    assert (report.ranking.hits, report.ranks) == (((0, 1), (1,)), (1, 1))
 
 
 def test_tau_itself_is_enough() -> None:
@@ -112,8 +121,8 @@ def test_tau_itself_is_enough() -> None:
 
 def test_an_id_wins_over_its_text() -> None:
     """The text beside an id is for oracle runs; it is compared with nothing."""
-    found = a_report(a_canary(Expected("a", "Text of x.")), a_reply("x"))
-    assert found.outcome is CanaryOutcome.MISSING_FROM_TOP_K
+    report = a_report(a_canary(Expected("a", "Text of x.")), a_reply("x"))
+    assert report.outcome is CanaryOutcome.MISSING_FROM_TOP_K
 
 
 def test_a_repeated_id_is_found_once_and_a_repeated_text_twice() -> None:
@@ -136,8 +145,8 @@ def test_a_repeated_id_is_found_once_and_a_repeated_text_twice() -> None:
 )
 def test_a_reply_that_cannot_be_compared_is_no_miss(canary: Any, hit: Hit, failure: Failure) -> None:
     """The expected context may be there unseen: that is counted as such, and no recall is invented."""
-    found = a_report(canary, Retrieved((hit,)), similar=alike)
-    assert (found.failure, found.degraded, found.ranking) == (failure, False, None)
+    report = a_report(canary, Retrieved((hit,)), similar=alike)
+    assert (report.failure, report.degraded, report.ranking) == (failure, False, None)
 
 
 def test_an_empty_reply_can_be_compared() -> None:

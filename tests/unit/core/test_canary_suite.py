@@ -6,7 +6,7 @@ import pytest
 from canaries import a_canary, a_failure, a_reply, a_report
 
 from ragwatch.core.canary.definition import Category, Expected, Failure, Grade
-from ragwatch.core.canary.suite import SuiteReport, suite_line
+from ragwatch.core.canary.report import SuiteReport, suite_line
 
 GOOD = a_report(a_canary("a", name="good"), a_reply("a", "x"))
 HALF = a_report(a_canary("b", Expected("c", None, Grade.HIGHLY_RELEVANT), name="half"), a_reply("x", "b"))
@@ -36,7 +36,7 @@ def test_a_suite_without_answers_knows_nothing() -> None:
 
 def test_who_is_degraded() -> None:
     """Those whose retriever answered, and wrongly."""
-    assert [each.canary.name for each in MIXED.degraded] == ["half", "negative"]
+    assert [report.canary.name for report in MIXED.degraded] == ["half", "negative"]
     assert (MIXED.success, SuiteReport("docs", (5,), (GOOD,)).success, SuiteReport("docs", (5,), ()).success) == (
         False,
         True,

@@ -16,7 +16,7 @@ RULE = FollowRule(sure=0.1, unsure=0.6)
 
 def evidence_of(*supports: float | None) -> Evidence:
     """Evidence of claims with these probabilities of support."""
-    return an_evidence(*(replace(a_claim(), support=each) for each in supports))
+    return an_evidence(*(replace(a_claim(), support=support) for support in supports))
 
 
 def test_a_judge_without_probabilities_is_taken_as_sure() -> None:
@@ -38,7 +38,7 @@ def test_the_probability_lies_between_the_two(supports: list[float]) -> None:
 
 def test_more_doubt_more_readings() -> None:
     """Certainty on either side gives the lowest, an even chance the highest probability."""
-    found = [follow_probability(RULE, evidence_of(each)) for each in (0.0, 0.1, 0.3, 0.5)]
-    assert found == sorted(found)
-    assert (found[0], found[-1]) == (RULE.sure, RULE.unsure)
+    probabilities = [follow_probability(RULE, evidence_of(support)) for support in (0.0, 0.1, 0.3, 0.5)]
+    assert probabilities == sorted(probabilities)
+    assert (probabilities[0], probabilities[-1]) == (RULE.sure, RULE.unsure)
     assert follow_probability(RULE, evidence_of(1.0)) == RULE.sure

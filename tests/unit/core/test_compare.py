@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.compare import (
-    FEWEST,
+    MIN_QUESTIONS,
     Conclusion,
     Interval,
     PairedScore,
@@ -18,7 +18,7 @@ from ragwatch.core.compare import (
     by_category,
     change,
     key_of,
-    matched,
+    match_keys,
     mean,
     paired,
     per_question,
@@ -31,14 +31,14 @@ SCORES = st.floats(0.0, 1.0)
 @given(st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=60))
 def test_the_interval_holds_the_figure_and_the_games_add_up(scores: list[tuple[float, float]]) -> None:
     """-1 <= low <= B - A <= high <= 1; wins, ties and losses are all questions; swapping the sides mirrors it."""
-    found = paired([PairedScore(a, b) for a, b in scores])
+    result = paired([PairedScore(a, b) for a, b in scores])
     mirrored = paired([PairedScore(b, a) for a, b in scores])
-    assert found is not None
+    assert result is not None
     assert mirrored is not None
-    assert -1.0 <= found.change.low <= found.change.value <= found.change.high <= 1.0
-    assert (found.wins or 0) + (found.ties or 0) + (found.losses or 0) == found.n == len(scores)
-    assert (found.wins, found.losses) == (mirrored.losses, mirrored.wins)
-    assert found.change.low == pytest.approx(-mirrored.change.high)
+    assert -1.0 <= result.change.low <= result.change.value <= result.change.high <= 1.0
+    assert (result.wins or 0) + (result.ties or 0) + (result.losses or 0) == result.n == len(scores)
+    assert (result.wins, result.losses) == (mirrored.losses, mirrored.wins)
+    assert result.change.low == pytest.approx(-mirrored.change.high)
 
 
 def test_few_differences_among_many_ties_prove_nothing() -> None:
@@ -62,18 +62,18 @@ def test_the_interval_covers_as_it_says(rise: float, fall: float, n: int) -> Non
             PairedScore(0.5, 1.0) if x < rise else PairedScore(0.5, 0.0) if x > 1 - fall else PairedScore(0.5, 0.5)
             for x in draws
         ]
-        found = paired(pairs)
-        assert found is not None
-        inside += found.change.low <= 0.5 * (rise - fall) <= found.change.high
+        result = paired(pairs)
+        assert result is not None
+        inside += result.change.low <= 0.5 * (rise - fall) <= result.change.high
     assert inside / 2000 >= 0.935
 
 
 def test_small_is_good_for_some() -> None:
     """A falling rate of contradictions is a win for B."""
-    found = paired([PairedScore(1.0, 0.0)] * FEWEST, low_is_good=True)
-    assert found is not None
-    assert (found.wins, found.losses, found.conclusion) == (FEWEST, 0, Conclusion.BETTER)
-    assert found.change.value == -1.0
+    result = paired([PairedScore(1.0, 0.0)] * MIN_QUESTIONS, low_is_good=True)
+    assert result is not None
+    assert (result.wins, result.losses, result.conclusion) == (MIN_QUESTIONS, 0, Conclusion.BETTER)
+    assert result.change.value == -1.0
     rising = unpaired([WeightedScore(0.0)] * 50, [WeightedScore(1.0)] * 50, low_is_good=True)
     assert rising is not None
     assert rising.conclusion is Conclusion.WORSE
@@ -81,12 +81,12 @@ def test_small_is_good_for_some() -> None:
 
 def test_too_few_questions_are_noise_whatever_they_say() -> None:
     """One question fewer than enough, all won: still only a hint, and it says so."""
-    found = paired([PairedScore(0.0, 1.0)] * (FEWEST - 1))
+    result = paired([PairedScore(0.0, 1.0)] * (MIN_QUESTIONS - 1))
     apart = unpaired([WeightedScore(0.0)] * 5, [WeightedScore(1.0)] * 500)
-    assert found is not None
+    assert result is not None
     assert apart is not None
-    assert found.conclusion is apart.conclusion is Conclusion.NOISE
-    assert found.warning == "only 29 questions, fewer than 30"
+    assert result.conclusion is apart.conclusion is Conclusion.NOISE
+    assert result.warning == "only 29 questions, fewer than 30"
     assert apart.warning == "only 5 scores on one side, fewer than 30"
 
 
@@ -133,10 +133,10 @@ def test_a_few_shared_questions_do_not_stand_for_two_logs(
 ) -> None:
     """Half of the smaller side must be shared."""
     both = [f"q{number}" for number in range(shared)]
-    found = matched(
+    result = match_keys(
         [*both, *(f"a{number}" for number in range(only_a))], [*both, *(f"b{number}" for number in range(only_b))]
     )
-    assert (found.keys, found.only_a, found.only_b, found.enough) == (tuple(both), only_a, only_b, enough)
+    assert (result.keys, result.only_a, result.only_b, result.enough) == (tuple(both), only_a, only_b, enough)
 
 
 def test_a_question_is_itself_however_it_is_written() -> None:
@@ -149,10 +149,10 @@ def test_a_question_is_itself_however_it_is_written() -> None:
 def test_unpaired_means_are_those_of_all_traffic() -> None:
     """An answer drawn with probability 1/10 stands for ten; a question asked twice stands for two answers."""
     a = per_question([("x", 1.0, 10.0), ("y", 0.0, 1.0), ("y", 1.0, 1.0)])
-    found = unpaired(list(a.values()), [WeightedScore(0.5)] * 40)
-    assert found is not None
-    assert found.a == pytest.approx(11 / 12)
-    assert found.n == 2
+    result = unpaired(list(a.values()), [WeightedScore(0.5)] * 40)
+    assert result is not None
+    assert result.a == pytest.approx(11 / 12)
+    assert result.n == 2
 
 
 @pytest.mark.parametrize(("good", "better"), [(0.8, 0.9), (0.95, 0.95)])
@@ -175,7 +175,7 @@ def test_the_unpaired_interval_covers_as_it_says(good: float, better: float) -> 
     inside = 0
     for _ in range(600):
         (a, before), (b, after) = side(good), side(better)
-        found = unpaired(a, b)
-        assert found is not None
-        inside += found.change.low <= after - before <= found.change.high
+        result = unpaired(a, b)
+        assert result is not None
+        inside += result.change.low <= after - before <= result.change.high
     assert inside / 600 >= 0.93

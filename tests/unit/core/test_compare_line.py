@@ -11,7 +11,14 @@ from canaries import a_canary, a_failure, a_reply, a_report
 from kit import a_draw, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.canary.definition import Category
-from ragwatch.core.compare_line import ComparedAnswer, compare_line, of_answers, of_reports, of_verdicts, stored
+from ragwatch.core.compare_line import (
+    ComparedAnswer,
+    answer_of,
+    compare_answers,
+    compare_line,
+    compare_reports,
+    compare_verdicts,
+)
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.verdict import Verdict
 from ragwatch.core.verdict_line import verdict_line
@@ -26,7 +33,7 @@ def answered(question: str | None, *, good: bool, name: str = "r", route: str = 
 
 def by_metric(line: dict[str, Any]) -> dict[str, Any]:
     """Metrics by name."""
-    return {each["metric"]: each for each in line["metrics"]}
+    return {row["metric"]: row for row in line["metrics"]}
 
 
 def test_two_logs_over_the_same_questions_are_paired() -> None:
@@ -36,8 +43,8 @@ def test_two_logs_over_the_same_questions_are_paired() -> None:
     asked = list(zip(questions, kinds, strict=True))
     a = [answered(q, good=False, metadata={"category": kind}) for q, kind in asked]
     b = [answered(q.upper(), good=kind == "hard") for q, kind in asked]
-    found = of_verdicts([*a, an_unjudged(a_draw(question="Only A?"))], [*b, b[0]])
-    line = json.loads(json.dumps(compare_line(found, "a.jsonl", "b.jsonl")))
+    comparison = compare_verdicts([*a, an_unjudged(a_draw(question="Only A?"))], [*b, b[0]])
+    line = json.loads(json.dumps(compare_line(comparison, "a.jsonl", "b.jsonl")))
     assert (line["a"], line["b"], line["paired"], line["shared"], line["only_a"], line["only_b"], line["unit"]) == (
         "a.jsonl",
         "b.jsonl",
@@ -56,19 +63,19 @@ def test_two_logs_over_the_same_questions_are_paired() -> None:
     }
     assert faithful["categories"]["simple"]["warning"] == "only 10 questions, fewer than 30"
     assert "context_recall" not in by_metric(line)
-    assert not found.worse
+    assert not comparison.worse
 
 
 def test_logs_without_common_questions_are_compared_by_their_means() -> None:
     """It is said, there are no games, and what falls is worse."""
     a = [answered(f"a{number}", good=True) for number in range(40)]
     b = [answered(f"b{number}", good=False) for number in range(40)]
-    found = of_verdicts(a, b)
-    line = compare_line(found, "a", "b")
+    comparison = compare_verdicts(a, b)
+    line = compare_line(comparison, "a", "b")
     assert (line["paired"], line["shared"]) == (False, 0)
     faithful = by_metric(line)["faithfulness"]
     assert (faithful["difference"], faithful["wins"], faithful["categories"]) == (-1.0, None, {})
-    assert found.worse
+    assert comparison.worse
 
 
 def test_logs_without_questions_are_paired_by_id() -> None:
@@ -76,21 +83,21 @@ def test_logs_without_questions_are_paired_by_id() -> None:
     names = [f"r{number}" for number in range(5)]
     a = [answered(None, good=True, name=name, route=name) for name in names]
     b = [answered(None, good=False, name=name) for name in names]
-    found = of_verdicts(a, b)
-    assert (found.matched.keys, found.matched.enough) == (tuple(f"id:{name}" for name in names), True)
-    assert set(found.rows[0].categories) == set(names)
-    assert compare_line(of_verdicts([], []), "a", "b")["metrics"] == []
+    comparison = compare_verdicts(a, b)
+    assert (comparison.matched.keys, comparison.matched.enough) == (tuple(f"id:{name}" for name in names), True)
+    assert set(comparison.rows[0].categories) == set(names)
+    assert compare_line(compare_verdicts([], []), "a", "b")["metrics"] == []
 
 
 def test_two_retrievers_asked_the_same_canaries() -> None:
     """Figures at each k; a canary that failed on one side is left out of both; a negative one has only its success."""
     canaries = [a_canary(f"d{number}", name=f"c{number}") for number in range(35)]
-    a = [a_report(each, a_reply(str(each.expected[0].id), "x")) for each in canaries]
-    b = [a_report(each, a_reply("x", str(each.expected[0].id))) for each in canaries]
+    a = [a_report(canary, a_reply(str(canary.expected[0].id), "x")) for canary in canaries]
+    b = [a_report(canary, a_reply("x", str(canary.expected[0].id))) for canary in canaries]
     b[0] = a_report(canaries[0], a_failure())
     nothing = a_canary(category=Category.NEGATIVE, name="nothing")
-    found = of_reports([*a, a_report(nothing, a_reply())], [*b, a_report(nothing, a_reply("x"))], (1, 5))
-    line = by_metric(compare_line(found, "old", "new"))
+    comparison = compare_reports([*a, a_report(nothing, a_reply())], [*b, a_report(nothing, a_reply("x"))], (1, 5))
+    line = by_metric(compare_line(comparison, "old", "new"))
     assert set(line) == {f"{name}@{k}" for name in ("recall", "precision", "ndcg") for k in (1, 5)} | {
         "mrr@5",
         "success",
@@ -99,15 +106,15 @@ def test_two_retrievers_asked_the_same_canaries() -> None:
     assert line["mrr@5"]["difference"] == pytest.approx(-0.5)
     assert (line["success"]["n"], line["success"]["losses"]) == (35, 1)
     assert line["recall@5"]["warning"] == "the interval contains 0"
-    assert found.worse
+    assert comparison.worse
 
 
 def test_a_query_that_stands_in_two_suites_is_compared_in_each() -> None:
     """The first of one side with the first of the other: a loss is not covered by what comes behind it."""
     canaries = [a_canary(f"d{number}", query="What about it?", name=f"c{number}") for number in range(40)]
-    a = [a_report(each, a_reply(str(each.expected[0].id))) for each in canaries]
-    b = [a_report(each, a_reply("x")) for each in canaries[:-1]] + a[-1:]
-    line = compare_line(of_reports(a, b, (1,)), "old", "new")
+    a = [a_report(canary, a_reply(str(canary.expected[0].id))) for canary in canaries]
+    b = [a_report(canary, a_reply("x")) for canary in canaries[:-1]] + a[-1:]
+    line = compare_line(compare_reports(a, b, (1,)), "old", "new")
     assert (line["shared"], by_metric(line)["recall@1"]["losses"]) == (40, 39)
 
 
@@ -115,7 +122,7 @@ def kept(verdict: Verdict, *, reference: Any = None, metadata: Any = None, **pla
     """A verdict and its sample as a store keeps them, read back."""
     draw = verdict.draw
     line = verdict_line(verdict) | {"route": draw.route, "probability": draw.probability, "reference": reference}
-    return stored(line | place, draw.sample.to_record() | {"metadata": metadata})
+    return answer_of(line | place, draw.sample.to_record() | {"metadata": metadata})
 
 
 def test_live_variants_weigh_by_their_sampling() -> None:
@@ -126,7 +133,7 @@ def test_live_variants_weigh_by_their_sampling() -> None:
         place = {"route": "rare" if rare else "often", "probability": 1.0 if rare else 0.1}
         a.append(kept(answered(f"a{number}", good=not rare), **place))
         b.append(kept(answered(f"b{number}", good=True), **place))
-    line = compare_line(of_answers(a, b), "old", "new")
+    line = compare_line(compare_answers(a, b), "old", "new")
     faithful = by_metric(line)["faithfulness"]
     assert (line["paired"], faithful["n"], faithful["conclusion"]) == (False, 80, "better")
     assert faithful["a"] == pytest.approx(400 / 440)
@@ -142,9 +149,9 @@ def test_live_variants_that_share_questions_are_paired() -> None:
         for number, kind in enumerate(kinds)
     ]
     b = [kept(answered(f"q{number}", good=True), reference=told) for number in range(30)]
-    both = of_answers(a, b)
-    found = by_metric(compare_line(both, "a", "b"))
+    both = compare_answers(a, b)
+    rows = by_metric(compare_line(both, "a", "b"))
     assert both.matched.enough
-    assert (found["faithfulness"]["wins"], found["faithfulness"]["n"]) == (30, 30)
-    assert {name: part["n"] for name, part in found["faithfulness"]["categories"].items()} == {"hard": 20, "simple": 10}
-    assert found[str(ReferenceQuantity.CONTEXT_RECALL)]["ties"] == 30
+    assert (rows["faithfulness"]["wins"], rows["faithfulness"]["n"]) == (30, 30)
+    assert {name: part["n"] for name, part in rows["faithfulness"]["categories"].items()} == {"hard": 20, "simple": 10}
+    assert rows[str(ReferenceQuantity.CONTEXT_RECALL)]["ties"] == 30

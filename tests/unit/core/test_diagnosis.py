@@ -6,7 +6,7 @@ import pytest
 from kit import a_verdict, an_evidence
 
 from ragwatch.core.compare import Interval
-from ragwatch.core.diagnosis import STAGES, Regression, attribute, recommendation, told
+from ragwatch.core.diagnosis import STAGES, Regression, attribute, describe, recommendation
 from ragwatch.core.gate import GateReport, GateRules, GateSeverity, Metric, MetricLimit, gate
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
@@ -23,7 +23,7 @@ LIMITS = (
 
 def reported(*evidence: object, limits: tuple[MetricLimit, ...] = LIMITS, times: int = 40) -> GateReport:
     """The gate's report on each evidence so many times."""
-    return gate([a_verdict(evidence=each) for each in evidence for _ in range(times)], GateRules(limits))  # type: ignore[arg-type]
+    return gate([a_verdict(evidence=part) for part in evidence for _ in range(times)], GateRules(limits))  # type: ignore[arg-type]
 
 
 def test_every_metric_has_a_stage() -> None:
@@ -50,11 +50,11 @@ def test_every_metric_has_a_stage() -> None:
 def test_the_rule_of_attribution(recall: Interval | None, faithful: Interval | None, regression: str) -> None:
     """Recall down: retrieval. Faithfulness down and recall steady: generation. Never a guess."""
     known: dict[Metric, Interval | None] = {RECALL: recall, FAITHFUL: faithful}
-    after = {metric: found for metric, found in known.items() if found is not None}
-    found = attribute({RECALL: STEADY, FAITHFUL: STEADY}, after)
-    assert found.regression == regression
-    assert set(found.changes) == set(after)
-    assert regression in told(found) or regression in {"none", "unknown"}
+    after = {metric: interval for metric, interval in known.items() if interval is not None}
+    attribution = attribute({RECALL: STEADY, FAITHFUL: STEADY}, after)
+    assert attribution.regression == regression
+    assert set(attribution.changes) == set(after)
+    assert regression in describe(attribution) or regression in {"none", "unknown"}
 
 
 def test_what_stands_in_for_recall_is_named() -> None:
@@ -62,9 +62,9 @@ def test_what_stands_in_for_recall_is_named() -> None:
     before = dict.fromkeys((Quantity.CONTEXT_PRECISION, Quantity.NEED_RECALL, FAITHFUL), STEADY)
     assert attribute(before, before).by is Quantity.NEED_RECALL
     del before[Quantity.NEED_RECALL]
-    found = attribute(before, {**before, FAITHFUL: FALLEN})
-    assert (found.by, found.regression) == (Quantity.CONTEXT_PRECISION, Regression.GENERATION)
-    assert "stands in for recall" in told(found)
+    attribution = attribute(before, {**before, FAITHFUL: FALLEN})
+    assert (attribution.by, attribution.regression) == (Quantity.CONTEXT_PRECISION, Regression.GENERATION)
+    assert "used instead of recall" in describe(attribution)
 
 
 def test_rising_contradictions_are_no_recall() -> None:
@@ -99,5 +99,5 @@ def test_passing_and_unknown_are_told_with_their_warnings() -> None:
     assert recommendation(reported(good, limits=())) == "Not enough data for a verdict: no metric blocks."
     steady = attribute({RECALL: STEADY, FAITHFUL: STEADY}, {RECALL: STEADY, FAITHFUL: STEADY})
     assert recommendation(reported(good), steady).endswith(
-        "Against the baseline: no regression shown: neither context recall nor faithfulness fell beyond chance."
+        "Against the baseline: no significant regression: neither context recall nor faithfulness fell."
     )

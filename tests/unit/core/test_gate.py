@@ -41,10 +41,10 @@ def verdicts(good: int, bad: int = 0, unjudged: int = 0) -> list[Verdict]:
 
 
 def held(
-    found: Sequence[Verdict], limit: MetricLimit = FAITHFUL, rejected: Any = None, **parts: Any
+    judged: Sequence[Verdict], limit: MetricLimit = FAITHFUL, rejected: Any = None, **parts: Any
 ) -> tuple[str, MetricFinding]:
     """Verdict and finding of a gate with one limit."""
-    report = gate(found, GateRules((limit,), **parts), rejected=rejected)
+    report = gate(judged, GateRules((limit,), **parts), rejected=rejected)
     return str(report.verdict), report.findings[0]
 
 
@@ -101,8 +101,8 @@ def test_small_is_good_for_contradiction() -> None:
 )
 def test_a_gate_that_reads_only_the_rest_does_not_pass(unjudged: int, rejected: Any, verdict: str | None) -> None:
     """Answers that no judge could read, and rows that are none, count as unread; a failure still fails."""
-    found, finding = held(verdicts(40, 0, unjudged), rejected=rejected)
-    assert found == (verdict or "NOT_ENOUGH_DATA")
+    decision, finding = held(verdicts(40, 0, unjudged), rejected=rejected)
+    assert decision == (verdict or "NOT_ENOUGH_DATA")
     assert finding.n == 40
     assert held(verdicts(0, 40, 40), rejected=rejected)[0] == "FAIL"
     report = gate(verdicts(1, 0, unjudged), GateRules((FAITHFUL,)), rejected=rejected)
@@ -114,7 +114,7 @@ def test_warnings_never_decide_and_something_must() -> None:
     warns = replace(FAITHFUL, metric=Quantity.CONTEXT_USE, threshold=0.9, severity=GateSeverity.WARN)
     unknown = replace(RECALL, severity=GateSeverity.WARN)
     report = gate(verdicts(40), GateRules((FAITHFUL, warns, unknown)))
-    assert [each.passed for each in report.findings] == [True, False, None]
+    assert [finding.passed for finding in report.findings] == [True, False, None]
     assert report.verdict is GateDecision.PASS
     assert gate(verdicts(40), GateRules((warns,))).verdict is GateDecision.NOT_ENOUGH_DATA
     assert gate(verdicts(40), GateRules(())).verdict is GateDecision.NOT_ENOUGH_DATA

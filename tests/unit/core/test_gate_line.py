@@ -39,7 +39,7 @@ def test_the_shape_of_the_contract() -> None:
         True,
         None,
     )
-    assert [unknown[each] for each in ("value", "low", "high", "pass")] == [None] * 4
+    assert [unknown[name] for name in ("value", "low", "high", "pass")] == [None] * 4
     assert unknown["reason"] == "no sample has a reference"
     assert isinstance(line["recommendation"], str)
 
@@ -48,8 +48,8 @@ def test_a_line_is_a_baseline_for_a_later_one() -> None:
     """Figures go out and come back the same; the change stands in the line."""
     before = baseline_of(gate_line(report(1, 0), judge="v1"), "v1")
     assert before == figures_of(report(1, 0))
-    found = attribute(before, figures_of(report(0, 0)))
-    line = gate_line(report(0, 0), judge="v1", attribution=found)
+    attribution = attribute(before, figures_of(report(0, 0)))
+    line = gate_line(report(0, 0), judge="v1", attribution=attribution)
     assert line["baseline"]["regression"] == "unknown"
     assert line["baseline"]["recall_by"] is None
     assert line["baseline"]["changes"]["faithfulness"]["change"] == -1.0

@@ -110,11 +110,11 @@ HARMLESS = [
 @pytest.mark.parametrize(("kind", "secret"), [(kind, value) for kind, values in SECRETS.items() for value in values])
 def test_takes_out(kind: SensitiveKind, secret: str) -> None:
     """Each spelling of a secret leaves nothing of itself, is counted once, under its kind."""
-    clean, found = Redactor().redact_counted(f"before {secret} behind")
+    clean, counts = Redactor().redact_counted(f"before {secret} behind")
     assert clean.startswith(f"before [{kind}:")
     assert clean.endswith("] behind")
     assert len(clean) == len(f"before [{kind}:3f2a9c] behind")
-    assert found == Counter({kind: 1})
+    assert counts == Counter({kind: 1})
 
 
 @pytest.mark.parametrize("text", HARMLESS)

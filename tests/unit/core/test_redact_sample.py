@@ -27,7 +27,7 @@ def test_sample_keeps_its_ids() -> None:
         {"trace_id": "4111111111111111", "user": {"mail": ["ann@example.org", 3, None]}, "deep": deep},
         "none",
     )
-    clean, found = Redactor().redact_sample(sample)
+    clean, counts = Redactor().redact_sample(sample)
     token = Redactor().redact("ann@example.org")
     assert (clean.id, clean.at, clean.route, clean.trace_id) == ("ann@example.org", 7.0, "search", "4111111111111111")
     assert clean.question == f"who is {token}?"
@@ -35,7 +35,7 @@ def test_sample_keeps_its_ids() -> None:
     assert (clean.answer, clean.reference) == (token, "none")
     assert clean.metadata["user"] == {"mail": [token, 3, None]}
     assert "ann" not in str(clean.metadata["deep"])
-    assert found == Counter({SensitiveKind.EMAIL: 3, SensitiveKind.PHONE: 1})
+    assert counts == Counter({SensitiveKind.EMAIL: 3, SensitiveKind.PHONE: 1})
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_sample_keeps_its_ids() -> None:
 )
 def test_secrets_by_key_in_keys_and_in_numbers(metadata: dict[str, object], kind: SensitiveKind) -> None:
     """Metadata is logged as it is at hand: under its name, as a key or as a number a secret is one as well."""
-    clean, found = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))
-    assert found == Counter({kind: 1})
+    clean, counts = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))
+    assert counts == Counter({kind: 1})
     assert not re.search("hunter2|abcdefgh|dXNlcjpwYXNz|ann@|4111", str(clean.metadata))
     assert Redactor().redact_sample(clean) == (clean, Counter())
 
@@ -110,5 +110,5 @@ def test_routes_are_redacted() -> None:
 
 def test_sample_without_question() -> None:
     """What is unknown stays unknown."""
-    clean, found = Redactor().redact_sample(Sample("1", None, (), "fine"))
-    assert (clean.question, clean.reference, found) == (None, None, Counter())
+    clean, counts = Redactor().redact_sample(Sample("1", None, (), "fine"))
+    assert (clean.question, clean.reference, counts) == (None, None, Counter())

@@ -28,7 +28,7 @@ def an_evidence_with(
     *known: ReferenceClaim, said: tuple[bool | None, ...] = (), address: str | None = "fully"
 ) -> Evidence:
     """Evidence of two contexts with these claims of the reference; `said`: is each claim of the answer in it?"""
-    rows = [a_claim((0, 0), in_reference=each) for each in said]
+    rows = [a_claim((0, 0), in_reference=flag) for flag in said]
     return replace(an_evidence(*rows, address=address), reference=known)
 
 
@@ -56,7 +56,7 @@ def test_precision_with_reference_weighs_ranks() -> None:
 )
 def test_correctness_is_the_harmonic_mean(said: tuple[bool, ...], known: tuple[bool, ...], expected: float) -> None:
     """F1 of the two shares; both zero give zero."""
-    evidence = an_evidence_with(*(a_known(0, 0, in_answer=each) for each in known), said=said)
+    evidence = an_evidence_with(*(a_known(0, 0, in_answer=flag) for flag in known), said=said)
     assert correctness(evidence) == pytest.approx(expected)
 
 

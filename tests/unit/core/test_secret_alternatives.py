@@ -31,9 +31,9 @@ TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 def test_is_taken_out(name: str, text: str, part: str) -> None:
     """Alone, in a text and at either end of it: one token of the rule's kind, and all else is as it was."""
     for before, behind in AROUND:
-        clean, found = Redactor().redact_counted(f"{before}{text}{behind}")
+        clean, counts = Redactor().redact_counted(f"{before}{text}{behind}")
         assert TOKEN.sub("#", clean) == f"{before}{text.replace(part, '#')}{behind}"
-        assert found == Counter({RULE_OF[name].kind: 1})
+        assert counts == Counter({RULE_OF[name].kind: 1})
 
 
 def narrowings(tree: Any) -> Iterator[str]:
@@ -58,7 +58,7 @@ def narrowings(tree: Any) -> Iterator[str]:
 
 def _alternatives(operation: Any, argument: Any) -> list[Any]:
     if operation is _constants.BRANCH:
-        return [(operation, (None, [each])) for each in argument[1]]
+        return [(operation, (None, [alternative])) for alternative in argument[1]]
     if operation is _constants.IN and all(op is _constants.LITERAL and chr(sign).isalpha() for op, sign in argument):
         return [(operation, [letter]) for letter in argument]
     if operation is _constants.MAX_REPEAT and tuple(argument[:2]) == (0, 1):
@@ -78,8 +78,8 @@ def _parts(argument: Any) -> Iterator[Any]:
     if isinstance(argument, _parser.SubPattern):
         yield argument
     elif isinstance(argument, list | tuple):
-        for each in argument:
-            yield from _parts(each)
+        for item in argument:
+            yield from _parts(item)
 
 
 def _every(tree: Any) -> Iterator[Any]:

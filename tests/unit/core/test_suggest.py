@@ -22,7 +22,7 @@ def a_row(question: Any = "Where is the mill?", used: tuple[str, ...] = ("d1",),
     contexts = given["contexts"] or [{"id": name, "text": f"Text of {name}."} for name in ("d1", "d2", "d3")]
     verdict = {
         "scores": {"faithfulness": given["faithfulness"], "answer_relevancy": given["relevancy"]},
-        "contexts": [{"used": each["id"] in used or each["id"] is None} for each in contexts],
+        "contexts": [{"used": context["id"] in used or context["id"] is None} for context in contexts],
         "probability": given["probability"],
     }
     return verdict, {"question": question, "contexts": contexts}
@@ -31,24 +31,24 @@ def a_row(question: Any = "Where is the mill?", used: tuple[str, ...] = ("d1",),
 def test_frequent_questions_come_first() -> None:
     """Frequency is estimated from the sampling probability, ties are in order of the question; others are cut off."""
     rows = [a_row("b?"), a_row("a?"), a_row("c?"), a_row("C? "), a_row("rare?", probability=0.1)]
-    found = suggest(rows)
-    assert [(each.canary.query, each.weight, each.answers) for each in found] == [
+    suggestions = suggest(rows)
+    assert [(suggestion.canary.query, suggestion.weight, suggestion.answers) for suggestion in suggestions] == [
         ("rare?", 10.0, 1),
         ("C?", 2.0, 2),
         ("a?", 1.0, 1),
         ("b?", 1.0, 1),
     ]
-    assert [each.canary.query for each in suggest(rows, limit=1)] == ["rare?"]
-    assert suggest(reversed(rows)) == found
+    assert [suggestion.canary.query for suggestion in suggest(rows, limit=1)] == ["rare?"]
+    assert suggest(reversed(rows)) == suggestions
 
 
 def test_what_most_good_answers_used_is_expected() -> None:
     """A context that fewer than half of the answers used is left out; many make a complex question."""
-    (found,) = suggest([a_row(used=("d1", "d2")), a_row(used=("d1",)), a_row(used=("d1", "d3"))])
-    assert found.canary.expected == (Expected("d1"),)
-    assert (found.canary.category, found.canary.tags) == (Category.SIMPLE_FACTUAL, (TAG,))
+    (suggestion,) = suggest([a_row(used=("d1", "d2")), a_row(used=("d1",)), a_row(used=("d1", "d3"))])
+    assert suggestion.canary.expected == (Expected("d1"),)
+    assert (suggestion.canary.category, suggestion.canary.tags) == (Category.SIMPLE_FACTUAL, (TAG,))
     (wide,) = suggest([a_row(used=("d3", "d2", "d1"))])
-    assert [each.id for each in wide.canary.expected] == ["d1", "d2", "d3"]
+    assert [context.id for context in wide.canary.expected] == ["d1", "d2", "d3"]
     assert wide.canary.category is Category.COMPLEX_FACTUAL
     assert suggest([a_row(used=(name,)) for name in ("d1", "d2", "d3")]) == []
 
@@ -79,8 +79,8 @@ def test_redacted_texts_are_never_expected_or_asked() -> None:
         {"id": None, "text": " "},
         {"id": None, "text": "Plain."},
     ]
-    (found,) = suggest([a_row(contexts=nameless)])
-    assert found.canary.expected == (Expected(None, "Plain."),)
+    (suggestion,) = suggest([a_row(contexts=nameless)])
+    assert suggestion.canary.expected == (Expected(None, "Plain."),)
     assert suggest([a_row(contexts=nameless[:2])]) == []
     (named,) = suggest([a_row(contexts=[{"id": "d1", "text": redacted}])])
     assert named.canary.expected == (Expected("d1"),)
@@ -101,7 +101,7 @@ def test_any_text_survives_the_file(texts: list[str]) -> None:
         for number, text in enumerate(texts)
     ]
     read = canaries(parse_text(suite_text(made), "suite")["items"], "items")
-    assert read == tuple(each.canary for each in made)
+    assert read == tuple(suggestion.canary for suggestion in made)
 
 
 def test_the_file_is_a_suite(tmp_path: Path) -> None:
@@ -109,14 +109,14 @@ def test_the_file_is_a_suite(tmp_path: Path) -> None:
     path = tmp_path / "suggested.yaml"
     made = suggest([a_row(), a_row("Who built it?", contexts=[{"id": None, "text": "Anna built it."}])])
     path.write_text(suite_text(made), encoding="utf-8")
-    assert read_suite(path) == tuple(each.canary for each in made)
+    assert read_suite(path) == tuple(suggestion.canary for suggestion in made)
 
 
 def test_names_differ_where_questions_do(tmp_path: Path) -> None:
     """Questions that differ in signs alone would share a name, and no suite can be read that has a name twice."""
-    found = suggest([a_row("Is it on?"), a_row("Is it on!"), a_row("Is it off?")])
-    names = [each.canary.name for each in found]
+    suggestions = suggest([a_row("Is it on?"), a_row("Is it on!"), a_row("Is it off?")])
+    names = [suggestion.canary.name for suggestion in suggestions]
     assert "is-it-on" in names
     assert len(set(names)) == len(names) == 3
-    (tmp_path / "suite.yaml").write_text(suite_text(found))
-    assert [each.name for each in read_suite(tmp_path / "suite.yaml")] == names
+    (tmp_path / "suite.yaml").write_text(suite_text(suggestions))
+    assert [canary.name for canary in read_suite(tmp_path / "suite.yaml")] == names

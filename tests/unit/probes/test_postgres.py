@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ragwatch.core.canary.definition import Canary, Category, Direction, Expected, Failure
-from ragwatch.core.canary.report import CanaryOutcome, report
+from ragwatch.core.canary.report import CanaryOutcome, evaluate
 from ragwatch.probes.http import Options, build
 
 SCHEMA = """
@@ -155,8 +155,8 @@ async def test_full_text_search(address: str) -> None:
     assert (injected.failure, injected.hits) == (None, ())
     canary = Canary("refunds", "refund paid", (Expected("refunds"),), min_relevance_score=0.01)
     negative = Canary("nothing", "xylophones", category=Category.NEGATIVE)
-    assert report(canary, found, 5, at=0.0).outcome is CanaryOutcome.FOUND
-    assert report(negative, nothing, 5, at=0.0).outcome is CanaryOutcome.FOUND
+    assert evaluate(canary, found, 5, at=0.0).outcome is CanaryOutcome.FOUND
+    assert evaluate(negative, nothing, 5, at=0.0).outcome is CanaryOutcome.FOUND
 
 
 async def test_the_preset_for_vectors(address: str) -> None:

@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from canaries import a_canary, a_report, a_text
 
-from ragwatch.core.ranking import by_texts, context_precision, recall_at
+from ragwatch.core.canary.definition import Hit, Retrieved
+from ragwatch.core.ranking import context_precision, recall_at
 from ragwatch.probes.similarity import MOST_CHARS, SimilarityMeasure, similarity
 
 EXPECTED = "Refunds are paid within fourteen days of the request."
@@ -67,7 +69,9 @@ def test_without_the_extra_it_says_what_to_install() -> None:
 def test_precision_and_recall_without_an_llm() -> None:
     """Two of three passages say what was expected, first and third; one expected text is missing."""
     passages = [EXPECTED, "Our office is in Lisbon.", "Refunds need the order's number"]
-    expected = {EXPECTED: 1, "Refunds need the order number.": 1, "Gift cards are not refunded.": 1}
-    found = by_texts(passages, expected, similarity(), 0.6)
-    assert recall_at(found, 3) == pytest.approx(2 / 3)
-    assert context_precision(found) == pytest.approx((1 + 2 / 3) / 2)
+    canary = a_canary(*map(a_text, (EXPECTED, "Refunds need the order number.", "Gift cards are not refunded.")))
+    retrieved = Retrieved(tuple(Hit(None, passage) for passage in passages))
+    ranking = a_report(canary, retrieved, similar=similarity(), tau=0.6).ranking
+    assert ranking is not None
+    assert recall_at(ranking, 3) == pytest.approx(2 / 3)
+    assert context_precision(ranking) == pytest.approx((1 + 2 / 3) / 2)

@@ -15,10 +15,8 @@ from starlette.applications import Starlette
 
 from ragwatch.board import Board
 from ragwatch.core.canary.definition import Category, Hit, Retrieved
-from ragwatch.core.canary.figures import tallies_of
-from ragwatch.core.canary.record import to_record
-from ragwatch.core.canary.report import CanaryReport
-from ragwatch.core.canary.suite import SuiteReport, suite_line
+from ragwatch.core.canary.history import to_record
+from ragwatch.core.canary.report import CanaryReport, SuiteReport, suite_line, tallies_of
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.errors import StoreError
 from ragwatch.ports import NoteStore, StoredRun

@@ -1,4 +1,4 @@
-"""Trials: a known-bad sample is bad, and repeats are compared score by score."""
+"""Self-tests of judges: a known-bad sample is bad, and repeats are compared score by score."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ragwatch.judges.lexical import judge as lexical
 
 @given(st.integers())
 def test_the_claim_of_a_known_bad_sample_is_in_no_context(seed: int) -> None:
-    """Exactly one context differs, by an order to accept; no context says what the answer says."""
+    """Exactly one context differs, by a prompt injection; no context says what the answer says."""
     sample = a_sample(contexts=("Cats purr.", "Dogs bark.", "Hens cluck."))
     bad = known_bad(sample, str(seed))
     changed = [new.text for old, new in zip(sample.contexts, bad.contexts, strict=True) if new != old]
@@ -24,14 +24,14 @@ def test_the_claim_of_a_known_bad_sample_is_in_no_context(seed: int) -> None:
     assert (bad.id, bad.question) == (sample.id, sample.question)
 
 
-def test_there_must_be_a_context_to_spoil() -> None:
+def test_there_must_be_a_context_for_the_injection() -> None:
     """Without one there is nothing to be fooled by."""
     with pytest.raises(ValueError, match="context"):
         known_bad(a_sample(contexts=()), "1")
 
 
 def test_the_embedded_judge_is_not_fooled() -> None:
-    """Words cannot be ordered about: over 50 samples it accepts none."""
+    """It has no model to inject a prompt into: over 50 samples it accepts none."""
     read = lexical.build(lexical.Options(), name="mine", desk=a_desk()).evidence
     assert not any(fooled(read(known_bad(a_sample(), str(seed)))) for seed in range(50))
 

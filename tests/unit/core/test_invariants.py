@@ -1,4 +1,4 @@
-"""Books: every balance that holds is silent, every one that does not is named with its figures."""
+"""Invariants of the counters: a violated one is reported with its figures, no other is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragwatch.core.tally import Tallies, Tally
 counts = st.integers(0, 50)
 
 
-def books(seen: int, drawn: int, assigned: int, judged: int, unjudged: int) -> Tallies:
+def counters(seen: int, drawn: int, assigned: int, judged: int, unjudged: int) -> Tallies:
     """Tallies of one source, two routes and one judge."""
     return Counter(
         {
@@ -27,24 +27,24 @@ def books(seen: int, drawn: int, assigned: int, judged: int, unjudged: int) -> T
 
 
 @given(counts, counts, counts, counts)
-def test_balanced_books_are_silent(judged: int, unjudged: int, pending: int, passed_over: int) -> None:
-    """Whatever was judged, given up or waits: as long as it adds up to what was assigned, nothing is said."""
+def test_balanced_counters_violate_nothing(judged: int, unjudged: int, pending: int, passed_over: int) -> None:
+    """Judged, unjudged and pending draws add up to the assigned ones."""
     drawn = judged + unjudged + pending
-    assert violations(books(drawn + passed_over, drawn, drawn, judged, unjudged), {"embedded": pending}) == {}
+    assert violations(counters(drawn + passed_over, drawn, drawn, judged, unjudged), {"embedded": pending}) == {}
 
 
 @given(counts, counts, counts, st.integers(1, 5))
 def test_one_lost_or_doubled_is_named(judged: int, unjudged: int, pending: int, off: int) -> None:
     """A draw too many or too few in any column is a violation."""
     drawn = judged + unjudged + pending + off
-    found = violations(books(drawn, drawn, drawn, judged, unjudged), {"embedded": pending})
-    assert list(found) == [Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING]
-    assert f"{drawn} assigned" in found[Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING]
+    violated = violations(counters(drawn, drawn, drawn, judged, unjudged), {"embedded": pending})
+    assert list(violated) == [Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING]
+    assert f"{drawn} assigned" in violated[Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING]
 
 
 def test_more_drawn_than_seen_is_named() -> None:
     """Nothing is drawn that was not seen."""
-    assert violations(books(2, 3, 3, 3, 0), {}) == {Invariant.DRAWN_WERE_SEEN: "3 drawn of 2 seen"}
+    assert violations(counters(2, 3, 3, 3, 0), {}) == {Invariant.DRAWN_WERE_SEEN: "3 drawn of 2 seen"}
 
 
 def test_a_judge_with_work_and_no_assignment_is_named() -> None:

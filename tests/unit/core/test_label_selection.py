@@ -1,4 +1,4 @@
-"""Labelling: who is asked what, with which probability."""
+"""Selection of samples to label, and the probability of each."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def candidates() -> list[LabelCandidate]:
 
 def test_the_probability_is_that_of_being_given() -> None:
     """Over many pools of which people take three, weights 1 / probability add up to one a candidate."""
-    rng, weights = Random(1), dict.fromkeys((each.key for each in candidates()), 0.0)
+    rng, weights = Random(1), dict.fromkeys((candidate.key for candidate in candidates()), 0.0)
     for _ in range(RUNS):
-        found = pool(candidates(), 0.5, rng.random, 10)
-        given = {place.key for place in found.places[:3]}
-        for key, probability in found.probabilities(given).items():
+        ordered = pool(candidates(), 0.5, rng.random, 10)
+        given = {place.key for place in ordered.places[:3]}
+        for key, probability in ordered.probabilities(given).items():
             weights[key] += 0.1 / probability / RUNS  # each has been drawn at 0.1
     assert list(weights.values()) == pytest.approx([1.0] * 10, abs=0.15)
 
@@ -42,24 +42,24 @@ def test_a_share_goes_to_the_unsure() -> None:
 
 def test_places_left_out_limit_the_probability() -> None:
     """Where more candidates came than there are places, the last place is no certainty."""
-    found = pool(candidates(), 0.5, Random(3).random, 4)
-    given = {place.key for place in found.places}
-    assert found.threshold(given) == found.beyond < math.inf
-    assert all(probability < 0.1 for probability in found.probabilities(given).values() if found.beyond < 0.4)
+    ordered = pool(candidates(), 0.5, Random(3).random, 4)
+    given = {place.key for place in ordered.places}
+    assert ordered.threshold(given) == ordered.beyond < math.inf
+    assert all(probability < 0.1 for probability in ordered.probabilities(given).values() if ordered.beyond < 0.4)
     everything = pool(candidates(), 0.5, Random(3).random, 10)
-    assert set(everything.probabilities({each.key for each in candidates()}).values()) == {0.1}
+    assert set(everything.probabilities({candidate.key for candidate in candidates()}).values()) == {0.1}
 
 
 def test_words_ahead_of_their_turn_have_no_probability() -> None:
     """A sample further down the order than the first that was not given was not chosen by it."""
-    found = pool(candidates(), 0.5, Random(4).random, 10)
-    assert set(found.probabilities({found.places[0].key, found.places[5].key})) == {found.places[0].key}
+    ordered = pool(candidates(), 0.5, Random(4).random, 10)
+    assert set(ordered.probabilities({ordered.places[0].key, ordered.places[5].key})) == {ordered.places[0].key}
 
 
 def test_all_are_alike_where_nothing_is_doubted() -> None:
     """Without doubt anywhere, sizes are one."""
     places = pool([LabelCandidate("a", 1.0, 0.0), LabelCandidate("b", 1.0, 0.0)], 0.9, Random(5).random, 2).places
-    assert [each.size for each in places] == [1.0, 1.0]
+    assert [candidate.size for candidate in places] == [1.0, 1.0]
 
 
 def test_doubt_needs_something_that_is_known() -> None:
@@ -78,6 +78,6 @@ def test_doubles_are_a_share_of_all() -> None:
 def test_a_word_on_claims_goes_before_one_on_the_whole() -> None:
     """Where every claim was judged, the share of supported ones is what counts; else what was said of the answer."""
     whole = {Quantity.FAITHFULNESS: 1.0, Quantity.ANSWER_RELEVANCY: 0.5}
-    found = scores_of([ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT], whole)
-    assert found == {Quantity.FAITHFULNESS: 0.5, Quantity.ANSWER_RELEVANCY: 0.5, Quantity.CONTRADICTION: 0.0}
+    scores = scores_of([ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT], whole)
+    assert scores == {Quantity.FAITHFULNESS: 0.5, Quantity.ANSWER_RELEVANCY: 0.5, Quantity.CONTRADICTION: 0.0}
     assert scores_of([ClaimVerdict.SUPPORTED, None], whole) == whole
