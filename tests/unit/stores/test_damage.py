@@ -11,7 +11,7 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query, StoredRun
-from ragwatch.stores.sqlite.notebook import RUNS_BYTES
+from ragwatch.stores.sqlite.notes import MAX_RUNS_BYTES
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -71,10 +71,11 @@ def test_a_damaged_label_or_run_costs_itself(filled: SqliteStore) -> None:
 def test_runs_end_where_they_are_large_together(store: SqliteStore) -> None:
     """A suite that keeps whole answers is shown with fewer runs, one at least."""
     for number in range(5):
-        body = {"n": number, "answer": "x" * (RUNS_BYTES // 3)}
+        body = {"n": number, "answer": "x" * (MAX_RUNS_BYTES // 3)}
         store.record_run(StoredRun("canary", "docs", AT + number, failing=False, body=body), Counter())
         store.record_run(
-            StoredRun("canary", "huge", AT + number, failing=False, body=body | {"more": "x" * RUNS_BYTES}), Counter()
+            StoredRun("canary", "huge", AT + number, failing=False, body=body | {"more": "x" * MAX_RUNS_BYTES}),
+            Counter(),
         )
     assert [run.body["n"] for run in store.runs("canary", "docs", 9)] == [4, 3]
     assert [run.body["n"] for run in store.runs("canary", "huge", 9)] == [4]

@@ -98,7 +98,7 @@ def test_a_disk_that_cannot_be_asked_is_told(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with closing(SqliteStore(state)) as store:
         state.rename(tmp_path / "elsewhere")
-        with pytest.raises(StoreError, match="cannot look at the disk"):
+        with pytest.raises(StoreError, match="cannot read the free space"):
             store.admit(an_admission(a_draw("a")))
 
 

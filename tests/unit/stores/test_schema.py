@@ -74,7 +74,7 @@ def _everything(connection: sqlite3.Connection) -> list[str]:
 
 def as_left_by(version: int, state: Path) -> Path:
     """A database as that schema left it."""
-    scripts = files("ragwatch.stores")
+    scripts = files("ragwatch.stores.sqlite")
     state.mkdir()
     path = state / "ragwatch.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:

@@ -14,7 +14,7 @@ from kit import AT, a_draw, a_verdict, an_admission, an_evidence
 from ragwatch.core.sample import Draw
 from ragwatch.ports import Query, Retention
 from ragwatch.stores.sqlite import schema
-from ragwatch.stores.sqlite.store import LEASED_CHARS, SqliteStore
+from ragwatch.stores.sqlite.store import MAX_LEASED_CHARS, SqliteStore
 
 WORDS = [
     f"{first}{middle}{last}"
@@ -179,6 +179,6 @@ def test_a_damaged_text_is_told(store: SqliteStore) -> None:
 
 def test_a_lease_ends_when_texts_are_large_together(store: SqliteStore) -> None:
     """However many draws a judge asks for, it is given a few megabytes at a time, and all of them in the end."""
-    store.admit(an_admission(*(a_draw(name, answer="x" * (LEASED_CHARS // 2)) for name in "abcdefg")))
+    store.admit(an_admission(*(a_draw(name, answer="x" * (MAX_LEASED_CHARS // 2)) for name in "abcdefg")))
     taken = [len(store.lease("embedded", 32, now=AT, seconds=60)) for _ in range(4)]
     assert taken == [2, 2, 2, 1]

@@ -225,7 +225,7 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
         store.books()
     with pytest.raises(StoreError, match="cannot write"):
         store.record(RecordedEvent(AT, "note", ""))
-    with pytest.raises(StoreError, match="cannot give space back"):
+    with pytest.raises(StoreError, match="cannot free space"):
         store._checkpoint()
 
 
