@@ -48,7 +48,7 @@ def told(model: type[BaseModel], data: Any) -> str:
         ({"contexts": "hits["}, "probe.contexts: is not JMESPath"),
         ({"contexts": {"di": "a"}}, "probe.contexts: must be JMESPath, or a mapping"),
         ({"contexts": ["a"]}, "probe.contexts: must be JMESPath, or a mapping"),
-        ({"contexts": {"score": "a"}}, "probe.contexts: finds nothing to tell contexts apart by"),
+        ({"contexts": {"score": "a"}}, "probe.contexts: has nothing to identify contexts by"),
         ({"contexts": {"id": "a["}}, "probe.contexts: id is not JMESPath"),
         ({"score": "cosine"}, "probe.score: "),
         ({"preset": ["chroma"]}, "probe: preset ['chroma'] is not known; use one of: chroma, opensearch,"),

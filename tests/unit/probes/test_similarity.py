@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ragwatch.core.ranking import by_texts, context_precision, recall_at
-from ragwatch.probes.similarity import MOST_CHARS, SimilarityMeasure, similarity
+from ragwatch.probes.similarity import MAX_CHARS, SimilarityMeasure, similarity
 
 EXPECTED = "Refunds are paid within fourteen days of the request."
 CUT = f"Chapter three. {EXPECTED} Ask support for help."
@@ -51,7 +51,7 @@ def test_containment_by_hand() -> None:
 @pytest.mark.parametrize("measure", SimilarityMeasure)
 def test_only_so_much_of_a_text_is_looked_at(measure: SimilarityMeasure) -> None:
     """A reply of megabytes must not hold up the loop: what differs behind the limit is not seen."""
-    long = "word " * (MOST_CHARS // 5)
+    long = "word " * (MAX_CHARS // 5)
     assert similarity(measure)(long + "one " * 500_000, long + "other " * 500_000) == 1.0
 
 
