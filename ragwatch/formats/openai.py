@@ -56,7 +56,7 @@ def read(record: Record, fallback_id: str) -> Sample:
         answer = _output_text(fields.required(response, "output"))
         path = "output[].content[].text"
     if answer is None:
-        raise fields.missing(path, "holds no text")
+        raise fields.missing(path, "contains no text")
     return fields.assemble(
         record,
         fallback_id,

@@ -72,7 +72,7 @@ def parse_behind_text(line: bytes) -> tuple[dict[str, Any], bool]:
 
 def _parse_carefully(line: bytes) -> tuple[dict[str, Any], bool]:
     if b"\x00" in line:
-        raise FormatError(RejectReason.BINARY, "", "holds NUL bytes: not text, or a hole that a crash left")
+        raise FormatError(RejectReason.BINARY, "", "contains NUL bytes: a binary file, or a gap left by a crash")
     decoded = line.decode("utf-8", "replace").removeprefix(_BOM)
     text = _ESCAPE.sub(_repaired, decoded)
     try:
@@ -102,13 +102,13 @@ class _RefusedRecord(Exception):  # noqa: N818  passes an error through the json
 
 
 def _constant(constant: str) -> float:
-    raise _RefusedRecord(RejectReason.NOT_FINITE, f"holds {constant}, which is not a number")
+    raise _RefusedRecord(RejectReason.NOT_FINITE, f"contains {constant}, which is not a number")
 
 
 def _decimal(digits: str) -> float:
     value = float(digits)
     if isinf(value):
-        raise _RefusedRecord(RejectReason.NOT_FINITE, f"holds {digits[:20]}, beyond the largest number")
+        raise _RefusedRecord(RejectReason.NOT_FINITE, f"contains {digits[:20]}, beyond the largest number")
     return value
 
 
@@ -116,7 +116,7 @@ def _integer(digits: str) -> float:
     # As a float: int() takes quadratic time, and Python refuses more than 4300 digits.
     value = float(digits)
     if isinf(value):
-        raise _RefusedRecord(RejectReason.NUMBER_TOO_LARGE, f"holds an integer of {len(digits)} digits")
+        raise _RefusedRecord(RejectReason.NUMBER_TOO_LARGE, f"contains an integer of {len(digits)} digits")
     return value
 
 

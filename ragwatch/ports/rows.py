@@ -149,8 +149,8 @@ class StoredText(Protocol):
         """Yield the JSON in chunks. Raises `StoreError` if it is damaged."""
         ...
 
-    def beginning(self, most: int) -> tuple[dict[str, Any], bool]:
-        """Return the fields in the first `most` bytes, and whether these are all. Raises `StoreError` if damaged."""
+    def beginning(self, max_bytes: int) -> tuple[dict[str, Any], bool]:
+        """Return the fields in the first `max_bytes` bytes, and whether these are all. Raises `StoreError` if damaged."""
         ...
 
 

@@ -38,7 +38,7 @@ def _url(value: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("is not a URL; write one such as http://127.0.0.1:8000/search")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("holds a name or password, which logs would show; write `bearer` or `headers` instead")
+        raise ValueError("contains a name or password, which logs would show; use `bearer` or `headers` instead")
     if parts.port is None and ":" in parts.netloc.rpartition("]")[2]:
         raise ValueError("has an empty port; give a number or no colon")
     if forbidden(parts.hostname):
@@ -56,7 +56,7 @@ def _scalar(value: object) -> object:
 
 def _header_text(value: SecretStr) -> SecretStr:
     if not _VALUE.fullmatch(value.get_secret_value()):
-        raise ValueError("holds characters that a header cannot; write one line of ASCII")
+        raise ValueError("contains characters that a header cannot; write one line of ASCII")
     return value
 
 
@@ -126,7 +126,9 @@ class EndpointOptions(BaseModel):
         for name in sorted(present - allowed):
             raise ValueError(f"{{{{ {name} }}}} is not known; use {_listed(allowed)}")
         if not present & required:
-            raise ValueError(f"neither `body` nor `params` holds {_listed(required)}; write it where the question goes")
+            raise ValueError(
+                f"neither `body` nor `params` contains {_listed(required)}; write it where the question goes"
+            )
 
 
 def _listed(names: AbstractSet[str]) -> str:

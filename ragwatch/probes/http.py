@@ -57,9 +57,9 @@ class Options(RetrieverOptions):
     def _check_vector(self) -> Self:
         has_vector = "vector" in placeholders(self.body)
         if has_vector and self.embed is None:
-            raise ValueError("`body` holds {{ vector }}; give `embed`, the endpoint that turns a question into one")
+            raise ValueError("`body` contains {{ vector }}; set `embed`, the endpoint that computes embeddings")
         if self.embed is not None and not has_vector:
-            raise ValueError("`embed` is given and `body` holds no {{ vector }}; write it, or leave `embed` out")
+            raise ValueError("`embed` is set, but `body` contains no {{ vector }}; add it, or remove `embed`")
         return self
 
 

@@ -58,10 +58,10 @@ class Life(RuleBasedStateMachine):
     @rule(limit=st.integers(1, 4))
     def lease(self, limit: int) -> None:
         """A judge takes a few; nobody gets what another holds."""
-        found = self.store.lease(JUDGE, limit, now=self.now, seconds=60)
+        leased = self.store.lease(JUDGE, limit, now=self.now, seconds=60)
         free = [key for key in self.pending if key not in {draw.key for draw in self.leased}]
-        assert [draw.key for draw in found] == free[:limit]
-        self.leased += found
+        assert [draw.key for draw in leased] == free[:limit]
+        self.leased += leased
 
     @rule(good=st.booleans(), twice=st.booleans())
     def settle(self, good: bool, twice: bool) -> None:  # noqa: FBT001 - drawn by Hypothesis
@@ -110,7 +110,7 @@ class Life(RuleBasedStateMachine):
         assert drawn == judged + unjudged + sum(self.store.pending().values())
         assert (judged, unjudged, self.store.pending().get(JUDGE, 0)) == (self.judged, self.unjudged, len(self.pending))
         assert self.store.cursors("app") == ({"log": str(self.reads)} if self.reads else {})
-        assert {each.verdict["key"] for each in self.store.find(Query(limit=100))} == set(self.settled)
+        assert {stored.verdict["key"] for stored in self.store.find(Query(limit=100))} == set(self.settled)
 
     def teardown(self) -> None:
         """Leave nothing behind."""

@@ -71,18 +71,18 @@ class PackedText:
         except zlib.error as error:
             raise damaged_text(error) from error
 
-    def beginning(self, most: int) -> tuple[dict[str, Any], bool]:
+    def beginning(self, max_bytes: int) -> tuple[dict[str, Any], bool]:
         """See `StoredText.beginning`. The last field may be truncated.
 
         Args:
-            most: Bytes of JSON to read.
+            max_bytes: Bytes of JSON to read.
 
         Raises:
             StoreError: It is damaged.
         """
         decompressor = zlib.decompressobj()
         try:
-            text = decompressor.decompress(_bytes(self._body), most)
+            text = decompressor.decompress(_bytes(self._body), max_bytes)
             fields = json.loads(text) if decompressor.eof else _partial(text)
         except (zlib.error, ValueError) as error:
             raise damaged_text(error) from error

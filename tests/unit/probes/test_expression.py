@@ -114,6 +114,6 @@ def test_right_expressions_stay_as_they_are() -> None:
 )
 def test_a_reply_that_breaks_the_expression_itself(expression: str, reply: Any) -> None:
     """Where a function of JMESPath meets a type or a number that it was not made for, the reply is at fault."""
-    with pytest.raises(ExchangeError, match=r"contexts") as found:
+    with pytest.raises(ExchangeError, match=r"contexts") as raised:
         hits_of(expression, reply)
-    assert found.value.reason is Failure.SHAPE
+    assert raised.value.reason is Failure.SHAPE

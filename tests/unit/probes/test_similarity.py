@@ -60,14 +60,14 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['rapidfuzz'] = None\nfrom ragwatch.probes.similarity import similarity\nsimilarity()"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "ConfigError: expected texts: need rapidfuzz; install ragwatch-exporter[probes]" in found.stderr
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ConfigError: expected texts: need rapidfuzz; install ragwatch-exporter[probes]" in ended.stderr
 
 
 def test_precision_and_recall_without_an_llm() -> None:
     """Two of three passages say what was expected, first and third; one expected text is missing."""
     passages = [EXPECTED, "Our office is in Lisbon.", "Refunds need the order's number"]
     expected = {EXPECTED: 1, "Refunds need the order number.": 1, "Gift cards are not refunded.": 1}
-    found = by_texts(passages, expected, similarity(), 0.6)
-    assert recall_at(found, 3) == pytest.approx(2 / 3)
-    assert context_precision(found) == pytest.approx((1 + 2 / 3) / 2)
+    relevant = by_texts(passages, expected, similarity(), 0.6)
+    assert recall_at(relevant, 3) == pytest.approx(2 / 3)
+    assert context_precision(relevant) == pytest.approx((1 + 2 / 3) / 2)

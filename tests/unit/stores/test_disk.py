@@ -121,8 +121,8 @@ def test_advice_fits_the_error(tmp_path: Path) -> None:
             other.execute("BEGIN EXCLUSIVE")
             with pytest.raises(sqlite3.OperationalError) as held:
                 _locked(tmp_path)
-    found = [advice(each.value).split()[0] for each in (full, closed, held)]
-    assert found == ["free", "it", "another"]
+    words = [advice(raised.value).split()[0] for raised in (full, closed, held)]
+    assert words == ["free", "it", "another"]
     assert advice(sqlite3.ProgrammingError("no code")).startswith("restore")
 
 

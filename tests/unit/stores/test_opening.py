@@ -56,7 +56,7 @@ def _flip(path: Path, table: str) -> None:
         (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
     body = bytearray(path.read_bytes())
     start = (page - 1) * schema.PAGE_BYTES
-    body[start : start + 64] = bytes(255 - each for each in body[start : start + 64])
+    body[start : start + 64] = bytes(255 - byte for byte in body[start : start + 64])
     path.write_bytes(body)
 
 
@@ -97,8 +97,8 @@ def test_t22_a_database_that_is_gone(state: Path, gone: str) -> None:
 
 def test_starting_from_scratch(state: Path) -> None:
     """The advice works: with everything moved away the state begins from zero."""
-    for each in state.glob("ragwatch.*"):
-        each.rename(state / f"old.{each.name}")
+    for path in state.glob("ragwatch.*"):
+        path.rename(state / f"old.{path.name}")
     with closing(SqliteStore(state)) as store:
         assert (store.tallies(), store.cursors("app")) == ({}, {})
 
