@@ -1,4 +1,4 @@
-"""The law of counts, for every kind of store and any order of doings: drawn = judged + unjudged + pending."""
+"""Invariant of counters, for every kind of store and any order of operations: drawn = judged + unjudged + pending."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Life(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_counts_agree_in_any_order(kind: str) -> None:
-    """A random life of a store never breaks the law of counts."""
+    """No random sequence of operations violates the invariant."""
     machine = type("Life", (Life,), {"kind": kind})
     case = machine.TestCase
     case.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)

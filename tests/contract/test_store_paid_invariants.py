@@ -1,4 +1,4 @@
-"""The laws of counts and of money, for every kind of store and any order of doings of two judges, one of them paid."""
+"""Invariants of counters and costs, for every kind of store and any order of operations of two judges, one of them paid."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class Life(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_counts_and_money_agree_in_any_order(kind: str) -> None:
-    """A random life of a store never breaks the law of counts, nor passes a cap."""
+    """No random sequence of operations violates the invariant or exceeds a cap."""
     machine = type("Life", (Life,), {"kind": kind})
     case = machine.TestCase
     case.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
