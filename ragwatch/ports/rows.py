@@ -150,7 +150,7 @@ class StoredText(Protocol):
         ...
 
     def beginning(self, max_bytes: int) -> tuple[dict[str, Any], bool]:
-        """Return the fields in the first `max_bytes` bytes, and whether these are all. Raises `StoreError` if damaged."""
+        """Return the fields in the first `max_bytes`, and whether these are all. Raises `StoreError` if damaged."""
         ...
 
 

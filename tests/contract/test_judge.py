@@ -227,7 +227,7 @@ def test_any_text_is_read_or_refused_with_a_reason(case: str, loopback_process: 
 
     @settings(max_examples=60)
     @given(st.none() | texts, st.lists(texts, max_size=4), texts)
-    def never_raises(question: str | None, contexts: list[str], answer: str) -> None:
+    def read_or_refuse(question: str | None, contexts: list[str], answer: str) -> None:
         asyncio.run(read(a_case(question, [Context(text) for text in contexts], answer)))
 
-    never_raises()
+    read_or_refuse()

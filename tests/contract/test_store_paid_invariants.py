@@ -1,4 +1,4 @@
-"""Invariants of counters and costs, for every kind of store and any order of operations of two judges, one of them paid."""
+"""Invariants of counters and costs, for every kind of store and any order of operations of a free and a paid judge."""
 
 from __future__ import annotations
 
