@@ -11,8 +11,8 @@ from ragwatch.config import Config
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.stores.sqlite.reader import ReadConnection
-from ragwatch.stores.sqlite.retention import UNTIL
-from ragwatch.stores.sqlite.search import found_of, statement
+from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
+from ragwatch.stores.sqlite.search import statement, verdict_of
 
 LATEST = 20_000  # verdicts that are looked at
 
@@ -26,7 +26,7 @@ def verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
     """
     reader = _opened(config)
     try:
-        yield from map(found_of, reader.rows(*statement(query)))
+        yield from map(verdict_of, reader.rows(*statement(query)))
     finally:
         reader.close()
 
@@ -40,7 +40,7 @@ def picked_until(config: Config) -> float:
     """
     reader = _opened(config)
     try:
-        found = reader.rows(UNTIL)
+        found = reader.rows(PRUNED_UNTIL)
     finally:
         reader.close()
     return float(found[0][0]) if found else -math.inf

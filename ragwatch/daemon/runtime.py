@@ -66,7 +66,7 @@ class Runtime:
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise StoreError(
                     f"state: the stored place in source {intake.source.name} is damaged: {error}; "
-                    "restore a copy of the state, or move ragwatch.* away to start anew on purpose"
+                    "restore a copy of the state, or move ragwatch.* away to start from scratch"
                 ) from error
         self.canaries.resume()
         self.watchers.resume()

@@ -1,7 +1,7 @@
-"""Formats: foreign shapes to Sample. Pure; one file a shape, one line here.
+"""Formats: convert logged records to samples. Pure functions.
 
-A shape is a module with NAME, MAPPING, `matches` and `read` (see `shape.Format`). `custom` and `auto` are readers
-that are built. `record.parse` turns the bytes of a line into the record all of them read.
+A format is a module with `NAME`, `MAPPING`, `matches` and `read` (see `shape.Format`); to add one, add it to `FORMATS`.
+`custom` and `auto` are reader classes. `record.parse` decodes a line into the record that readers take.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.shape import Format, Record, RecordReader
 
-# In the order in which `auto` tries them: words that only one library uses come before words that many use.
+# In the order in which `auto` tries them: formats with keys of one library before formats with common keys.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         canonical.NAME: canonical,
@@ -35,10 +35,10 @@ __all__ = ["CUSTOM", "FORMATS", "NAMES", "Format", "Record", "RecordReader", "Sa
 
 
 def build(name: str, mapping: Mapping[str, str] | None = None) -> RecordReader:
-    """The reader with this name. `auto` remembers what fitted last: build one for each source.
+    """Build the reader of a format. `auto` keeps state about the last match: build one reader per source.
 
     Raises:
-        ConfigError: No such format, or a mapping that is missing, wrong, or not asked for.
+        ConfigError: The format is unknown, or the mapping is missing, invalid or not applicable.
     """
     if name == CUSTOM:
         if not mapping:

@@ -1,4 +1,4 @@
-"""The reader that finds the shape itself, record by record."""
+"""Reader that detects the format of each record."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ragwatch.errors import FormatError
 from ragwatch.formats.shape import Format, Record
 
 NAME = "auto"
-_SHOWN = 10
-_ALIKE = 0.5
+_MAX_SHOWN_KEYS = 10
+_MIN_SHARED_KEYS = 0.5
 
 
 class AutoReader:
-    """Tries every shape in order, for each record.
+    """Tries every format in order, for each record.
 
-    How a record is read that fits two shapes must not depend on what was read before it, since when the daemon runs.
-    A record that fits none, but has most of the keys of the last one that fitted, is read as that shape: it lacks a
-    field, and the error should name the field rather than say that the shape is unknown.
+    The first matching format wins, so that the result does not depend on earlier records. A record that matches no
+    format, but has most of the keys of the last match, is read as that format: it probably lacks a field, and the error
+    then names the field instead of reporting an unknown format.
 
     Args:
-        formats: Known shapes, the most specific first.
+        formats: Formats, the most specific first.
     """
 
     def __init__(self, formats: Sequence[Format]) -> None:
@@ -30,10 +30,10 @@ class AutoReader:
         self._keys: frozenset[str] = frozenset()
 
     def read(self, record: Record, fallback_id: str) -> Sample:
-        """The sample in a record of any known shape.
+        """Return the sample in a record of any format.
 
         Raises:
-            FormatError: unknown_format with the keys that were seen, or what the shape that fits has to say.
+            FormatError: unknown_format, with the keys of the record; or an error of the matching format.
         """
         for shape in self._formats:
             if shape.matches(record):
@@ -41,14 +41,14 @@ class AutoReader:
                 if shape is not self._last or not self._keys:
                     self._last, self._keys = shape, frozenset(record)
                 return sample
-        if self._keys and len(self._keys & record.keys()) >= _ALIKE * len(self._keys):
+        if self._keys and len(self._keys & record.keys()) >= _MIN_SHARED_KEYS * len(self._keys):
             return self._last.read(record, fallback_id)
         raise unknown(record)
 
 
 def unknown(record: Record) -> FormatError:
-    """The error for a record of no known shape, naming its first keys."""
-    keys = ", ".join(str(key)[:40] for key in list(record)[:_SHOWN]) or "nothing"
-    more = f" and {len(record) - _SHOWN} more" if len(record) > _SHOWN else ""
-    message = f"no known shape (needs question, contexts, answer, or a mapping); its keys are {keys}{more}"
+    """Return the error for a record of no known format, with its first keys."""
+    keys = ", ".join(str(key)[:40] for key in list(record)[:_MAX_SHOWN_KEYS]) or "nothing"
+    more = f" and {len(record) - _MAX_SHOWN_KEYS} more" if len(record) > _MAX_SHOWN_KEYS else ""
+    message = f"unknown format (needs question, contexts, answer, or a mapping); its keys are {keys}{more}"
     return FormatError(RejectReason.UNKNOWN_FORMAT, "", message)

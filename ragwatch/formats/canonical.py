@@ -1,8 +1,8 @@
-"""ragwatch's own shape: `{"id","at","question","contexts","answer","route","metadata","reference"}`.
+"""ragwatch's own format: `{"id","at","question","contexts","answer","route","metadata","reference"}`.
 
-Only question (which may be null), contexts (which may be empty) and answer are required. A context is a text or
-`{"id","text","score"}`. Rows of labelled sets are this shape too; a row that names its contexts by `context_refs`
-is read without them until somebody has looked them up.
+Only question (may be null), contexts (may be empty) and answer are required. A context is a text or
+`{"id","text","score"}`. Rows of labelled data sets have this format too; a row with `context_refs` instead of contexts
+is read without contexts, which the caller has to resolve.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ MAPPING = MappingProxyType(
 
 
 def matches(record: Record) -> bool:
-    """All three required keys are there."""
+    """Return whether all three required keys are present."""
     return "answer" in record and "question" in record and ("contexts" in record or "context_refs" in record)
 
 
 def read(record: Record, fallback_id: str) -> Sample:
-    """The sample in a record of this shape.
+    """Return the sample in a record of this format.
 
     >>> read({"question": "why?", "contexts": ["because"], "answer": "so"}, "log:1").id
     'log:1'
     """
-    found = record.get("contexts")
-    if found is None and ("contexts" not in record):
-        found = [] if "context_refs" in record else fields.required(record, "contexts")
+    passages = record.get("contexts")
+    if passages is None and ("contexts" not in record):
+        passages = [] if "context_refs" in record else fields.required(record, "contexts")
     question = fields.required(record, "question")
-    if type(question) is not str:  # looked at here, because this is read for every request
+    if type(question) is not str:  # checked here, because this runs for every request
         question = fields.optional_text(question, "question")
-    contexts = fields.contexts(found, "contexts")
+    contexts = fields.contexts(passages, "contexts")
     answer = fields.required(record, "answer")
     return fields.assemble(
         record,

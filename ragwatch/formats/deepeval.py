@@ -21,12 +21,12 @@ MAPPING = MappingProxyType(
 
 
 def matches(record: Record) -> bool:
-    """DeepEval's own word for the answer is there."""
+    """Return whether DeepEval's key of the answer is present."""
     return "actual_output" in record or "actualOutput" in record
 
 
 def read(record: Record, fallback_id: str) -> Sample:
-    """The sample in a record of this shape."""
+    """Return the sample in a record of this format."""
     camel = "actualOutput" in record
     contexts_key, answer_key, reference_key = (
         ("retrievalContext", "actualOutput", "expectedOutput")

@@ -1,4 +1,4 @@
-"""Fields that many shapes share, read with the field's own name in every error."""
+"""Fields that formats share. Errors name the path of the field."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
 CONTEXT_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 TIME_KEYS = ("at", "timestamp", "ts", "created_at", "created")
-DEEPEST_METADATA = 32
-LARGEST = float_info.max
+MAX_METADATA_DEPTH = 32
+MAX_NUMBER = float_info.max
 
 _KINDS = {str: "text", list: "a list", dict: "an object", bool: "a boolean", type(None): "null"}
 
 
 def missing(path: str, message: str = "is missing") -> FormatError:
-    """The error for a field that is not there."""
+    """Return the error for a missing field."""
     return FormatError(RejectReason.MISSING_FIELD, path, message)
 
 
-def wrong(path: str, wanted: str, value: object) -> FormatError:
-    """The error for a field that is there and is something else."""
-    return FormatError(RejectReason.WRONG_TYPE, path, f"must be {wanted}, not {_KINDS.get(type(value), 'a number')}")
+def wrong(path: str, expected: str, value: object) -> FormatError:
+    """Return the error for a field of the wrong type."""
+    return FormatError(RejectReason.WRONG_TYPE, path, f"must be {expected}, not {_KINDS.get(type(value), 'a number')}")
 
 
 def required(record: Record, key: str, path: str = "") -> Any:  # noqa: ANN401  a JSON value is any value
-    """The value under `key`, null included. `path` names it where it is not at the top."""
+    """Return the value under `key`, which may be null. `path` names it in errors if it is nested."""
     try:
         return record[key]
     except KeyError:
@@ -42,21 +42,21 @@ def required(record: Record, key: str, path: str = "") -> Any:  # noqa: ANN401  
 
 
 def text(value: object, path: str) -> str:
-    """A text, never null."""
+    """Return a text, never null."""
     if isinstance(value, str):
         return value
     raise wrong(path, "text", value)
 
 
 def optional_text(value: object, path: str) -> str | None:
-    """A text, or None for null."""
+    """Return a text, or None for null."""
     return None if value is None else text(value, path)
 
 
 def identity(value: object, path: str) -> str | None:
-    """An id: text or an integer; None for null and for empty text.
+    """Return an id from text or an integer; None for null and for empty text.
 
-    A float is refused: JSON integers beyond 64 bits arrive rounded, and two requests would share one id.
+    Floats are refused: JSON integers beyond 64 bits are rounded to floats, and two requests could get the same id.
     """
     if isinstance(value, str):
         return value or None
@@ -68,7 +68,7 @@ def identity(value: object, path: str) -> str | None:
 
 
 def first(record: Record, keys: Sequence[str]) -> tuple[str, Any]:
-    """The first of `keys` that has a value, and that value; the last key and None when none has."""
+    """Return the first of `keys` that has a value, and that value; the last key and None if there is none."""
     for key in keys:
         value = record.get(key)
         if value is not None:
@@ -77,7 +77,7 @@ def first(record: Record, keys: Sequence[str]) -> tuple[str, Any]:
 
 
 def embedded(value: object) -> object:
-    """A JSON object or array that was logged as text, opened; anything else as it is.
+    """Decode a JSON object or array that was logged as text; return anything else unchanged.
 
     >>> embedded('{"id_": "n1"}'), embedded("{ not JSON"), embedded(3)
     ({'id_': 'n1'}, '{ not JSON', 3)
@@ -90,77 +90,77 @@ def embedded(value: object) -> object:
         return value
 
 
-_tuple = tuple.__new__  # what `Context(...)` and `Sample(...)` come down to, without the call around it: half the time
+_tuple = tuple.__new__  # bypasses `Context.__new__` and `Sample.__new__`, in half the time
 _CONTAINERS = frozenset({dict, list})
 
 
 def contexts(value: object, path: str) -> tuple[Context, ...]:
-    """A list of texts or of objects with a text (see TEXT_KEYS), in the order of the list."""
+    """Return contexts from a list of texts or of objects with a text (see TEXT_KEYS), in the order of the list."""
     if not isinstance(value, list):
         raise wrong(path, "a list", value)
-    made: list[Context] = []
+    parsed: list[Context] = []
     for item in value:
-        # The commonest context, an object with text, id and score, at half the cost; all else goes the full way.
+        # Fast path for the most common context, an object with text, id and score, at half the cost.
         if type(item) is dict:
             try:
                 passage, name, score = item["text"], item["id"], item["score"]
             except KeyError:
                 pass
             else:
-                # JSON knows no infinity and no NaN: score - score is 0 for every number but those.
+                # Excludes infinity and NaN: score - score is 0 for every finite number.
                 if type(passage) is str and type(name) is str and type(score) is float and score - score == 0.0:
-                    made.append(_tuple(Context, (passage, name, score)))
+                    parsed.append(_tuple(Context, (passage, name, score)))
                     continue
-        made.append(context(item, path, len(made)))
-    return tuple(made)
+        parsed.append(context(item, path, len(parsed)))
+    return tuple(parsed)
 
 
 def context(item: object, path: str, rank: int) -> Context:
-    """The context at `rank` of the list named `path`."""
+    """Return the context at `rank` of the list at `path`."""
     if isinstance(item, str):
         return Context(item)
     if not isinstance(item, dict):
         raise wrong(f"{path}[{rank}]", "text or an object", item)
-    key, found = first(item, TEXT_KEYS)
-    if found is None:
+    key, passage = first(item, TEXT_KEYS)
+    if passage is None:
         raise missing(f"{path}[{rank}].text", f"is missing (none of {', '.join(TEXT_KEYS)})")
-    if not isinstance(found, str):
-        raise wrong(f"{path}[{rank}].{key}", "text", found)
+    if not isinstance(passage, str):
+        raise wrong(f"{path}[{rank}].{key}", "text", passage)
     name = item.get("id")
     if not isinstance(name, str):
         key, name = first(item, CONTEXT_ID_KEYS)
         name = None if name is None else identity(name, f"{path}[{rank}].{key}")
     score = item.get("score")
-    return Context(found, name, None if score is None else number(score, f"{path}[{rank}].score"))
+    return Context(passage, name, None if score is None else number(score, f"{path}[{rank}].score"))
 
 
 def number(value: object, path: str) -> float:
-    """A finite number."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST:
+    """Return a finite number."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER:
         return float(value)
     raise wrong(path, "a finite number", value)
 
 
 def metadata(record: Record) -> Mapping[str, Any]:
-    """The record's metadata, with a `trace_id` of the record itself among them."""
-    found = record.get("metadata")
+    """Return the record's metadata, including its top-level `trace_id`."""
+    values = record.get("metadata")
     trace_id = record.get("trace_id")
-    if found is None:
+    if values is None:
         return {"trace_id": trace_id} if isinstance(trace_id, str) else NOTHING
-    if not isinstance(found, dict):
-        raise wrong("metadata", "an object", found)
-    # Most metadata is flat, and one look in C tells.
-    if not _CONTAINERS.isdisjoint(map(type, found.values())) and not _shallow(found, DEEPEST_METADATA):
-        # Deeper values cannot be written again: JSON writers stop where JSON readers do not.
-        raise FormatError(RejectReason.TOO_DEEP, "metadata", f"is nested deeper than {DEEPEST_METADATA}")
-    return {**found, "trace_id": trace_id} if isinstance(trace_id, str) else found
+    if not isinstance(values, dict):
+        raise wrong("metadata", "an object", values)
+    # Most metadata is flat, which this check finds out in C.
+    if not _CONTAINERS.isdisjoint(map(type, values.values())) and not _shallow(values, MAX_METADATA_DEPTH):
+        # Deeper values could not be stored: JSON encoders have a lower limit than decoders.
+        raise FormatError(RejectReason.TOO_DEEP, "metadata", f"is nested deeper than {MAX_METADATA_DEPTH}")
+    return {**values, "trace_id": trace_id} if isinstance(trace_id, str) else values
 
 
-def _shallow(value: dict[str, Any] | list[Any], room: int) -> bool:
-    if not room:
+def _shallow(value: dict[str, Any] | list[Any], depth: int) -> bool:
+    if not depth:
         return False
     for part in value.values() if isinstance(value, dict) else value:
-        if isinstance(part, (dict, list)) and not _shallow(part, room - 1):
+        if isinstance(part, (dict, list)) and not _shallow(part, depth - 1):
             return False
     return True
 
@@ -175,16 +175,16 @@ def assemble(
     reference: object = None,
     inner: Record = NOTHING,
 ) -> Sample:
-    """A Sample of the parts that shapes spell differently, and of the envelope that all spell alike.
+    """Build a Sample from format-specific fields, and from the common fields of the record.
 
     Args:
-        record: Where id, time, route, trace id and metadata are looked for first.
-        fallback_id: Name of the sample where neither record nor `inner` has one.
-        question: What was asked; blank text is an unknown question.
-        contexts: What was retrieved.
-        answer: What was answered.
+        record: Searched first for id, time, route, trace id and metadata.
+        fallback_id: Id of the sample if neither record nor `inner` has one.
+        question: The question; blank text is an unknown question.
+        contexts: The retrieved contexts.
+        answer: The answer.
         reference: A known good answer: text or null.
-        inner: A part of the record that may hold id and time when the record itself does not.
+        inner: Part of the record that is searched for id and time if the record itself has none.
     """
     id_key, id_value = "id", record.get("id")
     if id_value is None:

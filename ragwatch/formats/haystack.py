@@ -1,7 +1,7 @@
-"""Haystack answers: what a pipeline returned (`{"answer_builder":{"answers":[...]}}`), or one GeneratedAnswer.
+"""Haystack answers: the output of a pipeline (`{"answer_builder":{"answers":[...]}}`), or one GeneratedAnswer.
 
 A GeneratedAnswer is `{"data","query","documents","meta"}`; older releases wrap it in `init_parameters`. The answer
-builder may bear any name in the pipeline.
+builder may have any name in the pipeline.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ MAPPING = MappingProxyType(
 
 
 def matches(record: Record) -> bool:
-    """A list of answers with data and documents is there, or one such answer."""
+    """Return whether the record has a list of answers with data and documents, or one such answer."""
     return _find(record) is not None
 
 
 def read(record: Record, fallback_id: str) -> Sample:
-    """The sample in a record of this shape: the first answer of the pipeline."""
-    found = _find(record)
-    if found is None:
+    """Return the sample in a record of this format: the first answer of the pipeline."""
+    match = _find(record)
+    if match is None:
         raise fields.missing("answers[0].data")
-    path, answer = found
-    asked = record.get("query", record.get("question", answer.get("query")))
+    path, answer = match
+    question = record.get("query", record.get("question", answer.get("query")))
     return fields.assemble(
         record,
         fallback_id,
-        question=fields.optional_text(asked, "query"),
+        question=fields.optional_text(question, "query"),
         contexts=_contexts(fields.required(answer, "documents", f"{path}documents"), f"{path}documents"),
         answer=fields.text(fields.required(answer, "data", f"{path}data"), f"{path}data"),
         reference=record.get("reference"),
@@ -48,7 +48,7 @@ def read(record: Record, fallback_id: str) -> Sample:
 
 
 def _find(record: Record) -> tuple[str, Record] | None:
-    """The GeneratedAnswer and the path in front of its fields."""
+    """Return the GeneratedAnswer, and the path in front of its fields."""
     named = record.get("answer_builder")
     for name, part in (("answer_builder", named), ("", record), *record.items()):
         answers = part.get("answers") if isinstance(part, dict) else None
@@ -60,8 +60,8 @@ def _find(record: Record) -> tuple[str, Record] | None:
 
 
 def _unwrapped(answer: Record, path: str) -> tuple[str, Record]:
-    older = answer.get("init_parameters")
-    return (f"{path}init_parameters.", older) if isinstance(older, dict) else (path, answer)
+    parameters = answer.get("init_parameters")
+    return (f"{path}init_parameters.", parameters) if isinstance(parameters, dict) else (path, answer)
 
 
 def _contexts(documents: object, path: str) -> tuple[Context, ...]:

@@ -37,14 +37,14 @@ _SCORE_KEYS = ("score", "relevance_score")
 
 
 def matches(record: Record) -> bool:
-    """An answer beside documents, at the top or inside the output."""
+    """Return whether the record has an answer next to documents, at the top level or inside the output."""
     _, output = _output(record)
     has_answer = any(key in output for key in _ANSWER_KEYS)
     return has_answer and any(key in output for key in ("context", "source_documents"))
 
 
 def read(record: Record, fallback_id: str) -> Sample:
-    """The sample in a record of this shape."""
+    """Return the sample in a record of this format."""
     path, output = _output(record)
     context_key, documents = fields.first(output, _CONTEXT_KEYS)
     if documents is None:
@@ -66,36 +66,36 @@ def read(record: Record, fallback_id: str) -> Sample:
 
 def _output(record: Record) -> tuple[str, Record]:
     for key in ("output", "outputs"):
-        found = fields.embedded(record.get(key))
-        if isinstance(found, dict):
-            return f"{key}.", found
+        output = fields.embedded(record.get(key))
+        if isinstance(output, dict):
+            return f"{key}.", output
     return "", record
 
 
 def _question(record: Record) -> str | None:
-    asked = fields.embedded(fields.first(record, ("inputs", *_QUESTION_KEYS))[1])
-    if isinstance(asked, dict):
-        asked = fields.first(asked, _QUESTION_KEYS)[1]
-    return question_text(asked)
+    question = fields.embedded(fields.first(record, ("inputs", *_QUESTION_KEYS))[1])
+    if isinstance(question, dict):
+        question = fields.first(question, _QUESTION_KEYS)[1]
+    return question_text(question)
 
 
 def _contexts(documents: object, path: str) -> tuple[Context, ...]:
     if isinstance(documents, str):
-        opened = fields.embedded(documents)
-        if isinstance(opened, str):
-            return (Context(documents),)  # a chain that joined its documents before it logged them
-        documents = opened
+        decoded = fields.embedded(documents)
+        if isinstance(decoded, str):
+            return (Context(documents),)  # the chain joined its documents before logging them
+        documents = decoded
     if not isinstance(documents, list):
         raise fields.wrong(path, "a list", documents)
     return tuple(fields.context(_document(item), path, rank) for rank, item in enumerate(documents))
 
 
 def _document(item: object) -> object:
-    opened = fields.embedded(item)
-    if not isinstance(opened, dict):
+    decoded = fields.embedded(item)
+    if not isinstance(decoded, dict):
         return item
-    kwargs = opened.get("kwargs")
-    document = kwargs if opened.get("lc") == 1 and isinstance(kwargs, dict) else opened
+    kwargs = decoded.get("kwargs")
+    document = kwargs if decoded.get("lc") == 1 and isinstance(kwargs, dict) else decoded
     details = document.get("metadata")
     if document.get("score") is not None or not isinstance(details, dict):
         return document

@@ -26,13 +26,13 @@ _QUESTION_KEYS = ("query", "query_str", "question", "input")
 
 
 def matches(record: Record) -> bool:
-    """Source nodes are there, beside the response or inside it."""
+    """Return whether the record has source nodes, next to the response or inside it."""
     response = record.get("response")
     return "source_nodes" in record or (isinstance(response, dict) and "source_nodes" in response)
 
 
 def read(record: Record, fallback_id: str) -> Sample:
-    """The sample in a record of this shape."""
+    """Return the sample in a record of this format."""
     nested = record.get("response")
     body, path = (nested, "response.") if isinstance(nested, dict) else (record, "")
     nodes = record["source_nodes"] if "source_nodes" in record else fields.required(body, "source_nodes")
@@ -49,13 +49,13 @@ def read(record: Record, fallback_id: str) -> Sample:
 
 
 def _context(item: object, path: str, rank: int) -> Context:
-    opened = fields.embedded(item)
-    if not isinstance(opened, dict):
+    source_node = fields.embedded(item)
+    if not isinstance(source_node, dict):
         return fields.context(item, path, rank)
-    node = fields.embedded(opened.get("node", opened))
+    node = fields.embedded(source_node.get("node", source_node))
     if not isinstance(node, dict):
         raise fields.wrong(f"{path}[{rank}].node", "an object", node)
     resource = node.get("text_resource")
     inner = resource if isinstance(resource, dict) else node
-    found = {"id": node.get("id_", node.get("id")), "score": opened.get("score")}
-    return fields.context({**inner, **found}, path, rank)
+    identity_and_score = {"id": node.get("id_", node.get("id")), "score": source_node.get("score")}
+    return fields.context({**inner, **identity_and_score}, path, rank)

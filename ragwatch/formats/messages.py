@@ -1,4 +1,4 @@
-"""Lists of chat messages: `[{"role": "user", "content": "..."}]`, in the spellings of several libraries."""
+"""Lists of chat messages, `[{"role": "user", "content": "..."}]`, as several libraries log them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-_ASKING = frozenset({"user", "human"})
-_ROLE = re.compile(r"(?i:you are|you're|act as|your (?:name|role|task|job) is) (?:an? |the |to |[A-Z])")
-_ORDER = re.compile(
+_USER_ROLES = frozenset({"user", "human"})
+_ROLE_PROMPT = re.compile(r"(?i:you are|you're|act as|your (?:name|role|task|job) is) (?:an? |the |to |[A-Z])")
+_INSTRUCTION = re.compile(
     r"(?i)[\s#*\d.)-]*(?:you (?:are|must|should|will|always|never|only|speak|help)|you're|your (?:answers?|replies"
     r"|name|role|task|job|goal|tone)|act|answer|be|please|respond|reply|always|never|do not|don't|if you|if the (?:user"
     r"|question)|when you|when the user|keep|write|help|stay|avoid|today is|current (?:date|time)|knowledge cutoff)\b"
@@ -21,7 +21,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def content_text(content: object) -> str | None:
-    """The text of a message's content: the text itself, or its text parts joined; None when there is none.
+    """Return the text of a message's content: the text itself, or its text parts joined; None if there is none.
 
     >>> content_text([{"type": "text", "text": "a "}, {"type": "image_url"}, {"type": "input_text", "text": "b"}])
     'a b'
@@ -36,48 +36,48 @@ def content_text(content: object) -> str | None:
 
 
 def with_role(messages: object, roles: Iterable[str]) -> list[dict[str, Any]]:
-    """The messages whose role (or, in LangChain's spelling, type) is one of `roles`, in order."""
-    wanted = frozenset(roles)
+    """Return the messages with one of `roles` (the `type` in LangChain's messages), in order."""
+    selected = frozenset(roles)
     if not isinstance(messages, list):
         return []
-    return [each for each in messages if isinstance(each, dict) and _role(each) in wanted]
+    return [message for message in messages if isinstance(message, dict) and _role(message) in selected]
 
 
 def _role(message: dict[str, Any]) -> str | None:
-    found = message.get("role") or message.get("type")
-    return found if isinstance(found, str) else None
+    role = message.get("role") or message.get("type")
+    return role if isinstance(role, str) else None
 
 
 def of_last_turn(messages: object, role: str) -> list[dict[str, Any]]:
-    """The messages of a role since a person wrote last, or all of that role where there are none since.
+    """Return the messages of a role since the last user message, or all of that role if there are none since.
 
-    A conversation is logged whole each time: what was looked up for an earlier question is no retrieval for this one.
+    Each log entry repeats the whole conversation: passages retrieved for earlier questions do not belong to this one.
     """
-    turns = with_role(messages, {role, *_ASKING})
-    since = max((at for at, each in enumerate(turns, 1) if _role(each) in _ASKING), default=0)
-    return turns[since:] or [each for each in turns if _role(each) == role]
+    turns = with_role(messages, {role, *_USER_ROLES})
+    since = max((position for position, message in enumerate(turns, 1) if _role(message) in _USER_ROLES), default=0)
+    return turns[since:] or [message for message in turns if _role(message) == role]
 
 
 def last_question(messages: object) -> str | None:
-    """The text of the last message that a person wrote; None when there is none."""
-    asked = with_role(messages, _ASKING)
-    return content_text(asked[-1].get("content")) if asked else None
+    """Return the text of the last user message; None if there is none."""
+    questions = with_role(messages, _USER_ROLES)
+    return content_text(questions[-1].get("content")) if questions else None
 
 
 def question_text(value: object) -> str | None:
-    """A question that was logged as text or as the conversation that led to it."""
+    """Return the text of a question that was logged as text or as a conversation."""
     return value if isinstance(value, str) else last_question(value)
 
 
 def only_instructs(text: str) -> bool:
-    """Whether all of a system prompt tells the model who it is and what to do: nothing was retrieved for it.
+    """Return whether a system prompt contains only instructions and no retrieved passages.
 
-    Many services put passages there, in words of their own. So this is said only where every sentence is an order, and
-    nothing hints at passages.
+    Many services put passages there, in various wordings. The result is therefore true only if every sentence is an
+    instruction and nothing hints at passages.
 
-    >>> [only_instructs(each) for each in ("You are a helpful assistant. Be brief.", "You are a bot. Paris is big.")]
+    >>> [only_instructs(text) for text in ("You are a helpful assistant. Be brief.", "You are a bot. Paris is big.")]
     [True, False]
     """
-    if not _ROLE.match(text.lstrip()) or _PASSAGES.search(text):
+    if not _ROLE_PROMPT.match(text.lstrip()) or _PASSAGES.search(text):
         return False
-    return all(_ORDER.match(each) for each in _SENTENCE_END.split(text) if each.strip())
+    return all(_INSTRUCTION.match(sentence) for sentence in _SENTENCE_END.split(text) if sentence.strip())

@@ -1,9 +1,9 @@
 """OpenAI requests with their responses: chat completions, and the Responses API with file search.
 
-`{"request": {...}, "response": {...}}`, or both flat in one record. Contexts are looked for, in this order: a field
+`{"request": {...}, "response": {...}}`, or both flat in one record. Contexts are searched in this order: a field
 `documents`, `contexts`, `context` or `retrieved_contexts` of record or request; file search results; the citations that
 Azure adds to the message; tool messages since the last question (or before it, if there are none); system messages
-that do more than tell the model who it is.
+that contain more than instructions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CONTEXT_KEYS = ("documents", "contexts", "context", "retrieved_contexts")
 
 
 def matches(record: Record) -> bool:
-    """Messages and choices are there, or the typed output items of the Responses API."""
+    """Return whether messages and choices are present, or the typed output items of the Responses API."""
     request, response = _part(record, "request"), _part(record, "response")
     if "messages" in request and "choices" in response:
         return True
@@ -42,21 +42,21 @@ def matches(record: Record) -> bool:
 
 
 def read(record: Record, fallback_id: str) -> Sample:
-    """The sample in a record of this shape."""
+    """Return the sample in a record of this format."""
     request, response = _part(record, "request"), _part(record, "response")
     if "choices" in response:
         conversation = fields.required(request, "messages")
         message = _message(response["choices"])
         answer = content_text(message.get("content"))
         answer = content_text(message.get("refusal")) if answer is None else answer
-        where = "choices[0].message.content"
+        path = "choices[0].message.content"
     else:
         conversation = request.get("input")
         message = {}
         answer = _output_text(fields.required(response, "output"))
-        where = "output[].content[].text"
+        path = "output[].content[].text"
     if answer is None:
-        raise fields.missing(where, "holds no text")
+        raise fields.missing(path, "contains no text")
     return fields.assemble(
         record,
         fallback_id,
@@ -69,33 +69,33 @@ def read(record: Record, fallback_id: str) -> Sample:
 
 
 def _part(record: Record, key: str) -> Record:
-    found = fields.embedded(record.get(key))
-    return found if isinstance(found, dict) else record
+    part = fields.embedded(record.get(key))
+    return part if isinstance(part, dict) else record
 
 
 def _message(choices: object) -> dict[str, Any]:
     if not isinstance(choices, list):
         raise fields.wrong("choices", "a list", choices)
-    chosen = choices[0] if choices else None
-    message = chosen.get("message") if isinstance(chosen, dict) else None
+    choice = choices[0] if choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         raise fields.missing("choices[0].message")
     return message
 
 
 def _items(output: object, kind: str) -> list[dict[str, Any]]:
-    found = output if isinstance(output, list) else []
-    return [item for item in found if isinstance(item, dict) and item.get("type") == kind]
+    items = output if isinstance(output, list) else []
+    return [item for item in items if isinstance(item, dict) and item.get("type") == kind]
 
 
 def _output_text(output: object) -> str | None:
-    texts = [_said(item.get("content")) for item in _items(output, "message")]
-    known = [text for text in texts if text is not None]
-    return "\n".join(known) if known else None
+    texts = [_message_text(item.get("content")) for item in _items(output, "message")]
+    present = [text for text in texts if text is not None]
+    return "\n".join(present) if present else None
 
 
-def _said(content: object) -> str | None:
-    """The text of an output message, or, for that is an answer too, its refusal."""
+def _message_text(content: object) -> str | None:
+    """Return the text of an output message, or its refusal, which is an answer too."""
     text = content_text(content)
     if text is not None or not isinstance(content, list):
         return text
@@ -105,10 +105,10 @@ def _said(content: object) -> str | None:
 def _contexts(
     record: Record, request: Record, response: Record, message: dict[str, Any], conversation: object
 ) -> tuple[Context, ...]:
-    for place in (record, request):
-        key, found = fields.first(place, _CONTEXT_KEYS)
-        if found is not None:
-            return (Context(found),) if isinstance(found, str) else fields.contexts(found, key)
+    for part in (record, request):
+        key, passages = fields.first(part, _CONTEXT_KEYS)
+        if passages is not None:
+            return (Context(passages),) if isinstance(passages, str) else fields.contexts(passages, key)
     searches = _items(response.get("output"), "file_search_call")
     if searches:
         return tuple(context for search in searches for context in _results(search))
@@ -121,7 +121,7 @@ def _contexts(
         if role != "tool":
             texts = [text for text in texts if text and not only_instructs(text)]
         if texts:
-            return tuple(context for text in texts if text for context in _opened(text))
+            return tuple(context for text in texts if text for context in _tool_passages(text))
     raise fields.missing(
         "contexts", "is missing: no documents, file search, citations, tool messages or passages in system messages"
     )
@@ -138,11 +138,11 @@ def _results(search: dict[str, Any]) -> tuple[Context, ...]:
     return fields.contexts(named, "output[].results")
 
 
-def _opened(text: str) -> tuple[Context, ...]:
-    """The passages in a tool's message: a JSON list of them, or the text itself."""
-    found = fields.embedded(text)
-    found = fields.first(found, ("results", *_CONTEXT_KEYS))[1] if isinstance(found, dict) else found
+def _tool_passages(text: str) -> tuple[Context, ...]:
+    """Return the passages in a tool message: a JSON list of them, or the text itself."""
+    passages = fields.embedded(text)
+    passages = fields.first(passages, ("results", *_CONTEXT_KEYS))[1] if isinstance(passages, dict) else passages
     try:
-        return fields.contexts(found, "messages[].content")
+        return fields.contexts(passages, "messages[].content")
     except FormatError:
         return (Context(text),)

@@ -22,25 +22,25 @@ MAPPING = MappingProxyType(
 
 
 def matches(record: Record) -> bool:
-    """RAGAS' own words for question and answer are there."""
+    """Return whether RAGAS' keys of question and answer are present."""
     return "user_input" in record and "response" in record
 
 
 def read(record: Record, fallback_id: str) -> Sample:
-    """The sample in a record of this shape; of a conversation, the last question a person asked."""
+    """Return the sample in a record of this format; of a conversation, the last question of the user."""
     contexts = fields.contexts(fields.required(record, "retrieved_contexts"), "retrieved_contexts")
     return fields.assemble(
         record,
         fallback_id,
         question=question_text(fields.required(record, "user_input")),
-        contexts=_named(contexts, record.get("retrieved_context_ids")),
+        contexts=_with_ids(contexts, record.get("retrieved_context_ids")),
         answer=fields.text(fields.required(record, "response"), "response"),
         reference=record.get("reference"),
     )
 
 
-def _named(contexts: tuple[Context, ...], ids: object) -> tuple[Context, ...]:
-    """Contexts with their ids, when there is exactly one for each: a wrong name is worse than none."""
+def _with_ids(contexts: tuple[Context, ...], ids: object) -> tuple[Context, ...]:
+    """Add ids to contexts, if there is exactly one for each: a wrong id is worse than none."""
     if not isinstance(ids, list) or len(ids) != len(contexts):
         return contexts
     names = [fields.identity(name, f"retrieved_context_ids[{rank}]") for rank, name in enumerate(ids)]

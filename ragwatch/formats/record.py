@@ -1,8 +1,8 @@
-"""A line of a log to a JSON object.
+"""Decodes a line of a log to a JSON object.
 
-orjson reads the lines that are right. Only a line it refuses goes the careful way: what can be mended without
-guessing is mended (a byte order mark, bytes that are not UTF-8, escapes that are no character), all else is named.
-Of a repeated key the last one counts, as everywhere in Python; integers beyond 64 bits become floats.
+orjson decodes valid lines. Only a line that it refuses is examined further: what can be repaired unambiguously is
+repaired (a byte order mark, bytes that are not UTF-8, escapes of no character), any other error is classified.
+The last of duplicate keys wins, as in Python's json; integers beyond 64 bits become floats.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Parse = Callable[[bytes], tuple[dict[str, Any], bool]]
 _BOM = "\ufeff"
 _NUL_ESCAPE = re.compile(rb"\\u0000")
 _OBJECT = re.compile(rb'\{\s*"')
-# Every escape is consumed from left to right, so that the backslash of an escaped backslash starts nothing.
+# Escapes are matched from left to right, so that an escaped backslash does not start another escape.
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    r"|(?P<mend>\\u(?:[dD][89a-fA-F][0-9a-fA-F]{2}|0000))"
+    r"|(?P<invalid>\\u(?:[dD][89a-fA-F][0-9a-fA-F]{2}|0000))"
     r"|\\.",
     re.DOTALL,
 )
 
 
 def parse(line: bytes) -> tuple[dict[str, Any], bool]:
-    """The JSON object in one line, and whether characters had to be replaced by U+FFFD to read it.
+    """Decode the JSON object in one line. Returns it, and whether characters had to be replaced by U+FFFD.
 
-    Replaced are bytes that are not UTF-8, lone surrogates and NUL: none of them can be stored or sent on.
+    Bytes that are not UTF-8, lone surrogates and NUL are replaced, because they can be neither stored nor sent.
 
     >>> parse(b'{"question": "why?"}')
     ({'question': 'why?'}, False)
@@ -49,22 +49,22 @@ def parse(line: bytes) -> tuple[dict[str, Any], bool]:
         return _parse_carefully(line)
     if type(value) is not dict:
         raise _not_an_object(value)
-    # A NUL is legal JSON and refused by PostgreSQL: one record must not stop a store for good.
-    # The single backslash is looked for first because it costs a tenth, and most lines hold none.
+    # NUL is valid JSON but refused by PostgreSQL: one record must not block a store.
+    # The search for a backslash is ten times faster, and most lines have none.
     return _parse_carefully(line) if b"\\" in line and _NUL_ESCAPE.search(line) else (value, False)
 
 
 def parse_behind_text(line: bytes) -> tuple[dict[str, Any], bool]:
-    """The same for a line that a logger has begun with text of its own, such as a time and a level.
+    """Decode a line in which a logger has written a prefix, such as time and level, before the JSON object.
 
-    The object begins at the first brace that a quoted key follows, and ends with the line. Only where a source is
-    configured so: in a log of any other kind, users' text at the end of a line could pass for a record.
+    The object starts at the first brace that a quoted key follows, and ends with the line. Use only if the source is
+    configured so: in any other log, user text at the end of a line could be taken for a record.
 
     >>> parse_behind_text(b'2026-01-01 12:00:00 INFO {app} {"question": "why?"}')
     ({'question': 'why?'}, False)
 
     Raises:
-        FormatError: As `parse`.
+        FormatError: See `parse`.
     """
     begin = _OBJECT.search(line)
     return parse(line[begin.start() :] if begin else line)
@@ -72,56 +72,56 @@ def parse_behind_text(line: bytes) -> tuple[dict[str, Any], bool]:
 
 def _parse_carefully(line: bytes) -> tuple[dict[str, Any], bool]:
     if b"\x00" in line:
-        raise FormatError(RejectReason.BINARY, "", "holds NUL bytes: not text, or a hole that a crash left")
+        raise FormatError(RejectReason.BINARY, "", "contains NUL bytes: a binary file, or a gap left by a crash")
     decoded = line.decode("utf-8", "replace").removeprefix(_BOM)
-    text = _ESCAPE.sub(_mended, decoded)
+    text = _ESCAPE.sub(_repaired, decoded)
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise _why(text) from error
+        raise _error_of(text) from error
     if type(value) is not dict:
         raise _not_an_object(value)
     broken_bytes = decoded.count("\ufffd") != line.count("\ufffd".encode())
     return value, broken_bytes or text != decoded
 
 
-def _mended(escape: re.Match[str]) -> str:
-    return "\\ufffd" if escape["mend"] else escape[0]
+def _repaired(escape: re.Match[str]) -> str:
+    return "\\ufffd" if escape["invalid"] else escape[0]
 
 
 def _not_an_object(value: object) -> FormatError:
     names = {list: "an array", str: "a string", type(None): "null", bool: "a boolean"}
-    found = names.get(type(value), "a number")
-    return FormatError(RejectReason.NOT_AN_OBJECT, "", f"a record is a JSON object, this is {found}")
+    kind = names.get(type(value), "a number")
+    return FormatError(RejectReason.NOT_AN_OBJECT, "", f"a record is a JSON object, this is {kind}")
 
 
-class _RefusedRecord(Exception):  # noqa: N818  it carries a verdict through the json module and never leaves this file
+class _RefusedRecord(Exception):  # noqa: N818  passes an error through the json module, and never leaves this file
     def __init__(self, reason: RejectReason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
 
 
-def _constant(word: str) -> float:
-    raise _RefusedRecord(RejectReason.NOT_FINITE, f"holds {word}, which is no number")
+def _constant(constant: str) -> float:
+    raise _RefusedRecord(RejectReason.NOT_FINITE, f"contains {constant}, which is not a number")
 
 
 def _decimal(digits: str) -> float:
     value = float(digits)
     if isinf(value):
-        raise _RefusedRecord(RejectReason.NOT_FINITE, f"holds {digits[:20]}, beyond the largest number")
+        raise _RefusedRecord(RejectReason.NOT_FINITE, f"contains {digits[:20]}, beyond the largest number")
     return value
 
 
 def _integer(digits: str) -> float:
-    # As a float: int() of many digits takes quadratic time, and Python refuses more than 4300.
+    # As a float: int() takes quadratic time, and Python refuses more than 4300 digits.
     value = float(digits)
     if isinf(value):
-        raise _RefusedRecord(RejectReason.NUMBER_TOO_LARGE, f"holds an integer of {len(digits)} digits")
+        raise _RefusedRecord(RejectReason.NUMBER_TOO_LARGE, f"contains an integer of {len(digits)} digits")
     return value
 
 
-def _why(text: str) -> FormatError:
-    """The reason for which orjson refused the text, found with the slower but talkative reader."""
+def _error_of(text: str) -> FormatError:
+    """Return the error for which orjson refused a text, found with the slower but more detailed json module."""
     try:
         json.loads(text, parse_constant=_constant, parse_float=_decimal, parse_int=_integer)
     except _RefusedRecord as refused:
@@ -130,5 +130,5 @@ def _why(text: str) -> FormatError:
         return FormatError(RejectReason.TORN_JSON, "", f"not JSON: {error.msg} at character {error.pos}")
     except RecursionError:
         pass
-    # What json reads and orjson does not is nested deeper than orjson's 1024.
+    # json accepts it: it is nested deeper than the 1024 levels of orjson.
     return FormatError(RejectReason.TOO_DEEP, "", "nested too deeply")

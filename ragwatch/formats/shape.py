@@ -1,4 +1,4 @@
-"""What a format is: a module with a name, a cheap test for its shape, and one function that reads it."""
+"""Protocols of formats and record readers."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any, Protocol
 from ragwatch.core.sample import Sample
 
 Record = Mapping[str, Any]
-"""One JSON object, as it was logged."""
+"""One JSON object as it was logged."""
 
 
 class RecordReader(Protocol):
-    """Turns records into samples."""
+    """Converts records to samples."""
 
     def read(self, record: Record, fallback_id: str) -> Sample:
-        """The sample that `record` holds; `fallback_id` names it where the record does not.
+        """Return the sample in a record; `fallback_id` is its id if the record has none.
 
         Raises:
-            FormatError: The record holds no sample; `field` is the path of what is missing or wrong.
+            FormatError: The record contains no sample; `field` is the path of the missing or invalid field.
         """
         ...
 
 
 class Format(RecordReader, Protocol):
-    """A known shape: the members a module of this room has.
+    """A known format: the members of a module in this package.
 
     Attributes:
-        NAME: The word in the configuration.
-        MAPPING: The same shape as JMESPath expressions: where a mapping of one's own may start.
+        NAME: Name in the configuration.
+        MAPPING: The same format as JMESPath expressions, as a starting point for a custom mapping.
     """
 
     NAME: str
 
     @property
     def MAPPING(self) -> Mapping[str, str]:  # noqa: N802  a constant of the module, read-only here
-        """One expression a field."""
+        """One expression for each field."""
         ...
 
     def matches(self, record: Record) -> bool:
-        """Whether the record looks like this shape, by its keys alone. Never raises."""
+        """Return whether a record looks like this format, by its keys alone. Never raises."""
         ...

@@ -1,4 +1,4 @@
-"""Times as logs write them, to seconds since the epoch."""
+"""Converts times in logs to seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from sys import float_info
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 
-# A number above the limit counts in that fraction of a second: seconds reach 1e11 in the year 5138.
-_MOST_SECONDS = 10**11
-_LARGEST = float_info.max
+# A number above a limit is in that fraction of a second: seconds reach 1e11 in the year 5138.
+_MAX_SECONDS = 10**11
+_MAX_NUMBER = float_info.max
 _DATE, _SECOND = len("20260501"), len("20260501100000")
-_DATES = (_DATE, _SECOND)  # taken as numbers, the first would be a time of 1970, the second one after 2286
-_UNITS = ((10**17, 10**9), (10**14, 10**6), (_MOST_SECONDS, 10**3))
+_DATES = (_DATE, _SECOND)  # as numbers of seconds these would be a time in 1970 and one after 2286
+_UNITS = ((10**17, 10**9), (10**14, 10**6), (_MAX_SECONDS, 10**3))
 
 
 def epoch_seconds(value: object, path: str) -> float:
-    """Seconds since the epoch from ISO 8601 text (without an offset: UTC) or a number of s, ms, us or ns.
+    """Convert ISO 8601 text (UTC if it has no offset) or a number of s, ms, us or ns to seconds since the epoch.
 
     >>> epoch_seconds("2026-05-01T10:00:00+02:00", "at") == epoch_seconds(1777622400000, "at") == 1777622400.0
     True
 
     Raises:
-        FormatError: wrong_type, when it is neither.
+        FormatError: wrong_type, if it is neither.
     """
     if isinstance(value, str):
         return _from_text(value, path)
@@ -33,8 +33,8 @@ def epoch_seconds(value: object, path: str) -> float:
 
 
 def _from_text(text: str, path: str) -> float:
-    # Digits are a number before they are a date: ISO's basic form may have any sign for its T, so that one in two
-    # hundred counts of milliseconds, "1794010112345", is the minute 23:45 of the first day of 1794 as well.
+    # Digits are read as a number before a date: ISO's basic format allows any separator instead of T, so that one in
+    # two hundred timestamps in milliseconds, such as "1794010112345", would also be valid as 23:45 of 1 January 1794.
     compact = text.isdecimal() and len(text) in _DATES
     if not compact and text.replace(".", "", 1).isdecimal():
         return _from_digits(text, path)
@@ -50,16 +50,16 @@ def _from_text(text: str, path: str) -> float:
 
 def _from_digits(text: str, path: str) -> float:
     try:
-        # Whole numbers stay whole: as floats, nanoseconds would be off by some hundreds.
+        # Integers stay integers: as floats, nanoseconds would be off by hundreds.
         return _from_number(int(text) if len(text) < 20 and text.isdecimal() else float(text), path)
     except ValueError:
         raise _wrong(text, path) from None
 
 
 def _from_number(number: float, path: str) -> float:
-    if 0 <= number <= _MOST_SECONDS:
+    if 0 <= number <= _MAX_SECONDS:
         return float(number)
-    if not 0 <= number <= _LARGEST:
+    if not 0 <= number <= _MAX_NUMBER:
         raise _wrong(number, path)
     return number / next(per_second for limit, per_second in _UNITS if number > limit)
 

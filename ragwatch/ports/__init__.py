@@ -1,4 +1,7 @@
-"""Ports: every door between rooms. Rooms know these Protocols and core values, never one another."""
+"""Ports: Protocols and value classes through which sources, judges, probes, stores and the pipeline call each other.
+
+Implementations depend on this package only, never on one another.
+"""
 
 from ragwatch.ports.judging import BudgetAccount, Judge, JudgeContext
 from ragwatch.ports.kinds import Kind

@@ -1,4 +1,4 @@
-"""Reading: the door of judges, and of the money that they spend."""
+"""Protocols of judges and of the budget account that they reserve their cost in."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ragwatch.telemetry import Telemetry
 
 
 class Judge(Protocol):
-    """Reads one sample. It never scores.
+    """Reads one sample and returns evidence; scores are computed from it elsewhere.
 
     Attributes:
         name: Configured name, the label `judge`.
         kind: Its kind.
-        model: What reads, as a label: a model's name, or the version of fitted tables.
-        version: Kind, model and prompt (or weights) in one word: verdicts of different versions never share a mean.
+        model: The label `model`: name of the model, or version of the fitted tables.
+        version: Identifies kind, model and prompt (or weights): verdicts of different versions are never averaged.
         concurrency: Samples read at a time.
     """
 
@@ -33,30 +33,30 @@ class Judge(Protocol):
     concurrency: int
 
     def ready_in(self) -> float:
-        """Seconds until it wants to be asked again; 0 when it is able now. While it is not, draws stay pending."""
+        """Return the seconds until it accepts calls; 0 when it does now. Until then draws stay pending."""
         ...
 
     async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
-        """What the judge sees in the sample.
+        """Read the sample.
 
         Raises:
-            JudgeError: It could not read it. Permanent: the reason is counted and the draw is settled as unjudged.
-                Otherwise (an outage, no money at present) the draw goes back to the queue.
+            JudgeError: The sample could not be read. If permanent, the reason is counted and the draw is settled as
+                unjudged; otherwise (an outage, an exhausted budget) the draw returns to the queue.
         """
         ...
 
     async def close(self) -> None:
-        """Release clients."""
+        """Close the clients."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What came of one sample in a message batch.
+    """Result for one sample of a message batch.
 
     Attributes:
-        found: What was read; or why nothing was: for good, or so that the draw goes back to the queue.
-        usage: What it cost; None when nobody knows, and then the worst case stays set aside.
+        found: The evidence, or the error: a permanent one settles the draw, any other returns it to the queue.
+        usage: What the call cost; None if unknown, in which case the worst case stays reserved.
     """
 
     found: Evidence | JudgeError
@@ -64,78 +64,83 @@ class Collected:
 
 
 class BatchJudge(Judge, Protocol):
-    """A judge that also takes many samples at once, to be read within a day, for less money."""
+    """A judge that can also read many samples in one message batch, within a day and at a lower price."""
 
     def seed(self) -> str:
-        """A new seed for one batch. It tells what is asked as well, so that replies to anything else are not read."""
+        """Create a new seed for one batch.
+
+        It also identifies the judge's version and quantities, so that replies to a different request are rejected.
+        """
         ...
 
     async def reserve(self, sample: Sample, seed: str) -> int | Evidence:
-        """Set aside what reading a sample in a batch costs at worst. The evidence itself where nothing is to be asked.
+        """Reserve the worst-case cost of reading a sample in a batch.
+
+        Returns the reservation, or the evidence itself if no request is necessary.
 
         Raises:
-            JudgeError: It cannot be read (permanent), or there is no money at present.
+            JudgeError: The sample cannot be read (permanent), or the budget is exhausted at present.
         """
         ...
 
     async def submit(self, samples: Mapping[str, Sample], seed: str) -> str | None:
-        """Send samples by ids of ours. Returns the provider's name for the batch; None when it may have it or not.
+        """Submit samples, by our ids. Returns the provider's id of the batch; None if its acceptance is unknown.
 
         Raises:
-            JudgeError: The provider has it not, and nothing was paid.
+            JudgeError: The provider did not accept the batch, and nothing was paid.
         """
         ...
 
     async def ended(self, batch: str) -> bool:
-        """Whether every sample of a batch has its result.
+        """Return whether every sample of a batch has a result.
 
         Raises:
-            JudgeError: It cannot be told at present.
+            JudgeError: The status is not available at present.
         """
         ...
 
     def results(self, batch: str, samples: Mapping[str, Sample], seed: str) -> AsyncIterator[tuple[str, Collected]]:
-        """Results of these samples by our ids, in no particular order; those of others are left out.
+        """Yield the results of these samples by our ids, in no particular order; results of other samples are skipped.
 
         Raises:
-            JudgeError: They cannot be read (to the end) at present.
+            JudgeError: The results cannot be read (to the end) at present.
         """
         ...
 
     async def find(self, ids: Collection[str], since: float) -> str | None:
-        """The provider's name for the batch that holds these ids, accepted since an instant; None when it has none.
+        """Return the provider's id of the batch with these ids, accepted since an instant; None if there is none.
 
         Raises:
-            JudgeError: It cannot be told at present.
+            JudgeError: The list of batches is not available at present.
         """
         ...
 
 
 class BudgetAccount(Protocol):
-    """Money of one judge. The worst case is set aside before a call and the true price settled after it."""
+    """Budget of one judge: the worst case is reserved before a call, the actual cost settled after it."""
 
     async def reserve(self, worst: Cost) -> int:
-        """Set the worst case aside. Returns the reservation's number.
+        """Reserve the worst-case cost. Returns the id of the reservation.
 
         Raises:
-            JudgeError: `over_budget`, not permanent: the caps have no room for it at present.
+            JudgeError: `over_budget`, not permanent: the spending caps do not allow it at present.
         """
         ...
 
     async def settle(self, reservation: int, actual: Cost) -> None:
-        """Replace what was set aside by what the call did cost. What is never settled counts in full."""
+        """Replace a reservation by the actual cost. A reservation that is never settled counts in full."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
-    """What every judge is given beside its options.
+    """Dependencies that every judge gets, in addition to its options.
 
     Attributes:
-        telemetry: Counts calls, tokens, money and failures; each judge reports its own.
-        purse: Where money is set aside.
+        telemetry: Counts calls, tokens, cost and failures of the judge.
+        purse: Account of its budget.
         clock: Seconds since the epoch.
-        quantities: What its evidence is wanted for; it need not read the rest.
+        quantities: Quantities to be scored; evidence for others may be left out.
     """
 
     telemetry: Telemetry

@@ -1,4 +1,4 @@
-"""Kinds: how a room is told what it may be made of."""
+"""Protocol of a kind: a module that implements a source, judge, probe or store and its options."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-Made_co = TypeVar("Made_co", covariant=True)
+Built_co = TypeVar("Built_co", covariant=True)
 
 
-class Kind(Protocol[Made_co]):
-    """What a module that is a kind offers. A room lists its kinds in a literal dict `KINDS`."""
+class Kind(Protocol[Built_co]):
+    """A module that implements one kind. Each package lists its kinds in a literal dict `KINDS`."""
 
     @property
     def Options(self) -> type[BaseModel]:  # noqa: N802 - it is a class
-        """The kind's configuration: a frozen model that refuses unknown keys. Defaults live here and nowhere else."""
+        """Configuration model of the kind: frozen, forbids unknown keys, and is the only place of its defaults."""
         ...
 
     @property
-    def build(self) -> Callable[..., Made_co]:
-        """Options (and what the room's `__init__` names beside them) to the thing itself."""
+    def build(self) -> Callable[..., Built_co]:
+        """Builds the object from its options and the arguments that the `__init__` of the package documents."""
         ...

@@ -1,4 +1,4 @@
-"""Probing: the door of probes, which ask a retriever, or the whole service, on a canary's behalf."""
+"""Protocols of probes, which send canary queries to a retriever or to the whole service."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from ragwatch.core.canary.definition import Retrieved
 
 
 class Probe(Protocol):
-    """Asks a retriever. It compares nothing and counts nothing: that is `core.canary_report`'s.
+    """Sends queries to a retriever. Results are compared and counted in `core.canary`.
 
     Attributes:
-        name: Configured name; a suite's, as a rule.
-        concurrency: Questions it has under way at a time; more wait their turn inside `ask`.
+        name: Configured name, usually that of the suite.
+        concurrency: Maximum number of concurrent queries; further ones wait inside `ask`.
     """
 
     name: str
     concurrency: int
 
     async def ask(self, query: str, k: int) -> Retrieved:
-        """What comes back for a query, of which k passages are wanted.
+        """Send a query for the top k passages.
 
-        It raises nothing: whatever goes wrong is `Retrieved.failure`, so that one canary cannot spoil another.
+        Does not raise: any error is returned as `Retrieved.failure`, so that one canary cannot affect another.
         """
         ...
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close connections."""
         ...
 
 
 class Oracle(Probe, Protocol):
-    """A probe that can also hand the generator its contexts, so that a bad answer is the generator's own."""
+    """A probe that can also send the contexts to answer from, to tell generator faults from retriever faults."""
 
     async def ask_with(self, query: str, contexts: Sequence[str]) -> Retrieved:
-        """The service's answer to a query from these contexts, and nothing retrieved. It raises nothing."""
+        """Return the service's answer to a query from these contexts, without retrieval. Does not raise."""
         ...

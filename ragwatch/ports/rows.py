@@ -1,4 +1,4 @@
-"""Rows: what passes through the door of the store."""
+"""Value classes that are passed to and returned by the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragwatch.core.tally import Tallies
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A judge that is to read a draw, and the probability with which that pair came about."""
+    """A judge to which a draw is assigned, with the probability of that assignment."""
 
     judge: str
     probability: float
@@ -21,12 +21,12 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A further judge that is to read a draw because of the verdict that was just reached on it.
+    """A draw that is assigned to a further judge because of the verdict of an earlier one.
 
     Attributes:
         key: The draw.
-        after: The judge whose verdict brings it.
-        assignment: Who is to read it, with which probability (of draw and follow-up together).
+        after: The judge whose verdict causes the follow-up.
+        assignment: The further judge, with the joint probability of draw and follow-up.
         at: When, in seconds since the epoch.
     """
 
@@ -38,13 +38,13 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class OpenBatch:
-    """A message batch under way.
+    """A message batch that is not closed.
 
     Attributes:
-        id: Our number for it.
-        provider_id: The provider's name for it; None when it is not known whether the provider has it.
-        prepared: When it was put together, seconds since the epoch.
-        seed: Seed of the ids in its prompts, needed to understand the replies.
+        id: Our number of the batch.
+        provider_id: The provider's id of the batch; None while it is unknown whether the provider accepted it.
+        prepared: When it was prepared, in seconds since the epoch.
+        seed: Seed of the ids in its prompts, needed to parse the replies.
     """
 
     id: int
@@ -55,16 +55,16 @@ class OpenBatch:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Everything one intake step writes, in one transaction.
+    """Everything that one intake step writes in one transaction.
 
     Attributes:
         source: Name of the source.
         stream: Stream of the cursor.
-        cursor: Resumes behind the last record of this batch.
-        draws: What was sampled, each with the judges that are to read it.
-        tallies: What was counted on the way (seen, rejected, traffic signals).
-        at: When, in seconds since the epoch: draws wait since then. None for since they were answered.
-        of_draws: By key of a draw, what is counted on top if it is new: a repeated one is not stored.
+        cursor: Resumes after the last record of this batch.
+        draws: Sampled draws, each with the judges it is assigned to.
+        tallies: Counters to increment (seen, rejected, traffic signals).
+        at: Since when the draws are pending, in seconds since the epoch; None for since they were answered.
+        of_draws: Further counters by key of a draw, counted only if the draw is new.
     """
 
     source: str
@@ -78,12 +78,12 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """The little of a verdict that estimates need.
+    """The part of a verdict that estimates are computed from.
 
     Attributes:
-        seq: Order in which verdicts were settled.
+        seq: Sequence number in the order of settlement.
         scores: By quantity; None for an unjudged draw.
-        reason: Why it is unjudged, None for a judged one.
+        reason: Why the draw is unjudged; None for a judged one.
     """
 
     seq: int
@@ -100,11 +100,11 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which verdicts to find. Every field that is set narrows the search; newest first.
+    """Filters for stored verdicts: every field that is set narrows the result. Sorted newest first.
 
     Attributes:
-        after: `at` and `seq` of the last row of the page before: what follows it.
-        texts: False leaves the samples unread.
+        after: `at` and `seq` of the last row of the previous page, for keyset pagination.
+        texts: Whether samples are loaded.
     """
 
     key: str | None = None
@@ -124,13 +124,13 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """A stored verdict, whole or (see `Store.summaries`) as lists show it.
+    """A stored verdict, complete or (see `Store.summaries`) shortened for lists.
 
     Attributes:
         verdict: The verdict line of the public contract, plus `route`, `at`, `probability` and `trace_id`.
-        sample: The (redacted) sample in canonical form; None once retention has taken it.
-        damage: Why the line or the sample cannot be read; then the verdict is what its figures tell, and the sample
-            None. None where nothing is wrong.
+        sample: The (redacted) sample in canonical form; None once retention has deleted it.
+        damage: Why line or sample cannot be decoded; the verdict is then rebuilt from its columns and the sample is
+            None. None if both are intact.
     """
 
     verdict: Mapping[str, Any]
@@ -139,31 +139,31 @@ class StoredVerdict:
 
 
 class StoredText(Protocol):
-    """One JSON object, as the store keeps it: unpacked only as far as is asked for."""
+    """One JSON object as the store keeps it, decompressed on demand."""
 
     def size(self) -> int:
-        """Bytes of its JSON. Reads all of it, and raises `StoreError` where it is damaged."""
+        """Return the length of the JSON in bytes. Decompresses all of it; raises `StoreError` if it is damaged."""
         ...
 
     def pieces(self) -> Iterator[bytes]:
-        """Its JSON, in pieces. Raises `StoreError` where it is damaged."""
+        """Yield the JSON in chunks. Raises `StoreError` if it is damaged."""
         ...
 
-    def beginning(self, most: int) -> tuple[dict[str, Any], bool]:
-        """The fields in its first bytes, and whether that is all of them. Raises `StoreError` where it is damaged."""
+    def beginning(self, max_bytes: int) -> tuple[dict[str, Any], bool]:
+        """Return the fields in the first `max_bytes`, and whether these are all. Raises `StoreError` if damaged."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PackedVerdict:
-    """A stored verdict with its texts still packed.
+    """A stored verdict with compressed texts.
 
     Attributes:
-        seq: Order in which verdicts were settled.
-        place: What stands beside the verdict line: `key`, `judge_name`, `route`, `at`, `probability`, `trace_id`.
-        bare: The verdict as its figures tell it, with `place`, for where the line cannot be read.
+        seq: Sequence number in the order of settlement.
+        place: Columns beyond the verdict line: `key`, `judge_name`, `route`, `at`, `probability`, `trace_id`.
+        bare: The verdict rebuilt from its columns, with `place`, for use if the line cannot be decoded.
         line: The verdict line of the public contract.
-        sample: The (redacted) sample in canonical form; None once retention has taken it.
+        sample: The (redacted) sample in canonical form; None once retention has deleted it.
     """
 
     seq: int
@@ -175,7 +175,7 @@ class PackedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """Something that happened to ragwatch or its service, kept beside the verdicts for pages and annotations."""
+    """An event in ragwatch or the monitored service, stored for status pages and annotations."""
 
     at: float
     kind: str
@@ -184,12 +184,12 @@ class RecordedEvent:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long verdicts stay.
+    """Retention limits.
 
     Attributes:
-        days: Age at which a verdict goes.
-        failing_days: Age at which a verdict that names a faulty stage, or an unjudged one, goes: they outlive others.
-        bytes: Size of the store above which the oldest go early, successes first.
+        days: Age at which verdicts are deleted.
+        failing_days: Age at which verdicts with a faulty stage, and unjudged ones, are deleted.
+        bytes: Size of the store above which the oldest verdicts are deleted early, those without a fault first.
     """
 
     days: float
@@ -199,14 +199,14 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """Something that was tried at one instant: a suite of canaries, an anchor set.
+    """The result of a run (a canary suite, an anchor set) or of a drift check, at one instant.
 
     Attributes:
-        kind: What was tried (`canary`, `anchor`).
-        name: Which one.
+        kind: What was run: `canary`, `anchor` ...
+        name: Name of the suite, judge or series.
         at: When, in seconds since the epoch.
-        failing: Whether it came out badly; such runs are kept for longer.
-        body: All that is known of it, as JSON values.
+        failing: Whether it failed; failed runs are kept longer.
+        body: Full result, as JSON values.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Memory: the door of the store."""
+"""Protocols of the store."""
 
 from __future__ import annotations
 
@@ -25,176 +25,206 @@ from ragwatch.ports.rows import (
 
 
 class Accounts(Protocol):
-    """What calls cost, so that a kill cannot forget it."""
+    """Ledger of judge costs. Reservations are durable, so that a crash cannot lose spending."""
 
     def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
-        """Set money aside: None when a cap would be passed. What is not settled counts in full for ever after."""
+        """Reserve an amount for a call; None if that would exceed a cap. Returns the id of the reservation.
+
+        A reservation that is never settled counts in full.
+        """
         ...
 
     def pay(self, reservation: int, actual: Cost) -> None:
-        """Replace what was set aside by what it did cost."""
+        """Replace a reservation by the actual cost. Repeated calls for the same reservation have no effect."""
         ...
 
     def spent(self, judge: str, since: float) -> Cost:
-        """Money set aside or paid for calls begun after an instant."""
+        """Return the sum of reservations and payments for calls started after an instant."""
         ...
 
 
 class Batches(Protocol):
-    """Draws that are out with a provider, to be collected later."""
+    """Draws that were submitted to a provider in a message batch and await its results."""
 
     def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
-        """Put draws (key to reservation) aside for one message batch: nothing else leases them. Returns its number."""
+        """Move draws (key to reservation) from the queue to a new message batch. Returns the number of the batch.
+
+        `lease` skips these draws. Draws that are settled or already in another batch are left out.
+        """
         ...
 
     def send_batch(self, batch: int, provider_id: str) -> None:
-        """The provider has accepted the batch under this name."""
+        """Record the provider's id of an accepted batch."""
         ...
 
     def batches(self, judge: str) -> list[OpenBatch]:
-        """Batches that are not closed, oldest first."""
+        """Return the batches that are not closed, oldest first."""
         ...
 
     def batched(self, batch: int) -> list[tuple[Draw, int]]:
-        """Draws of a batch that are not settled, each with its reservation."""
+        """Return the unsettled draws of a batch, each with its reservation."""
         ...
 
     def close_batch(self, batch: int) -> int:
-        """Forget a batch; draws of it that are not settled return to the queue. Returns how many did."""
+        """Delete a batch and return its unsettled draws to the queue. Returns their number."""
         ...
 
 
 class NoteStore(Protocol):
-    """What is kept beside samples and verdicts: runs, people's words, and what loops remember."""
+    """Canary and anchor runs, labels by people, saved state of loops, and claims."""
 
     def record_run(self, run: StoredRun, tallies: Tallies) -> None:
-        """Keep a run and what it adds to the tallies, in one transaction."""
+        """Store a run and add its tallies, in one transaction."""
         ...
 
     def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[StoredRun]:
-        """Runs of one thing, newest first; only those that came out badly (or well), where asked for."""
+        """Return the runs of one kind and name, newest first; filtered by `failing` unless that is None."""
         ...
 
     def add_labels(self, labels: Sequence[Label]) -> int:
-        """Keep labels. One of the same person on the same sample replaces the earlier one. Returns how many are new."""
+        """Store labels. Returns how many are new.
+
+        A label replaces an earlier one of the same annotator on the same sample.
+        """
         ...
 
     def labels(self, since: float) -> list[Label]:
-        """Labels given since an instant, oldest first."""
+        """Return the labels made since an instant, oldest first."""
         ...
 
     def labels_of(self, key: str, limit: int) -> list[Label]:
-        """The newest labels of one sample, oldest first."""
+        """Return the newest labels of one sample, oldest first."""
         ...
 
     def labels_after(self, place: tuple[float, str, str] | None, limit: int) -> list[Label]:
-        """Labels behind that (at, key, annotator), or the first ones, in this order."""
+        """Return a page of labels sorted by (at, key, annotator): those after `place`, or the first ones."""
         ...
 
     def remember(self, name: str, state: Mapping[str, Any]) -> None:
-        """Keep what a loop must know after a restart, in place of what it kept before."""
+        """Save the state of a loop under a name, replacing the previous one, for use after a restart."""
         ...
 
     def recall(self, name: str) -> Mapping[str, Any] | None:
-        """What was kept under this name; None for nothing."""
+        """Return the state saved under a name; None if there is none."""
         ...
 
     def claim(self, name: str, holder: str, *, now: float, seconds: float) -> bool:
-        """Take, or keep, a right that one process of a fleet has at a time. False when another one holds it."""
+        """Acquire or renew an exclusive, expiring claim. Returns False while another holder has it.
+
+        `seconds` of 0 or less releases it.
+        """
         ...
 
 
 class Store(Accounts, Batches, NoteStore, Protocol):
-    """Durable memory: the only place where two flows meet. Thread-safe; every method may block on a disk.
+    """Durable storage. Thread-safe; every method may block on disk I/O.
 
-    Every writing method is one transaction and raises `StoreError` when it could not be written; then nothing was.
+    Every writing method is one transaction, and raises `StoreError` without having written anything if it fails.
     """
 
     def cursors(self, source: str) -> dict[str, str]:
-        """Stored cursors of a source, by stream."""
+        """Return the stored cursors of a source, by stream."""
         ...
 
     def admit(self, admission: Admission) -> int:
-        """Draws, cursor and tallies in one transaction. Known keys are a no-op. Returns the number of new draws."""
+        """Store draws, cursor and tallies. Returns the number of new draws.
+
+        A draw whose key is already stored is only counted, as a duplicate.
+        """
         ...
 
     def lease(self, judge: str, limit: int, *, now: float, seconds: float, before: float | None = None) -> list[Draw]:
-        """Up to `limit` pending draws for a judge, oldest first, held for `seconds`; probability is that judge's.
+        """Lease up to `limit` pending draws to a judge for `seconds`, oldest first.
 
-        With `before`, only what has been pending since before that instant.
+        The draws carry the probability of that judge's assignment. If `before` is given, only draws that have been
+        pending since before that instant are returned.
         """
         ...
 
     def postpone(self, judge: str, keys: Collection[str], until: float) -> None:
-        """Hold leased draws back until an instant: the judge could not read them at present."""
+        """Set the instant from which leased draws are pending again, for draws that the judge could not read."""
         ...
 
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
     ) -> int:
-        """Write verdicts and their tallies. A draw settled before is a no-op. Returns how many were new.
+        """Store verdicts and count them. Returns the number of new ones; a draw that is already settled is skipped.
 
-        `follow_ups` is work for other judges that these verdicts bring, left out where the verdict was not new;
-        `tallies` are further counts, written in the same transaction; not where all verdicts were settled before.
+        Args:
+            verdicts: At most one for each draw and judge.
+            follow_ups: Assignments to further judges that these verdicts cause; skipped if the verdict was not new.
+            tallies: Further counters, added in the same transaction unless all verdicts were already settled.
         """
         ...
 
     def overdue(self, before: float) -> dict[tuple[str, str, int], float]:
-        """Weight (sum of 1/probability) of draws pending since before an instant, by (route, judge, minute of `at`)."""
+        """Return the weight (sum of 1 / probability) of draws pending since before an instant.
+
+        By route, judge and minute of `at`.
+        """
         ...
 
     def record(self, event: RecordedEvent) -> None:
-        """Keep an event."""
+        """Store an event."""
         ...
 
     def events(self, since: float) -> list[RecordedEvent]:
-        """Events since an instant, oldest first."""
+        """Return the events since an instant, oldest first."""
         ...
 
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
-        """Score rows settled behind `after` whose answers are not older than `since`, in order of settling.
+        """Return score rows with a `seq` above `after`, of answers not older than `since`, in order of settlement.
 
-        Without what retention has left of times from which it took something, unless it was settled since: failures
-        outlive successes, and their mean is nobody's.
+        Verdicts from a time of which retention has deleted some are left out, unless settled afterwards: those without
+        a fault are deleted first, so the mean of the remaining ones is biased.
         """
         ...
 
     def picked_until(self) -> float:
-        """Instant up to which retention has taken some answers and left others; minus infinity where it took none."""
+        """Return the latest time of a verdict that retention has deleted; minus infinity if there is none.
+
+        Up to then the remaining verdicts are not a random sample.
+        """
         ...
 
     def find(self, query: Query) -> list[StoredVerdict]:
-        """Stored verdicts, newest first, whole and all at once: for a few. What is damaged says so, and has no text."""
+        """Return matching verdicts with their full texts, newest first. Loads all at once: keep `limit` small.
+
+        Damaged texts are left out and reported in `damage`.
+        """
         ...
 
     def summaries(self, query: Query) -> list[StoredVerdict]:
-        """The same for lists: figures, and the beginning of id, question and answer, however long the texts are."""
+        """Return matching verdicts for lists: columns, and excerpts of id, question and answer of bounded length."""
         ...
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
-        """The same one by one, their texts still packed. What is forgotten meanwhile is left out."""
+        """Yield matching verdicts one by one with compressed texts. Verdicts deleted meanwhile are skipped."""
         ...
 
     def damaged(self) -> int:
-        """How many rows with a text that cannot be read were met since the start."""
+        """Return the number of rows with damaged texts met since the start."""
         ...
 
     def prune(self, retention: Retention, *, now: float) -> int:
-        """Forget what is older or larger than allowed, failures last. Returns the number of verdicts gone."""
+        """Delete what exceeds the retention limits, verdicts with a fault last.
+
+        Returns the number of deleted verdicts.
+        """
         ...
 
     def tallies(self) -> Tallies:
-        """All counts."""
+        """Return all counters."""
         ...
 
     def pending(self) -> dict[str, int]:
-        """Draws not settled yet, by judge."""
+        """Return the number of unsettled draws by judge."""
         ...
 
     def books(self) -> tuple[Tallies, dict[str, int]]:
-        """`tallies` and `pending` at one instant: only together do they balance."""
+        """Return `tallies` and `pending` of one instant, as invariants between them require."""
         ...
 
     def close(self) -> None:
-        """Release the state directory."""
+        """Close the database and unlock the state directory."""
         ...

@@ -1,4 +1,4 @@
-"""Traffic: the door of sources."""
+"""Protocol of sources, and the batches of records that they deliver."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ragwatch.core.snapshot import Lag
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A record that was not read as a Sample, with what a person needs to find and mend it.
+    """A record that could not be read as a Sample, with what is needed to find and fix it.
 
     Attributes:
-        reason: What is counted.
-        file: Name of the file (or stream) as the person knows it.
-        line: 1-based number of the line, 0 when unknown.
-        field: Path of the field at fault, empty when the whole record is.
-        detail: What is wrong.
+        reason: Reason that is counted.
+        file: Display name of the file or stream.
+        line: 1-based line number, 0 if unknown.
+        field: Path of the invalid field, empty if the whole record is invalid.
+        detail: Error message.
     """
 
     reason: RejectReason
@@ -31,17 +31,17 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Consecutive records of one stream, and the cursor behind the last of them.
+    """Consecutive records of one stream, and the cursor after the last of them.
 
     Attributes:
         stream: Identity of the stream inside its source (a file, a partition).
-        file: Its name for people.
-        lines: Raw records without their line ends; empty lines are left out.
-        offsets: For each line, where it starts in the stream. Makes the id of records that have none.
-        numbers: For each line, its 1-based number.
-        cursor: Opaque state that resumes behind the last line.
-        rejections: Records that never became a line (too long, binary ...).
-        resets: Why a stream was started over, as counted by reason (`truncated`, `replaced` ...).
+        file: Its display name.
+        lines: Raw records without line ends; empty lines are left out.
+        offsets: Start offset of each line in the stream; the fallback id of records without one.
+        numbers: 1-based number of each line.
+        cursor: Opaque state that resumes after the last line.
+        rejections: Records that could not be read as a line (too long, binary ...).
+        resets: Restarts of the stream, counted by reason (`truncated`, `replaced` ...).
     """
 
     stream: str
@@ -55,16 +55,16 @@ class Batch:
 
 
 class Source(Protocol):
-    """A transport that yields records. Methods are called from one thread at a time, and may block on a disk."""
+    """A transport that delivers records. Called from one thread at a time; may block on disk I/O."""
 
     name: str
 
     def resume(self, cursors: Mapping[str, str]) -> None:
-        """Continue behind these stored cursors, by stream. Called once, before the first read."""
+        """Continue after the stored cursors, by stream. Called once, before the first read."""
         ...
 
     def read(self) -> Batch | None:
-        """The next records, None when there is nothing new. Repeats the same records until they are committed.
+        """Return the next records, None if there are none. Returns the same records until they are committed.
 
         Raises:
             SourceError: The source cannot be read at present.
@@ -72,13 +72,13 @@ class Source(Protocol):
         ...
 
     def commit(self, batch: Batch) -> None:
-        """The store holds this batch: move on."""
+        """Advance past a batch that the store has admitted."""
         ...
 
     def lag(self) -> Lag:
-        """How far behind the writer this source is."""
+        """Return the age and size of the records that are not read yet."""
         ...
 
     def close(self) -> None:
-        """Release files and connections."""
+        """Close files and connections."""
         ...

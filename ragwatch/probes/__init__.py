@@ -1,4 +1,7 @@
-"""Probes: who asks a retriever. `build(options, name=...)`; to add a kind, write its module and name it here."""
+"""Probes: send canary queries. To add a kind, write its module and add it to `KINDS`.
+
+`build` of a kind takes its options and `name`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Addresses that no probe may reach: where clouds hand out the machine's own credentials to whoever asks.
+"""Blocks requests to cloud metadata services, against server-side request forgery (SSRF).
 
-A probe's URL comes from configuration, and the names in it from DNS; neither may turn a canary into a way to read
-credentials. Private and loopback addresses are allowed: a sidecar's retriever lives there.
+The URL of a probe comes from the configuration, and its addresses from DNS; neither may let a canary read the
+credentials that a metadata service hands out. Private and loopback addresses are allowed, because a sidecar's retriever
+has one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ NAMES = frozenset(
 _NETWORKS = tuple(
     ip_network(text)
     for text in (
-        "169.254.0.0/16",  # link-local: every large cloud answers at 169.254.169.254, and ECS and EKS beside it
+        "169.254.0.0/16",  # link-local: most clouds use 169.254.169.254, ECS and EKS addresses next to it
         "100.100.100.200/32",  # Alibaba Cloud
         "168.63.129.16/32",  # Azure's host agent
         "192.0.0.192/32",  # Oracle Cloud, classic
@@ -25,11 +26,11 @@ _NETWORKS = tuple(
         "fe80::a9fe:a9fe/128",  # OpenStack
     )
 )
-_TRANSLATED = ip_network("64:ff9b::/96")  # NAT64: the last four bytes are an IPv4 address (RFC 6052)
+_NAT64 = ip_network("64:ff9b::/96")  # the last four bytes are an IPv4 address (RFC 6052)
 
 
 def forbidden(host: str) -> bool:
-    """Whether a name, or an address in any notation that embeds IPv4 in IPv6, is one of a metadata service.
+    """Return whether a name or address belongs to a metadata service, also for IPv4 addresses embedded in IPv6.
 
     >>> [forbidden(host) for host in ("169.254.169.254", "::ffff:a9fe:a9fe", "Metadata.Google.Internal.", "10.0.0.7")]
     [True, True, True, False]
@@ -38,21 +39,21 @@ def forbidden(host: str) -> bool:
         address = ip_address(host.partition("%")[0].strip("[]"))
     except ValueError:
         return host.rstrip(".").lower() in NAMES
-    return any(each in network for each in _faces(address) for network in _NETWORKS)
+    return any(variant in network for variant in _with_embedded(address) for network in _NETWORKS)
 
 
-def _faces(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
-    """The address, and the IPv4 address that it stands for."""
+def _with_embedded(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
+    """Return the address and the IPv4 addresses embedded in it."""
     if isinstance(address, IPv4Address):
         return [address]
-    inner = [address.ipv4_mapped, address.sixtofour, address.teredo[1] if address.teredo else None]
-    if address in _TRANSLATED:
-        inner.append(IPv4Address(address.packed[-4:]))
-    return [address, *(each for each in inner if each is not None)]
+    embedded = [address.ipv4_mapped, address.sixtofour, address.teredo[1] if address.teredo else None]
+    if address in _NAT64:
+        embedded.append(IPv4Address(address.packed[-4:]))
+    return [address, *(candidate for candidate in embedded if candidate is not None)]
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Addresses of a host, in the system's order of preference.
+    """Return the addresses of a host, in the system's order of preference.
 
     Raises:
         OSError: There are none.

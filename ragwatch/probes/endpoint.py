@@ -1,4 +1,4 @@
-"""Endpoint: where and how to ask over HTTP. The options that every probe shares."""
+"""Options of HTTP endpoints, shared by all probes."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from pydantic import (
 
 from ragwatch.core.canary.definition import Direction
 from ragwatch.probes.addresses import forbidden
-from ragwatch.probes.expression import Column, checked
-from ragwatch.probes.template import places
+from ragwatch.probes.expression import Column, valid_expression
+from ragwatch.probes.template import placeholders
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VALUE = re.compile(r"[\x20-\x7e\t]{0,8192}")
-_SET_BY_US = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"}) | {
+_RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"}) | {
     "x-ragwatch-canary"
 }
 
-Expression = Annotated[str, AfterValidator(checked)]
+Expression = Annotated[str, AfterValidator(valid_expression)]
 
 
 def _url(value: str) -> str:
@@ -38,11 +38,13 @@ def _url(value: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("is not a URL; write one such as http://127.0.0.1:8000/search")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("holds a name or password, which logs would show; write `bearer` or `headers` instead")
+        raise ValueError("contains a name or password, which logs would show; use `bearer` or `headers` instead")
     if parts.port is None and ":" in parts.netloc.rpartition("]")[2]:
         raise ValueError("has an empty port; give a number or no colon")
     if forbidden(parts.hostname):
-        raise ValueError(f"{parts.hostname} is a metadata service, which no probe may ask; give your retriever's URL")
+        raise ValueError(
+            f"{parts.hostname} is a metadata service, which probes must not query; give your retriever's URL"
+        )
     return value
 
 
@@ -54,7 +56,7 @@ def _scalar(value: object) -> object:
 
 def _header_text(value: SecretStr) -> SecretStr:
     if not _VALUE.fullmatch(value.get_secret_value()):
-        raise ValueError("holds characters that a header cannot; write one line of ASCII")
+        raise ValueError("contains characters that a header cannot; write one line of ASCII")
     return value
 
 
@@ -62,7 +64,7 @@ def _header_names(headers: dict[str, Any]) -> dict[str, Any]:
     for name in headers:
         if not _HEADER.fullmatch(name):
             raise ValueError(f"{name[:40]!r} is not a header's name")
-        if name.lower() in _SET_BY_US:
+        if name.lower() in _RESERVED_HEADERS:
             raise ValueError(f"{name} is set by ragwatch; leave it out")
     return headers
 
@@ -72,19 +74,19 @@ HeaderValue = Annotated[SecretStr, AfterValidator(_header_text)]
 
 
 class EndpointOptions(BaseModel):
-    """How to ask over HTTP. Redirects are not followed, proxies of the environment are not used.
+    """How to send a request over HTTP. Redirects are not followed, and proxies of the environment are not used.
 
     Attributes:
-        url: Where. Its host's addresses must not be those of a metadata service.
-        method: How.
-        headers: Sent as they are.
+        url: URL. Its host must not resolve to the address of a metadata service.
+        method: HTTP method.
+        headers: Headers, sent unchanged.
         bearer: Sent as `Authorization: Bearer ...`.
-        params: Added to the URL's query; texts may hold `{{ query }}` and `{{ k }}`.
-        body: Sent as JSON; the same places. A text that is nothing but `{{ k }}` becomes a number.
-        timeout: Seconds for the whole exchange, name resolution and reply included.
-        verify: Whether the server's certificate is checked.
-        ca_file: Authorities to check it against, as PEM; without one, those of the system.
-        max_bytes: A larger reply is not read to its end.
+        params: Added to the query of the URL; texts may contain `{{ query }}` and `{{ k }}`.
+        body: Sent as JSON, with the same placeholders. A text that consists of `{{ k }}` alone becomes a number.
+        timeout: Seconds for the whole exchange, including name resolution and response.
+        verify: Whether the server's certificate is verified.
+        ca_file: PEM file of the certificate authorities; by default those of the system.
+        max_bytes: Maximum size of a response.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -100,12 +102,12 @@ class EndpointOptions(BaseModel):
     ca_file: Path | None = None
     max_bytes: int = Field(5_000_000, ge=1)
 
-    known_places: ClassVar[frozenset[str]] = frozenset({"query", "k"})
-    needed_places: ClassVar[frozenset[str]] = frozenset({"query"})
+    allowed_placeholders: ClassVar[frozenset[str]] = frozenset({"query", "k"})
+    required_placeholders: ClassVar[frozenset[str]] = frozenset({"query"})
 
     @model_validator(mode="after")
-    def _check_places(self) -> Self:
-        self.check_places(self.known_places, self.needed_places)
+    def _check_placeholders(self) -> Self:
+        self.check_placeholders(self.allowed_placeholders, self.required_placeholders)
         return self
 
     @model_validator(mode="after")
@@ -114,17 +116,19 @@ class EndpointOptions(BaseModel):
             raise ValueError("method GET sends no body; write `params`, or method POST")
         return self
 
-    def check_places(self, known: AbstractSet[str], needed: AbstractSet[str]) -> None:
-        """Refuse places that are misspelt, and a request that would be the same for every question.
+    def check_placeholders(self, allowed: AbstractSet[str], required: AbstractSet[str]) -> None:
+        """Refuse unknown placeholders, and requests that would be the same for every query.
 
         Raises:
-            ValueError: One is unknown, or none of `needed` is there.
+            ValueError: One is unknown, or none of `required` is present.
         """
-        found = places(self.params) | places(self.body)
-        for name in sorted(found - known):
-            raise ValueError(f"{{{{ {name} }}}} is not known; use {_listed(known)}")
-        if not found & needed:
-            raise ValueError(f"neither `body` nor `params` holds {_listed(needed)}; write it where the question goes")
+        present = placeholders(self.params) | placeholders(self.body)
+        for name in sorted(present - allowed):
+            raise ValueError(f"{{{{ {name} }}}} is not known; use {_listed(allowed)}")
+        if not present & required:
+            raise ValueError(
+                f"neither `body` nor `params` contains {_listed(required)}; write it where the question goes"
+            )
 
 
 def _listed(names: AbstractSet[str]) -> str:
@@ -132,16 +136,16 @@ def _listed(names: AbstractSet[str]) -> str:
 
 
 def _contexts(value: object) -> object:
-    """Told here in one line, where a union would tell each of its arms."""
+    """Validate here, because pydantic would report an error for each member of a union."""
     if isinstance(value, str):
-        return checked(value)
+        return valid_expression(value)
     if not isinstance(value, dict) or not set(value) <= set(get_args(Column)):
         raise ValueError("must be JMESPath, or a mapping of `id`, `text` and `score` to one each")
     if not {"id", "text"} & set(value):
-        raise ValueError("finds nothing to tell contexts apart by; give `id`, `text` or both")
-    for name, each in value.items():
+        raise ValueError("has nothing to identify contexts by; give `id`, `text` or both")
+    for name, expression in value.items():
         try:
-            checked(str(each))
+            valid_expression(str(expression))
         except ValueError as error:
             raise ValueError(f"{name} {error}") from error
     return value
@@ -151,14 +155,14 @@ Contexts = Annotated[str | dict[Column, str], BeforeValidator(_contexts)]
 
 
 class RetrieverOptions(EndpointOptions):
-    """An endpoint that replies with passages.
+    """An endpoint that returns passages.
 
     Attributes:
         contexts: JMESPath of a list of texts, or of objects with `id`, `text`, `score`; or one expression for each of
-            these, for replies that hold them apart.
-        score: What scores mean: `similarity` (more is better) or `distance` (less is). Without it scores are shown,
-            and compared with nothing.
-        concurrency: Questions under way at a time.
+            these fields, for responses that return them as separate lists.
+        score: Meaning of scores: `similarity` (more is better) or `distance` (less is better). Without it scores are
+            displayed but not compared.
+        concurrency: Maximum number of concurrent queries.
     """
 
     contexts: Contexts

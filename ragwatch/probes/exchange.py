@@ -1,4 +1,4 @@
-"""Exchange: one question over HTTP and its reply as JSON, or the reason why there is none. The only user of httpx."""
+"""HTTP client of probes: sends one request and returns its JSON response. The only module that imports httpx."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class HttpExchange:
-    """Asks one endpoint. What it connects to is the very address it has checked, so DNS cannot change its mind.
+    """Sends requests to one endpoint. Connects to the very address that was checked, which prevents DNS rebinding.
 
     Args:
-        endpoint: Where and how.
-        name: Sent as `X-Ragwatch-Canary`, so that a service can tell our questions from those of its users.
+        endpoint: Options of the endpoint.
+        name: Sent as `X-Ragwatch-Canary`, so that a service can tell canary queries from those of its users.
 
     Raises:
-        ConfigError: `url` cannot be used, or `ca_file` cannot be read.
+        ConfigError: `url` is invalid, or `ca_file` cannot be read.
     """
 
     def __init__(self, endpoint: EndpointOptions, *, name: str) -> None:
@@ -40,20 +40,20 @@ class HttpExchange:
             self._url = httpx.URL(endpoint.url)
         except httpx.InvalidURL as error:
             raise ConfigError(f"url: {endpoint.url!r} is not a URL: {error}") from error
-        self._host = self._url.raw_host.decode("ascii")  # as DNS and TLS want it
+        self._host = self._url.raw_host.decode("ascii")  # as DNS and TLS require
         self._client = httpx.AsyncClient(
             verify=_tls(endpoint),
             follow_redirects=False,
-            trust_env=False,  # a proxy would resolve names in our stead
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # kept, they tie us to one replica of many
-            timeout=None,  # noqa: S113 - `asyncio.timeout` below bounds the whole, not each part
+            trust_env=False,  # a proxy would resolve names itself
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # cookies could pin the probe to one replica
+            timeout=None,  # noqa: S113 - `asyncio.timeout` below limits the whole exchange
         )
 
     async def send(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
-        """The reply to the endpoint's template filled with `values`.
+        """Fill the placeholders of the request with `values`, send it, and return the decoded response.
 
         Raises:
-            ExchangeError: There is none that can be used; its reason is counted.
+            ExchangeError: There is no usable response; its reason is counted.
         """
         try:
             async with asyncio.timeout(self._endpoint.timeout):
@@ -61,14 +61,14 @@ class HttpExchange:
         except TimeoutError as error:
             raise ExchangeError(Failure.TIMEOUT, f"no reply within {self._endpoint.timeout:g} s") from error
         except (httpx.TransportError, OSError) as error:
-            raise ExchangeError(Failure.CONNECT, _told(error)) from error
+            raise ExchangeError(Failure.CONNECT, _message(error)) from error
         try:
             return orjson.loads(content)
         except orjson.JSONDecodeError as error:
             raise ExchangeError(Failure.NOT_JSON, f"a reply of {len(content)} bytes is not JSON") from error
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close connections."""
         await self._client.aclose()
 
     async def _reply(self, values: Mapping[str, Any]) -> bytes:
@@ -78,7 +78,7 @@ class HttpExchange:
         for address in addresses[:-1]:
             try:
                 return await self._ask(address, values)
-            except httpx.ConnectError:  # the next may listen: localhost is ::1 and 127.0.0.1
+            except httpx.ConnectError:  # try the next one: localhost is ::1 and 127.0.0.1
                 continue
         return await self._ask(addresses[-1], values)
 
@@ -104,7 +104,7 @@ class HttpExchange:
         headers |= {name: value.get_secret_value() for name, value in self._endpoint.headers.items()}
         if self._endpoint.bearer is not None:
             headers["Authorization"] = f"Bearer {self._endpoint.bearer.get_secret_value()}"
-        # Not compressed: a small reply must not become a large one behind the cap.
+        # Not compressed, so that decompression cannot exceed `max_bytes`.
         return headers | {
             "Host": self._url.netloc.decode("ascii"),
             "Accept-Encoding": "identity",
@@ -116,11 +116,11 @@ class HttpExchange:
             raise ExchangeError(Failure.REDIRECT, f"HTTP {response.status_code} to elsewhere, which is not followed")
         if not response.is_success:
             raise ExchangeError(Failure.STATUS, f"HTTP {response.status_code}")
-        most, content = self._endpoint.max_bytes, bytearray()
-        async for part in response.aiter_raw():
-            content += part
-            if len(content) > most:
-                raise ExchangeError(Failure.TOO_LARGE, f"a reply of more than {most} bytes")
+        max_bytes, content = self._endpoint.max_bytes, bytearray()
+        async for chunk in response.aiter_raw():
+            content += chunk
+            if len(content) > max_bytes:
+                raise ExchangeError(Failure.TOO_LARGE, f"a reply of more than {max_bytes} bytes")
         return bytes(content)
 
 
@@ -133,5 +133,5 @@ def _tls(endpoint: EndpointOptions) -> ssl.SSLContext | bool:
         raise ConfigError(f"ca_file: {endpoint.ca_file} cannot be read; give a file of PEM certificates") from error
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -1,4 +1,4 @@
-"""Failure: why an exchange with an endpoint came to nothing."""
+"""Errors of exchanges with an endpoint."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from ragwatch.errors import ForeignError
 
 
 class ExchangeError(ForeignError):
-    """An exchange with an endpoint came to nothing.
+    """An exchange with an endpoint failed.
 
     Args:
-        reason: What is counted.
-        message: What happened, for a person; holds no secret and no text of the reply.
+        reason: Reason that is counted.
+        message: Error message; contains neither secrets nor text of the response.
     """
 
     def __init__(self, reason: Failure, message: str) -> None:
@@ -20,5 +20,5 @@ class ExchangeError(ForeignError):
 
 
 def shape(message: str) -> ExchangeError:
-    """The error for a reply that is JSON and something else than expected."""
+    """Return the error for a JSON response of unexpected structure."""
     return ExchangeError(Failure.SHAPE, message)

@@ -1,4 +1,4 @@
-"""Kind `http`: any retriever with an HTTP endpoint that takes a question and replies with ranked passages in JSON."""
+"""Kind `http`: a retriever with an HTTP endpoint that takes a query and returns ranked passages as JSON."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import model_validator
 
 from ragwatch.core.canary.definition import Retrieved
-from ragwatch.probes.asking import QueryRunner, exchange_with
 from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
 from ragwatch.probes.expression import hits_of, vector_of
 from ragwatch.probes.presets import PRESETS
-from ragwatch.probes.template import places
+from ragwatch.probes.query_runner import QueryRunner, build_exchange
+from ragwatch.probes.template import placeholders
 
 if TYPE_CHECKING:
     from ragwatch.probes.exchange import HttpExchange
 
 
 class Embedding(EndpointOptions):
-    """An endpoint that turns a question into a vector.
+    """An endpoint that returns the embedding of a query.
 
     Attributes:
-        vector: JMESPath of the list of numbers in its reply.
+        vector: JMESPath of the list of numbers in its response.
     """
 
     vector: Expression
 
-    known_places: ClassVar[frozenset[str]] = frozenset({"query"})
+    allowed_placeholders: ClassVar[frozenset[str]] = frozenset({"query"})
 
 
 class Options(RetrieverOptions):
-    """Settings of a retriever behind HTTP.
+    """Options of a retriever over HTTP.
 
     Attributes:
         preset: Defaults for `body`, `contexts` and `score`; see `probes/presets.py` for names.
-        embed: Asked first, for retrievers that want a vector: `body` then holds `{{ vector }}`.
+        embed: Endpoint that computes embeddings, for retrievers that need one: `body` then contains `{{ vector }}`.
     """
 
     preset: str | None = None
     embed: Embedding | None = None
 
-    known_places: ClassVar[frozenset[str]] = frozenset({"query", "k", "vector"})
-    needed_places: ClassVar[frozenset[str]] = frozenset({"query", "vector"})
+    allowed_placeholders: ClassVar[frozenset[str]] = frozenset({"query", "k", "vector"})
+    required_placeholders: ClassVar[frozenset[str]] = frozenset({"query", "vector"})
 
     @model_validator(mode="before")
     @classmethod
-    def _with_preset(cls, data: Any) -> Any:  # noqa: ANN401 - what pydantic is given
+    def _with_preset(cls, data: Any) -> Any:  # noqa: ANN401 - raw input of pydantic
         name = data.get("preset") if isinstance(data, dict) else None
         if name is None:
             return data
@@ -55,21 +55,16 @@ class Options(RetrieverOptions):
 
     @model_validator(mode="after")
     def _check_vector(self) -> Self:
-        needs = "vector" in places(self.body)
-        if needs and self.embed is None:
-            raise ValueError("`body` holds {{ vector }}; give `embed`, the endpoint that turns a question into one")
-        if self.embed is not None and not needs:
-            raise ValueError("`embed` is given and `body` holds no {{ vector }}; write it, or leave `embed` out")
+        has_vector = "vector" in placeholders(self.body)
+        if has_vector and self.embed is None:
+            raise ValueError("`body` contains {{ vector }}; set `embed`, the endpoint that computes embeddings")
+        if self.embed is not None and not has_vector:
+            raise ValueError("`embed` is set, but `body` contains no {{ vector }}; add it, or remove `embed`")
         return self
 
 
 class HttpProbe(QueryRunner):
-    """Asks a retriever.
-
-    Attributes:
-        name: Configured name.
-        concurrency: Questions under way at a time.
-    """
+    """Sends queries to a retriever; implements `ports.Probe`."""
 
     def __init__(self, options: Options, exchange: HttpExchange, embedding: HttpExchange | None, *, name: str) -> None:
         super().__init__(options, [exchange, *([] if embedding is None else [embedding])], name=name)
@@ -78,9 +73,9 @@ class HttpProbe(QueryRunner):
         self._embedding = embedding
 
     async def ask(self, query: str, k: int) -> Retrieved:
-        """What comes back for a query, of which k passages are wanted. It raises nothing."""
+        """See `Probe.ask`."""
 
-        async def asked() -> Retrieved:
+        async def retrieve() -> Retrieved:
             values: dict[str, Any] = {"query": query, "k": k}
             if self._embedding is not None and self._options.embed is not None:
                 reply = await self._embedding.send(values)
@@ -88,14 +83,14 @@ class HttpProbe(QueryRunner):
             hits = hits_of(self._options.contexts, await self._exchange.send(values))
             return Retrieved(hits[:k], self._options.score)
 
-        return await self.timed(asked)
+        return await self.timed(retrieve)
 
 
 def build(options: Options, *, name: str) -> HttpProbe:
-    """The probe.
+    """Build the probe.
 
     Raises:
         ConfigError: The extra `probes` is not installed, or a `ca_file` cannot be read.
     """
-    embedding = None if options.embed is None else exchange_with(options.embed, name)
-    return HttpProbe(options, exchange_with(options, name), embedding, name=name)
+    embedding = None if options.embed is None else build_exchange(options.embed, name)
+    return HttpProbe(options, build_exchange(options, name), embedding, name=name)

@@ -1,7 +1,7 @@
-"""Presets: what well-known retrievers ask for and reply. Each gives defaults; whatever the configuration sets wins.
+"""Presets: default requests and response expressions of well-known retrievers. The configuration overrides them.
 
-`score` is left out where an engine's own setting decides what a score means: it is declared, never guessed. Vector
-stores are asked with a vector, so they need `embed`, the endpoint that turns a question into one.
+`score` is left out if a setting of the engine determines the meaning of scores: it must then be configured. Vector
+stores are queried with a vector and need `embed`, the endpoint that computes embeddings.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 " text: payload.text || payload.content || payload.page_content || payload.document}"
             ),
         },
-        # POST .../INDEX/_search, full text; Elasticsearch is asked and replies alike
+        # POST .../INDEX/_search, full text; works for Elasticsearch too
         "opensearch": {
             "body": {"size": "{{ k }}", "query": {"match": {"text": "{{ query }}"}}},
             "contexts": "hits.hits[].{id: _id, text: _source.text || _source.content || _source.body, score: _score}",
             "score": "similarity",
         },
-        # POST .../rpc/match_documents: pgvector behind PostgREST, with the function that its guides define
+        # POST .../rpc/match_documents: pgvector behind PostgREST, with the function of its guides
         "postgrest": {
             "body": {"query_embedding": "{{ vector }}", "match_count": "{{ k }}"},
             "contexts": "[].{id: id, text: content, score: similarity}",

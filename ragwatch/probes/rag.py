@@ -1,6 +1,6 @@
-"""Kind `rag`: asks the whole service, so that canaries can be judged as answers too.
+"""Kind `rag`: queries the whole service, so that answers to canaries can be judged too.
 
-An oracle run hands the service the contexts it should have found: what is wrong then is the generator's own.
+An oracle run sends the expected contexts to the service: a bad answer is then a fault of the generator.
 """
 
 from __future__ import annotations
@@ -9,34 +9,34 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ragwatch.core.canary.definition import Failure, Retrieved
-from ragwatch.probes.asking import QueryRunner, exchange_with
 from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
 from ragwatch.probes.expression import hits_of, text_of
 from ragwatch.probes.failure import ExchangeError
+from ragwatch.probes.query_runner import QueryRunner, build_exchange
 
 if TYPE_CHECKING:
     from ragwatch.probes.exchange import HttpExchange
 
 
 class OracleEndpoint(EndpointOptions):
-    """Where the service answers from contexts that it is given: its `body` holds `{{ contexts }}`, a list of texts.
+    """Endpoint that answers from given contexts: its `body` contains `{{ contexts }}`, a list of texts.
 
     Attributes:
-        answer: JMESPath of the answer in the reply.
+        answer: JMESPath of the answer in the response.
     """
 
     answer: Expression
 
-    known_places: ClassVar[frozenset[str]] = frozenset({"query", "contexts"})
-    needed_places: ClassVar[frozenset[str]] = frozenset({"contexts"})
+    allowed_placeholders: ClassVar[frozenset[str]] = frozenset({"query", "contexts"})
+    required_placeholders: ClassVar[frozenset[str]] = frozenset({"contexts"})
 
 
 class Options(RetrieverOptions):
-    """Settings of a whole service.
+    """Options of a RAG service.
 
     Attributes:
-        answer: JMESPath of the answer in the reply.
-        oracle: How to hand it its contexts.
+        answer: JMESPath of the answer in the response.
+        oracle: Endpoint for oracle runs.
     """
 
     answer: Expression
@@ -44,12 +44,7 @@ class Options(RetrieverOptions):
 
 
 class RagProbe(QueryRunner):
-    """Asks a service.
-
-    Attributes:
-        name: Configured name.
-        concurrency: Questions under way at a time.
-    """
+    """Sends queries to a service; implements `ports.Oracle`."""
 
     def __init__(self, options: Options, exchange: HttpExchange, oracle: HttpExchange | None, *, name: str) -> None:
         super().__init__(options, [exchange, *([] if oracle is None else [oracle])], name=name)
@@ -58,32 +53,32 @@ class RagProbe(QueryRunner):
         self._oracle = oracle
 
     async def ask(self, query: str, k: int) -> Retrieved:
-        """Answer and contexts, of which the first k. It raises nothing."""
+        """See `Probe.ask`. The result contains the answer too."""
 
-        async def asked() -> Retrieved:
+        async def retrieve_and_answer() -> Retrieved:
             reply = await self._exchange.send({"query": query, "k": k})
             answer = text_of(self._options.answer, reply, "answer")
             return Retrieved(hits_of(self._options.contexts, reply)[:k], self._options.score, answer=answer)
 
-        return await self.timed(asked)
+        return await self.timed(retrieve_and_answer)
 
     async def ask_with(self, query: str, contexts: Sequence[str]) -> Retrieved:
-        """The answer from these contexts, and nothing retrieved. It raises nothing."""
+        """See `Oracle.ask_with`."""
 
-        async def asked() -> Retrieved:
+        async def answer() -> Retrieved:
             if self._oracle is None or self._options.oracle is None:
                 raise ExchangeError(Failure.SHAPE, "oracle: is not configured")
             reply = await self._oracle.send({"query": query, "contexts": list(contexts)})
             return Retrieved(answer=text_of(self._options.oracle.answer, reply, "oracle.answer"))
 
-        return await self.timed(asked)
+        return await self.timed(answer)
 
 
 def build(options: Options, *, name: str) -> RagProbe:
-    """The probe.
+    """Build the probe.
 
     Raises:
         ConfigError: The extra `probes` is not installed, or a `ca_file` cannot be read.
     """
-    oracle = None if options.oracle is None else exchange_with(options.oracle, name)
-    return RagProbe(options, exchange_with(options, name), oracle, name=name)
+    oracle = None if options.oracle is None else build_exchange(options.oracle, name)
+    return RagProbe(options, build_exchange(options, name), oracle, name=name)

@@ -1,4 +1,4 @@
-"""Similarity: how alike two passages are as strings, for canaries that expect texts. Needs rapidfuzz, an extra."""
+"""String similarity of two passages, for canaries that expect texts. Needs rapidfuzz, an extra."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from enum import StrEnum
 from ragwatch.core.ranking import Similarity
 from ragwatch.errors import ConfigError
 
-MOST_CHARS = 20_000  # of each text: edits take time that grows with both, and the loop waits
-SHINGLE = 3
+MAX_CHARS = 20_000  # of each text: the time of edit distance is quadratic, and it blocks the event loop
+SHINGLE_WORDS = 3
 
 
 class SimilarityMeasure(StrEnum):
-    """Ways to compare, all on texts without case and without differences of white space.
+    """Similarity measures. All ignore case and differences of white space.
 
-    `levenshtein`: 1 - edits / length of the longer (as ragas does): for passages cut as they were expected.
-    `containment`: share of the runs of three words in the shorter that the longer holds as well (Broder 1997,
-        10.1109/SEQUEN.1997.666900): for passages cut differently.
-    `tokens`: shared words, whatever their order.
+    `levenshtein`: 1 - edit distance / length of the longer text (as in ragas), for passages with the same boundaries.
+    `containment`: share of the three-word shingles of the shorter text that the longer one contains (Broder 1997,
+        10.1109/SEQUEN.1997.666900), for passages with different boundaries.
+    `tokens`: shared words in any order.
     """
 
     LEVENSHTEIN = "levenshtein"
@@ -27,7 +27,7 @@ class SimilarityMeasure(StrEnum):
 
 
 def similarity(measure: SimilarityMeasure = SimilarityMeasure.LEVENSHTEIN) -> Similarity:
-    """A function from two texts to [0, 1]. An empty text is like nothing; only `MOST_CHARS` of each are looked at.
+    """Return a function from two texts to [0, 1]. It is 0 for an empty text; `MAX_CHARS` of each are compared.
 
     Raises:
         ConfigError: The extra `probes` is not installed.
@@ -37,30 +37,30 @@ def similarity(measure: SimilarityMeasure = SimilarityMeasure.LEVENSHTEIN) -> Si
         from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ConfigError("expected texts: need rapidfuzz; install ragwatch-exporter[probes]") from error
-    ways: dict[SimilarityMeasure, Callable[[str, str], float]] = {
+    measures: dict[SimilarityMeasure, Callable[[str, str], float]] = {
         SimilarityMeasure.LEVENSHTEIN: Levenshtein.normalized_similarity,
         SimilarityMeasure.CONTAINMENT: _containment,
-        SimilarityMeasure.TOKENS: lambda one, other: fuzz.token_set_ratio(one, other) / 100,
+        SimilarityMeasure.TOKENS: lambda first, second: fuzz.token_set_ratio(first, second) / 100,
     }
-    compare = ways[measure]
+    compare = measures[measure]
 
-    def similar(one: str, other: str) -> float:
-        one, other = _plain(one), _plain(other)
-        return float(compare(one, other)) if one and other else 0.0
+    def similar(first: str, second: str) -> float:
+        first, second = _normalized(first), _normalized(second)
+        return float(compare(first, second)) if first and second else 0.0
 
     return similar
 
 
-def _containment(one: str, other: str) -> float:
-    shorter, longer = sorted((one.split(), other.split()), key=len)
-    size = min(SHINGLE, len(shorter))
-    wanted = _runs(shorter, size)
-    return len(wanted & _runs(longer, size)) / len(wanted)
+def _containment(first: str, second: str) -> float:
+    shorter, longer = sorted((first.split(), second.split()), key=len)
+    size = min(SHINGLE_WORDS, len(shorter))
+    expected = _shingles(shorter, size)
+    return len(expected & _shingles(longer, size)) / len(expected)
 
 
-def _runs(words: list[str], size: int) -> set[tuple[str, ...]]:
+def _shingles(words: list[str], size: int) -> set[tuple[str, ...]]:
     return {tuple(words[start : start + size]) for start in range(len(words) - size + 1)}
 
 
-def _plain(text: str) -> str:
-    return " ".join(text[:MOST_CHARS].casefold().split())
+def _normalized(text: str) -> str:
+    return " ".join(text[:MAX_CHARS].casefold().split())

@@ -1,7 +1,7 @@
-"""Templates: JSON values with `{{ query }}` and the like in their texts, filled in for each question.
+"""Request templates: JSON values with placeholders such as `{{ query }}` in their texts.
 
-A text that is nothing but `{{ k }}` becomes the value itself, a number; inside a longer text it is written out. What is
-filled in is not looked at again: a question that holds braces stays a question.
+A text that consists of `{{ k }}` alone becomes the value itself, a number; inside a longer text the value is formatted.
+Inserted values are not expanded again, so that a query may contain braces.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 
 import orjson
 
-_PLACE = re.compile(r"\{\{\s*(\w{1,40})\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{\{\s*(\w{1,40})\s*\}\}")
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
-    """The template with its places filled in.
+    """Fill in the placeholders of a template.
 
     >>> fill({"q": "{{ query }}", "k": "{{ k }}", "note": "first {{ k }}"}, {"query": "why?", "k": 5})
     {'q': 'why?', 'k': 5, 'note': 'first 5'}
@@ -28,27 +28,27 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any
         return [fill(value, values) for value in template]
     if not isinstance(template, str):
         return template
-    whole = _PLACE.fullmatch(template.strip())
-    return values[whole[1]] if whole else _PLACE.sub(lambda match: _written(values[match[1]]), template)
+    whole = _PLACEHOLDER.fullmatch(template.strip())
+    return values[whole[1]] if whole else _PLACEHOLDER.sub(lambda match: _formatted(values[match[1]]), template)
 
 
-def places(template: Any) -> AbstractSet[str]:  # noqa: ANN401 - any JSON value
-    """Names of the places in a template.
+def placeholders(template: Any) -> AbstractSet[str]:  # noqa: ANN401 - any JSON value
+    """Return the names of the placeholders in a template.
 
-    >>> sorted(places([{"q": "{{ query }} {{k}}"}]))
+    >>> sorted(placeholders([{"q": "{{ query }} {{k}}"}]))
     ['k', 'query']
     """
     if isinstance(template, Mapping):
-        return frozenset().union(*map(places, template.values()))
+        return frozenset().union(*map(placeholders, template.values()))
     if isinstance(template, list | tuple):
-        return frozenset().union(*map(places, template))
-    return frozenset(_PLACE.findall(template)) if isinstance(template, str) else frozenset()
+        return frozenset().union(*map(placeholders, template))
+    return frozenset(_PLACEHOLDER.findall(template)) if isinstance(template, str) else frozenset()
 
 
-def _written(value: object) -> str:
-    """A value inside a text: passages with a blank line between them, a vector as JSON."""
+def _formatted(value: object) -> str:
+    """Format a value inside a text: passages separated by a blank line, a vector as JSON."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return "\n\n".join(value)
     return orjson.dumps(value).decode()

@@ -1,4 +1,7 @@
-"""Stores: durable memory. `build(options, state_directory)`; to add a kind, write its module and name it here."""
+"""Stores: durable storage. To add a kind, write its module and add it to `KINDS`.
+
+`build` of a kind takes its options and the state directory.
+"""
 
 from __future__ import annotations
 

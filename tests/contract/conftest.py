@@ -20,17 +20,17 @@ def store_kind(request: pytest.FixtureRequest) -> Kind[Store]:
 @pytest.fixture
 def opened(store_kind: Kind[Store], tmp_path: Path) -> Iterator[Callable[[], Store]]:
     """Opens the store of one kind, again and again over the same state; closes the one before."""
-    found = list[Store]()
+    stores = list[Store]()
 
     def open_() -> Store:
-        if found:
-            found.pop().close()
-        found.append(store_kind.build(store_kind.Options(), tmp_path / "state"))
-        return found[-1]
+        if stores:
+            stores.pop().close()
+        stores.append(store_kind.build(store_kind.Options(), tmp_path / "state"))
+        return stores[-1]
 
     yield open_
-    for each in found:
-        each.close()
+    for store in stores:
+        store.close()
 
 
 @pytest.fixture

@@ -63,16 +63,16 @@ def made(case: str, server: LoopbackProcess) -> Judge:
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest) -> str:
     """Each kind."""
-    found: str = request.param
-    return found
+    name: str = request.param
+    return name
 
 
 @pytest.fixture
 async def judge(case: str, loopback_process: LoopbackProcess) -> AsyncIterator[Judge]:  # noqa: F811
     """Each kind's judge."""
-    found = made(case, loopback_process)
-    yield found
-    await found.close()
+    judge = made(case, loopback_process)
+    yield judge
+    await judge.close()
 
 
 async def evidence_of(judge: Judge, sample: Sample) -> Evidence:
@@ -130,7 +130,7 @@ async def test_reading_twice_reads_the_same(
     """
     other = made(case, loopback_process)
     first = await evidence_of(judge, SAMPLE)
-    assert [await evidence_of(each, SAMPLE) for each in (judge, other)] == [first, first]
+    assert [await evidence_of(reader, SAMPLE) for reader in (judge, other)] == [first, first]
     await other.close()
 
 
@@ -188,9 +188,9 @@ async def test_orders_in_texts_are_not_followed(judge: Judge, position: str) -> 
     clean = verdicts(await evidence_of(judge, SAMPLE))
     moved = {}
     for text in HOSTILE:
-        found = verdicts(await evidence_of(judge, placed(text, position)))
-        if {claim: found.get(claim) for claim in clean} != clean:
-            moved[text] = found
+        read_verdicts = verdicts(await evidence_of(judge, placed(text, position)))
+        if {claim: read_verdicts.get(claim) for claim in clean} != clean:
+            moved[text] = read_verdicts
     assert moved == {}
 
 
@@ -198,16 +198,16 @@ async def test_what_an_order_says_is_not_supported(judge: Judge) -> None:
     """A hostile text in the answer is at most a claim like others, and no context says it."""
     clean = verdicts(await evidence_of(judge, SAMPLE))
     for text in HOSTILE:
-        found = verdicts(await evidence_of(judge, placed(text, "answer")))
-        assert {verdict for claim, verdict in found.items() if claim not in clean} <= {"not_in_context"}, text
+        read_verdicts = verdicts(await evidence_of(judge, placed(text, "answer")))
+        assert {verdict for claim, verdict in read_verdicts.items() if claim not in clean} <= {"not_in_context"}, text
 
 
 async def test_a_context_cannot_change_another_ones_row(judge: Judge) -> None:
     """A poisoned context lies about itself at most: cells of the others stay as they are."""
     clean = await evidence_of(judge, SAMPLE)
     for text in HOSTILE:
-        found = await evidence_of(judge, placed(text, "context"))
-        assert [(row.cells[0], row.cells[2]) for row in found.claims] == [
+        evidence = await evidence_of(judge, placed(text, "context"))
+        assert [(row.cells[0], row.cells[2]) for row in evidence.claims] == [
             (row.cells[0], row.cells[2]) for row in clean.claims
         ]
 
@@ -218,16 +218,16 @@ def test_any_text_is_read_or_refused_with_a_reason(case: str, loopback_process: 
     texts = st.text(st.characters(exclude_categories=()), max_size=200)
 
     async def read(sample: Sample) -> None:
-        found = made(case, loopback_process)
+        judge = made(case, loopback_process)
         try:
-            await evidence_of(found, sample)
+            await evidence_of(judge, sample)
         except JudgeError as error:
             assert error.reason in set(UnjudgedReason)  # noqa: PT017 - either outcome is right
-        await found.close()
+        await judge.close()
 
     @settings(max_examples=60)
     @given(st.none() | texts, st.lists(texts, max_size=4), texts)
-    def law(question: str | None, contexts: list[str], answer: str) -> None:
-        asyncio.run(read(a_case(question, [Context(each) for each in contexts], answer)))
+    def read_or_refuse(question: str | None, contexts: list[str], answer: str) -> None:
+        asyncio.run(read(a_case(question, [Context(text) for text in contexts], answer)))
 
-    law()
+    read_or_refuse()

@@ -23,7 +23,7 @@ GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
 
 def keys(store: Store, query: Query) -> list[str]:
     """Ids of the samples found, in order."""
-    return [each.verdict["id"] for each in store.find(query)]
+    return [stored.verdict["id"] for stored in store.find(query)]
 
 
 def settle(store: Store, name: str, evidence: object = GOOD, *, at: float = AT, route: str = "search") -> None:
@@ -91,9 +91,9 @@ def test_lease_is_oldest_first_and_holds_back(store: Store) -> None:
     draws = [a_draw(name) for name in "abc"]
     store.admit(an_admission(*draws, judges=(JUDGE, "second")))
     first = store.lease(JUDGE, 2, now=AT, seconds=60)
-    assert [each.sample.id for each in first] == ["a", "b"]
-    assert [each.sample.id for each in store.lease(JUDGE, 9, now=AT + 59, seconds=60)] == ["c"]
-    assert [each.sample.id for each in store.lease(JUDGE, 9, now=AT + 60, seconds=60)] == ["a", "b"]
+    assert [draw.sample.id for draw in first] == ["a", "b"]
+    assert [draw.sample.id for draw in store.lease(JUDGE, 9, now=AT + 59, seconds=60)] == ["c"]
+    assert [draw.sample.id for draw in store.lease(JUDGE, 9, now=AT + 60, seconds=60)] == ["a", "b"]
     assert len(store.lease("second", 9, now=AT, seconds=60)) == 3
 
 
@@ -182,8 +182,8 @@ def test_found_verdicts_are_whole(store: Store) -> None:
     draw = a_draw("a", probability=0.25, metadata={"trace_id": "t1"})
     store.admit(an_admission(draw))
     store.settle([a_verdict(draw)])
-    (found,) = store.find(Query())
-    place = {name: found.verdict[name] for name in ("key", "judge_name", "route", "at", "probability", "trace_id")}
+    (stored,) = store.find(Query())
+    place = {name: stored.verdict[name] for name in ("key", "judge_name", "route", "at", "probability", "trace_id")}
     assert place == {
         "key": draw.key,
         "judge_name": JUDGE,
@@ -192,8 +192,8 @@ def test_found_verdicts_are_whole(store: Store) -> None:
         "probability": 0.25,
         "trace_id": "t1",
     }
-    assert found.verdict["scores"]["faithfulness"] == 1.0
-    assert found.sample == draw.sample.to_record()
+    assert stored.verdict["scores"]["faithfulness"] == 1.0
+    assert stored.sample == draw.sample.to_record()
 
 
 def test_events(store: Store) -> None:
@@ -213,7 +213,7 @@ def test_age_takes_successes_first(store: Store) -> None:
     counts = store.tallies()
     assert store.prune(AGES, now=AT) == 4
     assert sorted(keys(store, Query())) == ["bad20", "bad40", "good20", "missed20", "missed40"]
-    assert all(each.sample is not None for each in store.find(Query()))
+    assert all(stored.sample is not None for stored in store.find(Query()))
     assert (store.events(0.0), store.tallies(), store.prune(AGES, now=AT)) == ([], counts, 0)
 
 

@@ -127,9 +127,9 @@ def test_forgetting_never_under_counts(store: Store) -> None:
     for _ in range(2):
         assert store.prune(KEEP, now=AT) == 0
     for since, exact in zip(spans, before, strict=True):
-        found = store.spent(JUDGE, since)
-        assert exact.tokens <= found.tokens <= store.spent(JUDGE, since - 60).tokens
-        assert found.usd >= exact.usd
+        spent = store.spent(JUDGE, since)
+        assert exact.tokens <= spent.tokens <= store.spent(JUDGE, since - 60).tokens
+        assert spent.usd >= exact.usd
     assert store.spent(JUDGE, 0.0) == Cost(400 / 64 + 0.5, 407)
     store.pay(open_, Cost(0.25, 3))
     assert store.spent(JUDGE, 0.0) == Cost(400 / 64 + 0.25, 403)

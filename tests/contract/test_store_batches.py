@@ -21,9 +21,9 @@ def balanced(store: Store) -> bool:
 
 def waiting(store: Store, judge: str = JUDGE) -> list[str]:
     """Names of what is free to be leased; it is free again afterwards."""
-    found = store.lease(judge, 9, now=AT, seconds=60)
-    store.postpone(judge, [each.key for each in found], AT)
-    return [each.sample.id for each in found]
+    draws = store.lease(judge, 9, now=AT, seconds=60)
+    store.postpone(judge, [draw.key for draw in draws], AT)
+    return [draw.sample.id for draw in draws]
 
 
 def prepared(store: Store, names: str, *, seed: str = "seed", now: float = AT) -> int:
@@ -36,7 +36,7 @@ def test_prepared_draws_are_leased_to_nobody(store: Store) -> None:
     """They stay pending, of that judge only, whatever time passes."""
     prepared(store, "ac")
     assert waiting(store) == ["b", "d"]
-    assert [each.sample.id for each in store.lease(JUDGE, 9, now=AT + 1e9, seconds=1)] == ["b", "d"]
+    assert [draw.sample.id for draw in store.lease(JUDGE, 9, now=AT + 1e9, seconds=1)] == ["b", "d"]
     assert waiting(store, "second") == list(NAMES)
     assert (store.pending(), balanced(store)) == ({JUDGE: 4, "second": 4}, True)
 
@@ -56,8 +56,8 @@ def test_sending_names_it(opened: Callable[[], Store]) -> None:
     store = opened()
     first, second = prepared(store, "a"), prepared(store, "b")
     store.send_batch(second, "msgbatch_2")
-    found = opened().batches(JUDGE)
-    assert [(each.id, each.provider_id) for each in found] == [(first, None), (second, "msgbatch_2")]
+    batches = opened().batches(JUDGE)
+    assert [(batch.id, batch.provider_id) for batch in batches] == [(first, None), (second, "msgbatch_2")]
 
 
 def test_a_draw_is_in_one_batch_at_most(store: Store) -> None:
@@ -96,7 +96,7 @@ def test_closing_leaves_the_others_alone(store: Store) -> None:
     store.close_batch(second)
     third = prepared(store, "c")
     assert len({first, second, third}) == 3
-    assert [each.id for each in store.batches(JUDGE)] == [first, third]
+    assert [batch.id for batch in store.batches(JUDGE)] == [first, third]
     assert [draw.sample.id for draw, _ in store.batched(first)] == ["a"]
 
 

@@ -55,14 +55,14 @@ def test_a_person_has_one_word_on_a_sample(store: Store) -> None:
     """A second one replaces the first; two people have one each."""
     assert store.add_labels([a_label(), a_label("k2"), a_label(annotator="bob", at=AT + 1)]) == 3
     assert store.add_labels([a_label(at=AT + 2, note="changed")]) == 0
-    found = store.labels(0.0)
-    assert [(each.key, each.annotator, each.note) for each in found] == [
+    labels = store.labels(0.0)
+    assert [(label.key, label.annotator, label.note) for label in labels] == [
         ("k2", "ada", ""),
         ("k1", "bob", ""),
         ("k1", "ada", "changed"),
     ]
-    assert [each.annotator for each in store.labels(AT + 1)] == ["bob", "ada"]
-    assert found[0] == a_label("k2")
+    assert [label.annotator for label in store.labels(AT + 1)] == ["bob", "ada"]
+    assert labels[0] == a_label("k2")
 
 
 @pytest.mark.parametrize("wrong", [{"probability": 0.0}, {"probability": 1.5}])
@@ -95,7 +95,7 @@ def test_a_label_outlives_its_sample(store: Store) -> None:
     store.add_labels([a_label(draw.key)])
     store.prune(Retention(30, 90, 1 << 30), now=AT + 400 * DAY)
     assert store.find(Query()) == []
-    assert [each.key for each in store.labels(0.0)] == [draw.key]
+    assert [label.key for label in store.labels(0.0)] == [draw.key]
     assert store.admit(an_admission(draw)) == 1
 
 

@@ -30,7 +30,7 @@ def follow_up(draw: Draw, judge: str = SECOND, *, probability: float = 0.25, at:
 
 def leased(store: Store, judge: str, **how: float) -> list[str]:
     """Names of what a judge is given."""
-    return [each.sample.id for each in store.lease(judge, 9, **({"now": AT, "seconds": 60.0} | how))]
+    return [draw.sample.id for draw in store.lease(judge, 9, **({"now": AT, "seconds": 60.0} | how))]
 
 
 def test_before_leases_only_what_has_waited(store: Store) -> None:
@@ -140,7 +140,7 @@ def test_a_judge_is_not_given_what_it_has_or_has_read(store: Store) -> None:
     store.settle([a_verdict(read, reading=a_reading(SECOND))])
     store.settle([a_verdict(draw), a_verdict(read)], [follow_up(draw), follow_up(read), follow_up(draw, JUDGE)])
     assert (store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]) == ({SECOND: 1}, 2)
-    assert [each.probability for each in store.lease(SECOND, 9, now=AT, seconds=60)] == [1.0]
+    assert [draw.probability for draw in store.lease(SECOND, 9, now=AT, seconds=60)] == [1.0]
     assert balanced(store)
 
 

@@ -23,21 +23,21 @@ def filled(store: Store, count: int = 3) -> list[str]:
 
 def ids(entries: list[PackedVerdict]) -> list[str]:
     """Ids of the samples, in order."""
-    return [json.loads(b"".join(each.line.pieces()))["id"] for each in entries]
+    return [json.loads(b"".join(entry.line.pieces()))["id"] for entry in entries]
 
 
 def test_summaries_hold_figures_and_excerpts(store: Store) -> None:
     """A row of a list has the figures of its verdict and the beginning of its texts, and no claim and no context."""
     keys = filled(store)
-    found = store.summaries(Query())
-    assert [each.verdict["key"] for each in found] == keys
+    summaries = store.summaries(Query())
+    assert [summary.verdict["key"] for summary in summaries] == keys
     whole = store.find(Query())[0].verdict
     figures = ("id", "at", "route", "judge_name", "outcome", "reason", "stage", "fault", "scores", "probability")
-    assert {name: found[0].verdict[name] for name in figures} == {name: whole[name] for name in figures}
-    assert "claims" not in found[0].verdict
-    assert found[0].sample is not None
-    assert (found[0].sample["question"], len(found[0].sample["answer"])) == ("why 2?", 300)
-    assert found[0].damage is None
+    assert {name: summaries[0].verdict[name] for name in figures} == {name: whole[name] for name in figures}
+    assert "claims" not in summaries[0].verdict
+    assert summaries[0].sample is not None
+    assert (summaries[0].sample["question"], len(summaries[0].sample["answer"])) == ("why 2?", 300)
+    assert summaries[0].damage is None
 
 
 def test_summaries_are_searched_as_whole_verdicts_are(store: Store) -> None:
@@ -49,18 +49,18 @@ def test_summaries_are_searched_as_whole_verdicts_are(store: Store) -> None:
         Query(stage="none"),
         Query(until=AT),
     ):
-        found = [each.verdict["key"] for each in store.find(query)]
-        assert [each.verdict["key"] for each in store.summaries(query)] == found
-        assert [each.place["key"] for each in store.entries(query)] == found
+        keys = [stored.verdict["key"] for stored in store.find(query)]
+        assert [stored.verdict["key"] for stored in store.summaries(query)] == keys
+        assert [entry.place["key"] for entry in store.entries(query)] == keys
 
 
 def test_entries_hold_whole_texts(store: Store) -> None:
     """Entries unpack to what `find` returns."""
     filled(store)
-    for entry, found in zip(store.entries(Query()), store.find(Query()), strict=True):
-        assert {**json.loads(b"".join(entry.line.pieces())), **entry.place} == found.verdict
+    for entry, stored in zip(store.entries(Query()), store.find(Query()), strict=True):
+        assert {**json.loads(b"".join(entry.line.pieces())), **entry.place} == stored.verdict
         assert entry.sample is not None
-        assert json.loads(b"".join(entry.sample.pieces())) == found.sample
+        assert json.loads(b"".join(entry.sample.pieces())) == stored.sample
 
 
 def test_a_page_goes_on_behind_the_one_before(store: Store) -> None:
@@ -79,8 +79,8 @@ def test_a_page_goes_on_behind_the_one_before(store: Store) -> None:
 def test_texts_can_be_left_unread(store: Store) -> None:
     """Whoever needs figures only reads no sample."""
     filled(store, 1)
-    (found,) = store.find(Query(texts=False))
-    assert (found.sample, found.damage, found.verdict["id"]) == (None, None, "r0")
+    (stored,) = store.find(Query(texts=False))
+    assert (stored.sample, stored.damage, stored.verdict["id"]) == (None, None, "r0")
 
 
 def test_labels_of_one_sample_and_in_pages(store: Store) -> None:
@@ -90,15 +90,15 @@ def test_labels_of_one_sample_and_in_pages(store: Store) -> None:
         for number, (key, name) in enumerate([("a", "x"), ("a", "y"), ("b", "x"), ("a", "z"), ("b", "y")])
     ]
     store.add_labels(labels)
-    assert [each.annotator for each in store.labels_of("a", 2)] == ["y", "z"] or [
-        each.annotator for each in store.labels_of("a", 2)
+    assert [label.annotator for label in store.labels_of("a", 2)] == ["y", "z"] or [
+        label.annotator for label in store.labels_of("a", 2)
     ] == ["x", "z"]
     seen: list[tuple[str, str]] = []
     place = None
     while page := store.labels_after(place, 2):
-        seen += [(each.key, each.annotator) for each in page]
+        seen += [(label.key, label.annotator) for label in page]
         place = (page[-1].at, page[-1].key, page[-1].annotator)
-    assert sorted(seen) == sorted((each.key, each.annotator) for each in labels)
+    assert sorted(seen) == sorted((label.key, label.annotator) for label in labels)
     assert len(seen) == len(set(seen))
 
 

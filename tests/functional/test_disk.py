@@ -248,9 +248,9 @@ def test_t22_a_damaged_or_missing_database(tmp_path: Path) -> None:
     database = tmp_path / "state" / "ragwatch.db"
     whole = database.read_bytes()
     database.write_bytes(whole[: len(whole) // 2])
-    assert "start anew on purpose" in _refused(config)
+    assert "start from scratch" in _refused(config)
     database.unlink()
-    assert "was made here and is gone" in _refused(config)
+    assert "was created here and is missing" in _refused(config)
     database.write_bytes(whole)
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         _all_counted(ragwatch, 50)

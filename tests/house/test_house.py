@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = sorted((ROOT / "ragwatch").rglob("*.py"))
 FILES = sorted(each for room in ("ragwatch", "tests", "training", "bench") for each in (ROOT / room).rglob("*.py"))
 EXAMPLE = ROOT / "config.example.yaml"
-MOST_LINES, MOST_LINES_OF_A_FUNCTION = 300, 50
+MAX_LINES, MAX_LINES_OF_A_FUNCTION = 400, 50
 FORBIDDEN = re.compile(r"util(s|ities)?|helpers?|commons?|base|managers?|misc")
 
 
@@ -32,9 +32,9 @@ def name(path: Path) -> str:
 
 
 def test_files_fit_on_a_few_screens() -> None:
-    """No file has more than 300 lines."""
+    """No file has more than 400 lines."""
     lengths = {name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
-    assert {path: length for path, length in lengths.items() if length > MOST_LINES} == {}
+    assert {path: length for path, length in lengths.items() if length > MAX_LINES} == {}
 
 
 def test_functions_fit_on_a_screen() -> None:
@@ -44,7 +44,7 @@ def test_functions_fit_on_a_screen() -> None:
         for path in PACKAGE
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.end_lineno or 0) - node.lineno + 1 > MOST_LINES_OF_A_FUNCTION
+        and (node.end_lineno or 0) - node.lineno + 1 > MAX_LINES_OF_A_FUNCTION
     }
     assert long == set()
 

@@ -1,4 +1,4 @@
-"""Connections: one writer that takes turns, readers beside it, and the room that a transaction needs on the disk."""
+"""SQLite connections: one writer behind a lock, concurrent readers, and checks of the disk before each transaction."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from ragwatch.stores.sqlite.opening import open_writer
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.schema import BUSY_MS, WAL_BYTES
 
-VACUUM_PAGES = 512  # 8 MiB a turn: others write in between
+VACUUM_PAGES = 512  # 8 MiB at a time, so that other writers are not blocked for long
 
 
 class Connections:
-    """The database `state/ragwatch.db`, opened and locked.
+    """Opens and locks the database `state/ragwatch.db`.
 
-    Writers take turns on one connection; readers have others, which see the last commit and never block them. Pages
-    have one of their own, so that a search through everything does not hold up the loops.
+    Writers share one connection. Readers have their own, which see the last commit and never block the writer. Web
+    pages have a separate reader, so that a long search does not block the loops.
 
     Args:
         state: Directory that belongs to this process alone.
-        min_free: Free bytes on its disk below which nothing is admitted.
+        min_free: Free bytes on its disk below which no draws are admitted.
 
     Raises:
-        StoreError: The directory is locked or on a network, the database is damaged, gone, or of a newer version.
+        StoreError: The directory is locked or on a network file system; the database is damaged, missing, or of a newer
+            version.
     """
 
     def __init__(self, state: Path, *, min_free: int = 0) -> None:
@@ -54,58 +55,58 @@ class Connections:
 
     @contextmanager
     def _transaction(self, floor: int = 0) -> Iterator[sqlite3.Connection]:
-        """One transaction, refused where fewer bytes than `floor` are free on the disk."""
+        """Run one transaction; refuse it if fewer bytes than `floor` are free on the disk."""
         with self._writing:
-            self._make_room(floor)
-            self._refuse_another_file()
+            self._check_free_space(floor)
+            self._check_same_file()
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
                 self._writer.execute("COMMIT")
             except FAILURES as error:
                 self._roll_back()
-                with suppress(sqlite3.Error):  # the log may hold the room that is missing
-                    self._fold()
+                with suppress(sqlite3.Error):  # truncating the write-ahead log may free the missing space
+                    self._truncate_wal()
                 raise StoreError(f"state: cannot write: {reason(error)}; {advice(error)}") from error
             except BaseException:
                 self._roll_back()
                 raise
 
-    def _refuse_another_file(self) -> None:
-        """What is written to a file without a name is gone with this process, and nobody would know."""
+    def _check_same_file(self) -> None:
+        """Raise an error if the database file was unlinked or replaced: writes to it would be lost without notice."""
         with suppress(OSError):
             if os.path.samestat(self._path.stat(), self._file):
                 return
         raise StoreError(
-            f"state: {self._path} was moved, deleted or replaced while it was in use, and nothing is written any more; "
-            "put back the one that was there, or restart"
+            f"state: {self._path} was moved, deleted or replaced while it was in use, and nothing is written to it; "
+            "restore that file, or restart"
         )
 
-    def _make_room(self, floor: int) -> None:
-        """Stop what comes in before the disk is full; what is in can still be judged, read and forgotten."""
-        if self._free() >= max(floor, WAL_BYTES):
+    def _check_free_space(self, floor: int) -> None:
+        """Refuse intake before the disk is full, so that stored draws can still be judged, read and deleted."""
+        if self._free_bytes() >= max(floor, WAL_BYTES):
             return
-        with suppress(sqlite3.Error):  # our own log may be what fills the disk: where room is short, keep it short
-            self._fold()
-        if (free := self._free()) < floor:
+        with suppress(sqlite3.Error):  # the write-ahead log itself may fill the disk
+            self._truncate_wal()
+        if (free := self._free_bytes()) < floor:
             raise StoreError(
-                f"state: {free // MIB} MiB are free on the disk of {self._state}, and nothing more is read below "
-                f"{self._min_free // MIB} MiB (store.min_free); free some space, it goes on by itself"
+                f"state: {free // MIB} MiB are free on the disk of {self._state}, and sources are not read below "
+                f"{self._min_free // MIB} MiB (store.min_free); free some space, reading then resumes by itself"
             )
 
-    def _free(self) -> int:
+    def _free_bytes(self) -> int:
         try:
             return free_bytes(self._state)
         except OSError as error:
-            raise StoreError(f"state: cannot look at the disk of {self._state}: {error.strerror}") from error
+            raise StoreError(f"state: cannot read the free space of {self._state}: {error.strerror}") from error
 
     def _roll_back(self) -> None:
-        with suppress(sqlite3.Error):  # told by the error that brought us here, and tried again at the next one
-            if self._writer.in_transaction:  # a full disk has rolled back already
+        with suppress(sqlite3.Error):  # the original error is raised, and the next transaction rolls back again
+            if self._writer.in_transaction:  # on a full disk SQLite rolls back by itself
                 self._writer.execute("ROLLBACK")
 
     def _size(self) -> int:
-        """Bytes of the database that hold something."""
+        """Return the bytes of the pages in use."""
         pages, free, page = (self._pragma(name) for name in ("page_count", "freelist_count", "page_size"))
         return (pages - free) * page
 
@@ -116,25 +117,25 @@ class Connections:
         before = 0
         while (free := self._pragma("freelist_count")) not in (0, before):
             before = free
-            with self._writing, _giving_back():
-                # Not `execute`: it takes one step of a PRAGMA without columns, and that frees one page.
+            with self._writing, _vacuum_errors():
+                # `execute` would run a single step of this PRAGMA, which frees a single page.
                 self._writer.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
         self._checkpoint()
 
     def _checkpoint(self) -> None:
-        with self._writing, _giving_back():
-            self._fold()
+        with self._writing, _vacuum_errors():
+            self._truncate_wal()
 
-    def _fold(self) -> None:
-        """Move what the log holds into the database, and empty the log. The caller has the turn to write."""
-        self._writer.execute("PRAGMA busy_timeout=0")  # a reader under way must not hold up the writer
+    def _truncate_wal(self) -> None:
+        """Copy the write-ahead log into the database and truncate it. The caller holds the writer's lock."""
+        self._writer.execute("PRAGMA busy_timeout=0")  # an active reader must not block the writer
         try:
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             self._writer.execute(f"PRAGMA busy_timeout={BUSY_MS}")
 
     def close(self) -> None:
-        """Release the state directory, once what is under way has ended: threads outlive the loops that began them."""
+        """Close the database and unlock the state directory, once running statements have ended."""
         self._reader.close()
         self._pages.close()
         with self._writing:
@@ -143,8 +144,8 @@ class Connections:
 
 
 @contextmanager
-def _giving_back() -> Iterator[None]:
+def _vacuum_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"state: cannot give space back: {error}; {advice(error)}") from error
+        raise StoreError(f"state: cannot free space: {error}; {advice(error)}") from error

@@ -1,4 +1,4 @@
-"""Disk: where a database may not live, how much room is left, and what to do about an error of SQLite."""
+"""Checks of the disk under the state directory, and advice for SQLite errors."""
 
 from __future__ import annotations
 
@@ -22,35 +22,37 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 def file_system(path: Path, mounts: str) -> str | None:
-    r"""Type of the file system that holds an absolute path; `mounts` is the text of `/proc/self/mountinfo`.
+    r"""Return the type of the file system that contains an absolute path.
+
+    `mounts` is the text of `/proc/self/mountinfo`.
 
     >>> file_system(Path("/a/b"), "1 0 0:1 / / rw - ext4 /dev/x rw\n2 1 0:2 / /a rw shared:1 - nfs4 host:/x rw")
     'nfs4'
     """
-    found, longest = None, -1
+    kind, longest = None, -1
     for line in mounts.splitlines():
-        place, _, rest = line.partition(" - ")
-        fields, kind = place.split(" "), rest.partition(" ")[0]
-        if len(fields) < 5 or not kind:
+        mount, _, rest = line.partition(" - ")
+        fields, fs_type = mount.split(" "), rest.partition(" ")[0]
+        if len(fields) < 5 or not fs_type:
             continue
         point = Path(_unescaped(fields[4]))
-        if path.is_relative_to(point) and len(point.parts) >= longest:  # of two on one point the later lies on top
-            found, longest = kind, len(point.parts)
-    return found
+        if path.is_relative_to(point) and len(point.parts) >= longest:  # later mounts hide earlier ones
+            kind, longest = fs_type, len(point.parts)
+    return kind
 
 
 def _unescaped(text: str) -> str:
-    """The kernel writes space, tab, newline and backslash as three octal digits."""
+    """Decode the octal escapes in which the kernel writes space, tab, newline and backslash."""
     for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         text = text.replace(code, character)
     return text
 
 
 def refuse_network(directory: Path, mounts: Path = MOUNTS) -> None:
-    """Locks and shared memory of a database do not hold across machines.
+    """Raise an error if a directory is on a network file system: SQLite's locks and shared memory fail across machines.
 
     Raises:
-        StoreError: The directory is, or would be made, on a network file system.
+        StoreError: The directory is, or would be created, on a network file system.
     """
     try:
         text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
@@ -64,30 +66,30 @@ def refuse_network(directory: Path, mounts: Path = MOUNTS) -> None:
 
 
 def free_bytes(directory: Path) -> int:
-    """Bytes that we may still write on the disk of a directory."""
-    found = os.statvfs(directory)
-    return found.f_bavail * found.f_frsize
+    """Return the bytes that this process may still write on the disk of a directory."""
+    stats = os.statvfs(directory)
+    return stats.f_bavail * stats.f_frsize
 
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
-"""What asking SQLite may raise: its message about a damaged schema quotes it, and that may be no text."""
+"""Exceptions of sqlite3. A message about a damaged schema quotes it, which may fail to decode."""
 
 
 def reason(error: Exception) -> str:
-    """What is wrong, for a person."""
+    """Return the error message to show."""
     return "its schema is damaged" if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 def advice(error: Exception) -> str:
-    """What a person can do about an error of the database."""
+    """Return what to do about an error of the database."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
     if primary in _DAMAGED:
-        return "restore a copy of it, or move ragwatch.* away to start anew on purpose"
+        return "restore a copy of it, or move ragwatch.* away to start from scratch"
     if primary in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
-        return "free some space on its disk, or see what is wrong with it"
+        return "free some space on its disk, or check the disk for errors"
     if primary in _CLOSED:
         return "it must be on a disk that we may write"
     if primary in _BUSY:
-        return "another program holds it; end that"
-    return "restore a copy of it, or move ragwatch.* away to start anew on purpose"
+        return "another program has locked it; stop that program"
+    return "restore a copy of it, or move ragwatch.* away to start from scratch"

@@ -1,4 +1,4 @@
-"""Lock: one process owns a state directory."""
+"""Lock file: gives one process exclusive use of a state directory."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from ragwatch.errors import StoreError
 
 
 class StateLock:
-    """Holds `directory/ragwatch.lock` until closed; the kernel lets go of it when the process dies, however it dies.
+    """Holds a lock on `directory/ragwatch.lock` until closed. The kernel releases it when the process dies.
 
     Args:
-        directory: Made (mode 0700) when missing. One that is there is closed to others where it is ours to close.
+        directory: Created with mode 0700 if missing. The mode of an existing one is changed only if it contains no
+            files but ours.
 
     Raises:
-        StoreError: Another process holds it, or the directory cannot be written.
+        StoreError: Another process holds the lock, or the directory is not writable.
     """
 
     def __init__(self, directory: Path) -> None:
         try:
-            _make(directory)
+            _create(directory)
             self._file = os.open(directory / "ragwatch.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StoreError(
@@ -36,20 +37,20 @@ class StateLock:
             raise StoreError(
                 f"state: {directory} is locked by process {owner}; stop it, or give each ragwatch its own directory"
             ) from error
-        with suppress(OSError):  # on a full disk it holds all the same, without a name
+        with suppress(OSError):  # on a full disk the lock works without the process id
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, str(os.getpid()).encode(), 0)
 
     def close(self) -> None:
-        """Let another process in."""
+        """Release the lock."""
         os.close(self._file)
 
 
-def _make(directory: Path) -> None:
+def _create(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True)
     except FileExistsError:
-        strangers = [each for each in directory.iterdir() if not each.name.startswith("ragwatch.")]
-        if not strangers:  # `state: /tmp` must not close /tmp to everybody else
-            with suppress(PermissionError):  # a mounted volume belongs to root, and its group lets us write
+        others = [path for path in directory.iterdir() if not path.name.startswith("ragwatch.")]
+        if not others:  # `state: /tmp` must not make /tmp private
+            with suppress(PermissionError):  # a mounted volume may belong to root and be writable by its group
                 directory.chmod(0o700)

@@ -1,16 +1,25 @@
-"""Notes: the statements for runs, people's labels, and what loops remember."""
+"""The part of the SQLite store that keeps runs, labels by people, saved state of loops, and claims."""
 
 from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
 
 from ragwatch.core.labels.label import Label, from_record
+from ragwatch.core.tally import Tallies
+from ragwatch.errors import StoreError
 from ragwatch.ports import StoredRun
-from ragwatch.stores.sqlite.rows import known_scores, pack, sound, unpack
-from ragwatch.stores.sqlite.texts import damaged
+from ragwatch.stores.sqlite.connections import Connections
+from ragwatch.stores.sqlite.rows import known_scores, pack, raises_store_error, unpack
+from ragwatch.stores.sqlite.statements import add_tallies
+from ragwatch.stores.sqlite.texts import PackedText, damaged_text
+
+MAX_RUNS_BYTES = 8 << 20  # of runs read at a time: a suite may store whole answers
+MAX_DAMAGED_ROWS = 10_000  # rows that are remembered; beyond that an exact count is of no use
 
 RUNS = (
     "SELECT kind, name, at, failing, body FROM runs WHERE kind = ? AND name = ? AND (? IS NULL OR failing = ?)"
@@ -19,61 +28,127 @@ RUNS = (
 LABELS = "SELECT body, key FROM labels WHERE at >= ? ORDER BY at, key"
 LABELS_OF = "SELECT body, key FROM labels WHERE key = ? ORDER BY at DESC LIMIT ?"
 LABELS_AFTER = "SELECT body, key FROM labels WHERE (at, key, annotator) > (?, ?, ?) ORDER BY at, key, annotator LIMIT ?"
-REMEMBERED = "SELECT body FROM states WHERE name = ?"
+
+Value = TypeVar("Value")
 
 
-def insert_run(writer: sqlite3.Connection, run: StoredRun) -> None:
-    """Keep a run."""
-    row = (run.kind, run.name, run.at, int(run.failing), pack(run.body))
-    writer.execute("INSERT INTO runs (kind, name, at, failing, body) VALUES (?, ?, ?, ?, ?)", row)
+class SqliteNotes(Connections):
+    """Implements `ports.NoteStore`, and counts damaged rows."""
+
+    def __init__(self, state: Path, *, min_free: int = 0) -> None:
+        super().__init__(state, min_free=min_free)
+        self._damaged: set[tuple[str, ...]] = set()
+
+    def _drop_claims(self) -> None:
+        """Release all claims: this process has the state directory now, so every other holder has ended."""
+        with self._transaction() as writer:
+            writer.execute("DELETE FROM claims")
+
+    def record_run(self, run: StoredRun, tallies: Tallies) -> None:
+        """See `NoteStore.record_run`."""
+        row = (run.kind, run.name, run.at, int(run.failing), pack(run.body))
+        with self._transaction() as writer:
+            writer.execute("INSERT INTO runs (kind, name, at, failing, body) VALUES (?, ?, ?, ?, ?)", row)
+            add_tallies(writer, tallies)
+
+    def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[StoredRun]:
+        """See `NoteStore.runs`. Returns fewer runs if together they exceed `MAX_RUNS_BYTES`, but at least one."""
+        flag = None if failing is None else int(failing)
+        parameters = (kind, name, flag, flag, limit)
+        return self._decoded(_run_of, RUNS, parameters, ("runs", kind, name), max_bytes=MAX_RUNS_BYTES)
+
+    def add_labels(self, labels: Sequence[Label]) -> int:
+        """See `NoteStore.add_labels`."""
+        with self._transaction() as writer:
+            before = _count_labels(writer)
+            writer.executemany(
+                "INSERT OR REPLACE INTO labels (key, annotator, at, body) VALUES (?, ?, ?, ?)",
+                [(label.key, label.annotator, label.at, pack(label.to_record())) for label in labels],
+            )
+            return _count_labels(writer) - before
+
+    def labels(self, since: float) -> list[Label]:
+        """See `NoteStore.labels`."""
+        return self._decoded(_label_of, LABELS, (since,), ("labels",))
+
+    def labels_of(self, key: str, limit: int) -> list[Label]:
+        """See `NoteStore.labels_of`."""
+        return self._decoded(_label_of, LABELS_OF, (key, limit), ("labels",))[::-1]
+
+    def labels_after(self, place: tuple[float, str, str] | None, limit: int) -> list[Label]:
+        """See `NoteStore.labels_after`."""
+        start = (-math.inf, "", "") if place is None else place
+        return self._decoded(_label_of, LABELS_AFTER, (*start, limit), ("labels",))
+
+    def damaged(self) -> int:
+        """See `Store.damaged`."""
+        return len(self._damaged)
+
+    def _decoded(
+        self,
+        decode: Callable[[tuple[Any, ...]], Value],
+        sql: str,
+        parameters: Sequence[Any],
+        table: tuple[str, ...],
+        *,
+        max_bytes: float = math.inf,
+    ) -> list[Value]:
+        """Decode rows; damaged ones are counted and skipped. Stops at `max_bytes` of JSON, but not before the first."""
+        values: list[Value] = []
+        with closing(self._pages.walk(sql, parameters)) as rows:
+            for row in rows:
+                try:
+                    if max_bytes < math.inf:
+                        max_bytes -= PackedText(row[-1]).size()
+                    if max_bytes < 0 and values:
+                        break
+                    values.append(decode(row))
+                except StoreError:
+                    self._note_damage(*table, *map(str, row[1:4]))
+        return values
+
+    def _note_damage(self, *row: str) -> None:
+        if len(self._damaged) < MAX_DAMAGED_ROWS:
+            self._damaged.add(row)
+
+    def remember(self, name: str, state: Mapping[str, Any]) -> None:
+        """See `NoteStore.remember`."""
+        with self._transaction() as writer:
+            writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, ?)", (name, pack(state)))
+
+    def recall(self, name: str) -> Mapping[str, Any] | None:
+        """See `NoteStore.recall`."""
+        rows = self._reader.rows("SELECT body FROM states WHERE name = ?", (name,))
+        return unpack(rows[0][0]) if rows else None
+
+    def claim(self, name: str, holder: str, *, now: float, seconds: float) -> bool:
+        """See `NoteStore.claim`. A release takes effect at once even if the clock is set back."""
+        until = now + seconds if seconds > 0.0 else -math.inf
+        with self._transaction() as writer:
+            writer.execute(
+                "INSERT INTO claims (name, holder, until) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE"
+                " SET holder = excluded.holder, until = excluded.until WHERE claims.holder = ?2 OR claims.until <= ?4",
+                (name, holder, until, now),
+            )
+            return bool(writer.execute("SELECT holder = ? FROM claims WHERE name = ?", (holder, name)).fetchone()[0])
 
 
-@sound
-def run_of(row: tuple[Any, ...]) -> StoredRun:
-    """A row of `RUNS`.
-
-    Raises:
-        StoreError: It is damaged.
-    """
+@raises_store_error
+def _run_of(row: tuple[Any, ...]) -> StoredRun:
+    """Decode a row of `RUNS`."""
     kind, name, at, failing, body = row
     return StoredRun(kind, name, at, bool(failing), unpack(body))
 
 
-def put_labels(writer: sqlite3.Connection, labels: Sequence[Label]) -> int:
-    """Keep labels. Returns how many are not in place of an earlier one."""
-    before = writer.execute("SELECT COUNT(*) FROM labels").fetchone()[0]
-    writer.executemany(
-        "INSERT OR REPLACE INTO labels (key, annotator, at, body) VALUES (?, ?, ?, ?)",
-        [(each.key, each.annotator, each.at, pack(each.to_record())) for each in labels],
-    )
-    return int(writer.execute("SELECT COUNT(*) FROM labels").fetchone()[0]) - int(before)
-
-
-@sound
-def label_of(row: tuple[Any, ...]) -> Label:
-    """A row of `LABELS`, `LABELS_OF` or `LABELS_AFTER`.
-
-    Raises:
-        StoreError: It is damaged.
-    """
+@raises_store_error
+def _label_of(row: tuple[Any, ...]) -> Label:
+    """Decode a row of `LABELS`, `LABELS_OF` or `LABELS_AFTER`."""
     record = unpack(row[0])
     try:
         return from_record({**record, "scores": dict(known_scores(record["scores"]))})
     except (LookupError, ValueError, TypeError, AttributeError) as error:
-        raise damaged(error) from error
+        raise damaged_text(error) from error
 
 
-def remember(writer: sqlite3.Connection, name: str, state: Mapping[str, Any]) -> None:
-    """Keep a state in place of the one before."""
-    writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, ?)", (name, pack(state)))
-
-
-def claim(writer: sqlite3.Connection, name: str, holder: str, now: float, seconds: float) -> bool:
-    """Take or keep a right, where nobody else holds it still; for no seconds, give it back, whatever the clock says."""
-    until = now + seconds if seconds > 0.0 else -math.inf
-    writer.execute(
-        "INSERT INTO claims (name, holder, until) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE"
-        " SET holder = excluded.holder, until = excluded.until WHERE claims.holder = ?2 OR claims.until <= ?4",
-        (name, holder, until, now),
-    )
-    return bool(writer.execute("SELECT holder = ? FROM claims WHERE name = ?", (holder, name)).fetchone()[0])
+def _count_labels(writer: sqlite3.Connection) -> int:
+    return int(writer.execute("SELECT COUNT(*) FROM labels").fetchone()[0])

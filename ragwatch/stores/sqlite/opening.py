@@ -1,4 +1,4 @@
-"""Opening: the database as we left it, or none and we were never here. Anything between is refused with advice."""
+"""Opens the database for writing, and refuses to continue if it is damaged or missing although it existed before."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from ragwatch.errors import StoreError
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason
 from ragwatch.stores.sqlite.schema import prepare, version_of
 
-WHOLE_BYTES = 256 << 20  # up to here every page is looked at; above, those of offsets, counts and queue
-BOOKS = ("cursors", "tallies", "work")
-MARK = "ragwatch.state"
-MARK_TEXT = """\
-ragwatch.db was made beside this file, which is there to notice when it is gone.
-To start anew on purpose, move ragwatch.db and this file away together: counts begin at zero,
-and each log is read from where its `start` says.
+MAX_FULL_CHECK_BYTES = 256 << 20  # above this size only the tables of cursors, counters and queue are checked
+CHECKED_TABLES = ("cursors", "tallies", "work")
+MARKER = "ragwatch.state"
+MARKER_TEXT = """\
+This file shows that ragwatch.db was created here, so that its loss is noticed.
+To start from scratch, move ragwatch.db and this file away together: counters begin at zero,
+and each log is read from the position of its `start`.
 """
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
-    """The writing connection to a database that is sound and up to date, readable by nobody else.
+    """Open the writing connection, check the database and migrate it. Its files are readable by the owner only.
 
     Raises:
-        StoreError: It is damaged, gone although it was there once, written by a newer ragwatch, or cannot be written.
+        StoreError: The database is damaged, missing although it existed before, of a newer version, or not writable.
     """
-    mark = path.with_name(MARK)
+    marker = path.with_name(MARKER)
     try:
-        _refuse_gone(path, mark)
+        _refuse_missing(path, marker)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # its WAL gets the same mode
         path.chmod(0o600)
         writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
-            _check(writer, path, mark)
+            _check(writer, path, marker)
             prepare(writer)
-            _leave(mark)
+            _write_marker(marker)
         except BaseException:
             writer.close()
             raise
@@ -43,46 +43,46 @@ def open_writer(path: Path) -> sqlite3.Connection:
         raise StoreError(f"state: cannot open {path}: {reason(error)}; {advice(error)}") from error
     except OSError as error:
         raise StoreError(
-            f"state: cannot open {path}: {error.strerror}; it must be on a disk with room that we may write"
+            f"state: cannot open {path}: {error.strerror}; it must be on a writable disk with free space"
         ) from error
     return writer
 
 
-def _refuse_gone(path: Path, mark: Path) -> None:
-    """A database that was there once and is not any more must not begin from zero as if nothing had been counted."""
+def _refuse_missing(path: Path, marker: Path) -> None:
+    """Raise an error if the database existed before: counters must not restart from zero unnoticed."""
     wal = path.with_name(f"{path.name}-wal")
-    if not _holds(path) and (mark.exists() or _holds(wal)):
-        raise _gone(path)
+    if not _has_content(path) and (marker.exists() or _has_content(wal)):
+        raise _missing(path)
 
 
-def _gone(path: Path) -> StoreError:
+def _missing(path: Path) -> StoreError:
     return StoreError(
-        f"state: {path} was made here and is gone or empty; restore it, or start anew on purpose: "
-        "move what is left of ragwatch.* away, and counts begin at zero"
+        f"state: {path} was created here and is missing or empty; restore it, or start from scratch: "
+        "move the remaining ragwatch.* away, and counters begin at zero"
     )
 
 
-def _holds(path: Path) -> bool:
-    """Whether there is anything in a file."""
+def _has_content(path: Path) -> bool:
+    """Return whether a file exists and is not empty."""
     return path.exists() and path.stat().st_size > 0
 
 
-def _check(writer: sqlite3.Connection, path: Path, mark: Path) -> None:
-    """Look for damage before anything is counted on top of it: at every page of a database that is not too large."""
+def _check(writer: sqlite3.Connection, path: Path, marker: Path) -> None:
+    """Check for damage before anything is counted: every page, unless the database is too large."""
     if version_of(writer) == 0:
-        if mark.exists():  # SQLite takes what is left of a file that was cut to a byte for a new one
-            raise _gone(path)
+        if marker.exists():  # SQLite takes a file truncated to one byte for a new database
+            raise _missing(path)
         return
-    tables = [None] if path.stat().st_size <= WHOLE_BYTES else BOOKS
+    tables = [None] if path.stat().st_size <= MAX_FULL_CHECK_BYTES else CHECKED_TABLES
     for table in tables:
-        found = writer.execute(f"PRAGMA quick_check({table or 1})").fetchone()[0]
-        if found != "ok":
+        result = writer.execute(f"PRAGMA quick_check({table or 1})").fetchone()[0]
+        if result != "ok":
             raise StoreError(
-                f"state: {path} is damaged: {' '.join(found.split())}; "
-                "restore a copy of it, or move ragwatch.* away to start anew on purpose"
+                f"state: {path} is damaged: {' '.join(result.split())}; "
+                "restore a copy of it, or move ragwatch.* away to start from scratch"
             )
 
 
-def _leave(mark: Path) -> None:
-    if not mark.exists():
-        mark.write_text(MARK_TEXT, encoding="ascii")
+def _write_marker(marker: Path) -> None:
+    if not marker.exists():
+        marker.write_text(MARKER_TEXT, encoding="ascii")

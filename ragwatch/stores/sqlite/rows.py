@@ -1,4 +1,4 @@
-"""Rows: core values to and from what SQLite keeps. Texts are compressed; figures stay readable for SQL."""
+"""Conversion between core values and database rows. Texts are compressed; figures stay readable for SQL."""
 
 from __future__ import annotations
 
@@ -17,81 +17,84 @@ from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
 from ragwatch.core.verdict_line import verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.ports import ScoreRow
-from ragwatch.stores.sqlite.texts import damaged
+from ragwatch.stores.sqlite.texts import damaged_text
 
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+Stored = TypeVar("Stored")
+Value = TypeVar("Value")
 _QUANTITIES = frozenset(Quantity)
-FAST = 1  # zlib level: 90 us for a 6 KB sample, and most of what level 9 saves
+ZLIB_LEVEL = 1  # 90 us for a 6 KB sample, and nearly the ratio of level 9
 
 
-def sound(convert: Callable[[Given], Made]) -> Callable[[Given], Made]:
-    """A conversion of what is stored, which may raise anything where that is damaged, as one that says so.
+def raises_store_error(convert: Callable[[Stored], Value]) -> Callable[[Stored], Value]:
+    """Decorate a conversion of stored values to raise `StoreError` on damaged ones.
 
-    >>> sound(lambda row: row["seq"])({})
+    >>> raises_store_error(lambda row: row["seq"])({})
     Traceback (most recent call last):
     ragwatch.errors.StoreError: state: a stored row is damaged: KeyError: 'seq'; restore a copy of the database
     """
 
     @wraps(convert)
-    def checked(given: Given) -> Made:
+    def wrapper(stored: Stored) -> Value:
         try:
-            return convert(given)
+            return convert(stored)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
-            why = f"{type(error).__name__}: {error}"
-            raise StoreError(f"state: a stored row is damaged: {why}; restore a copy of the database") from error
+            details = f"{type(error).__name__}: {error}"
+            raise StoreError(f"state: a stored row is damaged: {details}; restore a copy of the database") from error
 
-    return checked
+    return wrapper
 
 
 def number(value: Any) -> float:  # noqa: ANN401 - a cell
-    """A cell that holds a number. SQLite lets any cell hold anything, and damage makes use of it.
+    """Return a value that must be a number, because SQLite does not enforce column types.
 
     Raises:
-        TypeError: It does not.
+        TypeError: It is not a number.
     """
     if isinstance(value, float | int):
         return value
-    raise TypeError(f"{value!r:.60} is no number")
+    raise TypeError(f"{value!r:.60} is not a number")
 
 
 def text(value: Any) -> str:  # noqa: ANN401 - a cell
-    """A cell that holds a text.
+    """Return a value that must be a text.
 
     Raises:
-        TypeError: It does not.
+        TypeError: It is not a text.
     """
     if isinstance(value, str):
         return value
-    raise TypeError(f"{value!r:.60} is no text")
+    raise TypeError(f"{value!r:.60} is not a text")
 
 
 def pack(value: Mapping[str, Any]) -> bytes:
-    """JSON, compressed. Lone surrogates (torn escapes in a log) are legal here, which is why orjson is not used."""
-    return zlib.compress(json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii"), FAST)
+    """Encode a value as compressed JSON.
+
+    Uses `json` because orjson refuses lone surrogates, which truncated escapes in a log produce.
+    """
+    return zlib.compress(json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii"), ZLIB_LEVEL)
 
 
 def unpack(body: bytes) -> dict[str, Any]:
-    """What `pack` was given.
+    """Decode what `pack` has encoded.
 
     Raises:
-        StoreError: It is not what was written.
+        StoreError: It is damaged.
     """
     try:
         value = json.loads(zlib.decompress(body))
     except (zlib.error, ValueError, TypeError) as error:
-        raise damaged(error) from error
+        raise damaged_text(error) from error
     if not isinstance(value, dict):
-        raise damaged("it is no JSON object")
+        raise damaged_text("it is not a JSON object")
     return value
 
 
 def sample_of(record: Mapping[str, Any]) -> Sample:
-    """The sample that was stored as this canonical record."""
+    """Build a sample from its stored canonical record."""
     return Sample(
         id=record["id"],
         question=record["question"],
-        contexts=tuple(Context(text=each["text"], id=each["id"], score=each["score"]) for each in record["contexts"]),
+        contexts=tuple(Context(text=item["text"], id=item["id"], score=item["score"]) for item in record["contexts"]),
         answer=record["answer"],
         at=record["at"],
         route=record["route"],
@@ -101,7 +104,7 @@ def sample_of(record: Mapping[str, Any]) -> Sample:
 
 
 def verdict_row(verdict: Verdict) -> dict[str, Any]:
-    """Columns of table `verdicts`."""
+    """Return the columns of table `verdicts` for a verdict."""
     draw, line = verdict.draw, verdict_line(verdict)
     judged = isinstance(verdict, Judged)
     return {
@@ -123,41 +126,59 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
 
 
 def known_scores(scores: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Names and values of the quantities that there are: what is stored may be of a newer version."""
+    """Return names and values of the quantities that this version supports: a newer one may have stored more."""
     return [(name, value) for name, value in scores.items() if name in _QUANTITIES]
 
 
 SCORE_COLUMNS = "seq, key, at, route, judge, version, probability, scores, reason, trace_id"
 
 
-@sound
+@raises_store_error
 def score_row(row: tuple[Any, ...]) -> ScoreRow:
-    """A row of `SCORE_COLUMNS`. A quantity that only a newer version knows is left to it."""
+    """Decode a row of `SCORE_COLUMNS`. Quantities of a newer version are ignored."""
     seq, key, at, route, judge, version, probability, scores, reason, trace_id = row
-    known = None
+    decoded = None
     try:
         if scores is not None:
             stored = known_scores(orjson.loads(scores))
-            known = {Quantity(name): None if value is None else number(value) for name, value in stored}
+            decoded = {Quantity(name): None if value is None else number(value) for name, value in stored}
     except (ValueError, AttributeError, TypeError):
-        known, reason = None, UnjudgedReason.DAMAGED
-    place = (seq, text(key), number(at), text(route), text(judge), text(version), number(probability))
-    return ScoreRow(*place, known, reason, trace_id)
+        decoded, reason = None, UnjudgedReason.DAMAGED
+    return ScoreRow(
+        seq=seq,
+        key=text(key),
+        at=number(at),
+        route=text(route),
+        judge=text(judge),
+        version=text(version),
+        probability=number(probability),
+        scores=decoded,
+        reason=reason,
+        trace_id=trace_id,
+    )
 
 
-@sound
+@raises_store_error
 def draw_of(row: tuple[Any, ...]) -> Draw:
-    """A draw from (key, source, route, at, body, probability). One whose text is damaged says so, and has none."""
+    """Decode (key, source, route, at, body, probability). A damaged text sets `damage`, and the sample is empty."""
     key, source, route, at, body, probability = row
     try:
         sample, damage = sample_of(unpack(body)), None
     except (StoreError, LookupError, TypeError) as error:
         sample, damage = Sample(key, None, (), ""), str(error)
-    return Draw(text(key), sample, text(source), text(route), number(probability), number(at), damage)
+    return Draw(
+        key=text(key),
+        sample=sample,
+        source=text(source),
+        route=text(route),
+        probability=number(probability),
+        at=number(at),
+        damage=damage,
+    )
 
 
-@sound
-def newest_of(found: list[tuple[Any, ...]]) -> float | None:
-    """The only number of an answer; None where it is NULL."""
-    ((value,),) = found
+@raises_store_error
+def single_number(result: list[tuple[Any, ...]]) -> float | None:
+    """Return the only number of a result; None if it is NULL."""
+    ((value,),) = result
     return None if value is None else number(value)

@@ -1,4 +1,4 @@
-"""Schema: makes the database on first start, and brings older ones up to date, one version a transaction."""
+"""Database schema: creates it on first start and migrates older versions, one transaction for each version."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ragwatch.errors import StoreError
 
 VERSION = 3
 PAGE_BYTES = 16384  # a compressed sample fits a page: 2.5 KB on disk for 6 KB of text, a third of what 4 KiB pages take
-WAL_BYTES = 64 << 20  # what a log that grew behind a slow reader is cut back to
-BUSY_MS = 5000  # only a stranger at a shell can be in our way
+WAL_BYTES = 64 << 20  # the write-ahead log is truncated to this after a slow reader made it grow
+BUSY_MS = 5000  # only other programs, such as the sqlite3 shell, can hold a lock
 
 
 def prepare(connection: sqlite3.Connection, *, scripts: Traversable | None = None, version: int = VERSION) -> None:
-    """Set the database up for one writer, and migrate it.
+    """Configure the database for one writer, and migrate it.
 
     Args:
-        connection: The writer's, in autocommit.
-        scripts: Folder of `schema.sql`, `schema_2.sql` ...; by default those of this program.
+        connection: The writer's, in autocommit mode.
+        scripts: Folder of `schema.sql`, `schema_2.sql` ...; by default those of this package.
         version: The newest of these scripts.
 
     Raises:
-        StoreError: It was written by a newer ragwatch.
-        sqlite3.Error: It is damaged, or cannot be written; then it is of the version it was before.
+        StoreError: The database was written by a newer ragwatch.
+        sqlite3.Error: It is damaged or not writable; its version is unchanged.
     """
     connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
     connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
@@ -33,18 +33,18 @@ def prepare(connection: sqlite3.Connection, *, scripts: Traversable | None = Non
     connection.execute(f"PRAGMA journal_size_limit={WAL_BYTES}")
     connection.execute("PRAGMA synchronous=FULL")  # NORMAL may lose the last commits on power loss
     connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
-    found = version_of(connection)
-    if found > version:
+    current = version_of(connection)
+    if current > version:
         raise StoreError(
-            f"state: written by a newer ragwatch (schema {found}, this one knows {version}); "
+            f"state: written by a newer ragwatch (schema {current}, this one knows {version}); "
             "run that version, or point `state` to an empty directory"
         )
-    for each in range(found + 1, version + 1):
-        _migrate(connection, each, scripts or files("ragwatch.stores.sqlite"))
+    for target in range(current + 1, version + 1):
+        _migrate(connection, target, scripts or files("ragwatch.stores.sqlite"))
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Which schema the database has; 0 for none."""
+    """Return the schema version of a database; 0 if it has none."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -54,6 +54,6 @@ def _migrate(connection: sqlite3.Connection, version: int, scripts: Traversable)
     try:
         connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={version};\nCOMMIT;")
     except sqlite3.Error:
-        with suppress(sqlite3.Error):  # a full disk has rolled back already
+        with suppress(sqlite3.Error):  # on a full disk SQLite rolls back by itself
             connection.execute("ROLLBACK")
         raise

@@ -1,6 +1,6 @@
--- Schema 1. Migrations to later versions are files beside this one: schema_2.sql, schema_3.sql ...
+-- Schema 1. Migrations to later versions: schema_2.sql, schema_3.sql ...
 
--- What is only ever counted up; each row changes in the transaction of what it counts.
+-- Counters. Each is incremented in the transaction that writes what it counts.
 CREATE TABLE tallies (
     name   TEXT NOT NULL,
     labels TEXT NOT NULL,           -- JSON list, in the order of core/tally.py
@@ -8,7 +8,7 @@ CREATE TABLE tallies (
     PRIMARY KEY (name, labels)
 ) WITHOUT ROWID;
 
--- Where each stream of each source is resumed.
+-- Cursor of each stream of each source.
 CREATE TABLE cursors (
     source TEXT NOT NULL,
     stream TEXT NOT NULL,

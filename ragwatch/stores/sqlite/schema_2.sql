@@ -1,6 +1,6 @@
--- Schema 2. Samples are kept in the order they came, and what each judge was given is counted.
+-- Schema 2. Samples are stored in insertion order, and assignments are counted by judge.
 
--- By key, a hash, pages were two thirds full, and forgetting the oldest left holes in all of them.
+-- Sorted by key (a hash), pages were two thirds full, and deleting the oldest left free space in all of them.
 CREATE TABLE samples_2 (
     key    TEXT NOT NULL UNIQUE,
     source TEXT NOT NULL,
@@ -12,7 +12,7 @@ INSERT INTO samples_2 SELECT key, source, route, at, body FROM samples ORDER BY 
 DROP TABLE samples;
 ALTER TABLE samples_2 RENAME TO samples;
 
--- The books: for each judge, assigned = judged + unjudged + pending.
+-- Invariant: for each judge, assigned = judged + unjudged + pending.
 INSERT OR REPLACE INTO tallies
 SELECT 'assigned', json_array(judge), SUM(draws)
 FROM (

@@ -1,15 +1,14 @@
--- Schema 3. Judges that cost money and time, canaries, and people: since when a draw waits, what calls cost, what is out
--- with a provider; what is kept beside samples and verdicts.
+-- Schema 3. Queue times, judge costs, message batches; runs, labels by people, saved state and claims.
 
-ALTER TABLE work ADD COLUMN since REAL NOT NULL DEFAULT 0.0;  -- when the draw was given to that judge
-ALTER TABLE work ADD COLUMN batch INTEGER;                    -- the message batch that it is in; nobody leases it then
-ALTER TABLE work ADD COLUMN reservation INTEGER;              -- the money set aside for it there
+ALTER TABLE work ADD COLUMN since REAL NOT NULL DEFAULT 0.0;  -- since when the draw is pending for that judge
+ALTER TABLE work ADD COLUMN batch INTEGER;                    -- the message batch that contains it; not leased meanwhile
+ALTER TABLE work ADD COLUMN reservation INTEGER;              -- id in `spending`
 UPDATE work SET since = COALESCE((SELECT at FROM samples WHERE samples.key = work.key), 0.0);
-CREATE INDEX work_turn ON work (judge, seq);  -- with ten thousand waiting, a lease sorted all of them
+CREATE INDEX work_turn ON work (judge, seq);  -- without it, each lease sorts the whole queue
 CREATE INDEX work_since ON work (since);
 CREATE INDEX work_batch ON work (batch) WHERE batch IS NOT NULL;
 
--- What was set aside for a call, or paid for it. Numbers are never used twice.
+-- Reservations and payments for judge calls. Ids are never reused.
 CREATE TABLE spending (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,
     judge   TEXT NOT NULL,
@@ -28,7 +27,7 @@ CREATE TABLE batches (
     seed        TEXT NOT NULL
 );
 
--- Stages and faults are counted by judge from now on; what was counted before belongs to the judge that read most there.
+-- Stages and faults are counted by judge from now on; earlier counts are attributed to the judge with most verdicts.
 UPDATE tallies
 SET labels = substr(labels, 1, length(labels) - length(json_extract(labels, '$[1]')) - 5) || ', ' || json_quote(COALESCE((
         SELECT json_extract(judged.labels, '$[1]')
@@ -39,7 +38,7 @@ SET labels = substr(labels, 1, length(labels) - length(json_extract(labels, '$[1
     ), '')) || ', "' || json_extract(labels, '$[1]') || '"]'
 WHERE name IN ('stage', 'fault') AND json_array_length(labels) = 2;
 
--- Suites of canaries and sets of anchors, each time they were tried.
+-- Runs of canary suites and anchor sets.
 CREATE TABLE runs (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,
     kind    TEXT NOT NULL,          -- canary, anchor
@@ -51,7 +50,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_name ON runs (kind, name, at);
 CREATE INDEX runs_failing ON runs (failing, at);
 
--- What people said of samples: one word a person and sample.
+-- Labels by people: one for each annotator and sample.
 CREATE TABLE labels (
     key       TEXT NOT NULL,        -- of the sample
     annotator TEXT NOT NULL,
@@ -61,13 +60,13 @@ CREATE TABLE labels (
 ) WITHOUT ROWID;
 CREATE INDEX labels_at ON labels (at);
 
--- What a loop must know after a restart.
+-- State that loops need after a restart.
 CREATE TABLE states (
     name TEXT PRIMARY KEY,
     body BLOB NOT NULL              -- JSON, zlib
 ) WITHOUT ROWID;
 
--- Rights that one process of a fleet has at a time.
+-- Exclusive claims, each held by one process at a time.
 CREATE TABLE claims (
     name   TEXT PRIMARY KEY,
     holder TEXT NOT NULL,

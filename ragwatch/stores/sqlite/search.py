@@ -1,4 +1,4 @@
-"""Search: a Query as one SQL statement with bound parameters, and its rows as what the web and the loops read."""
+"""Translates a Query into one SQL statement with bound parameters, and decodes its rows."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ import orjson
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, Query, StoredVerdict
-from ragwatch.stores.sqlite.rows import number, sound, text, unpack
+from ragwatch.stores.sqlite.rows import number, raises_store_error, text, unpack
 from ragwatch.stores.sqlite.texts import HEAD_BYTES, PackedText, excerpt
 
-_PLACE = (
+_COLUMNS = (
     "v.seq, v.key, v.judge, v.version, v.at, v.route, v.probability, v.outcome, v.reason, v.stage, v.fault, v.scores,"
     " v.trace_id"
 )
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
-_SCORE = "CASE WHEN json_valid(v.scores) THEN json_extract(v.scores, ?) END"  # a damaged row must not end the search
+_SCORE = "CASE WHEN json_valid(v.scores) THEN json_extract(v.scores, ?) END"  # a damaged row must not fail the search
 _TRACE_CHARS = 256
-ENTRY = (
-    f"SELECT {_PLACE}, v.line, s.body FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - our own words
+ENTRY_BY_SEQ = (
+    f"SELECT {_COLUMNS}, v.line, s.body FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - constants only
     " WHERE v.seq = ?"
 )
 
 
 def statement(query: Query) -> tuple[str, list[Any]]:
-    """The SQL for whole verdicts and its parameters; for `found_of`.
+    """Return SQL and parameters for complete verdicts; `verdict_of` decodes the rows.
 
     >>> statement(Query(route="search", limit=5))[1]
     ['search', 5]
     """
-    return _select(query, f"{_PLACE}, v.line, {'s.body' if query.texts else 'NULL'}")
+    return _select(query, f"{_COLUMNS}, v.line, {'s.body' if query.texts else 'NULL'}")
 
 
-def summaries(query: Query) -> tuple[str, list[Any]]:
-    """The same for the rows of lists, of which only the first bytes of the texts are read; for `summary_of`."""
+def summary_statement(query: Query) -> tuple[str, list[Any]]:
+    """Return SQL and parameters for lists, with only the first bytes of the texts; `summary_of` decodes the rows."""
     head = "SUBSTR(v.line, 1, 1024), s.key IS NOT NULL, SUBSTR(s.body, 1, ?)"
-    sql, parameters = _select(query, f"{_PLACE}, {head}")
+    sql, parameters = _select(query, f"{_COLUMNS}, {head}")
     return sql, [HEAD_BYTES, *parameters]
 
 
-def places(query: Query) -> tuple[str, list[Any]]:
-    """The same for the numbers of the verdicts alone."""
+def seq_statement(query: Query) -> tuple[str, list[Any]]:
+    """Return SQL and parameters for the sequence numbers of the verdicts alone."""
     return _select(query, "v.seq")
 
 
@@ -69,22 +69,22 @@ def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
         where.append("(v.at, v.seq) < (?, ?)")
         parameters += query.after
     sql = (
-        f"SELECT {columns} FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - our own words only
+        f"SELECT {columns} FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - constants only
         f" WHERE {' AND '.join(where)} ORDER BY v.at DESC, v.seq DESC LIMIT ?"
     )
     return sql, [*parameters, query.limit]
 
 
-@sound
-def found_of(row: tuple[Any, ...]) -> StoredVerdict:
-    """A row of `statement`. What is damaged is left out, and named: it costs this row its text, and no other."""
+@raises_store_error
+def verdict_of(row: tuple[Any, ...]) -> StoredVerdict:
+    """Decode a row of `statement`. A damaged text is left out and reported in `damage`; other rows are not affected."""
     *columns, line, body = row
     damage: list[str] = []
     try:
-        verdict = {**unpack(line), **_place(columns)}
+        verdict = {**unpack(line), **_extra_fields(columns)}
     except StoreError as error:
         damage.append(str(error))
-        verdict = bare_line(columns)
+        verdict = line_from_columns(columns)
     sample = None
     try:
         sample = None if body is None else unpack(body)
@@ -93,30 +93,36 @@ def found_of(row: tuple[Any, ...]) -> StoredVerdict:
     return StoredVerdict(verdict, sample, damage[0] if damage else None)
 
 
-@sound
+@raises_store_error
 def summary_of(row: tuple[Any, ...]) -> StoredVerdict:
-    """A row of `summaries`: figures whole, texts cut short."""
-    *columns, line, kept, body = row
+    """Decode a row of `summary_statement`: all columns, and excerpts of the texts."""
+    *columns, line, has_sample, body = row
     sample, damage = None, None
-    verdict = {name: value for name, value in bare_line(columns).items() if value != []}
+    verdict = {name: value for name, value in line_from_columns(columns).items() if value != []}
     try:
         verdict["id"] = excerpt(line).get("id", verdict["id"])
-        sample = excerpt(body) if kept else None
+        sample = excerpt(body) if has_sample else None
     except StoreError as error:
         damage = str(error)
     return StoredVerdict(verdict, sample, damage)
 
 
-@sound
-def entry_of(row: tuple[Any, ...]) -> PackedVerdict:
-    """A row of `ENTRY`."""
+@raises_store_error
+def packed_verdict_of(row: tuple[Any, ...]) -> PackedVerdict:
+    """Decode a row of `ENTRY_BY_SEQ`."""
     *columns, line, body = row
     sample = None if body is None else PackedText(body)
-    return PackedVerdict(int(columns[0]), _place(columns), bare_line(columns), PackedText(line), sample)
+    return PackedVerdict(
+        seq=int(columns[0]),
+        place=_extra_fields(columns),
+        bare=line_from_columns(columns),
+        line=PackedText(line),
+        sample=sample,
+    )
 
 
-def _place(columns: list[Any]) -> dict[str, Any]:
-    """What stands beside the verdict line of the contract."""
+def _extra_fields(columns: list[Any]) -> dict[str, Any]:
+    """Return the fields beyond the verdict line of the contract."""
     _, key, judge, _, at, route, probability, *_, trace_id = columns
     trace_id = trace_id if trace_id is None else str(trace_id)[:_TRACE_CHARS]
     return {
@@ -129,8 +135,8 @@ def _place(columns: list[Any]) -> dict[str, Any]:
     }
 
 
-def bare_line(columns: list[Any]) -> dict[str, Any]:
-    """A verdict as its columns tell it, without any text: where the line is damaged, or too large to be shown."""
+def line_from_columns(columns: list[Any]) -> dict[str, Any]:
+    """Rebuild a verdict line from its columns, without texts, for a line that is damaged or too large to show."""
     _, key, _, version, _, _, _, outcome, reason, stage, fault, scores, _ = columns
     unknown = dict.fromkeys(("seconds", "input_tokens", "output_tokens", "cost_usd"))
     return {
@@ -146,14 +152,14 @@ def bare_line(columns: list[Any]) -> dict[str, Any]:
         "address": None,
         "reference": None,
         "judge": {"kind": "", "version": version, **unknown},
-        **_place(columns),
+        **_extra_fields(columns),
     }
 
 
 def _scores(packed: str | None) -> dict[str, float | None]:
-    known: dict[str, float | None] = dict.fromkeys(map(str, Quantity))
+    scores: dict[str, float | None] = dict.fromkeys(map(str, Quantity))
     try:
         stored = {} if packed is None else orjson.loads(packed)
     except ValueError:
-        return known
-    return known | stored if isinstance(stored, dict) else known
+        return scores
+    return scores | stored if isinstance(stored, dict) else scores

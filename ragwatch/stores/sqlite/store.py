@@ -1,4 +1,4 @@
-"""The SQLite store: one file, one writer, WAL. Each public method is one transaction; a kill between loses nothing."""
+"""SQLite store: one file, one writer, a write-ahead log. Each public method is one transaction, safe across crashes."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ from ragwatch.ports import (
     ScoreRow,
     StoredVerdict,
 )
-from ragwatch.stores.sqlite import accounts, batches, rows, search
-from ragwatch.stores.sqlite import retention as sweep
-from ragwatch.stores.sqlite import verdicts as entries
-from ragwatch.stores.sqlite.notebook import SqliteNotes
+from ragwatch.stores.sqlite import accounts, batches, rows, search, statements
+from ragwatch.stores.sqlite.notes import SqliteNotes
+from ragwatch.stores.sqlite.retention import PRUNED_UNTIL, UNBIASED, delete_expired, delete_oldest, delete_oldest_runs
 
 _TALLIES = "SELECT name, labels, value FROM tallies"
 _PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
-_FREE = (
+_LEASABLE = (
     "SELECT key, source, route, at, body, probability FROM work JOIN samples USING (key)"
     " WHERE judge = ? AND batch IS NULL AND since < ? AND key NOT IN (SELECT value FROM json_each(?))"
     " ORDER BY seq LIMIT ?"
@@ -47,14 +46,14 @@ _OVERDUE = (
     " WHERE since < ? GROUP BY 1, 2, 3"
 )
 _WINDOW = (
-    f"SELECT {rows.SCORE_COLUMNS} FROM verdicts"  # noqa: S608 - our own words
-    f" WHERE seq > ?1 AND at >= ?2 AND {sweep.UNPICKED} ORDER BY seq LIMIT ?3"
+    f"SELECT {rows.SCORE_COLUMNS} FROM verdicts"  # noqa: S608 - constants only
+    f" WHERE seq > ?1 AND at >= ?2 AND {UNBIASED} ORDER BY seq LIMIT ?3"
 )
-RUNS_SHARE = 0.25  # of the bytes allowed: canaries must not evict verdicts
-LEASED_CHARS = 8 << 20  # of texts that are leased at a time, and the one that goes beyond
-LEFT_TO_JUDGING = 8  # judging goes on down to this part of the floor: the log must always fit the database
+MAX_RUNS_SHARE = 0.25  # of the allowed bytes, so that canary runs do not evict verdicts
+MAX_LEASED_CHARS = 8 << 20  # of texts leased at a time; the last draw may exceed it
+JUDGING_FLOOR_DIVISOR = 8  # judging continues down to this fraction of `min_free`, reserved for the write-ahead log
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class Options(BaseModel):
@@ -68,69 +67,69 @@ class Options(BaseModel):
 
 
 def build(options: Options, state: Path) -> SqliteStore:
-    """The store that these options describe, opened and locked."""
+    """Open and lock the store."""
     return SqliteStore(state, min_free=options.min_free)
 
 
 class SqliteStore(SqliteNotes):
-    """Durable memory in one file."""
+    """Implements `ports.Store` in one SQLite database."""
 
     def __init__(self, state: Path, *, min_free: int = 0) -> None:
         super().__init__(state, min_free=min_free)
         self._leasing = threading.Lock()
-        self._leases: dict[tuple[str, str], float] = {}  # one process owns the state, so leases need no disk
+        self._leases: dict[tuple[str, str], float] = {}  # in memory, because one process owns the state directory
         self._leased_at = -math.inf
-        with suppress(StoreError):  # on a full disk they run out by themselves
+        with suppress(StoreError):  # on a full disk they expire by themselves
             self._drop_claims()
 
     @property
     def _judging_floor(self) -> int:
-        return self._min_free // LEFT_TO_JUDGING
+        return self._min_free // JUDGING_FLOOR_DIVISOR
 
     def cursors(self, source: str) -> dict[str, str]:
-        """Stored cursors of a source, by stream."""
+        """See `Store.cursors`."""
         return dict(self._reader.rows("SELECT stream, cursor FROM cursors WHERE source = ?", (source,)))
 
     def admit(self, admission: Admission) -> int:
-        """Write draws, cursor and tallies. Known keys are counted as duplicates and change nothing else."""
+        """See `Store.admit`."""
         tallies: Tallies = Counter(admission.tallies)
         new = 0
         with self._transaction(self._min_free) as writer:
             for draw, assignments in admission.draws:
-                if not entries.insert_sample(writer, draw):
+                if not statements.insert_sample(writer, draw):
                     tallies[Tally.REJECTED, (admission.source, RejectReason.DUPLICATE_ID)] += 1
                     continue
                 new += 1
                 tallies[Tally.DRAWN, (draw.route,)] += 1
                 tallies.update(admission.of_draws.get(draw.key, {}))
-                tallies.update((Tally.ASSIGNED, (each.judge,)) for each in assignments)
+                tallies.update((Tally.ASSIGNED, (assignment.judge,)) for assignment in assignments)
                 since = draw.at if admission.at is None else admission.at
-                entries.insert_work(writer, draw.key, assignments, since)
-            entries.add(writer, tallies)
-            entries.move(writer, admission)
+                statements.insert_work(writer, draw.key, assignments, since)
+            statements.add_tallies(writer, tallies)
+            statements.store_cursor(writer, admission)
         return new
 
     def lease(self, judge: str, limit: int, *, now: float, seconds: float, before: float | None = None) -> list[Draw]:
-        """Pending draws for a judge, oldest first, held for `seconds`; their probability is that judge's."""
+        """See `Store.lease`."""
         since = math.inf if before is None else before
         with self._leasing:
-            # A clock that is set back takes leases with it: they would hold until it is where it was.
-            back, self._leased_at = max(0.0, self._leased_at - now), now
-            self._leases = {held: until - back for held, until in self._leases.items() if until - back > now}
-            taken = json.dumps([key for name, key in self._leases if name == judge])
-            draws = self._free_draws((judge, since, taken, limit))
+            # If the clock is set back, leases are moved with it; otherwise they would last that much longer.
+            shift, self._leased_at = max(0.0, self._leased_at - now), now
+            self._leases = {lease: until - shift for lease, until in self._leases.items() if until - shift > now}
+            leased = json.dumps([key for name, key in self._leases if name == judge])
+            draws = self._leasable_draws((judge, since, leased, limit))
             self._leases.update({(judge, draw.key): now + seconds for draw in draws})
             return draws
 
-    def _free_draws(self, parameters: Sequence[object]) -> list[Draw]:
-        """Pending draws; as soon as their texts are large together, they are enough."""
+    def _leasable_draws(self, parameters: Sequence[object]) -> list[Draw]:
+        """Load pending draws, until their texts exceed `MAX_LEASED_CHARS`."""
         draws: list[Draw] = []
         chars = 0
-        with closing(self._reader.walk(_FREE, parameters)) as found:
-            for row in found:
+        with closing(self._reader.walk(_LEASABLE, parameters)) as stored:
+            for row in stored:
                 draws.append(self._draw_of(row))
                 chars += draws[-1].sample.chars
-                if chars > LEASED_CHARS:
+                if chars > MAX_LEASED_CHARS:
                     break
         return draws
 
@@ -141,7 +140,7 @@ class SqliteStore(SqliteNotes):
         return draw
 
     def postpone(self, judge: str, keys: Collection[str], until: float) -> None:
-        """Hold draws back until an instant. A process that begins anew asks for them at once."""
+        """See `Store.postpone`. Not durable: after a restart the draws are pending at once."""
         with self._leasing:
             self._leases.update({(judge, key): until for key in keys})
 
@@ -153,148 +152,148 @@ class SqliteStore(SqliteNotes):
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
     ) -> int:
-        """Write verdicts, what they bring and what they add to the tallies. What was settled before changes nothing."""
+        """See `Store.settle`."""
         counts: Tallies = Counter()
         with self._transaction(self._judging_floor) as writer:
-            new = entries.settle(writer, verdicts, counts)
+            new = statements.settle(writer, verdicts, counts)
             if new or not verdicts:
                 counts.update(tallies or {})
-            entries.follow(writer, [each for each in follow_ups if (each.after, each.key) in new], counts)
-            entries.add(writer, counts)
+            caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
+            statements.insert_follow_ups(writer, caused, counts)
+            statements.add_tallies(writer, counts)
         for verdict in verdicts:
             self._release(verdict.reading.judge, [verdict.draw.key])
         return len(new)
 
     def overdue(self, before: float) -> dict[tuple[str, str, int], float]:
-        """Weight of draws pending since before an instant, by (route, judge, minute of `at`)."""
-        found = self._reader.rows(_OVERDUE, (before,))
-        return {(route, judge, minute): weight for route, judge, minute, weight in found}
+        """See `Store.overdue`."""
+        weights = self._reader.rows(_OVERDUE, (before,))
+        return {(route, judge, minute): weight for route, judge, minute, weight in weights}
 
     def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
-        """Set money aside; None when a cap would be passed. Refused where the verdict could not be written either."""
+        """See `Accounts.reserve`. Refused on a disk too full to store the verdict."""
         with self._transaction(self._judging_floor) as writer:
             return accounts.reserve(writer, judge, worst, caps, now)
 
     def pay(self, reservation: int, actual: Cost) -> None:
-        """Replace what was set aside by what it did cost; the first word counts."""
+        """See `Accounts.pay`."""
         with self._transaction() as writer:
             accounts.pay(writer, reservation, actual)
 
     def spent(self, judge: str, since: float) -> Cost:
-        """Money set aside or paid for calls begun after an instant."""
+        """See `Accounts.spent`."""
         return Cost(*self._reader.rows(accounts.SPENT, (judge, since))[0])
 
     def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
-        """Put draws aside for one message batch. Returns its number."""
+        """See `Batches.prepare_batch`."""
         with self._transaction() as writer:
             batch = batches.prepare(writer, judge, draws, seed, now)
         self._release(judge, draws)
         return batch
 
     def send_batch(self, batch: int, provider_id: str) -> None:
-        """The provider has accepted the batch under this name."""
+        """See `Batches.send_batch`."""
         with self._transaction() as writer:
             batches.send(writer, batch, provider_id)
 
     def batches(self, judge: str) -> list[OpenBatch]:
-        """Batches that are not closed, oldest first."""
-        return [OpenBatch(*row) for row in self._reader.rows(batches.OPEN, (judge,))]
+        """See `Batches.batches`."""
+        return [OpenBatch(*row) for row in self._reader.rows(batches.OPEN_BATCHES, (judge,))]
 
     def batched(self, batch: int) -> list[tuple[Draw, int]]:
-        """Draws of a batch that are not settled, each with its reservation."""
-        return [batches.inside(row) for row in self._reader.rows(batches.INSIDE, (batch,))]
+        """See `Batches.batched`."""
+        return [batches.batched_draw(row) for row in self._reader.rows(batches.BATCHED_DRAWS, (batch,))]
 
     def close_batch(self, batch: int) -> int:
-        """Forget a batch; its draws that are not settled return to the queue. Returns how many did."""
+        """See `Batches.close_batch`."""
         with self._transaction() as writer:
             return batches.close(writer, batch)
 
     def record(self, event: RecordedEvent) -> None:
-        """Keep an event."""
+        """See `Store.record`."""
         with self._transaction() as writer:
             writer.execute("INSERT INTO events VALUES (?, ?, ?)", (event.at, event.kind, event.detail))
 
     def events(self, since: float) -> list[RecordedEvent]:
-        """Events since an instant, oldest first."""
+        """See `Store.events`."""
         return [
             RecordedEvent(*row) for row in self._pages.rows("SELECT * FROM events WHERE at >= ? ORDER BY at", (since,))
         ]
 
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
-        """Score rows settled behind `after` whose answers are not older than `since`, in order of settling."""
-        newest = rows.newest_of(self._reader.rows("SELECT MAX(at) FROM verdicts"))
-        if newest is None or newest < since:  # of a service that is silent, or a log of last year: not row by row
+        """See `Store.window`."""
+        newest = rows.single_number(self._reader.rows("SELECT MAX(at) FROM verdicts"))
+        if newest is None or newest < since:  # quick exit for a silent service or an old log
             return []
-        found = self._reader.rows(_WINDOW, (after, since, limit))
-        return [rows.score_row(row) for row in found]
+        return [rows.score_row(row) for row in self._reader.rows(_WINDOW, (after, since, limit))]
 
     def picked_until(self) -> float:
-        """Instant up to which retention has taken some answers and left others; minus infinity where it took none."""
-        found = self._reader.rows(sweep.UNTIL)
-        return float(found[0][0]) if found else -math.inf
+        """See `Store.picked_until`."""
+        stored = self._reader.rows(PRUNED_UNTIL)
+        return float(stored[0][0]) if stored else -math.inf
 
     def find(self, query: Query) -> list[StoredVerdict]:
-        """Stored verdicts, newest first, whole and all at once."""
-        return self._found(search.found_of, *search.statement(query))
+        """See `Store.find`."""
+        return self._decoded_verdicts(search.verdict_of, *search.statement(query))
 
     def summaries(self, query: Query) -> list[StoredVerdict]:
-        """Stored verdicts as lists show them, newest first."""
-        return self._found(search.summary_of, *search.summaries(query))
+        """See `Store.summaries`."""
+        return self._decoded_verdicts(search.summary_of, *search.summary_statement(query))
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
-        """Stored verdicts, newest first, one by one. None is read before it is asked for, and nothing is held up."""
-        for place in self._pages.rows(*search.places(query)):
-            for row in self._pages.rows(search.ENTRY, place):
-                yield search.entry_of(row)
+        """See `Store.entries`. Loads one verdict at a time, without holding a read transaction."""
+        for seq in self._pages.rows(*search.seq_statement(query)):
+            for row in self._pages.rows(search.ENTRY_BY_SEQ, seq):
+                yield search.packed_verdict_of(row)
 
-    def _found(
-        self, make: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
+    def _decoded_verdicts(
+        self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
     ) -> list[StoredVerdict]:
-        found: list[StoredVerdict] = []
+        verdicts: list[StoredVerdict] = []
         damaged: list[str] = []
-        with closing(self._pages.walk(sql, parameters)) as rows_:
-            for row in rows_:
+        with closing(self._pages.walk(sql, parameters)) as stored_rows:
+            for row in stored_rows:
                 try:
-                    found.append(make(row))
-                except StoreError:  # its very place is damaged: nobody could ask for it
+                    verdicts.append(decode(row))
+                except StoreError:  # without a readable key
                     damaged.append(f"seq {row[0]}")
-        damaged += [str(each.verdict["key"]) for each in found if each.damage is not None]
+        damaged += [str(stored.verdict["key"]) for stored in verdicts if stored.damage is not None]
         for key in damaged:
             self._note_damage("verdicts", key)
-        return found
+        return verdicts
 
     def prune(self, retention: Retention, *, now: float) -> int:
-        """Forget what is older or larger than allowed, failures last."""
-        gone = 0
-        with suppress(StoreError):  # what the log holds twice may be the room that forgetting needs
+        """See `Store.prune`."""
+        deleted = 0
+        with suppress(StoreError):  # truncating the write-ahead log may free the space that deleting needs
             self._checkpoint()
-        self._forget(lambda writer: accounts.forget(writer, now))
-        while few := self._forget(lambda writer: sweep.by_age(writer, retention, now)):
-            gone += few
-        while self._runs_size() > retention.bytes * RUNS_SHARE and self._forget(sweep.oldest_runs):
+        self._delete(lambda writer: accounts.compact(writer, now))
+        while count := self._delete(lambda writer: delete_expired(writer, retention, now)):
+            deleted += count
+        while self._runs_size() > retention.bytes * MAX_RUNS_SHARE and self._delete(delete_oldest_runs):
             pass
-        while self._size() > retention.bytes and (few := self._forget(lambda writer: sweep.oldest(writer, now))):
-            gone += few
+        while self._size() > retention.bytes and (count := self._delete(lambda writer: delete_oldest(writer, now))):
+            deleted += count
         self._shrink()
-        return gone
+        return deleted
 
     def _runs_size(self) -> int:
         return int(self._reader.rows("SELECT COALESCE(SUM(LENGTH(body)), 0) FROM runs")[0][0])
 
-    def _forget(self, a_few: Callable[[sqlite3.Connection], Made]) -> Made:
-        """One small transaction, so that others get their turn and the log stays short."""
+    def _delete(self, step: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Run one step in its own transaction: other writers are not blocked, the write-ahead log stays small."""
         with self._transaction() as writer:
-            return a_few(writer)
+            return step(writer)
 
     def tallies(self) -> Tallies:
-        """All counts."""
-        return entries.tallies_of(self._reader.rows(_TALLIES))
+        """See `Store.tallies`."""
+        return statements.tallies_of(self._reader.rows(_TALLIES))
 
     def pending(self) -> dict[str, int]:
-        """Draws not settled yet, by judge."""
+        """See `Store.pending`."""
         return dict(self._reader.rows(_PENDING))
 
     def books(self) -> tuple[Tallies, dict[str, int]]:
-        """All counts and the unsettled draws by judge, at one instant."""
-        counted, waiting = self._reader.at_once(_TALLIES, _PENDING)
-        return entries.tallies_of(counted), dict(waiting)
+        """See `Store.books`."""
+        tallies, pending = self._reader.at_once(_TALLIES, _PENDING)
+        return statements.tallies_of(tallies), dict(pending)

@@ -1,7 +1,7 @@
-"""Texts: JSON that lies packed in the database, read whole, in pieces, or only as far as a limit.
+"""Compressed JSON texts in the database, read completely, in chunks, or up to a limit.
 
-A sample may hold megabytes. Lists read the beginning of each, and whole texts leave the process in pieces, so that no
-request needs as much memory as the texts that it is about.
+A sample may have megabytes. Lists read only the first bytes of each text, and complete texts are streamed in chunks,
+so that the memory of a request is bounded.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from pydantic_core import from_json
 from ragwatch.errors import StoreError
 
 PIECE_BYTES = 64 << 10
-HEAD_BYTES = 16 << 10  # of a packed text, read by lists
-OPENED_BYTES = 64 << 10  # of what these unpack to
+HEAD_BYTES = 16 << 10  # of a compressed text that lists read
+HEAD_JSON_BYTES = 64 << 10  # of JSON decompressed from them
 EXCERPT_CHARS = 300
 _EXCERPTS = ("id", "question", "answer")
-# Escapes of a JSON string: a whole surrogate pair, half of one (which only a torn log holds), any other.
+# Escapes of a JSON string: a surrogate pair, a lone surrogate (from a truncated log), any other.
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)")
 
 
-def damaged(error: object) -> StoreError:
-    """What people are told about a text that is not what was written."""
+def damaged_text(error: object) -> StoreError:
+    """Return the error for a stored text that cannot be decoded."""
     return StoreError(f"state: a stored text is damaged: {error}; restore a copy of the database")
 
 
 class PackedText:
-    """One packed JSON object.
+    """One compressed JSON object; implements `ports.StoredText`.
 
     Args:
-        body: What the database holds.
+        body: Value of the database column.
     """
 
     def __init__(self, body: object) -> None:
         self._body = body
 
     def size(self) -> int:
-        """Bytes of its JSON. Unpacks all of it, a piece at a time, so that damage is found before anything is sent.
+        """See `StoredText.size`. Decompresses in chunks, so that damage is detected before anything is sent.
 
         Raises:
             StoreError: It is damaged.
@@ -50,59 +50,59 @@ class PackedText:
         for piece in self.pieces():
             size, first, last = size + len(piece), first or piece[:1], piece[-1:]
         if (first, last) != (b"{", b"}"):
-            raise damaged("it is no JSON object")
+            raise damaged_text("it is not a JSON object")
         return size
 
     def pieces(self) -> Iterator[bytes]:
-        """Its JSON, in pieces.
+        """See `StoredText.pieces`.
 
         Raises:
             StoreError: It is damaged.
         """
-        unpacking, rest = zlib.decompressobj(), _bytes(self._body)
+        decompressor, rest = zlib.decompressobj(), _bytes(self._body)
         try:
-            while not unpacking.eof:
-                piece = unpacking.decompress(rest, PIECE_BYTES)
-                rest = unpacking.unconsumed_tail
+            while not decompressor.eof:
+                piece = decompressor.decompress(rest, PIECE_BYTES)
+                rest = decompressor.unconsumed_tail
                 if piece:
                     yield piece
-                elif not rest and not unpacking.eof:
-                    raise damaged("its end is missing")
+                elif not rest and not decompressor.eof:
+                    raise damaged_text("it is truncated")
         except zlib.error as error:
-            raise damaged(error) from error
+            raise damaged_text(error) from error
 
-    def beginning(self, most: int) -> tuple[dict[str, Any], bool]:
-        """The fields that lie in its first bytes, the last of them perhaps cut short; and whether that is all of them.
+    def beginning(self, max_bytes: int) -> tuple[dict[str, Any], bool]:
+        """See `StoredText.beginning`. The last field may be truncated.
 
         Args:
-            most: Bytes of JSON that are read.
+            max_bytes: Bytes of JSON to read.
 
         Raises:
             StoreError: It is damaged.
         """
-        unpacking = zlib.decompressobj()
+        decompressor = zlib.decompressobj()
         try:
-            text = unpacking.decompress(_bytes(self._body), most)
-            fields = json.loads(text) if unpacking.eof else _partial(text)
+            text = decompressor.decompress(_bytes(self._body), max_bytes)
+            fields = json.loads(text) if decompressor.eof else _partial(text)
         except (zlib.error, ValueError) as error:
-            raise damaged(error) from error
+            raise damaged_text(error) from error
         if not isinstance(fields, dict):
-            raise damaged("it is no JSON object")
-        return fields, unpacking.eof
+            raise damaged_text("it is not a JSON object")
+        return fields, decompressor.eof
 
 
 def excerpt(head: object) -> dict[str, Any]:
-    """Id, question and answer of a sample, cut short: those that lie in the first bytes of its packed text.
+    """Return excerpts of id, question and answer from the first bytes of a compressed sample, as far as contained.
 
     Raises:
         StoreError: It is damaged.
     """
-    fields, _ = PackedText(head).beginning(OPENED_BYTES)
+    fields, _ = PackedText(head).beginning(HEAD_JSON_BYTES)
     return {name: shortened(fields[name]) for name in _EXCERPTS if name in fields}
 
 
 def shortened(value: object) -> str | None:
-    """A text cut to the length of an excerpt.
+    """Truncate a text to the length of an excerpt.
 
     >>> shortened("short"), shortened(None), len(shortened("x" * 1000) or "")
     ('short', None, 300)
@@ -115,14 +115,14 @@ def shortened(value: object) -> str | None:
 
 def _bytes(body: object) -> bytes:
     if not isinstance(body, bytes):
-        raise damaged("it is no packed text")
+        raise damaged_text("it is not a compressed text")
     return body
 
 
 def _partial(text: bytes) -> Any:  # noqa: ANN401 - JSON may be anything
-    """The value of a JSON text that may end anywhere."""
+    """Parse a JSON text that may be truncated at any byte."""
     try:
         return from_json(text, allow_partial="trailing-strings", cache_strings="none")
-    except ValueError:  # half of a surrogate pair is legal in what we keep, and this parser refuses it
-        whole = _ESCAPE.sub(lambda found: b"\\ufffd" if found[1] else found[0], text)
-        return from_json(whole, allow_partial="trailing-strings", cache_strings="none")
+    except ValueError:  # stored texts may have lone surrogates, which this parser refuses
+        valid = _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], text)
+        return from_json(valid, allow_partial="trailing-strings", cache_strings="none")

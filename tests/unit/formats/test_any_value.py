@@ -57,7 +57,7 @@ def test_any_value_is_read_or_refused(name: str) -> None:
     readers = [build(name, MAPPING if name == "custom" else None), build("auto")]
     redactor = Redactor()
     for record in records(name):
-        for odd in filter(lambda each: isinstance(each, dict), with_odd_values(record)):
+        for odd in filter(lambda value: isinstance(value, dict), with_odd_values(record)):
             for reader in readers:
                 try:
                     sample = reader.read(odd, "log:1")
@@ -66,5 +66,5 @@ def test_any_value_is_read_or_refused(name: str) -> None:
                     continue
                 clean = redactor.redact_sample(sample)[0]
                 assert isinstance(clean.answer, str)
-                assert all(isinstance(each.text, str) for each in clean.contexts)
+                assert all(isinstance(context.text, str) for context in clean.contexts)
                 json.dumps(clean.to_record(), allow_nan=False)

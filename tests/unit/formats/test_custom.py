@@ -66,7 +66,7 @@ def nested(depth: int) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("expression", "found", "why"),
+    ("expression", "value", "why"),
     [
         ("join(', ', x)", "ann@example.org", "join() takes array-string, not string"),
         ("sort_by(x, &a)", [{"a": "ann@example.org"}, {"a": 2}], "sort_by() takes"),
@@ -79,10 +79,10 @@ def nested(depth: int) -> list[object]:
         ("to_string(x)", nested(200_000), "RecursionError"),
     ],
 )
-def test_what_an_expression_cannot_work_out_refuses_the_record(expression: str, found: object, why: str) -> None:
+def test_what_an_expression_cannot_work_out_refuses_the_record(expression: str, value: object, why: str) -> None:
     """Whatever Python says of values it was not written for: a record is refused, and its text is not told."""
     with pytest.raises(FormatError) as caught:
-        MappingReader({**SMALL, "metadata.x": expression}).read({"c": [], "a": "a", "x": found}, "log:1")
+        MappingReader({**SMALL, "metadata.x": expression}).read({"c": [], "a": "a", "x": value}, "log:1")
     assert (caught.value.reason, caught.value.field) == (RejectReason.WRONG_TYPE, "metadata.x")
     assert why in str(caught.value)
     assert "ann@" not in str(caught.value)

@@ -19,9 +19,9 @@ def test_names_known_shapes(name: str) -> None:
 
 def test_counts_what_it_cannot_read() -> None:
     """The share is that of the records read, with the first errors of the others."""
-    found = guess([*records("deepeval"), {"x": 1}, {"input": "q", "actual_output": None, "retrieval_context": []}])
-    assert (found.format, found.share) == ("deepeval", 0.5)
-    assert found.errors == ("input: is missing", "actual_output: must be text, not null")
+    guessed = guess([*records("deepeval"), {"x": 1}, {"input": "q", "actual_output": None, "retrieval_context": []}])
+    assert (guessed.format, guessed.share) == ("deepeval", 0.5)
+    assert guessed.errors == ("input: is missing", "actual_output: must be text, not null")
 
 
 def test_proposes_a_mapping() -> None:
@@ -35,15 +35,15 @@ def test_proposes_a_mapping() -> None:
         }
         for n in range(3)
     ]
-    found = guess(rows)
-    assert (found.format, found.share, found.certain) == ("custom", 1.0, False)
-    assert found.mapping == {
+    guessed = guess(rows)
+    assert (guessed.format, guessed.share, guessed.certain) == ("custom", 1.0, False)
+    assert guessed.mapping == {
         "id": "uuid",
         "question": "from_json(event.payload).user_query",
         "contexts": "rag.chunks[].{id: chunk_id, text: body, score: score}",
         "answer": "turns[0].reply",
     }
-    sample = build("custom", found.mapping).read(rows[0], "x")
+    sample = build("custom", guessed.mapping).read(rows[0], "x")
     assert (sample.id, sample.question, sample.answer, sample.contexts) == ("u0", QUESTION, ANSWER, FULL)
 
 
@@ -72,5 +72,5 @@ def test_says_when_it_does_not_know(rows: list[dict[str, object]], expected: For
 
 def test_close_shape_is_named_with_its_errors() -> None:
     """A shape that fits by its keys and reads nothing says why."""
-    found = guess([{"user_input": "q", "response": "a"}])
-    assert (found.format, found.share, found.errors) == ("ragas", 0.0, ("retrieved_contexts: is missing",))
+    guessed = guess([{"user_input": "q", "response": "a"}])
+    assert (guessed.format, guessed.share, guessed.errors) == ("ragas", 0.0, ("retrieved_contexts: is missing",))

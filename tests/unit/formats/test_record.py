@@ -65,9 +65,9 @@ def test_refused(line: bytes, reason: RejectReason) -> None:
 )
 def test_read(line: bytes, record: dict[str, object] | None, *, mended: bool) -> None:
     """What can be mended without guessing is mended, and said to be."""
-    found, was_mended = parse(line)
-    assert was_mended is mended
-    assert record is None or found == record
+    parsed, was_repaired = parse(line)
+    assert was_repaired is mended
+    assert record is None or parsed == record
 
 
 @given(st.binary(max_size=60))
@@ -85,10 +85,10 @@ def test_mended_text_can_be_stored(record: dict[str, object], noise: bytes) -> N
     """Whatever is read can be written as UTF-8 without NUL, however the line was broken."""
     line = json.dumps(record | {"noise": "#"}).encode().replace(b"#", noise)
     try:
-        found, _ = parse(line)
+        parsed, _ = parse(line)
     except FormatError:
         return
-    written = json.dumps(found, ensure_ascii=False)
+    written = json.dumps(parsed, ensure_ascii=False)
     assert written.encode()
     assert "\\u0000" not in written.replace("\\\\", "")
 

@@ -17,5 +17,5 @@ def retriever() -> FaultyRetriever:
 @pytest.fixture
 def address(retriever: FaultyRetriever) -> Iterator[str]:
     """Where it listens."""
-    with serving(*retriever.routes()) as found:
-        yield found
+    with serving(*retriever.routes()) as address:
+        yield address

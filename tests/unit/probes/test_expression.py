@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragwatch.core.canary.definition import Failure, Hit
-from ragwatch.probes.expression import MOST_HITS, checked, hits_of, text_of, vector_of
+from ragwatch.probes.expression import MAX_HITS, hits_of, text_of, valid_expression, vector_of
 from ragwatch.probes.failure import ExchangeError
 
 ROWS = "hits[].{id: id, text: text, score: score}"
@@ -46,9 +46,9 @@ def test_passages(expression: Any, reply: Any, expected: tuple[Hit, ...]) -> Non
         ("hits", {"hits": ["One.", None]}, r"contexts\[1\]: is neither a text nor an object"),
         (ROWS, {"hits": [{"id": 1.5}]}, r"contexts\[0\].id: is neither a text nor an integer"),
         (ROWS, {"hits": [{"id": True}]}, r"contexts\[0\].id: is neither"),
-        (ROWS, {"hits": [{"id": "a", "text": ["One."]}]}, r"contexts\[0\].text: is no text"),
-        (ROWS, {"hits": [{"id": "a", "score": "0.9"}]}, r"contexts\[0\].score: is no number"),
-        (ROWS, {"hits": [{"id": "a", "score": True}]}, r"contexts\[0\].score: is no number"),
+        (ROWS, {"hits": [{"id": "a", "text": ["One."]}]}, r"contexts\[0\].text: is not a text"),
+        (ROWS, {"hits": [{"id": "a", "score": "0.9"}]}, r"contexts\[0\].score: is not a number"),
+        (ROWS, {"hits": [{"id": "a", "score": True}]}, r"contexts\[0\].score: is not a number"),
         (ROWS, {"hits": [{"score": 0.9}]}, r"contexts\[0\]: has neither id nor text"),
         ("length(hits)", {"hits": 3}, "contexts: its expression fails on the reply"),
         (
@@ -57,7 +57,7 @@ def test_passages(expression: Any, reply: Any, expected: tuple[Hit, ...]) -> Non
             "differ in length: 2 of id, 1 of text",
         ),
         ({"id": "ids"}, {}, "contexts.id: no list was found"),
-        ("@", ["One."] * (MOST_HITS + 1), "more than 1000"),
+        ("@", ["One."] * (MAX_HITS + 1), "more than 1000"),
     ],
 )
 def test_what_is_no_reply_of_passages(expression: Any, reply: Any, message: str) -> None:
@@ -93,13 +93,13 @@ def test_no_vector(vector: Any) -> None:
 def test_wrong_expressions_are_refused_before_any_reply(expression: str) -> None:
     """Syntax, and functions that JMESPath does not have, wherever they stand."""
     with pytest.raises(ValueError, match="JMESPath"):
-        checked(expression)
+        valid_expression(expression)
 
 
 def test_right_expressions_stay_as_they_are() -> None:
     """Filters, fallbacks, slices and functions."""
     expression = "sort_by(hits[?score > `0.1`], &score)[:5].{id: id || key, text: join(' ', [title, text])}"
-    assert checked(expression) == expression
+    assert valid_expression(expression) == expression
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,6 @@ def test_right_expressions_stay_as_they_are() -> None:
 )
 def test_a_reply_that_breaks_the_expression_itself(expression: str, reply: Any) -> None:
     """Where a function of JMESPath meets a type or a number that it was not made for, the reply is at fault."""
-    with pytest.raises(ExchangeError, match=r"contexts") as found:
+    with pytest.raises(ExchangeError, match=r"contexts") as raised:
         hits_of(expression, reply)
-    assert found.value.reason is Failure.SHAPE
+    assert raised.value.reason is Failure.SHAPE

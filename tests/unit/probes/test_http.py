@@ -29,9 +29,9 @@ async def probe(address: str) -> AsyncIterator[HttpProbe]:
 
 async def test_a_reply(probe: HttpProbe, retriever: FaultyRetriever) -> None:
     """Passages in order, with the declared direction; k arrives as a number."""
-    found = await probe.ask("cats", 5)
-    assert (found.hits, found.direction, found.failure, found.detail) == (HITS, Direction.SIMILARITY, None, "")
-    assert found.seconds > 0.0
+    result = await probe.ask("cats", 5)
+    assert (result.hits, result.direction, result.failure, result.detail) == (HITS, Direction.SIMILARITY, None, "")
+    assert result.seconds > 0.0
     assert retriever.seen == [{"query": "cats", "k": 5}]
 
 
@@ -42,8 +42,8 @@ async def test_no_more_than_k(probe: HttpProbe) -> None:
 
 async def test_an_empty_reply_is_a_reply(probe: HttpProbe) -> None:
     """Nothing found is no failure."""
-    found = await probe.ask("none", 5)
-    assert (found.hits, found.failure) == ((), None)
+    result = await probe.ask("none", 5)
+    assert (result.hits, result.failure) == ((), None)
 
 
 @pytest.mark.parametrize("query", ['say "hi" {{ k }}', "a\nb\\c", "ünïcödé 日本 🦆", "}}{{ query }}"])
@@ -72,17 +72,17 @@ FAULTS = {
 @pytest.mark.parametrize("query", FAULTS)
 async def test_each_fault_is_a_counted_reason(probe: HttpProbe, query: str) -> None:
     """A value, never an exception; no passage is invented, and a person is told what happened."""
-    found = await probe.ask(query, 5)
-    assert (found.failure, found.hits) == (FAULTS[query], ())
-    assert found.detail
+    result = await probe.ask(query, 5)
+    assert (result.failure, result.hits) == (FAULTS[query], ())
+    assert result.detail
 
 
 async def test_faults_leave_others_unaffected(probe: HttpProbe) -> None:
     """All faults at once, with good questions between them."""
-    queries = [each for fault in FAULTS for each in (fault, "cats")]
-    found = await asyncio.gather(*(probe.ask(query, 5) for query in queries))
-    assert [each.failure for each in found] == [FAULTS.get(query) for query in queries]
-    assert all(each.hits == HITS for each in found if each.failure is None)
+    queries = [query for fault in FAULTS for query in (fault, "cats")]
+    results = await asyncio.gather(*(probe.ask(query, 5) for query in queries))
+    assert [result.failure for result in results] == [FAULTS.get(query) for query in queries]
+    assert all(result.hits == HITS for result in results if result.failure is None)
 
 
 async def test_redirects_are_not_followed(probe: HttpProbe, retriever: FaultyRetriever) -> None:
@@ -98,14 +98,14 @@ async def test_a_large_reply_is_not_read_to_its_end(probe: HttpProbe) -> None:
 
 async def test_nobody_listens() -> None:
     """A dead endpoint is `connect`."""
-    found = await asked(build(options(f"http://127.0.0.1:{free_port()}"), name="docs"))
-    assert (found.failure, found.detail.split(":")[0]) == (Failure.CONNECT, "ConnectError")
+    result = await asked(build(options(f"http://127.0.0.1:{free_port()}"), name="docs"))
+    assert (result.failure, result.detail.split(":")[0]) == (Failure.CONNECT, "ConnectError")
 
 
 async def test_no_such_host() -> None:
     """A name that does not resolve is `connect` too (`.invalid` never does, RFC 2606)."""
-    found = await asked(build(options("http://retriever.invalid"), name="docs"))
-    assert found.failure is Failure.CONNECT
+    result = await asked(build(options("http://retriever.invalid"), name="docs"))
+    assert result.failure is Failure.CONNECT
 
 
 def test_without_the_extra_it_says_what_to_install() -> None:
@@ -116,8 +116,8 @@ def test_without_the_extra_it_says_what_to_install() -> None:
         "http = KINDS['http']\n"
         "http.build(http.Options(url='http://x/', body='{{ query }}', contexts='hits'), name='docs')"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "ConfigError: probe: needs httpx; install ragwatch-exporter[probes]" in found.stderr
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ConfigError: probe: needs httpx; install ragwatch-exporter[probes]" in ended.stderr
 
 
 async def test_nothing_compressed_is_asked_for(address: str, retriever: FaultyRetriever) -> None:
@@ -144,14 +144,14 @@ async def test_credentials_are_sent_and_never_shown(address: str, retriever: Fau
 async def test_get_with_parameters(address: str, retriever: FaultyRetriever) -> None:
     """Parameters join those of the URL, escaped."""
     made = options(address, url=f"{address}/search?lang=en", method="GET", body=None, params={"query": "{{ query }}"})
-    found = await asked(build(made, name="docs"), "cats & dogs?")
-    assert (found.failure, retriever.seen) == (None, [{"lang": "en", "query": "cats & dogs?"}])
+    result = await asked(build(made, name="docs"), "cats & dogs?")
+    assert (result.failure, retriever.seen) == (None, [{"lang": "en", "query": "cats & dogs?"}])
 
 
 async def test_a_score_without_a_direction_is_shown_only(address: str) -> None:
     """It is not guessed."""
-    found = await asked(build(options(address, score=None), name="docs"))
-    assert (found.direction, found.hits) == (None, HITS)
+    result = await asked(build(options(address, score=None), name="docs"))
+    assert (result.direction, result.hits) == (None, HITS)
 
 
 async def test_as_many_at_a_time_as_allowed(address: str) -> None:

@@ -20,8 +20,8 @@ HITS = (Hit("d1", "Cats purr.", 0.9), Hit("d2", "Dogs bark.", 0.4))
 @pytest.mark.parametrize("host", ["2852039166", "0xa9fea9fe"])
 async def test_metadata_addresses_are_refused_after_resolution(host: str) -> None:
     """A name that resolves to 169.254.169.254, which these spellings do, is refused before anything is sent."""
-    found = await asked(build(options(f"http://{host}"), name="docs"))
-    assert found.failure is Failure.FORBIDDEN_ADDRESS
+    result = await asked(build(options(f"http://{host}"), name="docs"))
+    assert result.failure is Failure.FORBIDDEN_ADDRESS
 
 
 def test_a_url_that_no_client_can_use_is_a_configuration_error() -> None:
@@ -32,8 +32,8 @@ def test_a_url_that_no_client_can_use_is_a_configuration_error() -> None:
 
 async def test_a_host_with_several_addresses(address: str) -> None:
     """`localhost` may be ::1 first, where nobody listens: the next address is tried."""
-    found = await asked(build(options(address.replace("127.0.0.1", "localhost")), name="docs"))
-    assert (found.failure, found.hits) == (None, HITS)
+    result = await asked(build(options(address.replace("127.0.0.1", "localhost")), name="docs"))
+    assert (result.failure, result.hits) == (None, HITS)
 
 
 class Resolver:
@@ -50,7 +50,7 @@ class Resolver:
             return self.real(host, port, *args, **parts)
         answer = self.answers[min(self.lookups, len(self.answers) - 1)]
         self.lookups += 1
-        return [(socket.AF_INET6 if ":" in each else socket.AF_INET, 1, 6, "", (each, port)) for each in answer]
+        return [(socket.AF_INET6 if ":" in ip else socket.AF_INET, 1, 6, "", (ip, port)) for ip in answer]
 
 
 def named(address: str, **parts: Any) -> Options:
@@ -145,8 +145,8 @@ class RawServer:
 )
 async def test_broken_servers_are_a_counted_reason(content: bytes) -> None:
     """What is not HTTP, or ends too early, is `connect`."""
-    found = await RawServer(content).asked()
-    assert (found.failure, found.hits) == (Failure.CONNECT, ())
+    result = await RawServer(content).asked()
+    assert (result.failure, result.hits) == (Failure.CONNECT, ())
 
 
 async def test_a_reply_that_never_ends_is_bounded_as_a_whole() -> None:

@@ -18,7 +18,7 @@ def told(model: type[BaseModel], data: Any) -> str:
     """The lines that a person would read."""
     with pytest.raises(ValidationError) as caught:
         model.model_validate(data)
-    return "\n".join(explain(dict(each), "probe", sorted(model.model_fields)) for each in caught.value.errors())
+    return "\n".join(explain(dict(error), "probe", sorted(model.model_fields)) for error in caught.value.errors())
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def told(model: type[BaseModel], data: Any) -> str:
     [
         ({"url": "ftp://x/"}, "probe.url: is not a URL; write one such as"),
         ({"url": "http://"}, "probe.url: is not a URL"),
-        ({"url": "http://me:secret@x/"}, "probe.url: holds a name or password"),
+        ({"url": "http://me:secret@x/"}, "probe.url: contains a name or password"),
         ({"url": "http://x:/"}, "probe.url: has an empty port"),
         ({"url": "http://x:99999/"}, "probe.url: "),
         ({"url": "http://169.254.169.254/"}, "probe.url: 169.254.169.254 is a metadata service"),
@@ -37,18 +37,18 @@ def told(model: type[BaseModel], data: Any) -> str:
         ({"headers": {"Bad Name": "x"}}, "probe.headers: 'Bad Name' is not a header's name"),
         ({"headers": {"host": "x"}}, "probe.headers: host is set by ragwatch"),
         ({"headers": {"X-Ragwatch-Canary": "x"}}, "probe.headers: X-Ragwatch-Canary is set by ragwatch"),
-        ({"headers": {"X-A": "a\r\nX-B: b"}}, "probe.headers.X-A: holds characters that a header cannot"),
-        ({"bearer": "clé"}, "probe.bearer: holds characters that a header cannot"),
+        ({"headers": {"X-A": "a\r\nX-B: b"}}, "probe.headers.X-A: contains characters that a header cannot"),
+        ({"bearer": "clé"}, "probe.bearer: contains characters that a header cannot"),
         ({"params": {"a": ["x"]}}, "probe.params.a: must be a text or a number"),
         ({"body": {"q": "{{ qury }}"}}, "probe: {{ qury }} is not known; use {{ k }} or {{ query }} or {{ vector }}"),
-        ({"body": {"q": "cats"}}, "probe: neither `body` nor `params` holds {{ query }} or {{ vector }}"),
-        ({"body": {"q": "{{ vector }}"}}, "probe: `body` holds {{ vector }}; give `embed`"),
-        ({"embed": VECTOR["embed"]}, "probe: `embed` is given and `body` holds no {{ vector }}"),
+        ({"body": {"q": "cats"}}, "probe: neither `body` nor `params` contains {{ query }} or {{ vector }}"),
+        ({"body": {"q": "{{ vector }}"}}, "probe: `body` contains {{ vector }}; set `embed`"),
+        ({"embed": VECTOR["embed"]}, "probe: `embed` is set, but `body` contains no {{ vector }}"),
         ({"timeout": 0}, "probe.timeout: input should be greater than 0"),
         ({"contexts": "hits["}, "probe.contexts: is not JMESPath"),
         ({"contexts": {"di": "a"}}, "probe.contexts: must be JMESPath, or a mapping"),
         ({"contexts": ["a"]}, "probe.contexts: must be JMESPath, or a mapping"),
-        ({"contexts": {"score": "a"}}, "probe.contexts: finds nothing to tell contexts apart by"),
+        ({"contexts": {"score": "a"}}, "probe.contexts: has nothing to identify contexts by"),
         ({"contexts": {"id": "a["}}, "probe.contexts: id is not JMESPath"),
         ({"score": "cosine"}, "probe.score: "),
         ({"preset": ["chroma"]}, "probe: preset ['chroma'] is not known; use one of: chroma, opensearch,"),
@@ -76,7 +76,7 @@ def test_a_wrong_whole_is_told() -> None:
         ({"answer": "a", "body": "{{ vector }}"}, "probe: {{ vector }} is not known; use {{ k }} or {{ query }}"),
         (
             {"answer": "a", "oracle": {"url": "http://x/", "body": "{{ query }}", "answer": "a"}},
-            "probe.oracle: neither `body` nor `params` holds {{ contexts }}",
+            "probe.oracle: neither `body` nor `params` contains {{ contexts }}",
         ),
     ],
 )

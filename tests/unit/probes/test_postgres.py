@@ -99,7 +99,7 @@ class Postgres:
     async def call(self, request: Request) -> Response:
         """`POST /rpc/FUNCTION`, as PostgREST has it."""
         name, body = request.path_params["name"], (await request.body()).decode()
-        names = ", ".join(each.split()[0] for each in CALLS[name].split(", "))
+        names = ", ".join(argument.split()[0] for argument in CALLS[name].split(", "))
         statement = (
             "SELECT coalesce(json_agg(found), '[]')"  # noqa: S608 - words of ours
             f" FROM json_to_record(:'body'::json) AS given({CALLS[name]}), LATERAL {name}({names}) AS found;"
@@ -114,11 +114,11 @@ class Postgres:
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
     """A real server."""
-    found = shutil.which("postgres") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/postgres")), None)
-    if found is None:
+    binary = shutil.which("postgres") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/postgres")), None)
+    if binary is None:
         pytest.skip("PostgreSQL is not installed: apt install postgresql")
     folder = Path(tempfile.mkdtemp(prefix="ragwatch-postgres-"))
-    server = Postgres(Path(found).resolve().parent, folder)
+    server = Postgres(Path(binary).resolve().parent, folder)
     try:
         server.start()
         yield server
@@ -130,8 +130,8 @@ def postgres() -> Iterator[Postgres]:
 @pytest.fixture
 def address(postgres: Postgres) -> Iterator[str]:
     """Where its functions can be called."""
-    with serving(Route("/rpc/{name}", postgres.call, methods=["POST"])) as found:
-        yield found
+    with serving(Route("/rpc/{name}", postgres.call, methods=["POST"])) as address:
+        yield address
 
 
 def full_text(address: str) -> Options:
@@ -143,20 +143,25 @@ def full_text(address: str) -> Options:
 async def test_full_text_search(address: str) -> None:
     """PostgreSQL ranks by its own stems; a canary finds its document, and a negative one finds nothing."""
     probe = build(full_text(address), name="docs")
-    found = await probe.ask("refund paid", 5)
+    result = await probe.ask("refund paid", 5)
     nothing = await probe.ask("xylophones", 5)
     injected = await probe.ask("'; DROP TABLE documents; --", 5)
     several = await probe.ask("refund", 5)
     await probe.close()
-    assert [hit.id for hit in found.hits] == ["refunds"]
-    assert found.hits[0].text == "Refunds are paid within five days to the card that was used."
-    assert found.direction is Direction.SIMILARITY
+    assert [hit.id for hit in result.hits] == ["refunds"]
+    assert result.hits[0].text == "Refunds are paid within five days to the card that was used."
+    assert result.direction is Direction.SIMILARITY
     assert {hit.id for hit in several.hits} == {"refunds", "returns"}
     assert (injected.failure, injected.hits) == (None, ())
     canary = Canary("refunds", "refund paid", (Expected("refunds"),), min_relevance_score=0.01)
     negative = Canary("nothing", "xylophones", category=Category.NEGATIVE)
+<<<<<<< HEAD
     assert evaluate(canary, found, 5, at=0.0).outcome is CanaryOutcome.FOUND
     assert evaluate(negative, nothing, 5, at=0.0).outcome is CanaryOutcome.FOUND
+=======
+    assert report(canary, result, 5, at=0.0).outcome is CanaryOutcome.FOUND
+    assert report(negative, nothing, 5, at=0.0).outcome is CanaryOutcome.FOUND
+>>>>>>> h/stores
 
 
 async def test_the_preset_for_vectors(address: str) -> None:
@@ -169,9 +174,9 @@ async def test_the_preset_for_vectors(address: str) -> None:
     with serving(Route("/embed", embedded, methods=["POST"])) as embedder:
         embed: dict[str, Any] = {"url": f"{embedder}/embed", "body": {"input": "{{ query }}"}, "vector": "vector"}
         whole = {"preset": "postgrest", "url": f"{address}/rpc/match_documents", "embed": embed}
-        found = await asked(build(Options.model_validate(whole), name="docs"), "money money", 2)
-    assert [hit.id for hit in found.hits] == ["refunds", "returns"]
-    assert [hit.score for hit in found.hits] == pytest.approx([1.0, 0.6])
+        result = await asked(build(Options.model_validate(whole), name="docs"), "money money", 2)
+    assert [hit.id for hit in result.hits] == ["refunds", "returns"]
+    assert [hit.score for hit in result.hits] == pytest.approx([1.0, 0.6])
 
 
 async def test_what_the_database_refuses_is_a_counted_reason(address: str) -> None:

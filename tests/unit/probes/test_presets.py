@@ -69,9 +69,9 @@ def options(address: str, preset: str, **parts: Any) -> Options:
 async def asked(made: Options, query: str = "Do cats like fish?") -> Retrieved:
     """One question."""
     probe = build(made, name="docs")
-    found = await probe.ask(query, 5)
+    result = await probe.ask(query, 5)
     await probe.close()
-    return found
+    return result
 
 
 RECORDED: dict[str, tuple[Any, Any, tuple[Hit, ...], Direction | None]] = {
@@ -132,8 +132,8 @@ async def test_recorded_shape(preset: str) -> None:
     reply, request, hits, direction = RECORDED[preset]
     recorded = Recorded(reply)
     with serving(*recorded.routes()) as address:
-        found = await asked(options(address, preset))
-    assert (found.failure, recorded.asked, found.hits, found.direction) == (None, request, hits, direction)
+        result = await asked(options(address, preset))
+    assert (result.failure, recorded.asked, result.hits, result.direction) == (None, request, hits, direction)
 
 
 async def test_the_configuration_wins_over_the_preset() -> None:
@@ -141,8 +141,8 @@ async def test_the_configuration_wins_over_the_preset() -> None:
     recorded = Recorded({"result": {"points": [{"id": 1, "score": 2.0, "payload": {"body": "Cats."}}]}})
     parts = {"contexts": "result.points[].{id: id, text: payload.body, score: score}", "score": "distance"}
     with serving(*recorded.routes()) as address:
-        found = await asked(options(address, "qdrant", **parts))
-    assert (found.hits, found.direction) == ((Hit("1", "Cats.", 2.0),), Direction.DISTANCE)
+        result = await asked(options(address, "qdrant", **parts))
+    assert (result.hits, result.direction) == ((Hit("1", "Cats.", 2.0),), Direction.DISTANCE)
 
 
 async def test_a_dead_embedder_is_a_counted_reason() -> None:
@@ -150,8 +150,8 @@ async def test_a_dead_embedder_is_a_counted_reason() -> None:
     recorded = Recorded({})
     with serving(*recorded.routes()) as address:
         dead = {"url": f"http://{LOOPBACK}:{free_port()}/", "body": "{{ query }}", "vector": "v"}
-        found = await asked(options(address, "qdrant", embed=dead))
-    assert (found.failure, recorded.asked) == (Failure.CONNECT, None)
+        result = await asked(options(address, "qdrant", embed=dead))
+    assert (result.failure, recorded.asked) == (Failure.CONNECT, None)
 
 
 def call(url: str, body: Any, *, tries: int = 1) -> Any:
@@ -181,10 +181,12 @@ def chroma(tmp_path: Path) -> Iterator[str]:
     ) as server:
         try:
             collections = f"http://{LOOPBACK}:{port}{CHROMA}"
-            found = call(collections, {"name": "docs", "configuration": {"hnsw": {"space": "cosine"}}}, tries=100)["id"]
+            collection = call(collections, {"name": "docs", "configuration": {"hnsw": {"space": "cosine"}}}, tries=100)[
+                "id"
+            ]
             rows = {"ids": ["d0", "d1", "d2"], "documents": ["Cats.", "Dogs.", "Fish."]}
-            call(f"{collections}/{found}/add", rows | {"embeddings": [[1, 0, 0], [0, 1, 0], [0, 0, 1]]})
-            yield f"{collections}/{found}/query"
+            call(f"{collections}/{collection}/add", rows | {"embeddings": [[1, 0, 0], [0, 1, 0], [0, 0, 1]]})
+            yield f"{collections}/{collection}/query"
         finally:
             server.kill()
 
@@ -192,16 +194,16 @@ def chroma(tmp_path: Path) -> Iterator[str]:
 async def test_chroma_for_real(chroma: str) -> None:
     """A real server ranks by the vector that the embedder gave, and its distances are distances."""
     with serving(Route("/embed", embedded, methods=["POST"])) as address:
-        found = await asked(options(address, "chroma", url=chroma), "cats and cats and fish")
-    assert [hit.id for hit in found.hits] == ["d0", "d2", "d1"]
-    assert found.hits[0].text == "Cats."
-    assert found.hits[0].score == pytest.approx(1 - 2 / 5**0.5, abs=1e-5)
-    assert found.direction is Direction.DISTANCE
+        result = await asked(options(address, "chroma", url=chroma), "cats and cats and fish")
+    assert [hit.id for hit in result.hits] == ["d0", "d2", "d1"]
+    assert result.hits[0].text == "Cats."
+    assert result.hits[0].score == pytest.approx(1 - 2 / 5**0.5, abs=1e-5)
+    assert result.direction is Direction.DISTANCE
 
 
 async def test_a_collection_that_is_gone_for_real(chroma: str) -> None:
     """A re-created collection has another id: `status`, not an empty reply."""
     with serving(Route("/embed", embedded, methods=["POST"])) as address:
         gone = chroma.replace(chroma.split("/")[-2], "00000000-0000-0000-0000-000000000000")
-        found = await asked(options(address, "chroma", url=gone))
-    assert found.failure is Failure.STATUS
+        result = await asked(options(address, "chroma", url=gone))
+    assert result.failure is Failure.STATUS

@@ -50,8 +50,8 @@ def service() -> Service:
 def address(service: Service) -> Iterator[str]:
     """Where it listens."""
     routes = Route("/ask", service.ask, methods=["POST"]), Route("/generate", service.generate, methods=["POST"])
-    with serving(*routes) as found:
-        yield found
+    with serving(*routes) as address:
+        yield address
 
 
 def probe(address: str, **parts: Any) -> RagProbe:
@@ -73,17 +73,17 @@ def probe(address: str, **parts: Any) -> RagProbe:
 
 async def asked(made: RagProbe, query: str = CANARY.query, k: int = 5) -> Retrieved:
     """One question, and the probe closed."""
-    found = await made.ask(query, k)
+    result = await made.ask(query, k)
     await made.close()
-    return found
+    return result
 
 
 async def test_answer_and_contexts_come_from_one_question(address: str, service: Service) -> None:
     """The service is asked once; the sample has what a judge needs, with the canary's reference."""
-    found = await asked(probe(address))
-    assert (found.answer, found.hits[0], len(found.hits)) == ("Cats purr.", Hit("d1", "Cats purr.", 0.9), 2)
+    result = await asked(probe(address))
+    assert (result.answer, result.hits[0], len(result.hits)) == ("Cats purr.", Hit("d1", "Cats purr.", 0.9), 2)
     assert service.seen == [{"question": "What do cats do?"}]
-    sample = sample_of(CANARY, found, suite="docs", at=1.0)
+    sample = sample_of(CANARY, result, suite="docs", at=1.0)
     assert sample is not None
     assert (sample.answer, sample.reference, len(sample.contexts)) == ("Cats purr.", "They purr.", 2)
 
@@ -96,8 +96,8 @@ async def test_no_more_than_k_contexts(address: str) -> None:
 @pytest.mark.parametrize(("query", "failure"), [("mute", Failure.SHAPE), ("down", Failure.STATUS)])
 async def test_no_answer_is_a_counted_reason(address: str, query: str, failure: Failure) -> None:
     """A service that does not answer has not answered with an empty text."""
-    found = await asked(probe(address), query)
-    assert (found.failure, found.answer, found.hits) == (failure, None, ())
+    result = await asked(probe(address), query)
+    assert (result.failure, result.answer, result.hits) == (failure, None, ())
 
 
 async def test_an_oracle_run_hands_over_the_gold_contexts(address: str, service: Service) -> None:
@@ -105,15 +105,15 @@ async def test_an_oracle_run_hands_over_the_gold_contexts(address: str, service:
     gold = gold_texts(CANARY)
     assert gold is not None
     made = probe(address)
-    found = await made.ask_with(CANARY.query, gold)
+    result = await made.ask_with(CANARY.query, gold)
     await made.close()
-    assert (found.answer, found.hits, found.failure) == ("Cats purr.", (), None)
+    assert (result.answer, result.hits, result.failure) == ("Cats purr.", (), None)
     assert service.seen == [{"q": "What do cats do?", "passages": ["Cats purr."]}]
 
 
 async def test_an_oracle_that_is_not_configured_is_a_failure(address: str) -> None:
     """Not an exception: one canary must not spoil another."""
     made = probe(address, oracle=None)
-    found = await made.ask_with(CANARY.query, ("Cats purr.",))
+    result = await made.ask_with(CANARY.query, ("Cats purr.",))
     await made.close()
-    assert (found.failure, found.detail) == (Failure.SHAPE, "oracle: is not configured")
+    assert (result.failure, result.detail) == (Failure.SHAPE, "oracle: is not configured")

@@ -10,7 +10,7 @@ from canaries import a_canary, a_report, a_text
 
 from ragwatch.core.canary.definition import Hit, Retrieved
 from ragwatch.core.ranking import context_precision, recall_at
-from ragwatch.probes.similarity import MOST_CHARS, SimilarityMeasure, similarity
+from ragwatch.probes.similarity import MAX_CHARS, SimilarityMeasure, similarity
 
 EXPECTED = "Refunds are paid within fourteen days of the request."
 CUT = f"Chapter three. {EXPECTED} Ask support for help."
@@ -53,7 +53,7 @@ def test_containment_by_hand() -> None:
 @pytest.mark.parametrize("measure", SimilarityMeasure)
 def test_only_so_much_of_a_text_is_looked_at(measure: SimilarityMeasure) -> None:
     """A reply of megabytes must not hold up the loop: what differs behind the limit is not seen."""
-    long = "word " * (MOST_CHARS // 5)
+    long = "word " * (MAX_CHARS // 5)
     assert similarity(measure)(long + "one " * 500_000, long + "other " * 500_000) == 1.0
 
 
@@ -62,8 +62,8 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['rapidfuzz'] = None\nfrom ragwatch.probes.similarity import similarity\nsimilarity()"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "ConfigError: expected texts: need rapidfuzz; install ragwatch-exporter[probes]" in found.stderr
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ConfigError: expected texts: need rapidfuzz; install ragwatch-exporter[probes]" in ended.stderr
 
 
 def test_precision_and_recall_without_an_llm() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.probes.template import fill, places
+from ragwatch.probes.template import fill, placeholders
 
 VALUES = {"query": "why?", "k": 5, "vector": [0.5, 1], "contexts": ["One.", "Two."]}
 
@@ -47,4 +47,4 @@ def test_a_question_is_never_a_template(query: str) -> None:
 def test_places_are_found_everywhere() -> None:
     """In texts, lists and mappings, but not in keys."""
     template = {"{{ key }}": ["{{ a }} and {{b}}", {"deep": "{{ c }}"}, 3, None]}
-    assert places(template) == {"a", "b", "c"}
+    assert placeholders(template) == {"a", "b", "c"}

@@ -32,35 +32,35 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(certificate: Path) -> Iterator[str]:
     """Where a retriever speaks TLS."""
     key = certificate.with_name("key.pem")
-    with serving(*FaultyRetriever().routes(), ssl_certfile=certificate, ssl_keyfile=key) as found:
-        yield found
+    with serving(*FaultyRetriever().routes(), ssl_certfile=certificate, ssl_keyfile=key) as address:
+        yield address
 
 
 async def asked(url: str, **parts: object) -> Retrieved:
     """One question to a retriever behind TLS."""
     whole = {"url": f"{url}/search", "body": {"query": "{{ query }}"}, "contexts": "hits"} | parts
     probe = build(Options.model_validate(whole), name="docs")
-    found = await probe.ask("cats", 5)
+    result = await probe.ask("cats", 5)
     await probe.close()
-    return found
+    return result
 
 
 async def test_a_named_authority_is_trusted(address: str, certificate: Path) -> None:
     """`ca_file` makes the server's own authority good, for its name."""
-    found = await asked(address.replace("127.0.0.1", "localhost"), ca_file=certificate)
-    assert (found.failure, len(found.hits)) == (None, 2)
+    result = await asked(address.replace("127.0.0.1", "localhost"), ca_file=certificate)
+    assert (result.failure, len(result.hits)) == (None, 2)
 
 
 async def test_a_certificate_of_another_name_is_refused(address: str, certificate: Path) -> None:
     """Asked by address, the server cannot prove that it is one."""
-    found = await asked(address, ca_file=certificate)
-    assert (found.failure, "CERTIFICATE_VERIFY_FAILED" in found.detail) == (Failure.CONNECT, True)
+    result = await asked(address, ca_file=certificate)
+    assert (result.failure, "CERTIFICATE_VERIFY_FAILED" in result.detail) == (Failure.CONNECT, True)
 
 
 async def test_an_unknown_authority_is_refused(address: str) -> None:
     """Unless the configuration says otherwise."""
-    found = await asked(address.replace("127.0.0.1", "localhost"))
-    assert (found.failure, "CERTIFICATE_VERIFY_FAILED" in found.detail) == (Failure.CONNECT, True)
+    result = await asked(address.replace("127.0.0.1", "localhost"))
+    assert (result.failure, "CERTIFICATE_VERIFY_FAILED" in result.detail) == (Failure.CONNECT, True)
 
 
 async def test_verification_can_be_turned_off(address: str) -> None:

@@ -11,7 +11,7 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query, StoredRun
-from ragwatch.stores.sqlite.notebook import RUNS_BYTES
+from ragwatch.stores.sqlite.notes import MAX_RUNS_BYTES
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -35,23 +35,23 @@ def filled(store: SqliteStore) -> SqliteStore:
 def test_a_damaged_text_costs_its_row(filled: SqliteStore, place: str, harm: str) -> None:
     """Whatever stands in the place of a text, every verdict is found with its figures, and one says what is wrong."""
     filled._writer.execute(f"UPDATE {place} = {harm} WHERE key = ?", (KEYS[1],))
-    for found in (filled.find(Query()), filled.summaries(Query())):
-        assert [each.verdict["key"] for each in found] == KEYS[::-1]
-        assert [each.damage is not None for each in found] == [False, True, False]
-        assert found[1].verdict["scores"] == found[0].verdict["scores"]
-        assert (found[1].verdict["judge"]["version"], found[1].verdict["outcome"]) == ("scripted-1", "judged")
+    for results in (filled.find(Query()), filled.summaries(Query())):
+        assert [stored.verdict["key"] for stored in results] == KEYS[::-1]
+        assert [stored.damage is not None for stored in results] == [False, True, False]
+        assert results[1].verdict["scores"] == results[0].verdict["scores"]
+        assert (results[1].verdict["judge"]["version"], results[1].verdict["outcome"]) == ("scripted-1", "judged")
     assert filled.damaged() == 1
 
 
 def test_a_damaged_figure_costs_its_row(filled: SqliteStore) -> None:
     """Scores that are no JSON, and text that is no UTF-8, leave every search and every window standing."""
     filled._writer.execute("UPDATE verdicts SET scores = '{', route = CAST(X'ff41' AS TEXT) WHERE key = ?", (KEYS[1],))
-    found = filled.summaries(Query())
-    assert [each.verdict["key"] for each in found] == KEYS[::-1]
-    assert set(found[1].verdict["scores"].values()) == {None}
-    assert found[1].verdict["route"] == "\ufffdA"
-    wanted = Query(quantity=Quantity.FAITHFULNESS, above=0.5)
-    assert [each.verdict["key"] for each in filled.find(wanted)] == [KEYS[2], KEYS[0]]
+    summaries = filled.summaries(Query())
+    assert [stored.verdict["key"] for stored in summaries] == KEYS[::-1]
+    assert set(summaries[1].verdict["scores"].values()) == {None}
+    assert summaries[1].verdict["route"] == "\ufffdA"
+    query = Query(quantity=Quantity.FAITHFULNESS, above=0.5)
+    assert [stored.verdict["key"] for stored in filled.find(query)] == [KEYS[2], KEYS[0]]
     rows = filled.window(0, 0.0, 10)
     assert [(row.key, row.scores is None, row.reason) for row in rows][1] == (KEYS[1], True, "damaged")
 
@@ -61,8 +61,8 @@ def test_a_damaged_label_or_run_costs_itself(filled: SqliteStore) -> None:
     filled._writer.execute("UPDATE labels SET body = X'00' WHERE key = ?", (KEYS[1],))
     filled._writer.execute("UPDATE runs SET body = X'00' WHERE at = ?", (AT + 1,))
     for _ in range(2):
-        assert sorted(each.key for each in filled.labels(0.0)) == sorted([KEYS[0], KEYS[2]])
-        assert sorted(each.key for each in filled.labels_after(None, 9)) == sorted([KEYS[0], KEYS[2]])
+        assert sorted(label.key for label in filled.labels(0.0)) == sorted([KEYS[0], KEYS[2]])
+        assert sorted(label.key for label in filled.labels_after(None, 9)) == sorted([KEYS[0], KEYS[2]])
         assert [run.body["n"] for run in filled.runs("canary", "docs", 9)] == [2, 0]
     assert filled.labels_of(KEYS[1], 9) == []
     assert filled.damaged() == 2
@@ -71,10 +71,11 @@ def test_a_damaged_label_or_run_costs_itself(filled: SqliteStore) -> None:
 def test_runs_end_where_they_are_large_together(store: SqliteStore) -> None:
     """A suite that keeps whole answers is shown with fewer runs, one at least."""
     for number in range(5):
-        body = {"n": number, "answer": "x" * (RUNS_BYTES // 3)}
+        body = {"n": number, "answer": "x" * (MAX_RUNS_BYTES // 3)}
         store.record_run(StoredRun("canary", "docs", AT + number, failing=False, body=body), Counter())
         store.record_run(
-            StoredRun("canary", "huge", AT + number, failing=False, body=body | {"more": "x" * RUNS_BYTES}), Counter()
+            StoredRun("canary", "huge", AT + number, failing=False, body=body | {"more": "x" * MAX_RUNS_BYTES}),
+            Counter(),
         )
     assert [run.body["n"] for run in store.runs("canary", "docs", 9)] == [4, 3]
     assert [run.body["n"] for run in store.runs("canary", "huge", 9)] == [4]

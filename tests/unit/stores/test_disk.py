@@ -98,7 +98,7 @@ def test_a_disk_that_cannot_be_asked_is_told(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with closing(SqliteStore(state)) as store:
         state.rename(tmp_path / "elsewhere")
-        with pytest.raises(StoreError, match="cannot look at the disk"):
+        with pytest.raises(StoreError, match="cannot read the free space"):
             store.admit(an_admission(a_draw("a")))
 
 
@@ -121,8 +121,8 @@ def test_advice_fits_the_error(tmp_path: Path) -> None:
             other.execute("BEGIN EXCLUSIVE")
             with pytest.raises(sqlite3.OperationalError) as held:
                 _locked(tmp_path)
-    found = [advice(each.value).split()[0] for each in (full, closed, held)]
-    assert found == ["free", "it", "another"]
+    words = [advice(raised.value).split()[0] for raised in (full, closed, held)]
+    assert words == ["free", "it", "another"]
     assert advice(sqlite3.ProgrammingError("no code")).startswith("restore")
 
 

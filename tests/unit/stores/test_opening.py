@@ -16,7 +16,7 @@ from ragwatch.ports import RecordedEvent
 from ragwatch.stores.sqlite import opening, schema
 from ragwatch.stores.sqlite.store import SqliteStore
 
-ADVICE = r"(restore|move ragwatch\.\* away|start anew)"
+ADVICE = r"(restore|move ragwatch\.\* away|start from scratch)"
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def _flip(path: Path, table: str) -> None:
         (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
     body = bytearray(path.read_bytes())
     start = (page - 1) * schema.PAGE_BYTES
-    body[start : start + 64] = bytes(255 - each for each in body[start : start + 64])
+    body[start : start + 64] = bytes(255 - byte for byte in body[start : start + 64])
     path.write_bytes(body)
 
 
@@ -68,10 +68,10 @@ def test_t22_a_flipped_page(state: Path, table: str) -> None:
         SqliteStore(state)
 
 
-@pytest.mark.parametrize("table", opening.BOOKS)
+@pytest.mark.parametrize("table", opening.CHECKED_TABLES)
 def test_t22_a_large_database_has_its_books_checked(state: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where looking at every page takes too long, those of offsets, counts and queue are looked at all the same."""
-    monkeypatch.setattr(opening, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(opening, "MAX_FULL_CHECK_BYTES", 0)
     SqliteStore(state).close()
     _flip(state / "ragwatch.db", table)
     with pytest.raises(StoreError, match=ADVICE):
@@ -82,34 +82,34 @@ def test_t22_a_large_database_has_its_books_checked(state: Path, table: str, mon
 def test_t22_a_database_that_is_gone(state: Path, gone: str) -> None:
     """Where a database was made and is no more, counting does not begin again as if nothing had happened."""
     if gone == "all but the log":
-        (state / opening.MARK).unlink()
+        (state / opening.MARKER).unlink()
         (state / "ragwatch.db-wal").write_bytes(b"frames")
     elif gone != "ragwatch.db":
         (state / "ragwatch.lock").unlink()
     (state / "ragwatch.db").unlink()
     for _ in range(2):
         with pytest.raises(
-            StoreError, match=r"was made here and is gone or empty; restore it, or start anew on purpos"
+            StoreError, match=r"was created here and is missing or empty; restore it, or start from scratc"
         ):
             SqliteStore(state)
     assert not (state / "ragwatch.db").exists()
 
 
-def test_starting_anew_on_purpose(state: Path) -> None:
+def test_starting_from_scratch(state: Path) -> None:
     """The advice works: with everything moved away the state begins from zero."""
-    for each in state.glob("ragwatch.*"):
-        each.rename(state / f"old.{each.name}")
+    for path in state.glob("ragwatch.*"):
+        path.rename(state / f"old.{path.name}")
     with closing(SqliteStore(state)) as store:
         assert (store.tallies(), store.cursors("app")) == ({}, {})
 
 
 def test_a_state_from_before_the_mark_gets_one(state: Path) -> None:
     """A state without a mark, as earlier versions left it, is opened with everything in it."""
-    mark = state / opening.MARK
+    mark = state / opening.MARKER
     mark.unlink()
     with closing(SqliteStore(state)) as store:
         assert store.cursors("app") == {"log": "60"}
-    assert "start anew on purpose" in mark.read_text()
+    assert "start from scratch" in mark.read_text()
 
 
 def test_a_first_start_that_was_cut_short_is_no_state(tmp_path: Path) -> None:
@@ -123,5 +123,5 @@ def test_a_first_start_that_was_cut_short_is_no_state(tmp_path: Path) -> None:
 def test_no_room_for_the_file(tmp_path: Path) -> None:
     """A name that cannot be made a file is told with advice."""
     (tmp_path / "ragwatch.db").symlink_to(tmp_path / "no" / "such" / "folder")
-    with pytest.raises(StoreError, match=r"cannot open .*: No such file or directory; it must be on a disk with room"):
+    with pytest.raises(StoreError, match=r"cannot open .*: No such file or directory; it must be on a writable disk"):
         SqliteStore(tmp_path)

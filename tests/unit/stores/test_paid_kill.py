@@ -56,7 +56,7 @@ class Life:
         draws = self.store.lease(JUDGE, 3, now=AT, seconds=60)
         held = {draw.key: self.store.reserve(JUDGE, Cost(WORST), [CAP], now=AT) for draw in draws}
         if held:
-            self.store.prepare_batch(JUDGE, {key: each or 0 for key, each in held.items()}, draws[0].key, now=AT)
+            self.store.prepare_batch(JUDGE, {key: number or 0 for key, number in held.items()}, draws[0].key, now=AT)
         return bool(held)
 
     def collect(self) -> bool:
@@ -76,17 +76,17 @@ class Life:
 
     def die(self) -> None:
         """End as after kill -9: what is in the files stays, to the byte."""
-        image = {each: each.read_bytes() for each in self.state.iterdir()}
+        image = {path: path.read_bytes() for path in self.state.iterdir()}
         self.fate.left = None
         self.store.close()
-        for each, content in image.items():
-            each.write_bytes(content)
+        for path, content in image.items():
+            path.write_bytes(content)
 
 
 def check(state: Path, provider: Provider) -> int:
     """What must hold after any kill. Returns the number of draws that wait."""
     store = SqliteStore(state)
-    settled = {each.verdict["id"] for each in store.find(Query())}
+    settled = {stored.verdict["id"] for stored in store.find(Query())}
     waiting = store.pending().get(JUDGE, 0)
     inside = [draw.sample.id for batch in store.batches(JUDGE) for draw, _ in store.batched(batch.id)]
     free = [draw.sample.id for draw in store.lease(JUDGE, 99, now=AT, seconds=1)]

@@ -43,8 +43,8 @@ def test_failing_means_a_faulty_stage(evidence: Evidence, failing: int) -> None:
 def test_unjudged_row() -> None:
     """An unjudged draw fails, has a reason and no scores."""
     row = verdict_row(an_unjudged(a_draw(metadata={"trace_id": "t"}), "refused"))
-    found = {name: row[name] for name in ("failing", "reason", "scores", "stage", "fault", "outcome", "trace_id")}
-    assert found == {
+    columns = {name: row[name] for name in ("failing", "reason", "scores", "stage", "fault", "outcome", "trace_id")}
+    assert columns == {
         "failing": 1,
         "reason": "refused",
         "scores": None,

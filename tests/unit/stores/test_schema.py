@@ -25,8 +25,8 @@ OLD = Path(__file__).parents[2] / "data" / "state"
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """A connection to a database that does not exist yet."""
-    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as found:
-        yield found
+    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as opened:
+        yield opened
 
 
 def pragma(connection: sqlite3.Connection, name: str) -> object:
@@ -37,8 +37,8 @@ def pragma(connection: sqlite3.Connection, name: str) -> object:
 def test_settings_of_durability(connection: sqlite3.Connection) -> None:
     """WAL, a sync at every commit, space given back on demand, and the version noted."""
     schema.prepare(connection)
-    found = {name: pragma(connection, name) for name in ("journal_mode", "synchronous", "auto_vacuum", "page_size")}
-    assert found == {"journal_mode": "wal", "synchronous": 2, "auto_vacuum": 2, "page_size": schema.PAGE_BYTES}
+    settings = {name: pragma(connection, name) for name in ("journal_mode", "synchronous", "auto_vacuum", "page_size")}
+    assert settings == {"journal_mode": "wal", "synchronous": 2, "auto_vacuum": 2, "page_size": schema.PAGE_BYTES}
     assert pragma(connection, "user_version") == schema.VERSION
 
 
@@ -74,13 +74,13 @@ def _everything(connection: sqlite3.Connection) -> list[str]:
 
 def as_left_by(version: int, state: Path) -> Path:
     """A database as that schema left it."""
-    scripts = files("ragwatch.stores")
+    scripts = files("ragwatch.stores.sqlite")
     state.mkdir()
     path = state / "ragwatch.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript("PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;")
-        for each in ("schema.sql", *(f"schema_{number}.sql" for number in range(2, version + 1))):
-            connection.executescript(scripts.joinpath(each).read_text(encoding="utf-8"))
+        for script in ("schema.sql", *(f"schema_{number}.sql" for number in range(2, version + 1))):
+            connection.executescript(scripts.joinpath(script).read_text(encoding="utf-8"))
         connection.executescript((OLD / f"schema_{version}.sql").read_text(encoding="utf-8"))
     return path
 
@@ -93,7 +93,9 @@ def old(tmp_path: Path) -> Path:
 
 def test_t34_every_released_schema_has_a_fixture() -> None:
     """A new schema brings a state of the one before along, so that its upgrade is tried."""
-    assert {each.name for each in OLD.glob("*.sql")} == {f"schema_{each}.sql" for each in range(1, schema.VERSION)}
+    assert {path.name for path in OLD.glob("*.sql")} == {
+        f"schema_{version}.sql" for version in range(1, schema.VERSION)
+    }
 
 
 def test_t34_an_upgrade_keeps_offsets_and_everything_else(old: Path) -> None:
@@ -104,8 +106,8 @@ def test_t34_an_upgrade_keeps_offsets_and_everything_else(old: Path) -> None:
         tallies, pending = store.books()
         assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.DRAWN, ("search",)], pending) == (5, 3, {JUDGE: 1})
         assert (tallies[Tally.ASSIGNED, (JUDGE,)], violations(tallies, pending)) == (3, {})
-        assert [each.verdict["id"] for each in store.find(Query())] == ["second", "first"]
-        assert all(each.sample is not None for each in store.find(Query()))
+        assert [stored.verdict["id"] for stored in store.find(Query())] == ["second", "first"]
+        assert all(stored.sample is not None for stored in store.find(Query()))
         assert [row.seq for row in store.window(0, 0.0, 9)] == [5, 6]
         assert store.events(0.0) == [RecordedEvent(AT, "release", "v1")]
         (waiting,) = store.lease(JUDGE, 9, now=AT, seconds=60)
@@ -165,14 +167,14 @@ def test_t34_an_upgrade_from_schema_2_keeps_everything(tmp_path: Path) -> None:
         assert (len(store.find(Query())), store.events(0.0)) == (5, [RecordedEvent(AT, "release", "v2")])
         assert store.lease("other", 9, now=AT, seconds=60, before=AT + 3) == []
         waiting = store.lease("other", 9, now=AT, seconds=60, before=AT + 4)
-        assert [(each.sample.id, each.probability) for each in waiting] == [("fourth", 0.25)]
+        assert [(draw.sample.id, draw.probability) for draw in waiting] == [("fourth", 0.25)]
         assert store.overdue(AT + 4) == {("search", JUDGE, AT // 60): 2, ("search", "other", AT // 60): 4}
 
 
 def test_t34_counts_go_on_in_the_rows_of_before(tmp_path: Path) -> None:
     """A tally whose labels an upgrade wrote is the one that is counted up from now on, not a second of its name."""
     with closing(SqliteStore(as_left_by(2, tmp_path / "state").parent)) as store:
-        store.settle([a_verdict(each) for each in store.lease(JUDGE, 9, now=AT, seconds=60)])
+        store.settle([a_verdict(draw) for draw in store.lease(JUDGE, 9, now=AT, seconds=60)])
         assert store.tallies()[Tally.STAGE, ("search", JUDGE, "none")] == 2
         rows = store._writer.execute("SELECT name, json(labels) FROM tallies").fetchall()
         assert len(rows) == len(set(rows))
@@ -183,9 +185,9 @@ def test_t34_an_upgraded_database_is_like_a_new_one(tmp_path: Path, version: int
     """Tables and indices are the same whichever way a database came to its schema."""
     path = as_left_by(version, tmp_path / "state")
     with closing(SqliteStore(path.parent)), closing(SqliteStore(tmp_path / "new")):
-        found = []
-        for each in (path, tmp_path / "new" / "ragwatch.db"):
-            with closing(sqlite3.connect(each)) as connection:
+        schemas = []
+        for database in (path, tmp_path / "new" / "ragwatch.db"):
+            with closing(sqlite3.connect(database)) as connection:
                 names = connection.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite%'").fetchall()
-                found.append({name: connection.execute(f"PRAGMA table_info({name})").fetchall() for (name,) in names})
-        assert found[0] == found[1]
+                schemas.append({name: connection.execute(f"PRAGMA table_info({name})").fetchall() for (name,) in names})
+        assert schemas[0] == schemas[1]

@@ -23,7 +23,19 @@ def test_text_from_outside_is_a_parameter(field: str) -> None:
 
 def test_all_fields() -> None:
     """Placeholders and parameters agree in number, and SQLite understands the statement."""
-    query = Query("k", "r", "j", "s", "o", Quantity.FAITHFULNESS, 0.5, 0.25, 1.0, 2.0, 7)
+    query = Query(
+        key="k",
+        route="r",
+        judge="j",
+        stage="s",
+        outcome="o",
+        quantity=Quantity.FAITHFULNESS,
+        below=0.5,
+        above=0.25,
+        since=1.0,
+        until=2.0,
+        limit=7,
+    )
     sql, parameters = statement(query)
     assert sql.count("?") == len(parameters) == 13
     assert sqlite3.complete_statement(f"{sql};")

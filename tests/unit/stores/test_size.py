@@ -14,7 +14,7 @@ from kit import AT, a_draw, a_verdict, an_admission, an_evidence
 from ragwatch.core.sample import Draw
 from ragwatch.ports import Query, Retention
 from ragwatch.stores.sqlite import schema
-from ragwatch.stores.sqlite.store import LEASED_CHARS, SqliteStore
+from ragwatch.stores.sqlite.store import MAX_LEASED_CHARS, SqliteStore
 
 WORDS = [
     f"{first}{middle}{last}"
@@ -29,13 +29,13 @@ MANY = 2000
 
 def prose(rng: random.Random, chars: int) -> str:
     """Words that recur as those of a language do (Zipf): it compresses like text, not like noise."""
-    found: list[str] = []
+    words: list[str] = []
     length = 0
     while length < chars:
         word = NOUNS[min(int(rng.paretovariate(0.6)), len(NOUNS)) - 1]
-        found.append(word)
+        words.append(word)
         length += len(word) + 1
-    return " ".join(found)[:chars]
+    return " ".join(words)[:chars]
 
 
 def usual(rng: random.Random, index: int) -> Draw:
@@ -69,14 +69,14 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def on_disk(state: Path) -> int:
     """Bytes of the database and its log."""
-    return sum(each.stat().st_size for each in state.glob("ragwatch.db*") if not each.name.endswith("-shm"))
+    return sum(path.stat().st_size for path in state.glob("ragwatch.db*") if not path.name.endswith("-shm"))
 
 
 def test_a_usual_sample_takes_some_three_kilobytes(full: Path) -> None:
     """6 KB of text with its verdict and index entries, over 2,000 rows, is at most 3.5 KB on disk."""
-    each = on_disk(full) / MANY
-    print(f"\n{each:.0f} bytes on disk for a sample of {SAMPLE_CHARS} characters with its verdict")
-    assert each <= 3500
+    size = on_disk(full) / MANY
+    print(f"\n{size:.0f} bytes on disk for a sample of {SAMPLE_CHARS} characters with its verdict")
+    assert size <= 3500
 
 
 def test_retention_shrinks_the_file_and_failures_outlive(full: Path) -> None:
@@ -88,7 +88,7 @@ def test_retention_shrinks_the_file_and_failures_outlive(full: Path) -> None:
         assert on_disk(full) <= allowed + schema.PAGE_BYTES
         assert store._pragma("freelist_count") == 0
         assert len(store.find(Query(stage="generation", limit=MANY))) == MANY // 10
-        left = [each.verdict["at"] for each in store.find(Query(stage="none", limit=MANY))]
+        left = [stored.verdict["at"] for stored in store.find(Query(stage="none", limit=MANY))]
         assert (len(left), left[0]) == (MANY * 4 // 10, AT + MANY - 1)
 
 
@@ -179,6 +179,6 @@ def test_a_damaged_text_is_told(store: SqliteStore) -> None:
 
 def test_a_lease_ends_when_texts_are_large_together(store: SqliteStore) -> None:
     """However many draws a judge asks for, it is given a few megabytes at a time, and all of them in the end."""
-    store.admit(an_admission(*(a_draw(name, answer="x" * (LEASED_CHARS // 2)) for name in "abcdefg")))
+    store.admit(an_admission(*(a_draw(name, answer="x" * (MAX_LEASED_CHARS // 2)) for name in "abcdefg")))
     taken = [len(store.lease("embedded", 32, now=AT, seconds=60)) for _ in range(4)]
     assert taken == [2, 2, 2, 1]

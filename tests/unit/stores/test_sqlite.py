@@ -42,7 +42,7 @@ def test_files_are_ours_alone(tmp_path: Path) -> None:
     state = tmp_path / "state"
     store = build(Options(), state)
     store.record(RecordedEvent(AT, "note", ""))
-    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in state.iterdir()}
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.iterdir()}
     assert {name: modes[name] for name in ("ragwatch.db", "ragwatch.db-wal", "ragwatch.lock")} == {
         "ragwatch.db": 0o600,
         "ragwatch.db-wal": 0o600,
@@ -175,7 +175,7 @@ def test_successes_go_before_failures(store: SqliteStore) -> None:
     store.admit(an_admission(bad))
     store.settle([a_verdict(bad, an_evidence((0, 0)))])
     assert store.prune(Retention(1e6, 1e6, store._size() - 1), now=AT) == 500
-    left = [each.verdict["id"] for each in store.find(Query(limit=1000))]
+    left = [stored.verdict["id"] for stored in store.find(Query(limit=1000))]
     assert left == [*(f"good{index}" for index in range(519, 499, -1)), "bad"]
 
 
@@ -208,9 +208,9 @@ def test_many_threads(store: SqliteStore) -> None:
     with ThreadPoolExecutor(6) as pool:
         admitting = [pool.submit(admit, part) for part in range(3)]
         judging = [pool.submit(judge, name) for name in judges]
-        for each in admitting:
-            each.result()
-        assert [each.result() for each in judging] == [120, 120, 120]
+        for future in admitting:
+            future.result()
+        assert [future.result() for future in judging] == [120, 120, 120]
     assert store.pending() == {}
     assert store.tallies()[Tally.DRAWN, ("search",)] == 120
 
@@ -225,7 +225,7 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
         store.books()
     with pytest.raises(StoreError, match="cannot write"):
         store.record(RecordedEvent(AT, "note", ""))
-    with pytest.raises(StoreError, match="cannot give space back"):
+    with pytest.raises(StoreError, match="cannot free space"):
         store._checkpoint()
 
 

@@ -36,12 +36,12 @@ def test_nonsense_usage_does_not_stop_the_accounts(store: SqliteStore) -> None:
 def test_runs_of_canaries_do_not_evict_every_verdict(store: SqliteStore) -> None:
     """30 runs of 128 KiB in a state that may hold 1 MiB: runs are forgotten too, the oldest first."""
     rng = random.Random(1)
-    draws = [a_draw(f"r{each}") for each in range(5)]
+    draws = [a_draw(f"r{number}") for number in range(5)]
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw) for draw in draws])
-    for each in range(30):
+    for number in range(30):
         store.record_run(
-            StoredRun("canary", "docs", AT + each, failing=False, body={"hits": rng.randbytes(128 << 10).hex()}),
+            StoredRun("canary", "docs", AT + number, failing=False, body={"hits": rng.randbytes(128 << 10).hex()}),
             Counter(),
         )
     store.prune(Retention(30.0, 90.0, 1 << 20), now=AT + 60.0)
@@ -72,8 +72,8 @@ def test_a_database_that_is_not_there_any_more_is_told(tmp_path: Path, harm: str
 
 def everything(store: SqliteStore, draw: Draw) -> tuple[object, ...]:
     """What loops read."""
-    found = answer_verdicts(store, {JUDGE: "scripted-1"}, draw.key)
-    return (store.tallies(), store.window(0, 0.0, 9), store.labels(0.0), found and found.scores)
+    answer = answer_verdicts(store, {JUDGE: "scripted-1"}, draw.key)
+    return (store.tallies(), store.window(0, 0.0, 9), store.labels(0.0), answer and answer.scores)
 
 
 def test_what_a_newer_version_has_kept_does_not_stop_an_older_one(store: SqliteStore) -> None:

@@ -1,4 +1,4 @@
-"""Asking: what every probe does alike: so many questions at a time, each timed, each failure a value."""
+"""Base class of probes: limits concurrency, measures time, and returns errors as values."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
 
 
 class QueryRunner:
-    """A probe's outside.
+    """Base class of probes.
 
     Args:
-        options: Their `concurrency` counts.
-        exchanges: What `close` closes.
+        options: Its `concurrency` limits concurrent queries.
+        exchanges: HTTP clients that `close` closes.
         name: Configured name.
     """
 
     def __init__(self, options: RetrieverOptions, exchanges: Sequence[HttpExchange], *, name: str) -> None:
         self.name = name
         self.concurrency = options.concurrency
-        self._turns = asyncio.Semaphore(options.concurrency)
+        self._semaphore = asyncio.Semaphore(options.concurrency)
         self._exchanges = exchanges
 
-    async def timed(self, deed: Callable[[], Awaitable[Retrieved]]) -> Retrieved:
-        """What the deed brings, or its failure, with its seconds; waiting for a turn does not count."""
-        async with self._turns:
-            begun = perf_counter()
+    async def timed(self, query: Callable[[], Awaitable[Retrieved]]) -> Retrieved:
+        """Run a query and return its result or failure, with the time it took without waiting for the semaphore."""
+        async with self._semaphore:
+            start = perf_counter()
             try:
-                found = await deed()
+                result = await query()
             except ExchangeError as error:
-                found = Retrieved(failure=error.reason, detail=str(error))
-            return replace(found, seconds=perf_counter() - begun)
+                result = Retrieved(failure=error.reason, detail=str(error))
+            return replace(result, seconds=perf_counter() - start)
 
     async def close(self) -> None:
-        """Release connections."""
+        """See `Probe.close`."""
         for exchange in self._exchanges:
             await exchange.close()
 
 
-def exchange_with(endpoint: EndpointOptions, name: str) -> HttpExchange:
-    """The exchange with an endpoint, on behalf of the probe of that name.
+def build_exchange(endpoint: EndpointOptions, name: str) -> HttpExchange:
+    """Build the HTTP client of an endpoint, for the probe of that name.
 
     Raises:
         ConfigError: The extra `probes` is not installed, or `ca_file` cannot be read.

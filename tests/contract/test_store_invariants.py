@@ -1,4 +1,4 @@
-"""The law of counts, for every kind of store and any order of doings: drawn = judged + unjudged + pending."""
+"""Invariant of counters, for every kind of store and any order of operations: drawn = judged + unjudged + pending."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class Life(RuleBasedStateMachine):
     @rule(limit=st.integers(1, 4))
     def lease(self, limit: int) -> None:
         """A judge takes a few; nobody gets what another holds."""
-        found = self.store.lease(JUDGE, limit, now=self.now, seconds=60)
+        leased = self.store.lease(JUDGE, limit, now=self.now, seconds=60)
         free = [key for key in self.pending if key not in {draw.key for draw in self.leased}]
-        assert [draw.key for draw in found] == free[:limit]
-        self.leased += found
+        assert [draw.key for draw in leased] == free[:limit]
+        self.leased += leased
 
     @rule(good=st.booleans(), twice=st.booleans())
     def settle(self, good: bool, twice: bool) -> None:  # noqa: FBT001 - drawn by Hypothesis
@@ -110,7 +110,7 @@ class Life(RuleBasedStateMachine):
         assert drawn == judged + unjudged + sum(self.store.pending().values())
         assert (judged, unjudged, self.store.pending().get(JUDGE, 0)) == (self.judged, self.unjudged, len(self.pending))
         assert self.store.cursors("app") == ({"log": str(self.reads)} if self.reads else {})
-        assert {each.verdict["key"] for each in self.store.find(Query(limit=100))} == set(self.settled)
+        assert {stored.verdict["key"] for stored in self.store.find(Query(limit=100))} == set(self.settled)
 
     def teardown(self) -> None:
         """Leave nothing behind."""
@@ -121,7 +121,7 @@ class Life(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_counts_agree_in_any_order(kind: str) -> None:
-    """A random life of a store never breaks the law of counts."""
+    """No random sequence of operations violates the invariant."""
     machine = type("Life", (Life,), {"kind": kind})
     case = machine.TestCase
     case.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)

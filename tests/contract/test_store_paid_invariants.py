@@ -1,4 +1,4 @@
-"""The laws of counts and of money, for every kind of store and any order of doings of two judges, one of them paid."""
+"""Invariants of counters and costs, for every kind of store and any order of operations of a free and a paid judge."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ragwatch.stores import KINDS
 PAID = "paid"
 SPAN = 3600.0
 CAPS = (SpendingCap(SPAN, usd=1.0), SpendingCap(2 * SPAN, usd=1.5, tokens=500))
-CENTS = st.integers(0, 40).map(lambda each: each / 64)
+CENTS = st.integers(0, 40).map(lambda cents: cents / 64)
 
 
 class Life(RuleBasedStateMachine):
@@ -69,7 +69,7 @@ class Life(RuleBasedStateMachine):
         for draw in draws:
             del self.first[draw.key]
         self.settled[JUDGE] += len(draws)
-        self.second |= {each.key: None for each in further}
+        self.second |= {follow_up.key: None for follow_up in further}
 
     @rule(usd=CENTS, tokens=st.integers(0, 200))
     def reserve(self, usd: float, tokens: int) -> None:
@@ -80,12 +80,12 @@ class Life(RuleBasedStateMachine):
             and (cap.tokens is None or self.exact(cap.seconds).tokens + tokens <= cap.tokens)
             for cap in CAPS
         )
-        found = self.store.reserve(PAID, worst, CAPS, now=self.now)
-        assert room or found is None
-        if found is not None:
-            assert found not in self.calls
-            self.calls[found] = (self.now, worst)
-            self.unpaid.append(found)
+        reservation = self.store.reserve(PAID, worst, CAPS, now=self.now)
+        assert room or reservation is None
+        if reservation is not None:
+            assert reservation not in self.calls
+            self.calls[reservation] = (self.now, worst)
+            self.unpaid.append(reservation)
 
     @rule(share=st.sampled_from([0, 1, 2, 4]), again=st.booleans())
     def pay(self, share: int, again: bool) -> None:  # noqa: FBT001 - drawn by Hypothesis
@@ -119,7 +119,7 @@ class Life(RuleBasedStateMachine):
                 del self.second[verdict.draw.key]
             if close:
                 assert self.store.close_batch(batch.id) == len(inside) - len(read)
-                self.second |= {key: None for key, each in self.second.items() if each == batch.id}
+                self.second |= {key: None for key, number in self.second.items() if number == batch.id}
 
     @rule(seconds=st.sampled_from([1.0, 45.0, 700.0, 2000.0]))
     def wait(self, seconds: float) -> None:
@@ -158,9 +158,9 @@ class Life(RuleBasedStateMachine):
         for cap in CAPS:
             exact = self.exact(cap.seconds)
             assert exact.usd <= (cap.usd or 0.0)
-            found = self.store.spent(PAID, self.now - cap.seconds)
-            assert exact.usd <= found.usd <= self.exact(cap.seconds + 60).usd
-            assert exact.tokens <= found.tokens <= self.exact(cap.seconds + 60).tokens
+            spent = self.store.spent(PAID, self.now - cap.seconds)
+            assert exact.usd <= spent.usd <= self.exact(cap.seconds + 60).usd
+            assert exact.tokens <= spent.tokens <= self.exact(cap.seconds + 60).tokens
 
     def teardown(self) -> None:
         """Leave nothing behind."""
@@ -171,7 +171,7 @@ class Life(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_counts_and_money_agree_in_any_order(kind: str) -> None:
-    """A random life of a store never breaks the law of counts, nor passes a cap."""
+    """No random sequence of operations violates the invariant or exceeds a cap."""
     machine = type("Life", (Life,), {"kind": kind})
     case = machine.TestCase
     case.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)

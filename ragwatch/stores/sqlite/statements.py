@@ -1,0 +1,92 @@
+"""SQL statements of intake and settlement. Each takes the writing connection within an open transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ragwatch.core.sample import Draw
+from ragwatch.core.tally import Tallies, Tally, TallyKey, of_verdict
+from ragwatch.core.verdict import Verdict
+from ragwatch.ports import Admission, Assignment, FollowUp
+from ragwatch.stores.sqlite import rows
+
+_TALLY_NAMES = frozenset(Tally)
+
+
+@rows.raises_store_error
+def tallies_of(stored: Sequence[tuple[str, str, float]]) -> Tallies:
+    """Decode counters from (name, labels, value). Counters of a newer version are ignored, and stay in the table."""
+    return Counter({_tally_key(name, labels): value for name, labels, value in stored if name in _TALLY_NAMES})
+
+
+@lru_cache(1 << 14)  # all rows are read every few seconds; there are as many as series
+def _tally_key(name: str, labels: str) -> TallyKey:
+    return Tally(name), tuple(json.loads(labels))
+
+
+def insert_sample(writer: sqlite3.Connection, draw: Draw) -> bool:
+    """Insert the sample of a draw. Returns False if its key exists."""
+    row = (draw.key, draw.source, draw.route, draw.at, rows.pack(draw.sample.to_record()))
+    return writer.execute("INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?)", row).rowcount == 1
+
+
+def insert_work(writer: sqlite3.Connection, key: str, assignments: Sequence[Assignment], since: float) -> None:
+    """Queue a draw for its judges, pending since an instant."""
+    writer.executemany(
+        "INSERT INTO work (key, judge, probability, since) VALUES (?, ?, ?, ?)",
+        [(key, assignment.judge, assignment.probability, since) for assignment in assignments],
+    )
+
+
+def settle(writer: sqlite3.Connection, verdicts: Sequence[Verdict], counts: Tallies) -> set[tuple[str, str]]:
+    """Move draws from the queue to the verdicts, and count them. Returns (judge, key) of the new verdicts."""
+    new = set()
+    for verdict in verdicts:
+        work = (verdict.reading.judge, verdict.draw.key)
+        if writer.execute("DELETE FROM work WHERE judge = ? AND key = ?", work).rowcount == 0:
+            continue
+        new.add(work)
+        insert_verdict(writer, verdict)
+        counts.update(of_verdict(verdict))
+    return new
+
+
+def insert_follow_ups(writer: sqlite3.Connection, follow_ups: Sequence[FollowUp], counts: Tallies) -> None:
+    """Queue draws for further judges, and count them. Skips draws that the judge has in its queue or has settled."""
+    for follow_up in follow_ups:
+        judge = follow_up.assignment.judge
+        row = (follow_up.key, judge, follow_up.assignment.probability, follow_up.at)
+        counts[Tally.ASSIGNED, (judge,)] += writer.execute(
+            "INSERT INTO work (key, judge, probability, since) SELECT ?1, ?2, ?3, ?4"
+            " WHERE NOT EXISTS (SELECT 1 FROM verdicts WHERE key = ?1 AND judge = ?2) ON CONFLICT DO NOTHING",
+            row,
+        ).rowcount
+
+
+def insert_verdict(writer: sqlite3.Connection, verdict: Verdict) -> None:
+    """Insert a verdict."""
+    row = rows.verdict_row(verdict)
+    names = ", ".join(row)
+    placeholders = ", ".join(f":{name}" for name in row)
+    writer.execute(f"INSERT INTO verdicts ({names}) VALUES ({placeholders})", row)  # noqa: S608 - constant column names
+
+
+def add_tallies(writer: sqlite3.Connection, tallies: Tallies) -> None:
+    """Increment counters."""
+    writer.executemany(
+        "INSERT INTO tallies VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
+        [(str(tally), json.dumps(labels), amount) for (tally, labels), amount in tallies.items()],
+    )
+
+
+def store_cursor(writer: sqlite3.Connection, admission: Admission) -> None:
+    """Store the cursor of a stream; an empty cursor deletes it, because the stream has ended."""
+    stream = (admission.source, admission.stream)
+    if admission.cursor:
+        writer.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", (*stream, admission.cursor))
+    else:
+        writer.execute("DELETE FROM cursors WHERE source = ? AND stream = ?", stream)
