@@ -155,13 +155,8 @@ async def test_full_text_search(address: str) -> None:
     assert (injected.failure, injected.hits) == (None, ())
     canary = Canary("refunds", "refund paid", (Expected("refunds"),), min_relevance_score=0.01)
     negative = Canary("nothing", "xylophones", category=Category.NEGATIVE)
-<<<<<<< HEAD
-    assert evaluate(canary, found, 5, at=0.0).outcome is CanaryOutcome.FOUND
+    assert evaluate(canary, result, 5, at=0.0).outcome is CanaryOutcome.FOUND
     assert evaluate(negative, nothing, 5, at=0.0).outcome is CanaryOutcome.FOUND
-=======
-    assert report(canary, result, 5, at=0.0).outcome is CanaryOutcome.FOUND
-    assert report(negative, nothing, 5, at=0.0).outcome is CanaryOutcome.FOUND
->>>>>>> h/stores
 
 
 async def test_the_preset_for_vectors(address: str) -> None:
