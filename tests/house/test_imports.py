@@ -1,0 +1,158 @@
+"""Who imports what: libraries in the packages that need them, a pure core, no cycles; and how functions are called."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LIBRARIES: Mapping[str, tuple[str, ...]] = {
+    "anthropic": ("ragwatch.judges.claude",),
+    "anyio": ("ragwatch.web",),
+    "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
+    "click": ("ragwatch.commands",),
+    "h11": ("ragwatch.web",),
+    "httpx": ("ragwatch.judges.openai", "ragwatch.probes.exchange"),
+    "jinja2": ("ragwatch.web.pages",),
+    "jmespath": ("ragwatch.formats.custom", "ragwatch.probes.expression"),
+    "numpy": ("ragwatch.judges.local.session",),
+    "onnxruntime": ("ragwatch.judges.local.session",),
+    "orjson": (
+        "ragwatch.commands",
+        "ragwatch.config",
+        "ragwatch.formats",
+        "ragwatch.judges",
+        "ragwatch.probes",
+        "ragwatch.sources",
+        "ragwatch.stores",
+        "ragwatch.web",
+    ),
+    "prometheus_client": ("ragwatch.exporter",),
+    "pydantic": (
+        "ragwatch.commands",
+        "ragwatch.config",
+        "ragwatch.judges",
+        "ragwatch.ports",
+        "ragwatch.probes",
+        "ragwatch.sources",
+        "ragwatch.stores",
+    ),
+    "pydantic_core": ("ragwatch.stores",),
+    "rapidfuzz": ("ragwatch.probes.similarity",),
+    "rich": ("ragwatch.commands",),
+    "starlette": ("ragwatch.web",),
+    "structlog": ("ragwatch.telemetry",),
+    "tokenizers": ("ragwatch.judges.local.session",),
+    "uvicorn": ("ragwatch.web",),
+    "yaml": ("ragwatch.config", "ragwatch.rules"),
+}
+"""Each third-party library, and the modules or packages that may import it."""
+
+PURE = {
+    "bisect",
+    "collections",
+    "dataclasses",
+    "enum",
+    "functools",
+    "hashlib",
+    "ipaddress",
+    "itertools",
+    "math",
+    "operator",
+    "re",
+    "statistics",
+    "types",
+    "typing",
+    "zlib",
+}
+"""Modules of the standard library that the core may import: no clock, no chance, no I/O."""
+
+MAX_POSITIONAL_ARGUMENTS = 5
+VARIADIC = {"add_row"}  # of rich: one argument per column
+
+
+def module_name(path: Path) -> str:
+    """Dotted name of a module."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+TREES = {module_name(path): ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "ragwatch").rglob("*.py"))}
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Dotted names that a module imports, anywhere in it, for type checkers too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in TREES else node.module
+
+
+def within(module: str, package: str) -> bool:
+    """Whether a module is a package or in it."""
+    return module == package or module.startswith(f"{package}.")
+
+
+def test_libraries_are_imported_where_they_belong() -> None:
+    """Each third-party library is in the table, and every module that imports it is named there."""
+    misplaced = {
+        (module, name)
+        for module, tree in TREES.items()
+        for name in imported(tree)
+        if (top := name.partition(".")[0]) not in {*sys.stdlib_module_names, "ragwatch"}
+        and not any(within(module, place) for place in LIBRARIES.get(top, ()))
+    }
+    assert misplaced == set()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_the_table_holds_no_more_than_there_is(library: str) -> None:
+    """Each place in the table imports its library."""
+    users = {module for module, tree in TREES.items() if library in {name.partition(".")[0] for name in imported(tree)}}
+    assert [place for place in LIBRARIES[library] if not any(within(user, place) for user in users)] == []
+
+
+def test_the_core_is_pure() -> None:
+    """The core imports itself, errors, and the modules of the allow list."""
+    impure = {
+        (module, name)
+        for module, tree in TREES.items()
+        if within(module, "ragwatch.core")
+        for name in imported(tree)
+        if not within(name, "ragwatch.core")
+        and name not in {"__future__", "ragwatch.errors"}
+        and name.partition(".")[0] not in PURE
+    }
+    assert impure == set()
+
+
+def test_no_import_cycles() -> None:
+    """No module imports itself over others, imports for type checkers included."""
+    graph = {module: {name for name in imported(tree) if name in TREES} - {module} for module, tree in TREES.items()}
+    while leaves := [module for module, needed in graph.items() if not needed]:
+        for module in leaves:
+            del graph[module]
+        for needed in graph.values():
+            needed.difference_update(leaves)
+    assert graph == {}
+
+
+def test_no_call_with_many_positional_arguments() -> None:
+    """A reader of a call sees what each argument is: beyond five positional ones they are named."""
+    calls = {
+        f"{module}:{node.lineno} {ast.unparse(node.func)}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and len(node.args) > MAX_POSITIONAL_ARGUMENTS
+        and getattr(node.func, "attr", "") not in VARIADIC
+        and not any(isinstance(argument, ast.Starred) for argument in node.args)
+    }
+    assert calls == set()
