@@ -1,4 +1,4 @@
-"""Boards: the five dashboards. They read series of the recording rules, so they need no configuration of their own."""
+"""Builds the five dashboards. They read series of the recording rules, so they need no configuration of their own."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ def boards(pages: str) -> dict[str, Json]:
     Args:
         pages: URL of the ragwatch pages, for links.
     """
-    return {f"{uid}.json": board(uid, title, told, rows(), pages) for uid, title, told, rows in _BOARDS}
+    return {f"{uid}.json": board(uid, title, description, rows(), pages) for uid, title, description, rows in _BOARDS}

@@ -17,13 +17,13 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges, Lag, Snapshot
 from ragwatch.core.snapshot import Exemplar as Shown
 from ragwatch.core.tally import Tally, observe
+from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.families import family, of_snapshot, of_telemetry
-from ragwatch.exporter.known import KnownLabels
 from ragwatch.judges.llm.prompt.units import units_of
 from ragwatch.telemetry import Telemetry
 
-KNOWN = KnownLabels.of(sources=["app"], routes=ROUTES, judges=["embedded"])
+KNOWN = AllowedLabels.of(sources=["app"], routes=ROUTES, judges=["embedded"])
 SCORED = {"route": "search", "judge": "embedded"}
 
 
@@ -157,7 +157,7 @@ def test_known_counters_begin_at_zero() -> None:
     assert value(found, "ragwatch_top_ranked_fault_samples_total", route="search", fault="generator") == 0
     assert value(found, "ragwatch_faithfulness_weight_total", **SCORED) == 0
     assert samples(found, "ragwatch_scores_unknown_total") == []
-    asked = KnownLabels.of(sources=["app"], routes=ROUTES, judges=["embedded"], suites=["docs"])
+    asked = AllowedLabels.of(sources=["app"], routes=ROUTES, judges=["embedded"], suites=["docs"])
     found = of_snapshot(Snapshot(at=AT), asked)
     assert value(found, "ragwatch_canary_failures_total", suite="docs", reason="timeout") == 0
 
