@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragwatch.config import parse
-from ragwatch.demo import Breakage, Demo, askable
+from ragwatch.demo import Breakage, Demo, canaries_available
 from ragwatch.demo.canaries import COUNT, KS, canaries
 from ragwatch.demo.questions import Question
 
@@ -44,6 +44,6 @@ def test_what_is_missed_in_health_is_no_canary() -> None:
 
 def test_without_httpx_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra `probes` brings it; the demo runs without."""
-    assert askable()
+    assert canaries_available()
     monkeypatch.setitem(sys.modules, "httpx", None)
-    assert not askable()
+    assert not canaries_available()
