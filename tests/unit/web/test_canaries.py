@@ -24,7 +24,7 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import NoteStore, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope, build_app
-from ragwatch.web.canaries import LISTED, canaries, suites_of
+from ragwatch.web.canaries import MAX_LISTED, canaries, suites_of
 from ragwatch.web.pages import canaries_page
 
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &"
@@ -67,7 +67,7 @@ def test_what_vanished_and_what_came_instead(store: SqliteStore) -> None:
     assert [each["context"] for each in bad["change"]["newcomers"]] == ["sale"]
     assert [each["state"] for each in suite["history"]] == ["good", "unsure", "bad"]
     shown = page(store)
-    for text in ("Retrieval has degraded", "refunds#1</b>, was at rank 1; there is now sale", "rank 3 → 2", "recall@5"):
+    for text in ("Retrieval has degraded", "refunds#1</b>, was at rank 1; replaced by sale", "rank 3 → 2", "recall@5"):
         assert text in shown
     assert len(re.findall(r'<rect class="(?:good|bad|unsure)"', shown)) == 3
 
@@ -76,7 +76,7 @@ def test_every_canary_well(store: SqliteStore) -> None:
     """Nothing is listed, and a suite that never ran says so."""
     keep(store, a_report(SHIPPING, a_reply("shipping#1")))
     shown = page(store, "docs", "new")
-    assert "Every canary is well" in shown
+    assert "No canary is degraded" in shown
     assert "no run yet" in shown
     assert "Degraded" not in shown
 
@@ -85,7 +85,7 @@ def test_a_failure_is_no_degradation(store: SqliteStore) -> None:
     """The endpoint's faults stand apart, with their reason; figures without any answer are unknown, not zero."""
     keep(store, a_report(REFUNDS, a_failure("redirect")))
     shown = page(store)
-    assert "Some canaries could not be asked" in shown
+    assert "Some canary queries failed" in shown
     assert "redirect" in shown
     assert "no reply" in shown
     assert shown.count("unknown") > 4
@@ -105,7 +105,13 @@ def test_other_reasons_are_told(store: SqliteStore) -> None:
         a_report(a_canary("t", name="text"), Retrieved((Hit("y" * 99),))),
     )
     shown = page(store)
-    for text in ("below min score", "(wanted 0.95)", "found for negative", "never found in the runs shown", "y" * 59):
+    for text in (
+        "below min score",
+        "(minimum 0.95)",
+        "found for negative",
+        "not retrieved in the runs shown",
+        "y" * 59,
+    ):
         assert text in shown
     assert "y" * 60 not in shown
 
@@ -128,7 +134,7 @@ def test_a_large_suite_is_cut_and_says_so(store: SqliteStore) -> None:
     """The page lists the first, and links to the rest; the JSON has them all. Few of its runs are read."""
     many = [a_report(a_canary("a", name=f"c{number}"), a_reply("x")) for number in range(1000)]
     for run in range(7):
-        keep(store, *many, *[a_report(a_canary("a", name="down"), a_failure())] * (LISTED + 3), at=AT + run)
+        keep(store, *many, *[a_report(a_canary("a", name="down"), a_failure())] * (MAX_LISTED + 3), at=AT + run)
     shown = page(store)
     assert "and 950 more" in shown
     assert "and 3 more" in shown
@@ -150,7 +156,7 @@ def test_which_suites_are_shown() -> None:
     assert suites_of(PageScope(suites=("docs",)), ran) == ("docs",)
     assert suites_of(PageScope(), ran) == ("old",)
     assert suites_of(PageScope(), None) == ()
-    assert "No suite is configured" in canaries_page({"version": "1", **canaries(None, (), now=AT)})
+    assert "No canary suite is configured" in canaries_page({"version": "1", **canaries(None, (), now=AT)})
     assert "no run yet" in page(None)
 
 

@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from ragwatch.web import connections
-from ragwatch.web.connections import RESERVED, Connections, most_connections
+from ragwatch.web.connections import RESERVED, Connections, max_connections
 
 
 class One:
@@ -22,7 +22,7 @@ class One:
         """How dispensable it is, and since when."""
         return self.state
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         """Note it."""
         self.closed = True
 
@@ -91,4 +91,4 @@ def test_requests_are_limited_in_all_and_by_client() -> None:
 def test_descriptors_limit_connections(soft: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the process may open little, followed logs keep most of it."""
     monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (soft, soft))
-    assert most_connections() == most
+    assert max_connections() == most

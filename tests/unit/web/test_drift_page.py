@@ -74,7 +74,14 @@ async def test_an_alarm_says_since_when_and_what_to_do(store: SqliteStore) -> No
     assert first["samples"] == "samples?route=search&quantity=faithfulness&judge=embedded&below=0.9"
     assert (second["alarm"], second["since"], second["acknowledge"], second["share"]) == (False, None, None, 0.25)
     page = (await get(snapshot, store, "/drift")).text
-    for told in ("Answers have drifted", "2 h ago", first["acknowledge"], "The judge had changed too", "130", "0.900"):
+    for told in (
+        "Answer quality has drifted",
+        "2 h ago",
+        first["acknowledge"],
+        "The judge had drifted too",
+        "130",
+        "0.900",
+    ):
         assert told in page
     assert unescape(page).count(first["samples"]) == 1
     assert page.index("faithfulness") < page.index("context precision")
@@ -84,8 +91,8 @@ async def test_the_bar_shows_evidence_against_its_threshold() -> None:
     """Half the evidence is half the bar, and is told to those who cannot see it."""
     page = (await get(showing(watched("faithfulness", "search", 60.0)), None, "/drift")).text
     assert '<rect class="interval" x="0" y="0" width="100.0"' in page
-    assert "50 percent of the evidence" in page
-    assert "Nothing drifts" in page
+    assert "50 percent of the evidence threshold" in page
+    assert "No drift detected" in page
 
 
 def test_where_low_is_good_the_worse_answers_lie_above() -> None:
@@ -97,7 +104,7 @@ def test_where_low_is_good_the_worse_answers_lie_above() -> None:
 async def test_beside_a_control_there_is_no_baseline() -> None:
     """It is said what is the measure instead."""
     page = (await get(showing(watched("faithfulness", "new", 2.0, baseline=None)), None, "/drift")).text
-    assert "measured against a control" in page
+    assert "compared with a control route" in page
 
 
 def test_an_alarm_without_evidence_still_stands() -> None:
@@ -123,9 +130,9 @@ async def test_traffic_and_judges_have_their_part(store: SqliteStore) -> None:
     }
     page = (await get(showing(gauges), store, "/drift")).text
     for told in (
-        "Something has changed", "ragwatch acknowledge --quantity contexts --route search", "250 of 180", "1 h ago",
-        "lie at or below 3.0", "ragwatch acknowledge --judge claude", "12.0 %", "98", "claude-2", "against claude-1",
-        "No quantity has a baseline",
+        "A judge or the traffic has drifted", "ragwatch acknowledge --quantity contexts --route search", "250 of 180",
+        "1 h ago", "are at or below 3.0", "ragwatch acknowledge --judge claude", "12.0 %", "98", "claude-2",
+        "compared with claude-1", "No quantity has a baseline",
     ):  # fmt: skip
         assert told in page, told
 
@@ -150,7 +157,7 @@ async def test_the_band_is_one_that_may_be_watched() -> None:
     page = (await get(snapshot, None, "/drift")).text
     for told in (
         '<rect class="interval" x="150.0" y="3" width="20.0"', '<rect class="threshold" x="180.0"',
-        "confidence sequence 0.750 to 0.850", "from 1,234 scores since", "as often as you like",
+        "confidence sequence 0.750 to 0.850", "from 1,234 scores since", "contains the mean at every look",
     ):  # fmt: skip
         assert told in page, told
 
@@ -159,20 +166,20 @@ async def test_a_quantity_that_is_learnt_shows_its_band_and_is_not_called_health
     """Its mean and band are known; whether it drifts is not."""
     snapshot = showing(banded("faithfulness", "search", 0.75, 0.85))
     view = drift(snapshot, None, now=AT, address=HERE)
-    assert (view["state"], view["headline"]) == ("silent", "Learning what is ordinary")
+    assert (view["state"], view["headline"]) == ("silent", "Learning baselines")
     assert (view["watched"], view["answers"][0]["learning"]) == (0, True)
     page = (await get(snapshot, None, "/drift")).text
-    assert "Learning what is ordinary" in page
+    assert "Learning baselines" in page
     assert '<rect class="threshold"' not in page
-    assert "Alarms stand on" not in page
+    assert "Active alarms" not in page
 
 
-@pytest.mark.parametrize(("snapshot", "told"), [(None, "No digest was made yet"), (small(), "No drift figures yet")])
+@pytest.mark.parametrize(("snapshot", "told"), [(None, "No digest has run yet"), (small(), "No drift data yet")])
 async def test_silence_is_not_health(snapshot: Snapshot | None, told: str, store: SqliteStore) -> None:
     """Where nothing is watched, or nothing is learnt yet, the page says so and nothing is good."""
     page = (await get(snapshot, store, "/drift")).text
     assert told in page
-    assert "Nothing drifts" not in page
+    assert "No drift detected" not in page
     view = (await get(snapshot, store, "/api/v1/drift")).json()
     assert (view["state"], view["answers"], view["traffic"], view["judges"]) == ("silent", [], [], [])
 
@@ -186,7 +193,7 @@ async def test_figures_stand_where_the_store_does_not(tmp_path: Path) -> None:
         answer = await get(snapshot, broken, path)
         assert answer.status_code == 503
         assert "the store cannot be read" in answer.text
-        assert "Answers have drifted" in answer.text
+        assert "Answer quality has drifted" in answer.text
     assert "since an unknown time" in (await get(snapshot, broken, "/drift")).text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from ragwatch.web.guard import RequestGuard, _is_ours, allowed_hosts
+from ragwatch.web.guard import RequestGuard, _is_allowed, allowed_hosts
 
 OURS = allowed_hosts("127.0.0.1", "https://rag.example.org/watch/")
 
@@ -29,7 +29,7 @@ OURS = allowed_hosts("127.0.0.1", "https://rag.example.org/watch/")
 def test_names_are_ours_or_not(host: str, ours: bool) -> None:  # noqa: FBT001 - a parameter of the table
     """Rebinding needs a name; names that are not ours are refused, addresses are not."""
     assert OURS is not None
-    assert _is_ours(host, OURS) is ours
+    assert _is_allowed(host, OURS) is ours
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import build_app
-from ragwatch.web.labels import MOST_VALUES, NOTE_CHARS, PAGE_BYTES
+from ragwatch.web.labels import MAX_NOTE_CHARS, MAX_VALUES, PAGE_BYTES
 
 WORD = {"key": "0" * 32, "annotator": "ann", "at": 1.0, "scores": {"faithfulness": 1.0}}
 
@@ -82,7 +82,7 @@ async def test_tasks_and_words_go_through() -> None:
         ("/v1/labels", b"{", "body: not JSON"),
         ("/v1/labels", b"[]", "body: not an object"),
         ("/v1/labels", b'{"labels": []}', "labels: not a list of 1 to"),
-        ("/v1/labels", b'{"labels": [1]}', "labels: one is not an object"),
+        ("/v1/labels", b'{"labels": [1]}', "labels: not all are objects"),
         ("/v1/labels", b'{"labels": [{"annotator": ""}]}', "annotator: not a name"),
         (
             "/v1/labels",
@@ -129,8 +129,8 @@ async def test_where_nobody_takes_words_there_is_no_door() -> None:
 
 async def test_labels_come_page_by_page(store: SqliteStore) -> None:
     """What does not fit a response is behind its `next`, each label once; a made-up place is refused."""
-    note = "x" * (NOTE_CHARS - 1)
-    labels = [Label(f"{number:032x}", "ann", 1.0, {}, note=note) for number in range(PAGE_BYTES // NOTE_CHARS + 5)]
+    note = "x" * (MAX_NOTE_CHARS - 1)
+    labels = [Label(f"{number:032x}", "ann", 1.0, {}, note=note) for number in range(PAGE_BYTES // MAX_NOTE_CHARS + 5)]
     store.add_labels(labels)
     rules = LabelRules({}, ())
     labelling = LabelTasks(rules, store=store, clock=lambda: 1.0, uniform=lambda: 0.5)
@@ -151,13 +151,13 @@ async def test_labels_come_page_by_page(store: SqliteStore) -> None:
 async def test_long_notes_are_refused() -> None:
     """A note is a remark, not a document: what is longer is the caller's error."""
     async with client(Words()) as made:
-        told = await made.post("/v1/labels", json={"labels": [WORD | {"note": "x" * (NOTE_CHARS + 1)}]})
+        told = await made.post("/v1/labels", json={"labels": [WORD | {"note": "x" * (MAX_NOTE_CHARS + 1)}]})
     assert (told.status_code, "note" in told.json()["error"]) == (400, True)
 
 
 async def test_values_are_counted_before_they_are_made() -> None:
     """A body of a million empty lists would take a hundred megabytes and hold everything up: it is refused unread."""
-    body = b'{"labels":[' + b"[]," * (MOST_VALUES // 2) + b"[]]}"
+    body = b'{"labels":[' + b"[]," * (MAX_VALUES // 2) + b"[]]}"
     async with client(Words()) as made:
         told = await made.post("/v1/labels", content=body)
     assert (told.status_code, told.json()["error"].startswith("body: more than")) == (400, True)

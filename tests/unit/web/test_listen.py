@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from ragwatch.errors import AddressError
-from ragwatch.web.listen import _advice, listen
+from ragwatch.web.serve import _advice, listen
 
 
 class _Healthy(BaseHTTPRequestHandler):

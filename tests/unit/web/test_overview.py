@@ -65,9 +65,9 @@ def test_a_figure_carries_the_whole_estimate() -> None:
 @pytest.mark.parametrize(
     ("tallies", "why"),
     [
-        ({}, "no answer drawn yet"),
-        ({(Tally.DRAWN, ("search",)): 5}, "nothing judged yet"),
-        ({(Tally.UNKNOWN, ("need_recall", "search", JUDGE, "not_read")): 5}, "this judge does not read it"),
+        ({}, "no answer sampled yet"),
+        ({(Tally.DRAWN, ("search",)): 5}, "no answer judged yet"),
+        ({(Tally.UNKNOWN, ("need_recall", "search", JUDGE, "not_read")): 5}, "this judge does not score it"),
         (
             {
                 (Tally.UNKNOWN, ("need_recall", "search", JUDGE, "abstained")): 9,
@@ -89,7 +89,7 @@ def test_silence_has_a_reason(tallies: dict[Any, int], why: str) -> None:
 def test_a_route_without_any_figure_says_so_once() -> None:
     """A silent route carries the reason for all its figures."""
     (support,) = [each for each in overview(small(), SCOPE, now=AT)["routes"] if each["route"] == "support"]
-    assert [judge["why"] for judge in support["judges"]] == ["no answer drawn yet"]
+    assert [judge["why"] for judge in support["judges"]] == ["no answer sampled yet"]
     assert support["stages"] == []
 
 
@@ -106,7 +106,7 @@ def test_the_shortest_window_that_tells_something_is_shown() -> None:
 def test_silence_without_windows() -> None:
     """Where no window is known the reason names none."""
     snapshot = replace(small(), estimates=(), tallies=Counter({(Tally.N, ("need_recall", "search", JUDGE)): 5}))
-    assert figure(overview(snapshot, replace(SCOPE, windows=()), now=AT), "need_recall")["why"] == "no answer lately"
+    assert figure(overview(snapshot, replace(SCOPE, windows=()), now=AT), "need_recall")["why"] == "no recent answer"
 
 
 def test_shares_of_stages_add_up() -> None:

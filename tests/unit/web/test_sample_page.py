@@ -21,7 +21,7 @@ from ragwatch.core.verdict import Usage
 from ragwatch.ports import StoredVerdict
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
-from ragwatch.web.sample_page import ANSWER_CHARS, MOST_CLAIMS, MOST_CONTEXTS, segments, view
+from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS, segments, view
 
 
 @pytest.mark.parametrize("path", ["xyz", "0" * 31, "A" * 32, "0" * 32, "..%2f..%2fetc"])
@@ -76,10 +76,10 @@ async def test_claims_are_marked_by_more_than_colour(store: SqliteStore) -> None
     body = (await get(store, f"/samples/{draw.key}")).text
     text = " ".join(Reading(body).text.replace("\xa0", " ").split())
     for told in (
-        "Stage at fault: generation", "Look at the generator", "Cats purr.1 ✔", "They bark.2 ✖ contradicted",
-        "They are blue.3 ? not in context", "for it: Cats purr all day.", "against it: No cat barks.", "by context 1",
-        "support 0.93", "why?", "0.25", "4bf92f35", "v2", "scripted-1", "1,200, 30", "$0.0042", "✔ relevant ✔ used",
-        "✖ not relevant ✖ unused", "Nobody has given their word",
+        "Stage at fault: generation", "Check the generator", "Cats purr.1 ✔", "They bark.2 ✖ contradicted",
+        "They are blue.3 ? not in context", "supporting: Cats purr all day.", "contradicting: No cat barks.",
+        "by context 1", "support 0.93", "why?", "0.25", "4bf92f35", "v2", "scripted-1", "1,200, 30", "$0.0042", "✔ relevant ✔ used",
+        "✖ not relevant ✖ unused", "No labels.",
     ):  # fmt: skip
         assert told in text, told
     for mark in ("supported", "contradicted", "not_in_context"):
@@ -109,7 +109,7 @@ async def test_an_unjudged_answer_says_why(store: SqliteStore) -> None:
     store.settle([an_unjudged(draw, "over_budget")])
     text = Reading((await get(store, f"/samples/{draw.key}")).text).text
     assert "Unjudged: over budget" in text
-    assert "Nothing was read." in text
+    assert "The answer was not judged." in text
     assert "Cats purr." in text
 
 
@@ -130,14 +130,14 @@ async def test_peoples_words_on_this_answer_are_shown(store: SqliteStore) -> Non
 
 async def test_huge_answers_are_cut_and_said_to_be(store: SqliteStore) -> None:
     """A page stays a page, and says what it leaves out and where all of it is."""
-    contexts = tuple("y" * 100_000 for _ in range(MOST_CONTEXTS + 3))
-    claims = [a_claim((0,) * len(contexts), text="z" * 5000, start=i, end=i + 1) for i in range(MOST_CLAIMS + 7)]
+    contexts = tuple("y" * 100_000 for _ in range(MAX_CONTEXTS + 3))
+    claims = [a_claim((0,) * len(contexts), text="z" * 5000, start=i, end=i + 1) for i in range(MAX_CLAIMS + 7)]
     draw = a_draw("a", answer="x" * 1_000_000, question="q" * 100_000, contexts=contexts)
     store.admit(an_admission(draw))
     store.settle([a_verdict(draw, an_evidence(*claims, relevant=(True,) * len(contexts)))])
     answer = await get(store, f"/samples/{draw.key}")
     assert len(answer.text) < 1_500_000
-    for told in ("of 1,000,000 characters", "of 100,000 characters", "3 further contexts", "7 further claims"):
+    for told in ("of 1,000,000 characters", "of 100,000 characters", "3 more contexts", "7 more claims"):
         assert told in answer.text
     assert f'href="../api/v1/samples/{draw.key}"' in answer.text
     assert answer.text.count("x" * ANSWER_CHARS) == 0
@@ -157,7 +157,7 @@ def test_without_its_text_the_verdict_still_stands() -> None:
     found = view([StoredVerdict(line, None)], [], SCOPE, None)
     assert found["text"] is None
     assert [(each["id"], each["relevant"], each["body"]) for each in found["contexts"]] == [("d1", True, None)]
-    assert found["verdict"]["meaning"] == "Too little was read to tell which stage is at fault."
+    assert found["verdict"]["meaning"] == "The judge read too little to determine the stage at fault."
 
 
 _SPANS = st.tuples(

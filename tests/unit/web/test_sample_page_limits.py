@@ -8,7 +8,7 @@ from kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evid
 
 from ragwatch.core.labels.label import Label
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web.sample_page import LINE_BYTES, MOST_LABELS, TEXT_BYTES
+from ragwatch.web.sample_page import LINE_BYTES, MAX_LABELS, TEXT_BYTES
 
 DRAW = a_draw("a", answer="Cats purr. And more.")
 
@@ -64,7 +64,7 @@ async def test_damage_of_both_is_told_once(store: SqliteStore) -> None:
 async def test_the_newest_labels_of_this_answer_are_shown(store: SqliteStore) -> None:
     """Labels of other answers, and the oldest of too many, are not."""
     key = settle(store)
-    own = [Label(key, f"person {number:03}", AT + number, {}) for number in range(MOST_LABELS + 3)]
+    own = [Label(key, f"person {number:03}", AT + number, {}) for number in range(MAX_LABELS + 3)]
     store.add_labels([*own, Label("0" * 32, "somebody else", AT, {})])
     text = (await get(store, f"/samples/{key}")).text
     assert ("person 002" in text, "person 003" in text, "somebody else" in text) == (False, True, False)

@@ -63,7 +63,7 @@ async def test_rows_are_newest_first_and_say_what_matters(store: SqliteStore) ->
         assert told in text
     missed = body.split("unjudged: timeout")[1].split("</tr>")[0]
     assert (missed.count("–"), "0.00" in missed) == (3, False)
-    assert "that is all there are" in text
+    assert "these are all" in text
 
 
 async def test_a_filter_is_shown_and_can_be_taken_back(store: SqliteStore) -> None:
@@ -122,7 +122,7 @@ async def test_an_instant_with_more_than_a_page_can_hold_says_so(store: SqliteSt
     settle(store, ["older"], [60.0])
     body = (await get(store, "/samples?limit=25")).text
     assert len(keys_on(body)) == 500
-    assert "more are of this one instant than a page can hold" in body
+    assert "more verdicts have this timestamp than a page holds" in body
     assert keys_on((await get(store, f"/samples{link(body)}")).text) == [a_draw("older").key]
 
 
@@ -145,17 +145,17 @@ async def test_bad_parameters_are_named_on_the_page(store: SqliteStore, query: s
     answer = await get(store, f"/samples?{query}")
     read = Reading(answer.text)
     assert (answer.status_code, keys_on(answer.text)) == (400, [])
-    assert f"This search cannot be made\n{named}: " in read.text
+    assert f"Invalid search\n{named}: " in read.text
     assert "script" not in read.tags
     assert '<form method="get"' in answer.text
 
 
 async def test_empty_is_honest(store: SqliteStore) -> None:
     """Nothing kept, and nothing that fits, are told apart."""
-    assert "Nothing was judged yet" in (await get(store, "/samples")).text
-    assert "Nothing was judged yet" in (await get(None, "/samples")).text
+    assert "No answer was judged yet" in (await get(store, "/samples")).text
+    assert "No answer was judged yet" in (await get(None, "/samples")).text
     settle(store, ["a"])
-    assert "No verdict is kept that fits this search" in (await get(store, "/samples?route=support")).text
+    assert "No stored verdict matches this search" in (await get(store, "/samples?route=support")).text
 
 
 async def test_a_store_that_cannot_be_read_is_told(tmp_path: Path) -> None:

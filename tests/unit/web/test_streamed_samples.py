@@ -13,7 +13,7 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict
 from ragwatch.stores.sqlite.rows import pack
 from ragwatch.stores.sqlite.texts import PackedText
-from ragwatch.web.streamed_samples import LINES_BYTES, MOST_BYTES, sample_json, samples_json
+from ragwatch.web.streamed_samples import MAX_BYTES, VERDICT_BYTES, sample_json, samples_json
 
 KEY = "0" * 32
 
@@ -58,20 +58,20 @@ def test_lists_are_whole_while_they_fit() -> None:
 
 def test_a_list_ends_where_the_next_one_does_not_fit() -> None:
     """The response names the address of what follows, and is not larger than it may be."""
-    entries = [an_entry(number, answer="x" * (MOST_BYTES // 3)) for number in range(1, 6)]
+    entries = [an_entry(number, answer="x" * (MAX_BYTES // 3)) for number in range(1, 6)]
     body = b"".join(samples_json(iter(entries), lambda last, sent: f"behind {last.seq}, {sent} sent"))
     found = json.loads(body)
-    assert len(body) <= MOST_BYTES
+    assert len(body) <= MAX_BYTES
     assert ([each["verdict"]["id"] for each in found["samples"]], found["next"]) == (["r1", "r2"], "behind 2, 2 sent")
 
 
 def test_one_that_never_fits_is_cut_and_does_not_end_the_search() -> None:
     """A row larger than a response is its figures and excerpts, and says so; the next one follows."""
-    found = listed([an_entry(1, answer="x" * MOST_BYTES), an_entry(2), an_entry(3, claim="x" * MOST_BYTES, kept=False)])
+    found = listed([an_entry(1, answer="x" * MAX_BYTES), an_entry(2), an_entry(3, claim="x" * MAX_BYTES, kept=False)])
     first, second = found["samples"]
     assert (first["truncated"], first["verdict"]["id"], len(first["sample"]["answer"])) == (True, "r1", 300)
     assert (second["sample"]["answer"], "truncated" in second, found["next"]) == ("so", False, "behind 2, 2 sent")
-    assert listed([an_entry(3, claim="x" * MOST_BYTES, kept=False)])["samples"][0]["sample"] is None
+    assert listed([an_entry(3, claim="x" * MAX_BYTES, kept=False)])["samples"][0]["sample"] is None
 
 
 def test_damage_costs_its_row() -> None:
@@ -93,7 +93,7 @@ def one(entries: Sequence[PackedVerdict]) -> dict[str, Any]:
     pieces = sample_json(KEY, entries)
     assert pieces is not None
     body = b"".join(pieces)
-    assert len(body) <= MOST_BYTES
+    assert len(body) <= MAX_BYTES
     found: dict[str, Any] = json.loads(body)
     return found
 
@@ -119,10 +119,10 @@ def test_a_large_sample_is_whole_whatever_its_letters(letter: str) -> None:
 
 def test_what_is_larger_is_cut_and_said() -> None:
     """Of a sample that is too large, the beginning; of a verdict, its figures: `truncated` names both."""
-    found = one([an_entry(2, answer="x" * 2 * MOST_BYTES, claim="y" * 2 * LINES_BYTES), an_entry(1)])
+    found = one([an_entry(2, answer="x" * 2 * MAX_BYTES, claim="y" * 2 * VERDICT_BYTES), an_entry(1)])
     assert found["truncated"] == ["verdicts[0]", "sample"]
     assert (found["verdicts"][0]["claims"], found["verdicts"][1]["claims"]) == ([], ["so"])
-    assert len(found["sample"]["answer"]) > MOST_BYTES // 2
+    assert len(found["sample"]["answer"]) > MAX_BYTES // 2
 
 
 def test_a_damaged_sample_is_null_and_said() -> None:
