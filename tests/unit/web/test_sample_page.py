@@ -78,8 +78,8 @@ async def test_claims_are_marked_by_more_than_colour(store: SqliteStore) -> None
     for told in (
         "Stage at fault: generation", "Check the generator", "Cats purr.1 ✔", "They bark.2 ✖ contradicted",
         "They are blue.3 ? not in context", "supporting: Cats purr all day.", "contradicting: No cat barks.",
-        "by context 1", "support 0.93", "why?", "0.25", "4bf92f35", "v2", "scripted-1", "1,200, 30", "$0.0042", "✔ relevant ✔ used",
-        "✖ not relevant ✖ unused", "No labels.",
+        "by context 1", "support 0.93", "why?", "0.25", "4bf92f35", "v2", "scripted-1", "1,200, 30", "$0.0042",
+        "✔ relevant ✔ used", "✖ not relevant ✖ unused", "No labels.",
     ):  # fmt: skip
         assert told in text, told
     for mark in ("supported", "contradicted", "not_in_context"):
