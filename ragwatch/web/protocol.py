@@ -47,10 +47,8 @@ class Protocol(H11Protocol):
         self._since: float | None = None  # start of the idle time; None while a request is in progress
         self._check: asyncio.TimerHandle | None = None
         self._sent = 0  # body bytes passed to the transport
-        self._response_start = (
-            0,
-            0.0,
-        )  # received bytes at the start of a response; seconds of waiting since
+        # Bytes received by the client at the start of the response, and seconds of waiting since.
+        self._response_start = (0, 0.0)
         self._progress = (0, 0.0)  # bytes received by the client, and the time of the last change
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -98,8 +96,8 @@ class Protocol(H11Protocol):
         """Processes one request; responds with 503 if too many are in progress."""
         path = scope["path"]
         self._since, self._rank = None, SCRAPER if path in MONITORING_PATHS else IDLE
-        now, taken = self.loop.time(), self._taken()
-        self._response_start, self._progress = (taken, 0.0), (taken, now)
+        now, received = self.loop.time(), self._received()
+        self._response_start, self._progress = (received, 0.0), (received, now)
         if self._check is None:
             self._check = self.loop.call_later(CHECK_SECONDS, self._check_progress)
         app = self._application if self._connections.begin(self, path) else _TOO_MANY_REQUESTS
@@ -117,18 +115,18 @@ class Protocol(H11Protocol):
         except ClientDisconnect:  # the client closed the connection: no response, no error
             return
 
-    def _taken(self) -> int:
+    def _received(self) -> int:
         """Number of bytes sent by this process, without headers and framing."""
         return self._sent - self.transport.get_write_buffer_size()
 
     def _check_progress(self) -> None:
         """Closes the connection if the response makes no progress, or is too slow for too long."""
-        now, taken, waits = self.loop.time(), self._taken(), self.transport.get_write_buffer_size() > 0
-        if not waits or taken != self._progress[0]:
-            self._progress = (taken, now)
+        now, received, waits = self.loop.time(), self._received(), self.transport.get_write_buffer_size() > 0
+        if not waits or received != self._progress[0]:
+            self._progress = (received, now)
         first, waited = self._response_start
         self._response_start = (first, waited + CHECK_SECONDS * waits)
-        too_slow = waited > GRACE_SECONDS and taken - first < MIN_BYTES_PER_SECOND * waited
+        too_slow = waited > GRACE_SECONDS and received - first < MIN_BYTES_PER_SECOND * waited
         if waits and (too_slow or now - self._progress[1] > STALL_SECONDS):
             self._check = None
             self.abort()

@@ -1,4 +1,4 @@
-"""The answerer: whole sentences of a passage, or an honest abstention."""
+"""The answerer: quotes whole sentences of a passage, or abstains."""
 
 from __future__ import annotations
 

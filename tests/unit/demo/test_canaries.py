@@ -1,4 +1,4 @@
-"""Canaries of the demo: what the healthy retriever finds, and a broken one does not."""
+"""Canaries of the demo: the healthy retriever finds their passages, a broken one does not."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def test_a_suite_of_the_demo_is_green_until_its_index_breaks(tmp_path: Path) -> 
     (configured,) = parse({"sources": [source], "canaries": [suite]}, folder=tmp_path).canaries
     assert len(configured.canaries) == COUNT
 
-    def found() -> int:
+    def retrieved() -> int:
         return sum(
             item["expected"][0] in {hit.id for hit in demo.service.search(item["query"], KS[-1])}
             for item in suite["items"]
         )
 
-    healthy = found()
+    healthy = retrieved()
     demo.break_it(Breakage.VANISH)
-    broken = found()
+    broken = retrieved()
     demo.stop()
     assert (healthy, broken <= COUNT // 2) == (COUNT, True)
 
@@ -38,8 +38,8 @@ def test_a_suite_of_the_demo_is_green_until_its_index_breaks(tmp_path: Path) -> 
 def test_what_is_missed_in_health_is_no_canary() -> None:
     """Nor is a question that nobody can answer, and no name is taken twice."""
     asked = [Question(text, "search", about) for text, about in (("a", "x"), ("b", "x"), ("c", "y"), ("d", None))]
-    found = canaries(asked, lambda text, _: ["x#0"] if text in "ab" else [])
-    assert [each["expected"] for each in found] == [["x#0"]]
+    items = canaries(asked, lambda text, _: ["x#0"] if text in "ab" else [])
+    assert [item["expected"] for item in items] == [["x#0"]]
 
 
 def test_without_httpx_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

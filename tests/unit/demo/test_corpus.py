@@ -1,4 +1,4 @@
-"""The corpus: passages of Python's own documentation strings."""
+"""The corpus: passages from the docstrings of Python."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_examples_signatures_and_rulers_are_left_out() -> None:
 def test_a_long_text_is_cut_between_sentences() -> None:
     """Pieces end where sentences end, and together hold all of them."""
     lines = [f"Sentence number {number} says a few things about crank {number}." for number in range(40)]
-    found = chunks(" ".join(lines))
-    assert len(found) > 2
-    assert " ".join(found) == " ".join(lines)
+    pieces = chunks(" ".join(lines))
+    assert len(pieces) > 2
+    assert " ".join(pieces) == " ".join(lines)
 
 
 def test_too_short_a_text_is_no_passage() -> None:

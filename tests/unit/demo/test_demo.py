@@ -1,4 +1,4 @@
-"""The whole demo: service, users, misfortunes."""
+"""The whole demo: service, load and faults."""
 
 from __future__ import annotations
 

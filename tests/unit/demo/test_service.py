@@ -1,4 +1,4 @@
-"""The service: what it answers, what it logs, and how it breaks."""
+"""The service: answers, log records and faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of canaries: what is degraded, what came instead, and what became of it; hostile texts stay texts."""
+"""The canary page: degraded canaries, changes, history, failures; hostile text is escaped."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ REFUNDS, SHIPPING = a_canary("refunds#1", "refunds#2"), a_canary("shipping#1", n
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     """A real store."""
-    found = SqliteStore(tmp_path / "state")
-    yield found
-    found.close()
+    opened = SqliteStore(tmp_path / "state")
+    yield opened
+    opened.close()
 
 
 def keep(store: NoteStore, *reports: CanaryReport, at: float = AT, suite: str = "docs") -> None:
     """Keep a run as the loop of canaries does."""
-    found = SuiteReport(suite, (1, 5), reports)
-    body = {"answered": not found.failures, "line": suite_line(found), "ks": [1, 5]}
-    body["reports"] = [to_record(each) for each in reports]
-    store.record_run(StoredRun("canary", suite, at, not found.success, body), tallies_of(found))
+    report = SuiteReport(suite, (1, 5), reports)
+    body = {"answered": not report.failures, "line": suite_line(report), "ks": [1, 5]}
+    body["reports"] = [to_record(canary_report) for canary_report in reports]
+    store.record_run(StoredRun("canary", suite, at, not report.success, body), tallies_of(report))
 
 
 def page(store: NoteStore | None, *suites: str) -> str:
@@ -60,12 +60,12 @@ def test_what_vanished_and_what_came_instead(store: SqliteStore) -> None:
     keep(store, lost, a_report(SHIPPING, a_reply("shipping#1")), at=AT + 120)
     (suite,) = canaries(store, ("docs",), now=AT + 3720)["suites"]
     assert (suite["state"], suite["recall"], suite["mrr"], suite["age_seconds"]) == ("bad", 0.75, 0.75, 3600.0)
-    assert [each["k"] for each in suite["by_k"]] == [1, 5]
+    assert [row["k"] for row in suite["by_k"]] == [1, 5]
     (bad,) = suite["degraded"]
     assert bad["change"]["vanished"] == [{"context": "refunds#1", "before": 1, "after": None, "instead": "sale"}]
     assert bad["change"]["moved"] == [{"context": "refunds#2", "before": 3, "after": 2, "instead": "faq"}]
-    assert [each["context"] for each in bad["change"]["newcomers"]] == ["sale"]
-    assert [each["state"] for each in suite["history"]] == ["good", "unsure", "bad"]
+    assert [hit["context"] for hit in bad["change"]["newcomers"]] == ["sale"]
+    assert [run["state"] for run in suite["history"]] == ["good", "unsure", "bad"]
     shown = page(store)
     for text in ("Retrieval has degraded", "refunds#1</b>, was at rank 1; replaced by sale", "rank 3 → 2", "recall@5"):
         assert text in shown

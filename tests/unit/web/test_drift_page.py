@@ -1,4 +1,4 @@
-"""The page of drift: an alarm says since when and what to do; silence is not called health; names stay names."""
+"""The drift page: alarms with time and command; missing data is not called healthy; hostile text is escaped."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def watched(
     quantity: str, route: str, evidence: float, *, alarm: float = 0.0, baseline: float | None = 0.9
 ) -> dict[Any, float]:
     """Gauges of one detector whose threshold is 120."""
-    found = {
+    gauges = {
         (Gauge.DRIFT_EVIDENCE, (quantity, route)): evidence,
         (Gauge.DRIFT_THRESHOLD, (quantity, route)): 120.0,
         (Gauge.DRIFT_ALARM, (quantity, route)): alarm,
     }
-    return found if baseline is None else found | {(Gauge.DRIFT_BASELINE, (quantity, route)): baseline}
+    return gauges if baseline is None else gauges | {(Gauge.DRIFT_BASELINE, (quantity, route)): baseline}
 
 
 def alarmed(store: Store, name: str, age: float, **body: Any) -> None:
@@ -45,7 +45,7 @@ def alarmed(store: Store, name: str, age: float, **body: Any) -> None:
 
 def showing(*gauges: dict[Any, float]) -> Snapshot:
     """The small Snapshot with these gauges."""
-    return replace(small(), gauges={key: value for each in gauges for key, value in each.items()})
+    return replace(small(), gauges={key: value for part in gauges for key, value in part.items()})
 
 
 async def get(snapshot: Snapshot | None, store: Store | None, path: str, base: str = HERE) -> httpx.Response:
@@ -65,16 +65,16 @@ async def test_an_alarm_says_since_when_and_what_to_do(store: SqliteStore) -> No
     snapshot = showing(
         watched("context_precision", "search", 30.0), watched("faithfulness", "search", 130.0, alarm=1.0)
     )
-    found = (await get(snapshot, store, "/api/v1/drift")).json()
-    first, second = found["answers"]
-    assert (found["state"], found["alarms"]) == ("bad", 1)
+    view = (await get(snapshot, store, "/api/v1/drift")).json()
+    first, second = view["answers"]
+    assert (view["state"], view["alarms"]) == ("bad", 1)
     assert (first["quantity"], first["alarm"], first["since"], first["share"]) == ("faithfulness", True, AT - 7200, 1.0)
     assert first["acknowledge"] == "ragwatch acknowledge --quantity faithfulness --route search"
     assert first["judge_moved"] is True
     assert first["samples"] == "samples?route=search&quantity=faithfulness&judge=embedded&below=0.9"
     assert (second["alarm"], second["since"], second["acknowledge"], second["share"]) == (False, None, None, 0.25)
     page = (await get(snapshot, store, "/drift")).text
-    for told in (
+    for text in (
         "Answer quality has drifted",
         "2 h ago",
         first["acknowledge"],
@@ -82,7 +82,7 @@ async def test_an_alarm_says_since_when_and_what_to_do(store: SqliteStore) -> No
         "130",
         "0.900",
     ):
-        assert told in page
+        assert text in page
     assert unescape(page).count(first["samples"]) == 1
     assert page.index("faithfulness") < page.index("context precision")
 
@@ -129,12 +129,12 @@ async def test_traffic_and_judges_have_their_part(store: SqliteStore) -> None:
         (Gauge.JUDGE_DRIFT_ALARM, ("claude",)): 1.0,
     }
     page = (await get(showing(gauges), store, "/drift")).text
-    for told in (
+    for text in (
         "A judge or the traffic has drifted", "ragwatch acknowledge --quantity contexts --route search", "250 of 180",
         "1 h ago", "are at or below 3.0", "ragwatch acknowledge --judge claude", "12.0 %", "98", "claude-2",
         "compared with claude-1", "No quantity has a baseline",
     ):  # fmt: skip
-        assert told in page, told
+        assert text in page, text
 
 
 def banded(quantity: str, route: str, low: float, high: float) -> dict[Any, float]:
@@ -155,11 +155,11 @@ async def test_the_band_is_one_that_may_be_watched() -> None:
     (row,) = (await get(snapshot, None, "/api/v1/drift")).json()["answers"]
     assert row["band"] == {"value": 0.8, "low": 0.75, "high": 0.85, "scores": 1234.0, "since": AT - 3600.0}
     page = (await get(snapshot, None, "/drift")).text
-    for told in (
+    for text in (
         '<rect class="interval" x="150.0" y="3" width="20.0"', '<rect class="threshold" x="180.0"',
         "confidence sequence 0.750 to 0.850", "from 1,234 scores since", "contains the mean at every look",
     ):  # fmt: skip
-        assert told in page, told
+        assert text in page, text
 
 
 async def test_a_quantity_that_is_learnt_shows_its_band_and_is_not_called_healthy() -> None:
@@ -174,11 +174,11 @@ async def test_a_quantity_that_is_learnt_shows_its_band_and_is_not_called_health
     assert "Active alarms" not in page
 
 
-@pytest.mark.parametrize(("snapshot", "told"), [(None, "No digest has run yet"), (small(), "No drift data yet")])
-async def test_silence_is_not_health(snapshot: Snapshot | None, told: str, store: SqliteStore) -> None:
+@pytest.mark.parametrize(("snapshot", "text"), [(None, "No digest has run yet"), (small(), "No drift data yet")])
+async def test_silence_is_not_health(snapshot: Snapshot | None, text: str, store: SqliteStore) -> None:
     """Where nothing is watched, or nothing is learnt yet, the page says so and nothing is good."""
     page = (await get(snapshot, store, "/drift")).text
-    assert told in page
+    assert text in page
     assert "No drift detected" not in page
     view = (await get(snapshot, store, "/api/v1/drift")).json()
     assert (view["state"], view["answers"], view["traffic"], view["judges"]) == ("silent", [], [], [])

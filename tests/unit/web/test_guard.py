@@ -1,4 +1,4 @@
-"""The guard: names that are ours, and requests that come from us."""
+"""Host and Origin checks."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_names_are_ours_or_not(host: str, ours: bool) -> None:  # noqa: FBT001 -
 )
 def test_allowed_names_follow_the_configuration(listen: str, external: str | None, expected: set[str] | None) -> None:
     """Loopback names, the name we listen on and the name people use; any name when that cannot be known."""
-    found = allowed_hosts(listen, external)
-    assert found == (None if expected is None else frozenset(expected))
+    hosts = allowed_hosts(listen, external)
+    assert hosts == (None if expected is None else frozenset(expected))
 
 
 async def test_what_is_not_http_passes() -> None:

@@ -1,4 +1,4 @@
-"""Pages: hostile text stays text, and nothing leads out of the house."""
+"""Rendered pages: hostile text is escaped, and all links are relative."""
 
 from __future__ import annotations
 

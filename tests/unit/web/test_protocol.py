@@ -1,4 +1,4 @@
-"""One connection: deadlines for what a client sends, and for what it takes."""
+"""One connection: deadlines for receiving requests and for sending responses."""
 
 from __future__ import annotations
 
@@ -182,14 +182,14 @@ async def test_one_too_many_is_told_and_health_is_answered(monkeypatch: pytest.M
     await asyncio.sleep(0.2)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(REQUEST + b"\r\n")
-    told = await asyncio.wait_for(reader.read(), 10)
-    assert told.startswith(b"HTTP/1.1 503")
-    assert b"retry-after: 5" in told.lower()
+    text = await asyncio.wait_for(reader.read(), 10)
+    assert text.startswith(b"HTTP/1.1 503")
+    assert b"retry-after: 5" in text.lower()
     healthy, asker = await asyncio.open_connection("127.0.0.1", port)
     asker.write(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert (await asyncio.wait_for(healthy.read(), 10)).startswith(b"HTTP/1.1 200")
-    for _, each in (*stuck, (reader, writer), (healthy, asker)):
-        each.transport.abort()
+    for _, stream in (*stuck, (reader, writer), (healthy, asker)):
+        stream.transport.abort()
     one.stop()
     await asyncio.wait_for(task, 10)
 
@@ -212,7 +212,7 @@ async def test_those_who_take_nothing_make_room(monkeypatch: pytest.MonkeyPatch)
             taken += len(piece)
         raise ConnectionError
     assert taken < len(LARGE)
-    for each in (writer, asker):
-        each.close()
+    for stream in (writer, asker):
+        stream.close()
     one.stop()
     await asyncio.wait_for(task, 10)

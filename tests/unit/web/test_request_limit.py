@@ -1,4 +1,4 @@
-"""Turns: a limit on what is under way, first come, first served, and an answer for those who wait in vain."""
+"""Limit on requests in progress: FIFO order, and 503 after the maximum waiting time."""
 
 from __future__ import annotations
 

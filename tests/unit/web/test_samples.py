@@ -1,4 +1,4 @@
-"""Searching samples: parameters mean something or are refused."""
+"""Search parameters are parsed or refused."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def test_times_are_ago_or_on_a_clock(text: str, at: float) -> None:
 def test_json_takes_places_and_texts() -> None:
     """`texts=true` wants whole texts, `after` goes on behind a page; the rest is the same search."""
     assert json_query_of([], now=AT) == (Query(), False)
-    found = json_query_of([("texts", "true"), ("after", "1700000000.5,7"), ("route", "search")], now=AT)
-    assert found == (Query(route="search", after=(AT + 0.5, 7)), True)
+    query = json_query_of([("texts", "true"), ("after", "1700000000.5,7"), ("route", "search")], now=AT)
+    assert query == (Query(route="search", after=(AT + 0.5, 7)), True)
     assert json_query_of([("texts", "false")], now=AT)[1] is False
 
 

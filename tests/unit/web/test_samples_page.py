@@ -1,4 +1,4 @@
-"""The page of answers: every alert's link opens, no answer is skipped, and what cannot be shown is told."""
+"""The search page: links of alerts open, no verdict is skipped, and errors are shown."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def keys_on(body: str) -> list[str]:
 
 def link(body: str, rel: str = ' rel="next"') -> str | None:
     """The query of the link to older answers."""
-    found = re.search(rf'<a href="(\?[^"]*)"{rel}>', body)
-    return None if found is None else unescape(found[1])
+    match = re.search(rf'<a href="(\?[^"]*)"{rel}>', body)
+    return None if match is None else unescape(match[1])
 
 
 @pytest.mark.parametrize(
-    "alert", [each for each in alerts(PLAN) if each.samples is not None], ids=lambda each: each.name
+    "alert", [alert for alert in alerts(PLAN) if alert.samples is not None], ids=lambda alert: alert.name
 )
 async def test_every_alerts_link_opens(alert: Any, store: SqliteStore) -> None:
     """With Prometheus's templates filled in, an alert leads to a page that shows what it is about."""
@@ -57,10 +57,10 @@ async def test_rows_are_newest_first_and_say_what_matters(store: SqliteStore) ->
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draws[0]), an_unjudged(draws[1]), a_verdict(draws[2], an_evidence((0, 0)))])
     body = (await get(store, "/samples")).text
-    assert keys_on(body) == [each.key for each in draws]
+    assert keys_on(body) == [draw.key for draw in draws]
     text = Reading(body).text
-    for told in ("2023-11-14 22:13:20", "unjudged: timeout", "generation", "What do cats do?", "3 verdicts shown"):
-        assert told in text
+    for expected in ("2023-11-14 22:13:20", "unjudged: timeout", "generation", "What do cats do?", "3 verdicts shown"):
+        assert expected in text
     missed = body.split("unjudged: timeout")[1].split("</tr>")[0]
     assert (missed.count("–"), "0.00" in missed) == (3, False)
     assert "these are all" in text
@@ -81,8 +81,8 @@ def test_the_quantity_that_is_asked_for_comes_first() -> None:
     """It is a column even when it is none of the usual ones."""
     shown = columns([("quantity", "contradiction")])
     assert (shown[0]["quantity"], shown[0]["low_is_good"], len(shown)) == ("contradiction", True, 4)
-    assert [each["quantity"] for each in columns([("quantity", "beauty")])] == [
-        each["quantity"] for each in columns([])
+    assert [column["quantity"] for column in columns([("quantity", "beauty")])] == [
+        column["quantity"] for column in columns([])
     ]
 
 
