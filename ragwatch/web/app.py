@@ -82,14 +82,7 @@ def build_app(
     pages = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
     scrapes = RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
     endpoints = _Endpoints(
-        board=board,
-        scrape=render,
-        store=store,
-        scope=scope,
-        problems=ready,
-        clock=clock,
-        pages=pages,
-        scrapes=scrapes,
+        board=board, scrape=render, store=store, scope=scope, problems=ready, clock=clock, pages=pages, scrapes=scrapes
     )
     return Starlette(
         routes=[
