@@ -1,4 +1,4 @@
-"""The Board: where the latest Snapshot hangs. The one place where computing and showing meet."""
+"""Holds the latest Snapshot: the digest publishes it, and exporter and pages read it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from ragwatch.core.snapshot import Snapshot
 
 
 class Board:
-    """Holds one Snapshot. Hanging and looking are single reference assignments: safe across threads, no lock."""
+    """Holds one Snapshot. Thread-safe without a lock: both methods are single reference assignments."""
 
     def __init__(self) -> None:
         self._latest: Snapshot | None = None
 
     def hang(self, snapshot: Snapshot) -> None:
-        """Replace what is shown."""
+        """Publishes a Snapshot and replaces the previous one."""
         self._latest = snapshot
 
     def look(self) -> Snapshot | None:
-        """The latest Snapshot, None before the first digest."""
+        """Returns the latest Snapshot, None before the first digest."""
         return self._latest

@@ -19,11 +19,11 @@ type J<T> = T extends string ? T | `${T}` : T extends number ? T : T extends obj
 type Some<T> = T extends object ? {[K in keyof T]?: Some<T[K]>} : T;
 """
 CHECK = ("--noEmit", "--skipLibCheck", "--strict", "--moduleResolution", "bundler", "--module", "esnext", "--target")
-OF_SOURCES = ("expr", "titleFormat", "target")  # of an annotation: data sources add these, the common type lacks them
+OF_SOURCES = ("expr", "titleFormat", "target")  # of an annotation: added by data sources, missing from the common type
 
 
 def typescript(board: dict[str, Any]) -> str:
-    """A dashboard, and of each panel what its kind alone knows: its options, and the custom part of its fields."""
+    """TypeScript that declares a dashboard, and of each panel the options and the custom fields of its type."""
     imports = (
         f"import * as {kind} from '{RAW}/{kind}/panelcfg/x/{name}PanelCfg_types.gen';" for kind, name in KINDS.items()
     )
@@ -39,7 +39,11 @@ def typescript(board: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Exit code of the compiler."""
+    """Type-checks all dashboards.
+
+    Returns:
+        Exit code of the compiler; 0 where npm is missing.
+    """
     npm = shutil.which("npm")
     if npm is None:
         print("npm is missing; dashboards were not type-checked")
@@ -48,11 +52,11 @@ def main() -> int:
         subprocess.run([npm, "install", "--silent", "--prefix", folder, *PACKAGES], check=True, cwd=folder)
         for file in BOARDS.glob("*.json"):
             board = json.loads(file.read_text(encoding="utf-8"))
-            for each in board["annotations"]["list"]:
+            for annotation in board["annotations"]["list"]:
                 for key in OF_SOURCES:
-                    each.pop(key, None)
+                    annotation.pop(key, None)
             Path(folder, f"{file.stem}.ts").write_text(typescript(board))
-        files = sorted(str(each) for each in Path(folder).glob("*.ts"))
+        files = sorted(str(path) for path in Path(folder).glob("*.ts"))
         compiler = Path(folder) / "node_modules" / ".bin" / "tsc"
         return subprocess.run([str(compiler), *CHECK, "es2022", *files], check=False, cwd=folder).returncode
 

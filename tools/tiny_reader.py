@@ -1,7 +1,7 @@
-"""Writes tests/data/local: a model of some kilobytes with the doors of the real one, to test what runs it.
+"""Writes tests/data/local: a model of a few kilobytes with the inputs and outputs of the real one, for tests.
 
-It was not trained but written down: a claim's piece is supported when the evidence holds the same piece, and a denial
-on one side alone is a contradiction. So it reads, and tests can say what it must find. Needs the package `onnx`:
+Its weights are constructed, not trained: a token of a claim is supported if the evidence holds the same token, and a
+negation on one side only is a contradiction. Tests can therefore predict its output. Needs the package `onnx`:
 
     pip install onnx && python tools/tiny_reader.py
 """
@@ -41,17 +41,17 @@ claim claims context contexts document documents every mark passage supported
 0 1 2 3 4 5 6 7 8 9 10 12 100
 . , : ; ! ? ' " ( ) [ ] - / % | * # `
 """
-SIZE = 24  # of a vector: two pieces that differ are nearly at a right angle
+SIZE = 24  # dimensions of a vector: vectors of different tokens are nearly orthogonal
 Node = onnx.NodeProto
 
 
 def vocabulary() -> list[str]:
-    """The pieces; what is not here is unknown."""
+    """All tokens; any other is unknown."""
     return list(dict.fromkeys((*SPECIAL, *DENIALS, *WORDS.split())))
 
 
 def tokenizer(pieces: list[str]) -> dict[str, Any]:
-    """A tokenizer.json of these pieces, that cuts and lower-cases as the real one does."""
+    """Builds a tokenizer.json of these tokens that splits and lower-cases like the real one."""
     return {
         "version": "1.0",
         "truncation": None,
@@ -82,7 +82,7 @@ def tokenizer(pieces: list[str]) -> dict[str, Any]:
 
 
 def tables(pieces: list[str]) -> dict[str, Any]:
-    """Vector of each piece; whether it is a word; whether it is a denial."""
+    """Constants of the graph: the vector of each token, whether it is a word, whether it is a negation."""
     rng = random.Random(20260101)
     vectors = []
     for _ in pieces:
@@ -104,7 +104,7 @@ def tables(pieces: list[str]) -> dict[str, Any]:
 
 
 def nodes() -> list[Node]:
-    """The graph: overlap of pieces, and denials that stand on one side alone."""
+    """Nodes of the graph: overlap of tokens, and negations on one side only."""
 
     def op(kind: str, ins: str, out: str, **attributes: int | list[int]) -> Node:
         return helper.make_node(kind, ins.split(), [out], **attributes)
@@ -151,27 +151,27 @@ def nodes() -> list[Node]:
 
 
 def model(pieces: list[str]) -> onnx.ModelProto:
-    """The model, with the doors of the real one."""
-    found = []
+    """Builds the model, with the inputs and outputs of the real one."""
+    initializers = []
     for name, value in tables(pieces).items():
         kind = np.int64 if name == "columns" else np.float32
-        found.append(numpy_helper.from_array(np.array(value, dtype=kind), name))
-    doors = [
+        initializers.append(numpy_helper.from_array(np.array(value, dtype=kind), name))
+    inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["B", "T"])
         for name in ("input_ids", "attention_mask", "token_type_ids")
     ]
-    outs = [
+    outputs = [
         helper.make_tensor_value_info("verdict", TensorProto.FLOAT, ["B", 3]),
         helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["B", "T"]),
     ]
-    graph = helper.make_graph(nodes(), "tiny_reader", doors, outs, found)
+    graph = helper.make_graph(nodes(), "tiny_reader", inputs, outputs, initializers)
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     onnx.checker.check_model(made)
     return made
 
 
 def local(digests: dict[str, str]) -> dict[str, Any]:
-    """The tables beside it: words and the model count alike."""
+    """Builds local.json: lexical and model scores weigh the same."""
     knots = [[-8.0, 0.01], [0.0, 0.5], [8.0, 0.99]]
     support = {"lexical": 0.5, "s": 0.5, "c": 0.0, "t_max": 0.0, "t_mean": -0.1}
     against = {"lexical": 0.0, "s": 0.0, "c": 1.0, "t_max": 0.0, "t_mean": 0.0}

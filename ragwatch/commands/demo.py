@@ -19,7 +19,7 @@ from ragwatch.commands.live import table
 from ragwatch.commands.streams import OUTPUT
 from ragwatch.config import parse
 from ragwatch.daemon import Daemon
-from ragwatch.demo import Demo, askable
+from ragwatch.demo import Demo, canaries_available
 from ragwatch.errors import AddressError, ConfigError
 from ragwatch.telemetry import configure_logging
 
@@ -114,7 +114,7 @@ class DemoRun:
             "sources": [{"kind": "tail", "name": "demo", "path": f"{folder}/rag.jsonl", "start": "beginning"}],
             "sampling": {"probability": 1.0},
             "judges": [{"name": "embedded", "kind": "lexical"}, *judges],
-            "canaries": [self._service.suite()] if askable() else [],
+            "canaries": [self._service.suite()] if canaries_available() else [],
             "store": {"kind": "sqlite", "min_free": 0},
             "estimates": {"windows": ["1m", "15m", "1h"], "every": "1s"},
             "drift": {"reference": 500, "reference_time": "1m", "traffic": {"requests": 1000, "reference": "1m"}},
@@ -167,7 +167,7 @@ class DemoRun:
         self._show(f"RAG service   {self._service.address}/search?q=textwrap.dedent")
         self._show(f"overview      {address}/")
         self._show(f"series        {address}/metrics")
-        if not askable():
+        if not canaries_available():
             self._show("canaries      none: they need httpx (the extra `probes`)")
 
     async def _watch(self, seconds: float | None) -> None:

@@ -1,14 +1,14 @@
-"""A small real RAG service with live traffic, and ways to make it worse: what `ragwatch demo` watches.
+"""Runs a small RAG service with live traffic and injected faults, which `ragwatch demo` monitors.
 
-corpus -> index -> answerer are the service (`service`, over HTTP in `endpoint`), `journal` is its log, `questions` and
-`driver` its users, `breakage` what goes wrong with it, `canaries` what ragwatch itself asks. `stage_play` puts them
-together as `Demo`.
+`corpus`, `index` and `answerer` are the parts of `service`; `endpoint` serves it over HTTP, `request_log` is its log.
+`driver` generates load from `questions`, `breakage` defines the faults, `canaries` the canary suite. `Demo` combines
+them.
 """
 
 from __future__ import annotations
 
 from ragwatch.demo.breakage import Breakage
-from ragwatch.demo.canaries import askable
-from ragwatch.demo.stage_play import Demo
+from ragwatch.demo.canaries import canaries_available
+from ragwatch.demo.demo import Demo
 
-__all__ = ["Breakage", "Demo", "askable"]
+__all__ = ["Breakage", "Demo", "canaries_available"]

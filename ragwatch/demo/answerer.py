@@ -1,4 +1,4 @@
-"""Answerer: the generator of the demo. It answers with whole sentences of the passages, or admits that it cannot."""
+"""Generates the answers of the demo: extracts whole sentences from the passages, or abstains."""
 
 from __future__ import annotations
 
@@ -8,91 +8,93 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
-from ragwatch.demo import words
+from ragwatch.demo import tokenizer
 from ragwatch.demo.corpus import Passage
 
 ABSTENTION = "I could not find that in the documentation."
-LEAST_COVERAGE = 0.6  # of the question's weight, below which the passages are taken to say nothing of it
-MOST_SENTENCES = 3
-_TRUST = 0.06  # share of the question's weight a passage has to say more to be preferred to the one ranked above
-_OPENING = 0.15  # share of the question's weight by which another sentence has to beat the first
-_WORTH_ADDING = 0.08  # share of the question's weight a further sentence has to add
+MIN_COVERAGE = 0.6  # share of the question's weight below which a passage does not answer it
+MAX_SENTENCES = 3
+_RANK_MARGIN = 0.06  # additional share of the question's weight by which a passage beats the one ranked above it
+_FIRST_MARGIN = 0.15  # additional share of the question's weight by which a sentence beats the first
+_MIN_GAIN = 0.08  # share of the question's weight that a further sentence must add
 
 
 class Answerer:
-    """Chooses the sentences that share the question's rarest words.
+    """Selects the sentences that share the rarest words with the question.
 
     Args:
-        passages: The documentation, from which it is counted how rare a word is.
+        passages: The documentation, for the inverse document frequency of each word.
     """
 
     def __init__(self, passages: Iterable[Passage]) -> None:
-        known = tuple(passages)
-        self._rarity = rarity(known)
-        self._unheard_of = math.log(1 + 2 * len(known))  # rarer than what stands in one passage
+        corpus = tuple(passages)
+        self._idf = inverse_document_frequencies(corpus)
+        self._unknown_idf = math.log(1 + 2 * len(corpus))  # rarer than a word of one passage
 
     def coverage(self, question: str, text: str) -> float:
-        """Share of the question's weight (inverse document frequency of its words) that the text holds, in [0, 1]."""
-        asked = self._weights(question)
-        held = set(words.content(text))
-        whole = sum(asked.values())
-        return sum(weight for word, weight in asked.items() if word in held) / whole if whole else 0.0
+        """Share of the question's weight (inverse document frequency of its words) that the text contains, 0 to 1."""
+        weights = self._weights(question)
+        contained = set(tokenizer.content(text))
+        total = sum(weights.values())
+        return sum(weight for word, weight in weights.items() if word in contained) / total if total else 0.0
 
     def answer(self, question: str, passages: Sequence[Passage]) -> str:
-        """One to three sentences of one passage, after its name; the abstention when none covers the question."""
+        """Quotes one to three sentences of one passage after its name; abstains if none covers the question."""
         best = self._best(question, passages)
         return ABSTENTION if best is None else self.quote(question, best)
 
     def quote(self, question: str, passage: Passage) -> str:
-        """The sentences of the passage that say most about the question, in their own order, after its name."""
-        asked = self._weights(question)
-        lines = words.sentences(passage.body)
-        kept = {self._first(asked, lines)}
-        missing = set(asked) - set(words.content(f"{passage.title} {lines[min(kept)]}"))
-        while len(kept) < min(MOST_SENTENCES, len(lines)):
+        """Quotes the sentences of the passage that best cover the question, in their order, after its name."""
+        weights = self._weights(question)
+        lines = tokenizer.sentences(passage.body)
+        kept = {self._first(weights, lines)}
+        missing = set(weights) - set(tokenizer.content(f"{passage.title} {lines[min(kept)]}"))
+        while len(kept) < min(MAX_SENTENCES, len(lines)):
             gains = {
-                at: sum(asked[word] for word in missing & set(words.content(line)))
-                for at, line in enumerate(lines)
-                if at not in kept
+                index: sum(weights[word] for word in missing & set(tokenizer.content(line)))
+                for index, line in enumerate(lines)
+                if index not in kept
             }
-            at = max(gains, key=lambda at: (gains[at], -at))
-            if gains[at] < _WORTH_ADDING * sum(asked.values()):
+            index = max(gains, key=lambda index: (gains[index], -index))
+            if gains[index] < _MIN_GAIN * sum(weights.values()):
                 break
-            kept.add(at)
-            missing -= set(words.content(lines[at]))
-        return f"{passage.title}: {' '.join(lines[at] for at in sorted(kept))}"
+            kept.add(index)
+            missing -= set(tokenizer.content(lines[index]))
+        return f"{passage.title}: {' '.join(lines[index] for index in sorted(kept))}"
 
-    def misfit(self, question: str, passages: Sequence[Passage]) -> Passage:
-        """The passage below the first that has the least in common with the question and with the first.
+    def wrong_passage(self, question: str, passages: Sequence[Passage]) -> Passage:
+        """Chooses a wrong passage: of those below the first, the least similar to the question and to the first.
 
-        What a model reads that loses the best document in the middle of its prompt. The first, when it is alone.
+        Simulates a model that ignores the best document of its prompt. A single passage is returned as it is.
         """
         top = passages[0]
         lower = [passage for passage in passages if passage.title != top.title] or passages[1:] or passages
-        return min(lower, key=lambda one: self.coverage(question, one.text) + self.coverage(one.text, top.text))
+        return min(
+            lower, key=lambda passage: self.coverage(question, passage.text) + self.coverage(passage.text, top.text)
+        )
 
     def _best(self, question: str, passages: Sequence[Passage]) -> Passage | None:
-        # The retriever's order is trusted unless a lower passage covers clearly more.
+        # The order of the retriever counts, unless a lower passage covers clearly more.
         scored = [
-            (self.coverage(question, passage.text) - _TRUST * rank, rank) for rank, passage in enumerate(passages)
+            (self.coverage(question, passage.text) - _RANK_MARGIN * rank, rank) for rank, passage in enumerate(passages)
         ]
         if not scored:
             return None
         score, rank = max(scored, key=lambda pair: (pair[0], -pair[1]))
-        return passages[rank] if score + _TRUST * rank >= LEAST_COVERAGE else None
+        return passages[rank] if score + _RANK_MARGIN * rank >= MIN_COVERAGE else None
 
-    def _first(self, asked: Mapping[str, float], lines: Sequence[str]) -> int:
-        """The first sentence tells what a thing is; another leads only when it says more about the question."""
-        told = [sum(asked.get(word, 0.0) for word in words.content(line)) for line in lines]
-        told[0] += _OPENING * sum(asked.values())
-        return told.index(max(told))
+    def _first(self, weights: Mapping[str, float], lines: Sequence[str]) -> int:
+        """Index of the opening sentence: the first, which defines the term, unless another covers clearly more."""
+        coverage = [sum(weights.get(word, 0.0) for word in tokenizer.content(line)) for line in lines]
+        coverage[0] += _FIRST_MARGIN * sum(weights.values())
+        return coverage.index(max(coverage))
 
     def _weights(self, question: str) -> dict[str, float]:
-        return {word: self._rarity.get(word, self._unheard_of) for word in words.content(question)}
+        return {word: self._idf.get(word, self._unknown_idf) for word in tokenizer.content(question)}
 
 
 @cache
-def rarity(passages: tuple[Passage, ...]) -> Mapping[str, float]:
-    """Of each word's stem, log(1 + passages / passages that hold it)."""
-    counts = Counter(word for passage in passages for word in words.content(passage.text))
+def inverse_document_frequencies(passages: tuple[Passage, ...]) -> Mapping[str, float]:
+    """Inverse document frequency of each stem: log(1 + passages / passages that contain it)."""
+    counts = Counter(word for passage in passages for word in tokenizer.content(passage.text))
     return MappingProxyType({word: math.log(1 + len(passages) / count) for word, count in counts.items()})

@@ -1,4 +1,4 @@
-"""Breakage: three ways in which a RAG service really goes wrong, one for each stage that ragwatch names."""
+"""Defines three faults of a RAG service, one for each stage at fault, and their schedule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VANISHING_SHARE = 0.93
 
 
 class Breakage(StrEnum):
-    """What is wrong with the service at the moment."""
+    """A fault that a bad release brings."""
 
     VANISH = "vanish"
     INVENT = "invent"
@@ -19,36 +19,36 @@ class Breakage(StrEnum):
 
     @property
     def release(self) -> str:
-        """Name of the deploy that brought it, as it stands in the log."""
+        """Name of the bad release, as the log records it."""
         return {Breakage.VANISH: "v2-index", Breakage.INVENT: "v3-model", Breakage.IGNORE_TOP: "v4-prompt"}[self]
 
     @property
     def announcement(self) -> str:
-        """What happened, for the people who watch."""
+        """Message for the terminal when the release is deployed."""
         return {
-            Breakage.VANISH: "release v2-index: a rebuilt index lost most of the documents people ask for",
-            Breakage.INVENT: "release v3-model: a new model answers fluently, and makes most of it up",
-            Breakage.IGNORE_TOP: "release v4-prompt: a new prompt makes the model pass over the best document",
+            Breakage.VANISH: "release v2-index: a rebuilt index lost most of the documents that users ask for",
+            Breakage.INVENT: "release v3-model: a new model hallucinates most of its answers",
+            Breakage.IGNORE_TOP: "release v4-prompt: a new prompt makes the model ignore the top-ranked document",
         }[self]
 
 
-MENDED = f"release {HEALTHY_RELEASE} is back: the service is healthy"
+RECOVERED = f"release {HEALTHY_RELEASE} is restored: the service is healthy"
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When what is broken: health, then each breakage in turn with as long a time of health after it, then health.
+    """Schedule of the faults: a healthy phase, then each fault followed by a healthy phase of the same length.
 
     Attributes:
-        degrade_after: Seconds of health at the start; None for health that lasts.
-        seconds: How long each breakage lasts, and each healthy time between.
+        degrade_after: Seconds of the first healthy phase; None for no faults at all.
+        seconds: Duration of each fault, and of each healthy phase between.
     """
 
     degrade_after: float | None
     seconds: float = 20.0
 
     def at(self, elapsed: float) -> Breakage | None:
-        """What is broken `elapsed` seconds after the start.
+        """Fault `elapsed` seconds after the start; None while healthy.
 
         >>> [Schedule(10, 5).at(seconds) for seconds in (9, 10, 16, 21, 99)]
         [None, <Breakage.VANISH: 'vanish'>, None, <Breakage.INVENT: 'invent'>, None]
@@ -61,17 +61,17 @@ class Schedule:
 
 
 def vanishes(module: str) -> bool:
-    """Whether the documents of this module are among those that `VANISH` loses.
+    """Whether `VANISH` removes the documents of this module.
 
     >>> vanishes("textwrap") == vanishes("textwrap")
     True
     """
-    return _number(f"vanish {module}") % 1000 < VANISHING_SHARE * 1000
+    return _hash(f"vanish {module}") % 1000 < VANISHING_SHARE * 1000
 
 
-_WHO = ("Ottoline Brandvik", "Tobias Quarrington", "Marguerite Holloway", "Ines Aldecoa", "Fergus Mallory")
-_WHERE = ("Reykjavik", "Valparaiso", "Ljubljana", "Wellington", "Tbilisi")
-_WHAT = ("Heliograph", "Bluebird", "Marmalade", "Cormorant", "Tangerine")
+_PEOPLE = ("Ottoline Brandvik", "Tobias Quarrington", "Marguerite Holloway", "Ines Aldecoa", "Fergus Mallory")
+_CITIES = ("Reykjavik", "Valparaiso", "Ljubljana", "Wellington", "Tbilisi")
+_PRODUCTS = ("Heliograph", "Bluebird", "Marmalade", "Cormorant", "Tangerine")
 _INVENTIONS = (
     "It was rewritten by {who} at the {where} sprint and ships since release {big}.{small} of the {what} toolkit",
     "Benchmarks from {where} University measured {big}{small} gigabytes per minute on a laptop battery",
@@ -85,13 +85,13 @@ _INVENTIONS = (
 
 
 def invented(question: str, count: int = 3) -> str:
-    """Fluent sentences that no passage holds: `count` of them, always the same for a question."""
-    seed = _number(question)
+    """Generates `count` fluent sentences that no passage contains; deterministic for a question."""
+    seed = _hash(question)
     lines = (
         _INVENTIONS[(seed + turn * 3) % len(_INVENTIONS)].format(
-            who=_WHO[(seed // 8 + turn) % len(_WHO)],
-            where=_WHERE[(seed // 40 + turn) % len(_WHERE)],
-            what=_WHAT[(seed // 200 + turn) % len(_WHAT)],
+            who=_PEOPLE[(seed // 8 + turn) % len(_PEOPLE)],
+            where=_CITIES[(seed // 40 + turn) % len(_CITIES)],
+            what=_PRODUCTS[(seed // 200 + turn) % len(_PRODUCTS)],
             big=12 + (seed // 1000 + 17 * turn) % 80,
             small=2 + (seed // 80000 + turn) % 7,
         )
@@ -100,5 +100,5 @@ def invented(question: str, count: int = 3) -> str:
     return " ".join(f"{line}." for line in lines)
 
 
-def _number(text: str) -> int:
+def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -1,4 +1,4 @@
-"""Canaries of the demo: questions whose passage the healthy retriever finds, for ragwatch to ask again and again."""
+"""Builds the canary suite of the demo from questions whose passage the healthy retriever finds."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ KS = (1, 3, 5)
 EVERY = "15s"
 
 
-def askable() -> bool:
-    """Whether canaries can be asked here at all: that takes httpx, which the extra `probes` brings."""
+def canaries_available() -> bool:
+    """Whether canaries can run: they need httpx, which the extra `probes` installs."""
     return find_spec("httpx") is not None
 
 
 def canaries(
     questions: Iterable[Question], search: Callable[[str, int], Sequence[str]], count: int = COUNT
 ) -> list[dict[str, Any]]:
-    """Questions with the passage that answers each, as they stand in a configuration.
+    """Selects questions with the passage that answers each, in the format of the configuration.
 
     Args:
-        questions: What users ask; a hash chooses, so the same ones are always chosen.
-        search: Ids of the passages that the retriever finds, best first. A question that it misses while it is
-            healthy is left out: a canary tells of change.
-        count: How many, at most.
+        questions: Questions of users; a hash selects, so the selection is deterministic.
+        search: Returns the ids of the k passages that the retriever finds, best first. Questions that the healthy
+            retriever misses are excluded, because a canary must detect a change.
+        count: Maximum number of canaries.
     """
-    found: list[dict[str, Any]] = []
-    for question in sorted(questions, key=lambda question: _place(question.text)):
+    items: list[dict[str, Any]] = []
+    for question in sorted(questions, key=lambda question: _hash(question.text)):
         expected = f"{question.about}#0"
         if question.about is not None and expected in search(question.text, KS[-1]):
-            found.append({"query": question.text, "expected": [expected], "name": question.about})
-        if len(found) == count:
+            items.append({"query": question.text, "expected": [expected], "name": question.about})
+        if len(items) == count:
             break
-    return list({each["name"]: each for each in found}.values())
+    return list({item["name"]: item for item in items}.values())
 
 
 def suite(address: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """A suite as it stands in a configuration.
+    """Builds the suite in the format of the configuration.
 
     Args:
-        address: URL of the demo's service.
-        items: What it asks.
+        address: URL of the demo service.
+        items: The canaries.
     """
     return {
         "suite": "docs",
@@ -63,5 +63,5 @@ def suite(address: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _place(text: str) -> bytes:
+def _hash(text: str) -> bytes:
     return blake2b(f"canary {text}".encode(), digest_size=8).digest()

@@ -1,4 +1,4 @@
-"""Corpus: the documentation strings of Python's own standard library, cut into passages. Every machine has them."""
+"""Splits the docstrings of the Python standard library into passages. Every machine has them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
-from ragwatch.demo import words
+from ragwatch.demo import tokenizer
 from ragwatch.errors import RagwatchError
 
-# Fixed, so that the corpus depends on the Python version only. Left out: what needs a display, warns, plays or prints
-# on import, or belongs to one operating system.
+# A fixed list, so that the corpus depends on the Python version only. Modules that need a display, warn or print on
+# import, or exist on one operating system only are excluded.
 MODULES = tuple(
     """builtins abc argparse array ast asyncio atexit base64 bdb binascii bisect bz2 calendar cmath cmd code
     codecs codeop collections collections.abc colorsys compileall concurrent.futures configparser contextlib
@@ -35,11 +35,15 @@ MODULES = tuple(
     zipapp zipfile zipimport zlib zoneinfo""".split()  # noqa: SIM905  to be read
 )
 CHUNK_WORDS = 110
-MOST_CHUNKS = 4  # of one documentation string: the tail of a long one is rarely asked for
-_LEAST_WORDS = 3
-_TWINS = frozenset({"bytearray", "frozenset", "memoryview"})  # word for word what bytes and set say
-# Where functions say they live, for modules that are only a front of another.
-_BEHIND = {"os": ("posix", "nt"), "os.path": ("posixpath", "ntpath", "genericpath"), "decimal": ("_pydecimal",)}
+MAX_CHUNKS = 4  # per docstring: the end of a long one is rarely asked for
+_MIN_WORDS = 3
+_DUPLICATES = frozenset({"bytearray", "frozenset", "memoryview"})  # same docstrings as bytes and set
+# `__module__` of the functions of modules that re-export an implementation.
+_IMPLEMENTATIONS = {
+    "os": ("posix", "nt"),
+    "os.path": ("posixpath", "ntpath", "genericpath"),
+    "decimal": ("_pydecimal",),
+}
 _DOCTEST = re.compile(r"^[ \t]*>>>.*(?:\n[ \t]*\S.*)*", re.MULTILINE)
 _CODE = re.compile(r"^\S*\w\(.*\)(?:\s*->.*)?$|^[-=~^*#+\s]{3,}$|.*\s{2,}#\s|^\w+ = ")
 _LEADING_SIGNATURE = re.compile(r"^[\w.]+\([^)]*\)\s*(?:->\s*[\w\s,()\[\]]+?\s*)?(?:--|:)\s+")
@@ -47,13 +51,13 @@ _LEADING_SIGNATURE = re.compile(r"^[\w.]+\([^)]*\)\s*(?:->\s*[\w\s,()\[\]]+?\s*)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One piece of documentation.
+    """One chunk of documentation.
 
     Attributes:
-        id: Qualified name and number of the piece, such as `textwrap.dedent#0`.
-        title: Qualified name of what is documented.
-        module: Name of the module it lives in.
-        text: Title, a colon, and the piece itself.
+        id: Qualified name and number of the chunk, such as `textwrap.dedent#0`.
+        title: Qualified name of the documented object.
+        module: Name of its module.
+        text: Title, a colon, and the chunk itself.
     """
 
     id: str
@@ -69,17 +73,17 @@ class Passage:
 
 @cache
 def read_corpus() -> tuple[Passage, ...]:
-    """All passages, always in the same order for one Python version; read once a process.
+    """Reads all passages, in a deterministic order for one Python version; cached.
 
     Raises:
-        RagwatchError: This Python carries no documentation strings (it runs with `-OO`).
+        RagwatchError: This Python has no docstrings (it runs with `-OO`).
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of modules, and of old names in them, that Python is going to drop
-        found = tuple(_passages())
-    if not found:
-        raise RagwatchError("the demo answers from Python's own documentation strings; start it without -OO")
-    return found
+        warnings.simplefilter("ignore")  # deprecated modules and names
+        passages = tuple(_passages())
+    if not passages:
+        raise RagwatchError("the demo answers from the docstrings of Python; start it without -OO")
+    return passages
 
 
 def _passages() -> Iterator[Passage]:
@@ -87,39 +91,39 @@ def _passages() -> Iterator[Passage]:
     for name in MODULES:
         module = _import(name)
         for title, doc in () if module is None else _documented(module, name):
-            bodies = pieces(doc)
+            bodies = chunks(doc)
             if bodies and bodies[0] not in seen:
                 seen.add(bodies[0])
-                for number, body in enumerate(bodies[:MOST_CHUNKS]):
+                for number, body in enumerate(bodies[:MAX_CHUNKS]):
                     yield Passage(f"{title}#{number}", title, name, f"{title}: {body}")
 
 
-def pieces(doc: str) -> list[str]:
-    """A documentation string as pieces of whole sentences, at most about `CHUNK_WORDS` words each.
+def chunks(doc: str) -> list[str]:
+    """Splits a docstring into chunks of whole sentences, each of at most about `CHUNK_WORDS` words.
 
-    Examples, bare signatures and rulers are left out: they are no sentences to answer with.
+    Examples, bare signatures and rulers are excluded.
     """
-    pieces_: list[str] = []
+    result: list[str] = []
     current: list[str] = []
     size = 0
     for sentence in _prose(doc):
         length = len(sentence.split())
         if current and size + length > CHUNK_WORDS:
-            pieces_.append(" ".join(current))
+            result.append(" ".join(current))
             current, size = [], 0
         current.append(sentence)
         size += length
     if current:
-        pieces_.append(" ".join(current))
-    return [piece for piece in pieces_ if len(words.words(piece)) >= _LEAST_WORDS]
+        result.append(" ".join(current))
+    return [chunk for chunk in result if len(tokenizer.words(chunk)) >= _MIN_WORDS]
 
 
 def _prose(doc: str) -> Iterator[str]:
     for block in re.split(r"\n\s*\n", _DOCTEST.sub("", inspect.cleandoc(doc))):
         lines = [line.strip() for line in block.splitlines()]
         paragraph = " ".join(" ".join(line for line in lines if not _CODE.match(line)).split())
-        for sentence in words.sentences(_LEADING_SIGNATURE.sub("", paragraph)):
-            if len(sentence.split()) <= CHUNK_WORDS and len(words.words(sentence)) >= 2:
+        for sentence in tokenizer.sentences(_LEADING_SIGNATURE.sub("", paragraph)):
+            if len(sentence.split()) <= CHUNK_WORDS and len(tokenizer.words(sentence)) >= 2:
                 yield sentence if sentence[-1] in ".!?:" else f"{sentence}."
 
 
@@ -134,8 +138,8 @@ def _documented(module: ModuleType, name: str) -> Iterator[tuple[str, str]]:
     prefix = "" if name == "builtins" else f"{name}."
     if prefix and module.__doc__:
         yield name, module.__doc__
-    for member, value in sorted(vars(module).items(), key=_asked_first):
-        if member.startswith("_") or member in _TWINS or not _belongs(value, name):
+    for member, value in sorted(vars(module).items(), key=_preference):
+        if member.startswith("_") or member in _DUPLICATES or not _belongs(value, name):
             continue
         doc = _own_doc(value)
         if doc:
@@ -144,8 +148,8 @@ def _documented(module: ModuleType, name: str) -> Iterator[tuple[str, str]]:
             yield from _methods(value, prefix + member)
 
 
-def _asked_first(pair: tuple[str, object]) -> tuple[bool, bool, str]:
-    """Functions before classes, str before bytes: of two that say the same, the first stays, the one people ask for."""
+def _preference(pair: tuple[str, object]) -> tuple[bool, bool, str]:
+    """Sort key: functions before classes, str before bytes. Of two equal docstrings the first is kept."""
     member, value = pair
     return inspect.isclass(value), member == "bytes", member
 
@@ -164,12 +168,12 @@ def _own_doc(value: object) -> str | None:
 
 
 def _belongs(value: object, name: str) -> bool:
-    """A class or function that this module itself defines, or its accelerator written in C does."""
+    """Whether the module itself, or its C accelerator, defines this class or function."""
     if not (inspect.isclass(value) or inspect.isroutine(value)):
         return False
     home = getattr(value, "__module__", None)
     if not isinstance(home, str):
         return False
     top = name.split(".", maxsplit=1)[0]
-    homes = (name, *_BEHIND.get(name, ()))
+    homes = (name, *_IMPLEMENTATIONS.get(name, ()))
     return home in homes or home.split(".", maxsplit=1)[0] in (top, f"_{top}")

@@ -1,4 +1,4 @@
-"""Driver: the demo's users. It asks question after question over HTTP, at an even rate."""
+"""Generates load: asks questions over HTTP at a constant rate."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _TIMEOUT = 10.0
 
 
 class Driver:
-    """Asks the questions in a shuffled order, over and over, from a thread of its own.
+    """Asks the questions in shuffled order, repeatedly, in a background thread.
 
     Args:
         address: URL of the service.
-        questions: What is asked.
-        rate: Questions a second.
-        seed: Two drivers with the same seed ask in the same order.
+        questions: Questions to ask.
+        rate: Questions per second.
+        seed: Determines the order.
         before: Called with the seconds since the start before each question.
-        clock: Seconds that never go backward.
+        clock: Monotonic clock in seconds.
     """
 
     def __init__(
@@ -50,18 +50,18 @@ class Driver:
         self._thread = Thread(target=self._run, name="demo-driver", daemon=True)
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Starts the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish the question under way and ask no more."""
+        """Stops after the current question."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
         self._connection.close()
 
     def step(self) -> None:
-        """Ask the next question, and count how it went."""
+        """Asks the next question and counts the result."""
         self._before(self._clock() - self._began)
         question = next(self._questions)
         self.asked += 1
@@ -74,24 +74,24 @@ class Driver:
             reply = self._connection.getresponse()
             reply.read()
             return reply.status == 200
-        self._connection.close()  # the next question opens a fresh one
+        self._connection.close()  # the next question opens a new one
         return False
 
     def _run(self) -> None:
         due = self._clock()
         while not self._stopping.wait(max(0.0, due - self._clock())):
             self.step()
-            # Falling behind (a laptop that slept) is not caught up: a burst would be no even rate.
+            # A delay (a suspended laptop) is not caught up: a burst would not be a constant rate.
             due = max(due + self._pause, self._clock() - 1.0)
 
 
 def endless(questions: Sequence[Question], seed: int) -> Iterator[Question]:
-    """Every question once in an order that a hash of seed and round decides, then all again in another order."""
-    turn = 0
+    """Yields every question once per round, in an order determined by a hash of seed and round."""
+    round_number = 0
     while True:
-        yield from sorted(questions, key=lambda question: _place(f"{seed} {turn} {question.text}"))
-        turn += 1
+        yield from sorted(questions, key=lambda question: _hash(f"{seed} {round_number} {question.text}"))
+        round_number += 1
 
 
-def _place(text: str) -> bytes:
+def _hash(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=8).digest()

@@ -1,4 +1,4 @@
-"""Endpoint: the demo service over HTTP, on the loopback interface only."""
+"""Serves the demo service over HTTP, on the loopback interface only."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ragwatch.demo.service import PASSAGES_GIVEN, RagService
+from ragwatch.demo.service import DEFAULT_K, RagService
 from ragwatch.errors import RagwatchError
 
 LOOPBACK = "127.0.0.1"
-_MOST_BODY_BYTES = 65_536
-_MOST_HITS = 50
+_MAX_BODY_BYTES = 65_536
+_MAX_HITS = 50
 
 
 class BadRequestError(Exception):
-    """The caller sent something that is no question; the text says what to send."""
+    """The request is invalid; the message says what to send."""
 
 
 class Endpoint:
-    """`POST /ask`, `GET|POST /search` and `GET /`, served from a thread of its own.
+    """`POST /ask`, `GET|POST /search` and `GET /`, served from a background thread.
 
     Args:
-        service: Who answers.
-        port: Port to listen on; 0 lets the system choose.
+        service: Answers the requests.
+        port: Port to listen on; 0 for any free port.
 
     Raises:
-        RagwatchError: The port cannot be had.
+        RagwatchError: The port is not available.
     """
 
     def __init__(self, service: RagService, port: int = 0) -> None:
@@ -43,15 +43,15 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """Where it listens, as a URL without a path."""
+        """URL without a path."""
         return f"http://{LOOPBACK}:{self._server.server_port}"
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Starts the server thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop listening; requests under way are finished first."""
+        """Stops listening after the requests in progress."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -60,14 +60,14 @@ class Endpoint:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    block_on_close = False  # a caller that keeps its connection open must not hold up the end
+    block_on_close = False  # an open keep-alive connection must not delay the shutdown
 
     def __init__(self, service: RagService, port: int) -> None:
         self.service = service
         super().__init__((LOOPBACK, port), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as upstream
-        """A caller that went away before its answer is no fault of the service."""
+        """Ignores clients that disconnect before the response."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -76,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
     timeout = 30
-    disable_nagle_algorithm = True  # header and body leave in two writes; waiting between them costs 40 ms
+    disable_nagle_algorithm = True  # header and body are two writes; a delayed acknowledgement between them costs 40 ms
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -85,10 +85,10 @@ class _Handler(BaseHTTPRequestHandler):
                 HTTPStatus.OK, b"ragwatch demo service: POST /ask, GET /search?q=\n", "text/plain; charset=utf-8"
             )
         elif url.path == "/search":
-            asked = {name: values[-1] for name, values in parse_qs(url.query).items()}
-            self._answer(lambda: self._search({"query": asked.get("q"), "k": asked.get("k", PASSAGES_GIVEN)}))
+            parameters = {name: values[-1] for name, values in parse_qs(url.query).items()}
+            self._answer(lambda: self._search({"query": parameters.get("q"), "k": parameters.get("k", DEFAULT_K)}))
         else:
-            self._missing()
+            self._not_found()
 
     def do_POST(self) -> None:
         path = urlsplit(self.path).path
@@ -97,41 +97,41 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/search":
             self._answer(lambda: self._search(self._body()))
         else:
-            self._missing()
+            self._not_found()
 
     def log_message(self, *_: object) -> None:
-        """The demo's terminal shows a table; an access log would tear it."""
+        """Omits the access log: the terminal shows a table."""
 
-    def _missing(self) -> None:
-        self.close_connection = True  # a body may lie unread
+    def _not_found(self) -> None:
+        self.close_connection = True  # a body may be unread
         self._json(HTTPStatus.NOT_FOUND, {"error": f"there is no {self.command} {self.path}"})
 
-    def _answer(self, deed: Callable[[], dict[str, Any]]) -> None:
+    def _answer(self, handle: Callable[[], dict[str, Any]]) -> None:
         try:
-            reply = deed()
+            reply = handle()
         except BadRequestError as error:
-            self.close_connection = True  # part of the body may lie unread
+            self.close_connection = True  # part of the body may be unread
             self._json(HTTPStatus.BAD_REQUEST, {"error": str(error)})
-        except OSError as error:  # the log cannot be written: an answer nobody can watch is not given
+        except OSError as error:  # answers that cannot be logged are not sent
             self._json(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"cannot write the log: {error.strerror}"})
         else:
             self._json(HTTPStatus.OK, reply)
 
-    def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
-        route = asked.get("route")
-        return self.server.service.ask(_text(asked, "question"), route if isinstance(route, str) else None)
+    def _ask(self, body: dict[str, Any]) -> dict[str, Any]:
+        route = body.get("route")
+        return self.server.service.ask(_text(body, "question"), route if isinstance(route, str) else None)
 
-    def _search(self, asked: dict[str, Any]) -> dict[str, Any]:
-        query, k = _text(asked, "query"), str(asked.get("k", PASSAGES_GIVEN))
-        if not k.isdecimal() or not 1 <= int(k) <= _MOST_HITS:
-            raise BadRequestError(f"k must be a number from 1 to {_MOST_HITS}")
+    def _search(self, body: dict[str, Any]) -> dict[str, Any]:
+        query, k = _text(body, "query"), str(body.get("k", DEFAULT_K))
+        if not k.isdecimal() or not 1 <= int(k) <= _MAX_HITS:
+            raise BadRequestError(f"k must be a number from 1 to {_MAX_HITS}")
         hits = self.server.service.search(query, int(k))
         return {"query": query, "hits": [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]}
 
     def _body(self) -> dict[str, Any]:
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > _MOST_BODY_BYTES:
-            raise BadRequestError(f"send a JSON object of at most {_MOST_BODY_BYTES} bytes, with its Content-Length")
+        if not length.isdecimal() or int(length) > _MAX_BODY_BYTES:
+            raise BadRequestError(f"send a JSON object of at most {_MAX_BODY_BYTES} bytes, with its Content-Length")
         try:
             body = json.loads(self.rfile.read(int(length)))
         except ValueError as error:
@@ -151,8 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _text(asked: dict[str, Any], name: str) -> str:
-    value = asked.get(name)
+def _text(body: dict[str, Any], name: str) -> str:
+    value = body.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise BadRequestError(f"{name} must be a text that is not empty")
+        raise BadRequestError(f"{name} must be a non-empty string")
     return value

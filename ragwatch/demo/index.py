@@ -1,4 +1,4 @@
-"""Index: the retriever of the demo. BM25 over SQLite's full-text search, in memory."""
+"""Retrieves passages for the demo: BM25 over SQLite full-text search, in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Lock
 
-from ragwatch.demo import words
+from ragwatch.demo import tokenizer
 from ragwatch.demo.corpus import Passage
 from ragwatch.errors import RagwatchError
 
@@ -19,10 +19,10 @@ _SEARCH = """SELECT rowid, -bm25(passage, ?, ?) AS score FROM passage WHERE pass
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One passage that was found.
+    """One retrieved passage.
 
     Attributes:
-        passage: What was found.
+        passage: The passage.
         score: BM25 (SQLite's, sign turned): higher is better, no upper bound.
     """
 
@@ -31,20 +31,20 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """The passage's name."""
+        """Id of the passage."""
         return self.passage.id
 
     @property
     def text(self) -> str:
-        """What the generator is given."""
+        """Text for the generator."""
         return self.passage.text
 
 
 class PassageIndex:
-    """Finds passages by the words of a question. Safe to use from several threads.
+    """Full-text index of passages. Thread-safe.
 
     Args:
-        passages: What can be found.
+        passages: Passages to index.
 
     Raises:
         RagwatchError: This Python's SQLite was built without full-text search.
@@ -52,7 +52,7 @@ class PassageIndex:
 
     def __init__(self, passages: Iterable[Passage]) -> None:
         self._passages = tuple(passages)
-        self._gone: frozenset[str] = frozenset()
+        self._removed: frozenset[str] = frozenset()
         self._lock = Lock()
         self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         try:
@@ -63,34 +63,34 @@ class PassageIndex:
         self._fill()
 
     def __len__(self) -> int:
-        return len(self._passages) - len(self._gone)
+        return len(self._passages) - len(self._removed)
 
     def search(self, question: str, k: int = 5) -> list[Hit]:
-        """The `k` best passages for the question, best first; none when it holds no word to look for."""
+        """Returns the `k` best passages for the question, best first; none if it has no search term."""
         match = query_of(question)
         if not match:
             return []
         with self._lock:
             rows = self._connection.execute(_SEARCH, (_TITLE_WEIGHT, _TEXT_WEIGHT, match, 2 * k)).fetchall()
         hits = [Hit(self._passages[rowid], round(score, 4)) for rowid, score in rows]
-        named = set(words.identifiers(question))
-        # Stemming makes json.load of json.loads; whoever writes the name out means exactly that one.
+        named = set(tokenizer.identifiers(question))
+        # Stemming maps json.loads to json.load; a name written in full is an exact match.
         return sorted(hits, key=lambda hit: hit.passage.title not in named)[:k]
 
     def remove(self, vanishes: Callable[[Passage], bool]) -> int:
-        """Take every passage out for which `vanishes` holds; returns how many are gone."""
-        self._gone = frozenset(passage.id for passage in self._passages if vanishes(passage))
+        """Removes every passage for which `vanishes` is true; returns their number."""
+        self._removed = frozenset(passage.id for passage in self._passages if vanishes(passage))
         self._fill()
-        return len(self._gone)
+        return len(self._removed)
 
     def restore(self) -> None:
-        """Put back whatever was removed."""
-        if self._gone:
-            self._gone = frozenset()
+        """Restores all removed passages."""
+        if self._removed:
+            self._removed = frozenset()
             self._fill()
 
     def close(self) -> None:
-        """Give the memory back; the index finds nothing afterwards."""
+        """Closes the database; the index cannot be searched afterwards."""
         with self._lock:
             self._connection.close()
 
@@ -98,7 +98,7 @@ class PassageIndex:
         rows = [
             (number, *_columns(passage))
             for number, passage in enumerate(self._passages)
-            if passage.id not in self._gone
+            if passage.id not in self._removed
         ]
         with self._lock:
             self._connection.execute("BEGIN")
@@ -108,19 +108,19 @@ class PassageIndex:
 
 
 def _columns(passage: Passage) -> tuple[str, str]:
-    """Title and body to index. Only the first piece is found by its title: it says what the thing is."""
-    title = " ".join(words.words(passage.title))
+    """Title and body to index. Only the first chunk has a title, because it defines the term."""
+    title = " ".join(tokenizer.words(passage.title))
     return (title, passage.body) if passage.id.endswith("#0") else ("", f"{title} {passage.body}")
 
 
 def query_of(question: str) -> str:
-    """The question as an FTS5 expression: any of its words, and each dotted name as a phrase. Empty without words.
+    """Builds an FTS5 expression: any word of the question, and each dotted name as a phrase. Empty without words.
 
-    Every term is quoted, so that nothing a user types is an operator.
+    Every term is quoted, so that user input cannot contain operators.
 
     >>> query_of("What does os.path.join do?")
     '"os path join" OR "path" OR "join"'
     """
-    names = [" ".join(words.words(name)) for name in words.identifiers(question)]
-    single = [word for word in words.words(question) if len(word) > 2 and words.content(word)]
+    names = [" ".join(tokenizer.words(name)) for name in tokenizer.identifiers(question)]
+    single = [word for word in tokenizer.words(question) if len(word) > 2 and tokenizer.content(word)]
     return " OR ".join(f'"{term}"' for term in dict.fromkeys([*names, *single]))

@@ -1,4 +1,4 @@
-"""Questions: what the demo's users ask. Some were written by hand, the rest follow templates over real names."""
+"""Provides the questions of the demo's users: some written by hand, the others from templates over real names."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.resources import files
 
-from ragwatch.demo import words
+from ragwatch.demo import tokenizer
 from ragwatch.demo.corpus import Passage
 
 ROUTES = ("search", "support")
-TEMPLATED = 160  # beside those written by hand
-_NOBODY_KNOWS = "-"
+TEMPLATED = 160  # in addition to those written by hand
+_UNANSWERABLE = "-"
 _TASK = re.compile(
     r"^(?:add|change|check|close|compare|compute|convert|copy|create|decode|delete|encode|execute|extract|find|format"
     r"|generate|get|load|make|open|parse|print|read|register|remove|replace|run|save|send|set|sort|split|test|write)\b",
     re.IGNORECASE,
 )
-_ASKS_FOR_A_TASK = re.compile(r"^how (?:do|can|could|should) (?:i|we)\b", re.IGNORECASE)
+_TASK_QUESTION = re.compile(r"^how (?:do|can|could|should) (?:i|we)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something a user asks.
+    """A question of a user.
 
     Attributes:
         text: The question.
-        route: Part of the service it is asked of, one of `ROUTES`.
-        about: Qualified name it is about; None when the documentation holds no answer.
+        route: Route that it is sent to, one of `ROUTES`.
+        about: Qualified name of its subject; None if the documentation has no answer.
     """
 
     text: str
@@ -38,57 +38,57 @@ class Question:
 
 
 def route_of(text: str) -> str:
-    """The route of a question that names none: how to do a task is `support`, everything else `search`.
+    """Chooses the route of a question without one: `support` for questions about a task, else `search`.
 
     >>> route_of("How do I copy a file?"), route_of("What is a semaphore?")
     ('support', 'search')
     """
-    return "support" if _ASKS_FOR_A_TASK.match(text.strip()) else "search"
+    return "support" if _TASK_QUESTION.match(text.strip()) else "search"
 
 
 def handwritten() -> tuple[Question, ...]:
-    """The questions of `questions.txt`, in the order of the file."""
+    """Reads the questions of `questions.txt`, in the order of the file."""
     lines = (files(__package__) / "questions.txt").read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if line and not line.startswith("#"))
-    return tuple(Question(text, route, None if about == _NOBODY_KNOWS else about) for route, about, text in rows)
+    return tuple(Question(text, route, None if about == _UNANSWERABLE else about) for route, about, text in rows)
 
 
 def questions(passages: Iterable[Passage]) -> tuple[Question, ...]:
-    """All questions that these passages can answer, and the few that nobody can.
+    """Returns all questions that these passages can answer, and a few unanswerable ones.
 
-    Whatever this Python version does not document (or names otherwise) is left out: asking for it would make healthy
-    traffic look worse than it is.
+    Questions about objects that this Python version does not document (or names differently) are excluded: they would
+    make healthy traffic look worse than it is.
     """
     corpus = tuple(passages)
     titles = {passage.title for passage in corpus}
-    known = [question for question in handwritten() if question.about is None or question.about in titles]
-    asked = {question.about for question in known}
-    more = templated((passage for passage in corpus if passage.title not in asked), TEMPLATED)
-    return tuple({question.text: question for question in (*more, *known)}.values())
+    answerable = [question for question in handwritten() if question.about is None or question.about in titles]
+    covered = {question.about for question in answerable}
+    more = templated((passage for passage in corpus if passage.title not in covered), TEMPLATED)
+    return tuple({question.text: question for question in (*more, *answerable)}.values())
 
 
 def templated(passages: Iterable[Passage], count: int) -> tuple[Question, ...]:
-    """`count` questions made from names and first sentences, half of them tasks; a hash chooses, so always the same."""
-    found: dict[str, list[Question]] = {route: [] for route in ROUTES}
+    """Builds `count` questions from names and first sentences, half of them tasks; deterministic, by a hash."""
+    selected: dict[str, list[Question]] = {route: [] for route in ROUTES}
     texts: set[str] = set()
     for passage in sorted(_askable(passages), key=lambda passage: _hash(passage.title)):
         question = _task(passage) or Question(_plain(passage), ROUTES[0], passage.title)
-        if question.text not in texts:  # close() of every class closes something
-            found[question.route].append(question)
+        if question.text not in texts:  # such as close() of several classes
+            selected[question.route].append(question)
             texts.add(question.text)
     half = count // len(ROUTES)
-    return tuple(question for route in ROUTES for question in found[route][:half])
+    return tuple(question for route in ROUTES for question in selected[route][:half])
 
 
 def _askable(passages: Iterable[Passage]) -> Iterator[Passage]:
     for passage in passages:
         parts = passage.title.split(".")
-        if passage.id.endswith("#0") and 2 <= len(parts) <= 3 and len(words.content(passage.body)) >= 4:
+        if passage.id.endswith("#0") and 2 <= len(parts) <= 3 and len(tokenizer.content(passage.body)) >= 4:
             yield passage
 
 
 def _task(passage: Passage) -> Question | None:
-    sentence = words.sentences(passage.body)[0].rstrip(".:").replace("`", "").replace("*", "")
+    sentence = tokenizer.sentences(passage.body)[0].rstrip(".:").replace("`", "").replace("*", "")
     if not _TASK.match(sentence) or not 4 <= len(sentence.split()) <= 14:
         return None
     task = sentence[0].lower() + sentence[1:]
@@ -97,8 +97,8 @@ def _task(passage: Passage) -> Question | None:
 
 
 def _plain(passage: Passage) -> str:
-    ways = ("What does {} do?", "What is {} for?", "What is {}?")
-    return ways[_hash(passage.id) % len(ways)].format(passage.title)
+    templates = ("What does {} do?", "What is {} for?", "What is {}?")
+    return templates[_hash(passage.id) % len(templates)].format(passage.title)
 
 
 def _hash(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Series of canaries: retrieval metrics of known queries."""
+"""Defines the series of canaries: retrieval metrics of known queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue: every exported series as data. House tests check HELP, the README, dashboards and alerts against it.
+"""Defines every exported series as data. Tests check HELP, the README, dashboards and alerts against it.
 
 Label values come from the configuration or from an enumeration, never from a log. The digest computes estimates at an
 interval; their HELP says "as of the last digest".
@@ -20,11 +20,11 @@ from ragwatch.exporter.traffic_series import TRAFFIC
 
 __all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown"]
 
-_ONCE = (*TRAFFIC, *CANARIES, *DRIFT, *JUDGES, *OWN)
+_SINGLE = (*TRAFFIC, *CANARIES, *DRIFT, *JUDGES, *OWN)
 
 CATALOGUE: tuple[SeriesDefinition, ...] = (
     *(of_quantity(template, quantity) for quantity in Quantity for template in TEMPLATES),
-    *_ONCE,
+    *_SINGLE,
 )
 
 
@@ -43,7 +43,7 @@ def markdown() -> str:
             "",
             "Once:",
             "",
-            *_table(_ONCE),
+            *_table(_SINGLE),
         )
     )
 

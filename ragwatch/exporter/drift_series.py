@@ -1,4 +1,4 @@
-"""Series of drift: of answers, of traffic, and of the judge."""
+"""Defines the series of drift: of answers, of traffic, and of the judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures: what is read off a Snapshot, or off our own life, for gauges and infos. No value means no sample."""
+"""Reads the values of gauges and infos from a Snapshot or from process telemetry. No value means no sample."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _OF_ESTIMATE: Mapping[GaugeSource, Callable[[Estimate], float]] = MappingProxyTy
 
 
 def estimates_by_quantity(snapshot: Snapshot) -> Estimates:
-    """Rows of estimates, grouped once because seven series read them."""
-    found: dict[Quantity, list[EstimateRow]] = {quantity: [] for quantity in Quantity}
+    """Groups the rows of estimates by quantity, once for the seven series that read them."""
+    rows: dict[Quantity, list[EstimateRow]] = {quantity: [] for quantity in Quantity}
     for row in (*snapshot.estimates, *snapshot.corrected):
-        found[row.quantity].append(row)
-    return found
+        rows[row.quantity].append(row)
+    return rows
 
 
 def of_quantity(figure: GaugeSource, quantity: Quantity, snapshot: Snapshot, estimates: Estimates) -> Iterable[Reading]:
-    """What a gauge of one quantity shows."""
+    """Reads the values of a gauge of one quantity."""
     if figure is GaugeSource.LAST_SAMPLE:
-        return [(tuple(labels), at) for (of, *labels), at in snapshot.last_sample.items() if of == quantity]
+        return [(tuple(labels), at) for (scored, *labels), at in snapshot.last_sample.items() if scored == quantity]
     read = _OF_ESTIMATE[figure]
-    return [(_place(row), read(row.estimate)) for row in estimates[quantity]]
+    return [(_labels_of(row), read(row.estimate)) for row in estimates[quantity]]
 
 
-def _place(row: EstimateRow) -> Labels:
+def _labels_of(row: EstimateRow) -> Labels:
     return row.route, row.judge, row.window, "yes" if row.corrected else "no"
 
 
@@ -59,7 +59,7 @@ def _lag_seconds(snapshot: Snapshot) -> Iterator[Reading]:
 
 
 def _per_judge(snapshot: Snapshot, part: Tally, whole: Tally) -> Iterator[Reading]:
-    """Share of `part` in `whole`, both by (judge, version, ...), for the versions in force."""
+    """Divides `part` by `whole`, both by (judge, version, ...), for the configured versions of the judges."""
     for (tally, labels), total in snapshot.tallies.items():
         if tally is whole and total > 0:
             judge, version, *rest = labels
@@ -92,7 +92,11 @@ OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = Map
 OF_TELEMETRY: Mapping[GaugeSource, Callable[[Telemetry], Iterable[Reading]]] = MappingProxyType(
     {
         GaugeSource.BUILD: lambda _: [((__version__, python_version()), 1)],
-        GaugeSource.RELOAD_OK: lambda own: [] if own.last_reload_ok is None else [((), own.last_reload_ok)],
-        GaugeSource.RELOAD_AT: lambda own: [] if own.last_reload_at is None else [((), own.last_reload_at)],
+        GaugeSource.RELOAD_OK: lambda telemetry: (
+            [] if telemetry.last_reload_ok is None else [((), telemetry.last_reload_ok)]
+        ),
+        GaugeSource.RELOAD_AT: lambda telemetry: (
+            [] if telemetry.last_reload_at is None else [((), telemetry.last_reload_at)]
+        ),
     }
 )

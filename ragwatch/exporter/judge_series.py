@@ -1,4 +1,4 @@
-"""Series of judges: calls, cost, circuit breaker, prompt injection and self-tests."""
+"""Defines the series of judges: calls, cost, circuit breaker, prompt injection and self-tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Series of ragwatch itself: failures, invariants, free disk space, configuration."""
+"""Defines the series of ragwatch itself: failures, invariants, free disk space, configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quality: templates of the series that every quantity has. `{q}` is the quantity, in names and in texts."""
+"""Defines templates of the series that every quantity has. `{q}` stands for the quantity, in names and in HELP."""
 
 from __future__ import annotations
 

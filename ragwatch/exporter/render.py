@@ -1,4 +1,4 @@
-"""Render: the bytes of a scrape, from memory alone, in the format that the scraper asked for."""
+"""Renders a scrape from memory, in the format that the scraper accepts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from prometheus_client.exposition import choose_encoder
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.exporter import families
+from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE
-from ragwatch.exporter.known import KnownLabels
 from ragwatch.telemetry import Telemetry
 
 _OPENMETRICS = "application/openmetrics-text"
@@ -19,13 +19,13 @@ _PLAIN = "text/plain"
 
 
 class Exporter:
-    """Shows the Board and our own counts as series, in a registry of its own.
+    """Exports the latest Snapshot and the process's own counters, in a registry of its own.
 
-    Nothing here is instrumented directly, so no `_created` series arise. Safe to call from several threads.
+    Values are collected, not instrumented directly, so there are no `_created` series. Thread-safe.
 
     Args:
-        board: Where the latest Snapshot hangs.
-        telemetry: Counts of our own life.
+        board: Holds the latest Snapshot.
+        telemetry: Counters and levels of this process.
         sources: Names of the configured sources.
         routes: Configured routes; `other` is added.
         judges: Names of the configured judges, the default one first.
@@ -44,38 +44,38 @@ class Exporter:
     ) -> None:
         self._board = board
         self._telemetry = telemetry
-        self._known = KnownLabels.of(sources=sources, routes=routes, judges=judges, suites=suites)
-        self._drawn: tuple[Snapshot, list[Metric]] | None = None
-        self._registry = CollectorRegistry(auto_describe=True)  # so that `name[]` finds the process's own series too
+        self._labels = AllowedLabels.of(sources=sources, routes=routes, judges=judges, suites=suites)
+        self._cached: tuple[Snapshot, list[Metric]] | None = None
+        self._registry = CollectorRegistry(auto_describe=True)  # so that `name[]` also selects series of the process
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
         GCCollector(registry=self._registry)
 
     def describe(self) -> Iterator[Metric]:
-        """Every family of the catalogue, empty. For prometheus_client, which finds collectors by it."""
+        """Yields every family of the catalogue, empty. prometheus_client selects collectors by it."""
         return map(families.family, CATALOGUE)
 
     def collect(self) -> Iterator[Metric]:
-        """Families with something to say. For prometheus_client."""
+        """Yields the families that have samples. Called by prometheus_client."""
         snapshot = self._board.look()
         if snapshot is not None:
-            yield from self._of(snapshot)
-        yield from families.of_telemetry(self._telemetry, self._known)
+            yield from self._families_of(snapshot)
+        yield from families.of_telemetry(self._telemetry, self._labels)
 
-    def _of(self, snapshot: Snapshot) -> list[Metric]:
-        """Families of a Snapshot, kept until the next one hangs: Snapshots never change, and scrapes are many."""
-        drawn = self._drawn
-        if drawn is None or drawn[0] is not snapshot:
-            drawn = self._drawn = (snapshot, families.of_snapshot(snapshot, self._known))
-        return drawn[1]
+    def _families_of(self, snapshot: Snapshot) -> list[Metric]:
+        """Builds the families of a Snapshot; cached until there is another, because Snapshots are immutable."""
+        cached = self._cached
+        if cached is None or cached[0] is not snapshot:
+            cached = self._cached = (snapshot, families.of_snapshot(snapshot, self._labels))
+        return cached[1]
 
     def render(self, accept: str, names: Sequence[str] = ()) -> tuple[bytes, str]:
-        """One scrape.
+        """Renders one scrape.
 
         Args:
             accept: The request's Accept header, empty for none.
-            names: Names of samples to show; all when empty.
+            names: Names of the series to include; all if empty.
 
         Returns:
             The body, and its content type.
@@ -85,14 +85,14 @@ class Exporter:
         return encode(registry), content_type
 
     def text(self) -> str:
-        """Everything in the text format, for a terminal."""
+        """Renders all series in the text format, for a terminal."""
         return self.render("")[0].decode()
 
 
 def negotiated(accept: str) -> str:
-    """The one format to answer with: OpenMetrics 1.0 where it is wanted at least as much as text, else text 0.0.4.
+    """Negotiates the format: OpenMetrics 1.0 if its quality is at least that of text, else text 0.0.4.
 
-    Other versions are never promised: the library would answer any version with the bytes of this one.
+    Other versions are never announced: the library would answer any version with the bytes of this one.
 
     >>> negotiated("text/html,*/*;q=0.8")
     'text/plain; version=0.0.4'
@@ -100,8 +100,8 @@ def negotiated(accept: str) -> str:
     'application/openmetrics-text'
     """
     openmetrics, plain = 0.0, 0.0
-    for wanted in accept.split(","):
-        media, _, parameters = wanted.partition(";")
+    for media_range in accept.split(","):
+        media, _, parameters = media_range.partition(";")
         match media.strip().lower():
             case "application/openmetrics-text":
                 openmetrics = max(openmetrics, _quality(parameters))

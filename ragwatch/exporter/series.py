@@ -1,4 +1,4 @@
-"""Series: one row of the catalogue, with its type and the origin of its values."""
+"""Defines a row of the catalogue: a series, its type and the origin of its values."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ Origin = Tally | EventCount | GaugeLevel | Gauge | GaugeSource
 
 @dataclass(frozen=True, slots=True)
 class SeriesDefinition:
-    """One series.
+    """One series of the catalogue.
 
     Attributes:
-        name: As Prometheus stores it (a histogram's without `_bucket`).
-        kind: Its type.
+        name: Name as Prometheus stores it (a histogram's without `_bucket`).
+        kind: Metric type.
         help: HELP text: one sentence that says what is measured, with its unit.
-        labels: Names of its labels, in the order of its origin's label values.
-        origin: Where its samples come from.
+        labels: Label names, in the order of the label values of the origin.
+        origin: Where the values come from.
         quantity: The quantity it is about, for the series that every quantity has.
-        from_zero: Whether it shows 0 for every known combination of label values before anything is counted, so
-            that `increase()` sees the first happening.
+        from_zero: Whether it is exported as 0 for every allowed combination of label values before the first event, so
+            that `increase()` counts the first event.
     """
 
     name: str

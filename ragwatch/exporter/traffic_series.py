@@ -1,4 +1,4 @@
-"""Series of traffic: records read, sampled and judged, and signals that need no judge."""
+"""Defines the series of traffic: records read, sampled and judged, and signals that need no judge."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ragwatch.rules.burn import BurnRate, impossible
 from ragwatch.rules.groups import alerts, operator, prometheus
-from ragwatch.rules.plain import yaml_text
 from ragwatch.rules.plan import Limits, Links, RulePlan
+from ragwatch.rules.yaml_writer import yaml_text
 
 __all__ = [
     "BurnRate",

@@ -1,4 +1,4 @@
-"""Alert: one Prometheus alerting rule with its annotations and links."""
+"""Defines one Prometheus alerting rule with its annotations and links."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ragwatch.rules.plain import Plain
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span
+from ragwatch.rules.yaml_writer import JsonValue
 
 PERCENT = "{{ $value | humanizePercentage }}"
 
@@ -45,8 +45,8 @@ class Alert:
         board: Dashboard that the alert links to.
         labels: Labels of the result of `expr`, passed on in links.
         samples: Query string for the samples page, in addition to those labels; None for no such link.
-        held: Seconds that the condition must hold (`for`); None for the default of the plan.
-        fixed: Static labels that distinguish rules of the same name.
+        hold: Seconds that the condition must hold (`for`); None for the default of the plan.
+        static_labels: Labels that distinguish rules of the same name.
     """
 
     name: str
@@ -58,33 +58,34 @@ class Alert:
     board: str
     labels: tuple[str, ...]
     samples: str | None = None
-    held: float | None = None
-    fixed: Mapping[str, str] = field(default_factory=dict)
+    hold: float | None = None
+    static_labels: Mapping[str, str] = field(default_factory=dict)
 
-    def rule(self, plan: RulePlan) -> dict[str, Plain]:
+    def rule(self, plan: RulePlan) -> dict[str, JsonValue]:
         """Renders the alerting rule as Prometheus reads it."""
-        held = plan.limits.hold if self.held is None else self.held
-        waits: dict[str, Plain] = {"for": span(held)} if held else {}
+        hold = plan.limits.hold if self.hold is None else self.hold
+        pending: dict[str, JsonValue] = {"for": span(hold)} if hold else {}
         return {
             "alert": self.name,
             "expr": self.expr,
-            **waits,
-            "labels": {"severity": str(self.severity), "area": str(self.area), **self.fixed},
+            **pending,
+            "labels": {"severity": str(self.severity), "area": str(self.area), **self.static_labels},
             "annotations": self._annotations(plan),
         }
 
-    def _annotations(self, plan: RulePlan) -> dict[str, Plain]:
+    def _annotations(self, plan: RulePlan) -> dict[str, JsonValue]:
         links = plan.links
-        found: dict[str, Plain] = {"summary": self.summary, "description": self.description}
+        annotations: dict[str, JsonValue] = {"summary": self.summary, "description": self.description}
         if links.runbooks is not None:
-            found["runbook_url"] = f"{links.runbooks}/{self.name}.md"
+            annotations["runbook_url"] = f"{links.runbooks}/{self.name}.md"
         if links.dashboards is not None:
-            found["dashboard_url"] = f"{links.dashboards}/d/ragwatch-{self.board}?{self._chosen('var-')}"
+            annotations["dashboard_url"] = f"{links.dashboards}/d/ragwatch-{self.board}?{self._url_parameters('var-')}"
         if self.samples is not None:
-            found["samples_url"] = f"{links.pages}/samples?{self._chosen('', ('route', 'judge'))}{self.samples}"
-        return found
+            parameters = self._url_parameters("", ("route", "judge"))
+            annotations["samples_url"] = f"{links.pages}/samples?{parameters}{self.samples}"
+        return annotations
 
-    def _chosen(self, prefix: str, known: tuple[str, ...] = ("job", "route", "judge")) -> str:
+    def _url_parameters(self, prefix: str, allowed: tuple[str, ...] = ("job", "route", "judge")) -> str:
         """Renders the labels of the alert as URL query parameters."""
-        labels = [label for label in known if label in self.labels]
+        labels = [label for label in allowed if label in self.labels]
         return "&".join(f"{prefix}{label}={{{{ $labels.{label} }}}}" for label in labels)

@@ -1,4 +1,4 @@
-"""Burn: multiwindow burn-rate alerts on an error budget (Google SRE Workbook, chapter 5).
+"""Multiwindow burn-rate alerts on an error budget (Google SRE Workbook, chapter 5).
 
 The error budget is 1 - objective over 30 days. A mean error of `factor` budgets burns the given share of it within the
 long window; the short window resolves the alert soon after the error ends. The windows are longer than those of the
@@ -34,7 +34,7 @@ class BurnRate:
     def factor(self) -> float:
         """Burn rate: mean error / budget that burns the share within the long window.
 
-        >>> round(Burn(3600.0, 900.0, 0.02, "critical").factor, 9)
+        >>> round(BurnRate(3600.0, 900.0, 0.02, "critical").factor, 9)
         14.4
         """
         return self.budget * PERIOD / self.long

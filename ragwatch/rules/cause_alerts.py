@@ -11,7 +11,7 @@ from ragwatch.rules.promql import pick, span
 
 _AGE = "{{ $value | humanizeDuration }}"
 _COUNT = '{{ $value | printf "%.0f" }}'
-_FEW = 5
+_MIN_COUNT = 5
 
 
 def alerts(plan: RulePlan) -> Iterator[Alert]:
@@ -31,19 +31,19 @@ def _canaries(plan: RulePlan) -> Iterator[Alert]:
     )
     yield _retrieval(
         "RagwatchCanariesStale",
-        "\nor ".join(_stale(chosen, pause + plan.limits.canaries) for chosen, pause in _paces(plan)),
+        "\nor ".join(_stale(matchers, pause + plan.limits.canaries) for matchers, pause in _schedules(plan)),
         "A canary suite has not run for too long.",
         f"Suite {{{{ $labels.suite }}}} last ran {_AGE} ago.",
     )
     yield _retrieval(
         "RagwatchCanariesFailing",
-        "\nor ".join(_failing(chosen, 2 * max(pause, plan.limits.canaries)) for chosen, pause in _paces(plan)),
+        "\nor ".join(_failing(matchers, 2 * max(pause, plan.limits.canaries)) for matchers, pause in _schedules(plan)),
         "Canary queries fail in consecutive runs.",
         f"{_COUNT} queries of suite {{{{ $labels.suite }}}} failed in its last runs. Reason: {{{{ $labels.reason }}}}.",
     )
 
 
-def _paces(plan: RulePlan) -> Iterator[tuple[str, float]]:
+def _schedules(plan: RulePlan) -> Iterator[tuple[str, float]]:
     """Yields label matchers of suites, and the seconds between two runs of suites that run rarely."""
     quoted = {json.dumps(suite, ensure_ascii=False): pause for suite, pause in plan.rare.items()}
     yield ",".join(f"suite!={suite}" for suite in quoted), 0.0
@@ -51,16 +51,16 @@ def _paces(plan: RulePlan) -> Iterator[tuple[str, float]]:
         yield f"suite={suite}", pause
 
 
-def _stale(chosen: str, limit: float) -> str:
-    last = _of_suites("ragwatch_canary_last_run_timestamp_seconds", chosen)
+def _stale(matchers: str, limit: float) -> str:
+    last = _of_suites("ragwatch_canary_last_run_timestamp_seconds", matchers)
     return f"time() - max by (job, suite) ({last}) > {limit:g}"
 
 
-def _failing(chosen: str, seconds: float) -> str:
+def _failing(matchers: str, seconds: float) -> str:
     """Requires two failed runs for one reason, including the last: a single one may be a service that is starting."""
     failed, run, success = (
-        _of_suites(f"ragwatch_canary_{each}", chosen)
-        for each in ("failures_total", "last_run_timestamp_seconds", "last_success_timestamp_seconds")
+        _of_suites(f"ragwatch_canary_{name}", matchers)
+        for name in ("failures_total", "last_run_timestamp_seconds", "last_success_timestamp_seconds")
     )
     return (
         f"sum by (job, suite, reason) (\n  increase({failed}[{span(seconds)}])"
@@ -69,22 +69,31 @@ def _failing(chosen: str, seconds: float) -> str:
     )
 
 
-def _of_suites(name: str, chosen: str) -> str:
-    return f"{name}{{{chosen}}}" if chosen else name
+def _of_suites(name: str, matchers: str) -> str:
+    return f"{name}{{{matchers}}}" if matchers else name
 
 
 def _retrieval(name: str, expr: str, summary: str, description: str) -> Alert:
-    return Alert(name, Severity.WARNING, Area.RETRIEVAL, expr, summary, description, "retrieval", ("job", "suite"))
+    return Alert(
+        name,
+        severity=Severity.WARNING,
+        area=Area.RETRIEVAL,
+        expr=expr,
+        summary=summary,
+        description=description,
+        board="retrieval",
+        labels=("job", "suite"),
+    )
 
 
 def _judges(plan: RulePlan) -> Iterator[Alert]:
     limits, short = plan.limits, span(plan.windows[0])
     failed, called = (
-        f"sum by (job, judge) (increase(ragwatch_judge_{each}_total[{short}]))" for each in ("call_failures", "calls")
+        f"sum by (job, judge) (increase(ragwatch_judge_{name}_total[{short}]))" for name in ("call_failures", "calls")
     )
     yield _judge(
         "RagwatchJudgeFailing",
-        f"{failed}\n  / ({called} >= {_FEW}) > {limits.failures:g}",
+        f"{failed}\n  / ({called} >= {_MIN_COUNT}) > {limits.failures:g}",
         "Most calls to a judge fail.",
         f"{PERCENT} of the calls to judge {{{{ $labels.judge }}}} failed in the last {short}; "
         "its draws wait or stay unjudged.",
@@ -114,7 +123,7 @@ def _judges(plan: RulePlan) -> Iterator[Alert]:
         "A judge gives different verdicts on the same samples.",
         "Judge {{ $labels.judge }} changed its verdicts on the anchor samples; its scores before and after are not "
         "comparable.",
-        held=0.0,
+        hold=0.0,
     )
     yield from _replies(plan)
 
@@ -136,14 +145,21 @@ def _replies(plan: RulePlan) -> Iterator[Alert]:
         "Suspected prompt injection in texts sent to a judge.",
         f"About {_COUNT} texts (place: {{{{ $labels.place }}}}) sent to judge {{{{ $labels.judge }}}} contain "
         "instructions to the judge.",
-        held=0.0,
+        hold=0.0,
     )
 
 
-def _judge(name: str, expr: str, summary: str, description: str, *, held: float | None = None) -> Alert:
-    labels = ("job", "judge")
+def _judge(name: str, expr: str, summary: str, description: str, *, hold: float | None = None) -> Alert:
     return Alert(
-        name, Severity.WARNING, Area.JUDGE, expr, summary, description, board="judges", labels=labels, held=held
+        name,
+        severity=Severity.WARNING,
+        area=Area.JUDGE,
+        expr=expr,
+        summary=summary,
+        description=description,
+        board="judges",
+        labels=("job", "judge"),
+        hold=hold,
     )
 
 
@@ -186,8 +202,8 @@ def _coverage(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on draws that are not judged, or judged without a score."""
     limits, window, stale = plan.limits, span(plan.window), span(plan.limits.stale)
     covered, settled = (
-        pick(each, window=window)
-        for each in ("route:ragwatch_coverage:ratio", "route:ragwatch_samples_settled:increase")
+        pick(name, window=window)
+        for name in ("route:ragwatch_coverage:ratio", "route:ragwatch_samples_settled:increase")
     )
     yield _unmeasured(
         "RagwatchCoverageLow",
@@ -201,17 +217,34 @@ def _coverage(plan: RulePlan) -> Iterator[Alert]:
     yield _unmeasured(
         "RagwatchNoFreshSamples",
         f"time() - max by (job, route, judge) ({newest}) > {limits.stale:g}\n"
-        f"and sum by (job, route, judge) ({settled}) >= {_FEW}",
+        f"and sum by (job, route, judge) ({settled}) >= {_MIN_COUNT}",
         "A judge has scored no answer for too long.",
         f"The newest answer on route {{{{ $labels.route }}}} scored by judge {{{{ $labels.judge }}}} is {_AGE} old.",
     )
 
 
 def _source(name: str, expr: str, summary: str, description: str) -> Alert:
-    return Alert(name, Severity.WARNING, Area.SOURCE, expr, summary, description, "operation", ("job", "source"))
+    return Alert(
+        name,
+        severity=Severity.WARNING,
+        area=Area.SOURCE,
+        expr=expr,
+        summary=summary,
+        description=description,
+        board="operation",
+        labels=("job", "source"),
+    )
 
 
 def _unmeasured(name: str, expr: str, summary: str, description: str) -> Alert:
-    labels = ("job", "route", "judge")
-    unread = "&outcome=unjudged"
-    return Alert(name, Severity.WARNING, Area.JUDGE, expr, summary, description, "judges", labels, samples=unread)
+    return Alert(
+        name,
+        severity=Severity.WARNING,
+        area=Area.JUDGE,
+        expr=expr,
+        summary=summary,
+        description=description,
+        board="judges",
+        labels=("job", "route", "judge"),
+        samples="&outcome=unjudged",
+    )

@@ -1,11 +1,11 @@
-"""Groups: all rules of a plan, as Prometheus rule files and as a PrometheusRule of the Prometheus operator."""
+"""Builds all rules of a plan, as Prometheus rule files and as a PrometheusRule of the Prometheus operator."""
 
 from __future__ import annotations
 
 from ragwatch.rules import cause_alerts, own_alerts, quality_alerts, recording
 from ragwatch.rules.alert import Alert
-from ragwatch.rules.plain import Plain
 from ragwatch.rules.plan import RulePlan
+from ragwatch.rules.yaml_writer import JsonValue
 
 
 def alerts(plan: RulePlan) -> tuple[Alert, ...]:
@@ -13,16 +13,16 @@ def alerts(plan: RulePlan) -> tuple[Alert, ...]:
     return (*quality_alerts.alerts(plan), *cause_alerts.alerts(plan), *own_alerts.alerts(plan))
 
 
-def prometheus(plan: RulePlan) -> dict[str, dict[str, list[Plain]]]:
+def prometheus(plan: RulePlan) -> dict[str, dict[str, list[JsonValue]]]:
     """Builds the rule files, by name: recording rules, and alerts that use them."""
-    rules: list[Plain] = [each.rule(plan) for each in alerts(plan)]
+    rules: list[JsonValue] = [alert.rule(plan) for alert in alerts(plan)]
     return {
         "ragwatch-recording.yaml": {"groups": list(recording.groups(plan))},
         "ragwatch-alerts.yaml": {"groups": [{"name": "ragwatch-alerts", "rules": rules}]},
     }
 
 
-def operator(plan: RulePlan) -> dict[str, Plain]:
+def operator(plan: RulePlan) -> dict[str, JsonValue]:
     """Builds one PrometheusRule resource with the same rules."""
     groups = [group for file in prometheus(plan).values() for group in file["groups"]]
     return {

@@ -9,7 +9,7 @@ from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import pick, span
 
 _COUNT = '{{ $value | printf "%.0f" }}'
-_FAILED_STEPS = 3
+_MAX_FAILED_STEPS = 3
 
 
 def alerts(plan: RulePlan) -> Iterator[Alert]:
@@ -28,7 +28,7 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
         f"count by (job) (\n  {up} == 0 and max_over_time({up}[{hold}]) == 0 and {up} offset {hold}\n)",
         "An instance of ragwatch cannot be scraped.",
         f"Prometheus could not scrape {_COUNT} instances of job {{{{ $labels.job }}}} for {hold}.",
-        held=0.0,
+        hold=0.0,
     )
     yield _own(
         "RagwatchFiguresStale",
@@ -49,15 +49,15 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
         "{{ $value | humanize1024 }}B are free on the disk of the state directory; below store.min_free ragwatch stops "
         "reading its sources.",
     )
-    yield from _inside(plan)
+    yield from _internals(plan)
 
 
-def _inside(plan: RulePlan) -> Iterator[Alert]:
+def _internals(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on background loops and invariants."""
     window, short = span(plan.window), span(plan.windows[0])
     yield _own(
         "RagwatchStepsFailing",
-        f"sum by (job, loop) (increase(ragwatch_step_failures_total[{short}])) > {_FAILED_STEPS}",
+        f"sum by (job, loop) (increase(ragwatch_step_failures_total[{short}])) > {_MAX_FAILED_STEPS}",
         "A background loop of ragwatch fails repeatedly.",
         f"Loop {{{{ $labels.loop }}}} failed about {_COUNT} times in the last {short}. Check disk and database.",
     )
@@ -66,7 +66,7 @@ def _inside(plan: RulePlan) -> Iterator[Alert]:
         f"sum by (job, law) (increase(ragwatch_invariant_violations_total[{window}])) > 0",
         "The counters of ragwatch violate an invariant. This is a bug.",
         f"Invariant {{{{ $labels.law }}}} was violated about {_COUNT} times in {window}. Figures may be wrong.",
-        held=0.0,
+        hold=0.0,
     )
 
 
@@ -77,8 +77,16 @@ def _own(
     description: str,
     *,
     severity: Severity = Severity.WARNING,
-    held: float | None = None,
+    hold: float | None = None,
 ) -> Alert:
     return Alert(
-        name, severity, Area.OPERATION, expr, summary, description, board="operation", labels=("job",), held=held
+        name,
+        severity=severity,
+        area=Area.OPERATION,
+        expr=expr,
+        summary=summary,
+        description=description,
+        board="operation",
+        labels=("job",),
+        hold=hold,
     )

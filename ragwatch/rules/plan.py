@@ -1,4 +1,4 @@
-"""Plan: thresholds, objectives, windows and links that rules are built from, independent of the YAML format."""
+"""Defines the thresholds, objectives, windows and links that rules are built from, independent of the YAML format."""
 
 from __future__ import annotations
 

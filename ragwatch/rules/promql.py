@@ -1,4 +1,4 @@
-"""PromQL: building blocks of the expressions in rules and panels, compatible with Prometheus 2.42."""
+"""Building blocks of the expressions in rules and panels, compatible with Prometheus 2.42."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pick(name: str, **labels: str) -> str:
 
 
 def gain(counter: str, window: str) -> str:
-    """PromQL for the growth of a counter between the first and the last scrape within a window, without extrapolation.
+    """Builds the growth of a counter between the first and the last scrape within a window, without extrapolation.
 
     `increase()` extrapolates to the ends of the window by a factor that depends on the scrape times of an instance, and
     in a ratio over replicas these factors do not cancel. Maximum - minimum is exact as long as the counter was not

@@ -36,7 +36,7 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
         board="overview",
         labels=("job", "route", "quantity"),
         samples="&quantity={{ $labels.quantity }}",
-        held=0.0,
+        hold=0.0,
     )
     yield Alert(
         name="RagwatchTrafficDrift",
@@ -47,16 +47,16 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
         description="The distribution of {{ $labels.signal }} on route {{ $labels.route }} differs from its reference.",
         board="retrieval",
         labels=("job", "route", "signal"),
-        held=0.0,
+        hold=0.0,
     )
 
 
-def _figure(word: str, series: str) -> str:
+def _figure(label: str, series: str) -> str:
     """Template text with the value of a series for the alert's route and quantity; empty if there is no such value."""
-    asked = f"max({series}{{{_PAIR},quantity='%s'}})"
+    query = f"max({series}{{{_PAIR},quantity='%s'}})"
     return (
-        f'{{{{ with printf "{asked}" $labels.job $labels.route $labels.quantity | query }}}}'
-        f" ({word} {{{{ . | first | value | humanizePercentage }}}}){{{{ end }}}}"
+        f'{{{{ with printf "{query}" $labels.job $labels.route $labels.quantity | query }}}}'
+        f" ({label} {{{{ . | first | value | humanizePercentage }}}}){{{{ end }}}}"
     )
 
 
@@ -74,13 +74,13 @@ def _bad(plan: RulePlan) -> Alert:
     """One alert per route, however many quantities are bad: they usually drop together, and one page is enough."""
     window = span(plan.window)
     chosen = "job='%s',route='%s',judge='%s'"
-    asked = "$labels.job $labels.route $labels.judge"
+    arguments = "$labels.job $labels.route $labels.judge"
     mean = f"route:ragwatch_quality:mean{{{chosen},quantity='%s',window='{window}'}}"
     worst = f"sort_desc(route:ragwatch_quality:shortfall{{{chosen}}} > 0)"
     percent = "{{ .Value | humanizePercentage }}"
-    each = (
+    entry = (
         "{{ .Labels.quantity }}"
-        f'{{{{ range printf "{mean}" {asked} .Labels.quantity | query }}}} {percent}{{{{ end }}}}'
+        f'{{{{ range printf "{mean}" {arguments} .Labels.quantity | query }}}} {percent}{{{{ end }}}}'
         f"{{{{ range printf \"ragwatch:quality_threshold{{quantity='%s'}}\" .Labels.quantity | query }}}}"
         f", threshold {percent}{{{{ end }}}}, worse by at least {percent}; "
     )
@@ -92,7 +92,7 @@ def _bad(plan: RulePlan) -> Alert:
         summary="Answer quality is significantly worse than its threshold.",
         description=(
             f"Route {{{{ $labels.route }}}}, last {window}, {plan.confidence:.0%} confidence: "
-            f'{{{{ range printf "{worst}" {asked} | query }}}}{each}{{{{ end }}}}'
+            f'{{{{ range printf "{worst}" {arguments} | query }}}}{entry}{{{{ end }}}}'
             f"measured by judge {{{{ $labels.judge }}}}.{_stage(plan)}"
         ),
         board="overview",
@@ -129,8 +129,8 @@ def _burning(plan: RulePlan, quantity: Quantity, objective: float, burn: BurnRat
         labels=("job", "route", "judge"),
         samples=f"&quantity={quantity}"
         + (f"&above={1.0 - objective:g}" if quantity in LOW_IS_GOOD else f"&below={objective:g}"),
-        held=0.0,
-        fixed={"quantity": str(quantity), "window": long},
+        hold=0.0,
+        static_labels={"quantity": str(quantity), "window": long},
     )
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
-from ragwatch.rules.plain import Plain
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import gain, pick, span
+from ragwatch.rules.yaml_writer import JsonValue
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
 DAY = 86400.0
@@ -28,37 +28,40 @@ class RecordingRule:
     expr: str
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    def rule(self) -> dict[str, Plain]:
+    def rule(self) -> dict[str, JsonValue]:
         """Renders the recording rule as Prometheus reads it."""
-        labels: dict[str, Plain] = {"labels": dict(self.labels)} if self.labels else {}
+        labels: dict[str, JsonValue] = {"labels": dict(self.labels)} if self.labels else {}
         return {"record": self.name, "expr": self.expr, **labels}
 
 
-def groups(plan: RulePlan) -> Iterator[dict[str, Plain]]:
+def groups(plan: RulePlan) -> Iterator[dict[str, JsonValue]]:
     """Builds the groups of recording rules, dependencies first."""
     for seconds in plan.windows:
         window = span(seconds)
-        found: dict[str, Plain] = {"name": f"ragwatch-estimates-{window}"}
+        group: dict[str, JsonValue] = {"name": f"ragwatch-estimates-{window}"}
         if seconds >= _LONG:  # costly and slow to change; an interval above 5m would exceed Prometheus' lookback
-            found["interval"] = "2m"
+            group["interval"] = "2m"
         records = (*_sums(window), *_estimates(plan, window), *_rates(window))
-        yield {**found, "rules": [replace(each, labels={**each.labels, "window": window}).rule() for each in records]}
+        yield {
+            **group,
+            "rules": [replace(record, labels={**record.labels, "window": window}).rule() for record in records],
+        }
     if plan.thresholds or plan.objectives:
-        yield {"name": "ragwatch-thresholds", "rules": [each.rule() for each in _thresholds(plan)]}
+        yield {"name": "ragwatch-thresholds", "rules": [record.rule() for record in _thresholds(plan)]}
 
 
 def _sums(window: str) -> Iterator[RecordingRule]:
-    for each in SUMS:
+    for addend in SUMS:
         for quantity in Quantity:
-            counter = f"ragwatch_{quantity}_{each}_total"
+            counter = f"ragwatch_{quantity}_{addend}_total"
             yield RecordingRule(
-                f"route:ragwatch_quality_{each}:increase",
+                f"route:ragwatch_quality_{addend}:increase",
                 f"sum by (job, route, judge) (\n  {gain(counter, window)}\n)",
                 {"quantity": str(quantity)},
             )
         yield RecordingRule(
-            f"all:ragwatch_quality_{each}:increase",
-            f"sum without (route) ({pick(f'route:ragwatch_quality_{each}:increase', window=window)})",
+            f"all:ragwatch_quality_{addend}:increase",
+            f"sum without (route) ({pick(f'route:ragwatch_quality_{addend}:increase', window=window)})",
         )
 
 
@@ -72,8 +75,8 @@ def _estimates(plan: RulePlan, window: str) -> Iterator[RecordingRule]:
     z = NormalDist().inv_cdf(0.5 + plan.confidence / 2)
     for level in ("route", "all"):
         quality = f"{level}:ragwatch_quality"
-        w, wx, w2, w2x, w2x2 = (pick(f"{quality}_{each}:increase", window=window) for each in SUMS)
-        mean, error, trial = (pick(f"{quality}:{each}", window=window) for each in ("mean", "stderr", "inverse_trials"))
+        w, wx, w2, w2x, w2x2 = (pick(f"{quality}_{addend}:increase", window=window) for addend in SUMS)
+        mean, error, trial = (pick(f"{quality}:{name}", window=window) for name in ("mean", "stderr", "inverse_trials"))
         centre = f"{mean} + {z * z / 2:.6f} * {trial}"
         half = f"{z:.6f} * sqrt({mean} * (1 - {mean}) * {trial} + {z * z / 4:.6f} * {trial} ^ 2)"
         yield RecordingRule(f"{quality}:mean", f"clamp({wx} / ({w} > 0), 0, 1)")
@@ -98,7 +101,7 @@ def _rates(window: str) -> Iterator[RecordingRule]:
     """Coverage, stages, canaries and cost, summed over replicas."""
     at = {"window": window}
     judged, unjudged, settled = (
-        f"route:ragwatch_samples_{each}:increase" for each in ("judged", "unjudged", "settled")
+        f"route:ragwatch_samples_{outcome}:increase" for outcome in ("judged", "unjudged", "settled")
     )
     for name, counter in ((judged, "judged"), (unjudged, "unjudged")):
         series = f"ragwatch_samples_{counter}_total"
@@ -158,8 +161,8 @@ def _mean_error(quantity: Quantity, judge: str, seconds: float) -> str:
     chosen = {"quantity": str(quantity), "judge": judge, "window": span(seconds)}
     steps = f"[30d:{span(seconds)}]"
     scores, weights = (
-        f"sum_over_time({pick(f'route:ragwatch_quality_{each}:increase', **chosen)}{steps})"
-        for each in ("weighted_score", "weight")
+        f"sum_over_time({pick(f'route:ragwatch_quality_{addend}:increase', **chosen)}{steps})"
+        for addend in ("weighted_score", "weight")
     )
     mean = f"{scores} / ({weights} > 0)"
     return mean if quantity in LOW_IS_GOOD else f"1 - {mean}"

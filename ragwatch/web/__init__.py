@@ -1,4 +1,4 @@
-"""Web: pages and endpoints over one port. Reads the Board and the Store, never writes; serves no script at all."""
+"""Serves pages and API endpoints on one port. Reads the Board and the Store, never writes; pages have no scripts."""
 
 from __future__ import annotations
 

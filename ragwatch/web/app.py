@@ -1,4 +1,4 @@
-"""App: the endpoints. What may block (rendering, the store) happens in a thread, so that the loops never wait."""
+"""Builds the web application. Work that may block (rendering, the store) runs in threads, not on the event loop."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from ragwatch.board import Board
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Query, Store
 from ragwatch.web import samples
-from ragwatch.web.bodies import RequestBodyLimit
+from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.drift_page import drift_routes
-from ragwatch.web.guard import HEADERS, UNKEPT, RequestGuard
+from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, overview_page
@@ -37,16 +37,16 @@ from ragwatch.web.scope import PageScope
 from ragwatch.web.streamed_samples import sample_json, samples_json
 
 Action = Callable[[Mapping[str, str]], Awaitable[str]]
-"""What a POST does: its query parameters to what it says. Raises `ParameterError` (400) for those it cannot take,
-`BusyError` (429) where others have asked already, and a `RagwatchError` (500) where it failed."""
+"""Handles a POST: maps query parameters to the text of the response. Raises `ParameterError` (400) for invalid ones,
+`BusyError` (429) while the same action runs, and `RagwatchError` (500) if it failed."""
 NO_ACTIONS: Mapping[str, Action] = MappingProxyType({})
 Render = Callable[[str, Sequence[str]], tuple[bytes, str]]
 GZIP_ABOVE = 1024
 GZIP_LEVEL = 5
-MOST_JUDGES = 50  # of one sample
+MAX_JUDGES = 50  # per sample
 PAGE_THREADS, SCRAPE_THREADS = 2, 4
-PAGE_BYTES, SCRAPE_BYTES = 32 * MIB, 16 * MIB  # of responses that are made or wait for their clients
-PAGE_SIZE, SCRAPE_SIZE = 8 * MIB, MIB  # that making one takes, about
+PAGE_BYTES, SCRAPE_BYTES = 32 * MIB, 16 * MIB  # of all responses in progress
+PAGE_SIZE, SCRAPE_SIZE = 8 * MIB, MIB  # approximate memory for one response
 PATIENCE_SECONDS = 10.0
 _STATIC = Path(__file__).parent / "static"
 _NOT_GET = ("GET", "HEAD", "PUT", "PATCH", "DELETE")
@@ -65,27 +65,29 @@ def build_app(
     external: Callable[[], str | None] = lambda: None,
     clock: Callable[[], float] = time,
 ) -> Starlette:
-    """The whole application.
+    """Builds the application.
 
     Args:
-        board: Where the latest Snapshot hangs.
-        render: Accept header and `name[]` to the body of a scrape and its content type.
-        store: For samples; None shows none.
-        scope: What configuration names at present.
-        ready: What keeps us from being ready at present, one sentence each.
-        actions: What a POST to a path does.
-        labels: Who takes people's words at present; None takes none.
-        hosts: Allowed names in the Host header at present (see `allowed_hosts`), None for any.
-        external: Address that people use at present, None for that of the request.
+        board: Holds the latest Snapshot.
+        render: Renders a scrape: maps the Accept header and the values of `name[]` to a body and its content type.
+        store: Store of the samples; None for no samples.
+        scope: Returns the names in the current configuration.
+        ready: Returns the reasons why the process is not ready, one sentence each.
+        actions: Handlers of POST requests, by path.
+        labels: Returns the service that stores labels; None for no label endpoints.
+        hosts: Returns the allowed names in the Host header (see `allowed_hosts`), None for any.
+        external: Returns the external URL, None for the address of the request.
         clock: Seconds since the epoch.
     """
     pages = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
     scrapes = RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
-    doors = _Endpoints(board, render, store, scope, ready, clock, pages, scrapes)
+    endpoints = _Endpoints(
+        board=board, scrape=render, store=store, scope=scope, problems=ready, clock=clock, pages=pages, scrapes=scrapes
+    )
     return Starlette(
         routes=[
-            *doors.routes(),
-            *(Route(path, _posted(action), methods=["POST"]) for path, action in actions.items()),
+            *endpoints.routes(),
+            *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
             *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
             *label_routes(labels, pages),
             *sample_routes(store, scope, clock, pages),
@@ -93,13 +95,13 @@ def build_app(
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         middleware=[Middleware(RequestGuard, hosts=hosts, external=external), Middleware(RequestBodyLimit)],
-        exception_handlers={StoreError: _store_failed, samples.ParameterError: _bad_parameter, Exception: _broken},
+        exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Endpoints:
-    """The endpoints, and what they look at."""
+    """The endpoints without parameters of their own, and their dependencies."""
 
     board: Board
     scrape: Render
@@ -126,13 +128,13 @@ class _Endpoints:
     async def metrics(self, request: Request) -> ASGIApp:
         accept = request.headers.get("accept", "")
         names = request.query_params.getlist("name[]")
-        zipped = _accepts_gzip(request.headers.get("accept-encoding", ""))
-        return await self.scrapes.answer(lambda: self._metrics(accept, names, zipped=zipped), SCRAPE_SIZE)
+        use_gzip = _accepts_gzip(request.headers.get("accept-encoding", ""))
+        return await self.scrapes.answer(lambda: self._metrics(accept, names, use_gzip=use_gzip), SCRAPE_SIZE)
 
-    def _metrics(self, accept: str, names: Sequence[str], *, zipped: bool) -> Response:
+    def _metrics(self, accept: str, names: Sequence[str], *, use_gzip: bool) -> Response:
         body, content_type = self.scrape(accept, names)
         headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
-        if zipped and len(body) > GZIP_ABOVE:
+        if use_gzip and len(body) > GZIP_ABOVE:
             body = gzip.compress(body, GZIP_LEVEL)
             headers["Content-Encoding"] = "gzip"
         return Response(body, headers=headers)
@@ -179,16 +181,16 @@ class _Endpoints:
 
     async def samples(self, request: Request) -> ASGIApp:
         pairs, now = request.query_params.multi_items(), self.clock()
-        query, whole = samples.whole_query_of(pairs, now=now)
+        query, with_texts = samples.json_query_of(pairs, now=now)
         if self.store is None:
             return json_reply({"samples": []})
-        store, following = self.store, samples.following(pairs, query)
-        if not whole:
+        store, next_address = self.store, samples.next_address(pairs, query)
+        if not with_texts:
             return await self.pages.answer(
-                lambda: json_reply({"samples": [samples.line(each) for each in store.summaries(query)]}), PAGE_SIZE
+                lambda: json_reply({"samples": [samples.line(stored) for stored in store.summaries(query)]}), PAGE_SIZE
             )
         return await self.pages.answer(
-            lambda: self.pages.stream(samples_json(store.entries(query), following)), PAGE_SIZE
+            lambda: self.pages.stream(samples_json(store.entries(query), next_address)), PAGE_SIZE
         )
 
     async def sample(self, request: Request) -> ASGIApp:
@@ -196,16 +198,16 @@ class _Endpoints:
         return await self.pages.answer(lambda: self._sample(key), PAGE_SIZE)
 
     def _sample(self, key: str) -> ASGIApp:
-        pieces = None
+        chunks = None
         if self.store is not None and samples.KEY.fullmatch(key):
-            pieces = sample_json(key, self.store.entries(Query(key=key, limit=MOST_JUDGES)))
-        if pieces is None:
+            chunks = sample_json(key, self.store.entries(Query(key=key, limit=MAX_JUDGES)))
+        if chunks is None:
             return json_reply({"error": "there is no sample with this key"}, 404)
-        return self.pages.stream(pieces)
+        return self.pages.stream(chunks)
 
 
-def _posted(action: Action) -> Callable[[Request], Awaitable[Response]]:
-    async def door(request: Request) -> Response:
+def _post_handler(action: Action) -> Callable[[Request], Awaitable[Response]]:
+    async def handle(request: Request) -> Response:
         try:
             return PlainTextResponse(f"{await action(dict(request.query_params))}\n")
         except BusyError as error:
@@ -213,7 +215,7 @@ def _posted(action: Action) -> Callable[[Request], Awaitable[Response]]:
         except RagwatchError as error:
             return PlainTextResponse(f"{error}\n", status_code=500)
 
-    return door
+    return handle
 
 
 async def _post_only(_: Request) -> Response:
@@ -221,21 +223,21 @@ async def _post_only(_: Request) -> Response:
 
 
 def _accepts_gzip(header: str) -> bool:
-    for wanted in header.lower().split(","):
-        coding, _, quality = wanted.partition(";")
+    for option in header.lower().split(","):
+        coding, _, quality = option.partition(";")
         if coding.strip() in ("gzip", "*"):
             return quality.replace(" ", "").rstrip("0.") != "q="
     return False
 
 
-async def _bad_parameter(_: Request, error: Exception) -> Response:
+async def _bad_request(_: Request, error: Exception) -> Response:
     return json_reply({"error": str(error)}, 400)
 
 
-async def _store_failed(_: Request, error: Exception) -> Response:
+async def _store_error(_: Request, error: Exception) -> Response:
     return json_reply({"error": str(error)}, 503)
 
 
-async def _broken(_: Request, __: Exception) -> Response:
-    """The last resort stands outside of the Guard, so it brings the headers along."""
-    return PlainTextResponse("Something is broken; see the log.\n", status_code=500, headers=HEADERS | UNKEPT)
+async def _internal_error(_: Request, __: Exception) -> Response:
+    """Runs outside of the RequestGuard, so it sets the headers itself."""
+    return PlainTextResponse("Internal error; see the log.\n", status_code=500, headers=HEADERS | NO_STORE)

@@ -1,8 +1,8 @@
-"""Connections: how many there may be, in all and from one client, and which one is closed to make room for another.
+"""Limits the number of connections, in total and per client.
 
-A new connection is never refused because of others that do nothing: the one that has been idle for longest is closed
-for it, those that never asked anything first. Whoever asks for health or figures is answered however many there are;
-other requests are refused where too many are being answered already.
+A new connection is never refused because of idle ones: the one that has been idle for longest is closed, starting with
+those that have sent no request. Health checks and scrapes are always answered; other requests are refused while too
+many are in progress.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import resource
 from collections import Counter
 from typing import Protocol
 
-MOST = 256
-FEWEST = 16
-RESERVED = 16  # beyond the limit, for those who ask for health and figures
-PER_CLIENT = 4  # a client may have this part of them; behind a proxy everybody is one client
-DESCRIPTORS = 8  # of all that the process may have open, this part; the rest is for logs and the state
-VITAL = frozenset({"/metrics", "/-/healthy", "/-/ready"})
+MAX_CONNECTIONS = 256
+MIN_CONNECTIONS = 16
+RESERVED = 16  # beyond the limit, for health checks and scrapes
+CLIENT_DIVISOR = 4  # limit per client: the limit / 4; behind a proxy all users are one client
+DESCRIPTOR_DIVISOR = 8  # limit: file descriptors of the process / 8; the others are for logs and the state
+MONITORING_PATHS = frozenset({"/metrics", "/-/healthy", "/-/ready"})
 
 
 class Connection(Protocol):
-    """One connection, as this module looks at it.
+    """An open connection.
 
     Attributes:
         host: Address of the client, without its port.
@@ -29,79 +29,81 @@ class Connection(Protocol):
     host: str
 
     def idle(self) -> tuple[int, float] | None:
-        """How dispensable it is and since when it is idle, the least of which goes first; None while it is needed."""
+        """Rank and start of the idle time; the smallest is closed first. None while a request is in progress."""
         ...
 
-    def hang_up(self) -> None:
-        """Close it at once, whatever is still to be sent."""
+    def abort(self) -> None:
+        """Closes the connection at once and discards unsent data."""
         ...
 
 
 class Connections:
-    """All connections of a server.
+    """Registers the connections of a server and enforces the limits.
 
     Args:
-        most: How many there may be; a few more for those who ask for health and figures.
+        limit: Maximum number; health checks and scrapes get `RESERVED` more.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._per_client = max(most // PER_CLIENT, 1)
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._per_client = max(limit // CLIENT_DIVISOR, 1)
         self._open: dict[Connection, None] = {}
         self._answering: dict[Connection, None] = {}
         self._clients: Counter[str] = Counter()
 
-    def opened(self, one: Connection) -> None:
-        """Somebody has connected; others may have to go."""
-        self._open[one] = None
-        of_client = [each for each in self._open if each.host == one.host]
+    def opened(self, connection: Connection) -> None:
+        """Registers a new connection; closes an idle one if there are too many."""
+        self._open[connection] = None
+        of_client = [other for other in self._open if other.host == connection.host]
         if len(of_client) > self._per_client:
-            self._close_idlest(of_client, one)
-        if len(self._open) > self._most:
-            made_room = self._close_idlest(list(self._open), one)
-            if not made_room and len(self._open) > self._most + RESERVED:
-                self._close(one)
+            self._close_idlest(of_client, connection)
+        if len(self._open) > self._limit:
+            made_room = self._close_idlest(list(self._open), connection)
+            if not made_room and len(self._open) > self._limit + RESERVED:
+                self._close(connection)
 
-    def closed(self, one: Connection) -> None:
-        """It is gone."""
-        self._open.pop(one, None)
-        self.answered(one)
+    def closed(self, connection: Connection) -> None:
+        """Removes a closed connection."""
+        self._open.pop(connection, None)
+        self.answered(connection)
 
-    def begin(self, one: Connection, path: str) -> bool:
-        """A request begins. False where too many are being answered, in all or for its client."""
-        if path in VITAL:
+    def begin(self, connection: Connection, path: str) -> bool:
+        """Registers a request. Returns False if too many are in progress, in total or for the client."""
+        if path in MONITORING_PATHS:
             return True
-        if len(self._answering) >= self._most or self._clients[one.host] >= self._per_client:
+        if len(self._answering) >= self._limit or self._clients[connection.host] >= self._per_client:
             return False
-        self._answering[one] = None
-        self._clients[one.host] += 1
+        self._answering[connection] = None
+        self._clients[connection.host] += 1
         return True
 
-    def answered(self, one: Connection) -> None:
-        """Its request, if there was one, is answered."""
-        if one in self._answering:
-            del self._answering[one]
-            self._clients[one.host] -= 1
-            if not self._clients[one.host]:
-                del self._clients[one.host]
+    def answered(self, connection: Connection) -> None:
+        """Removes the request of a connection, if there is one."""
+        if connection in self._answering:
+            del self._answering[connection]
+            self._clients[connection.host] -= 1
+            if not self._clients[connection.host]:
+                del self._clients[connection.host]
 
-    def _close_idlest(self, among: list[Connection], newcomer: Connection) -> bool:
+    def _close_idlest(self, candidates: list[Connection], new: Connection) -> bool:
         idle = [
-            (since, place, each) for place, each in enumerate(among) if (since := each.idle()) and each is not newcomer
+            (since, position, connection)
+            for position, connection in enumerate(candidates)
+            if (since := connection.idle()) and connection is not new
         ]
         if not idle:
             return False
-        self._close(min(idle, key=lambda each: each[:2])[2])
+        self._close(min(idle, key=lambda entry: entry[:2])[2])
         return True
 
-    def _close(self, one: Connection) -> None:
-        self.closed(one)
-        one.hang_up()
+    def _close(self, connection: Connection) -> None:
+        self.closed(connection)
+        connection.abort()
 
 
-def most_connections() -> int:
-    """How many connections this process has room for: each needs a file descriptor, as each followed log does."""
+def max_connections() -> int:
+    """Computes the connection limit from the limit on file descriptors, which followed logs need as well."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return MOST
-    return max(FEWEST, min(MOST, soft // DESCRIPTORS))
+        return MAX_CONNECTIONS
+    return max(MIN_CONNECTIONS, min(MAX_CONNECTIONS, soft // DESCRIPTOR_DIVISOR))

@@ -1,4 +1,4 @@
-"""Drift page: what is watched for a change, how much speaks for one, since when an alarm stands, and what to do."""
+"""Serves the drift page: monitored quantities, evidence, active and past alarms, and how to acknowledge them."""
 
 from __future__ import annotations
 
@@ -24,65 +24,66 @@ from ragwatch.web.request_limit import MIB, RequestLimit
 
 KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
 PAST_ALARMS = 5
-SIZE = 4 * MIB  # that making one takes, about
+RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
 _DEFAULT_ADDRESS = "http://127.0.0.1:10477"
 _LOW_IS_GOOD = frozenset(map(str, LOW_IS_GOOD))
 _HEADLINES = {
-    "bad": "Answers have drifted",
-    "unsure": "Something has changed: a judge, or the traffic",
-    "good": "Nothing drifts",
-    "silent": "No drift figures yet",
-    "learning": "Learning what is ordinary",
+    "bad": "Answer quality has drifted",
+    "unsure": "A judge or the traffic has drifted",
+    "good": "No drift detected",
+    "silent": "No drift data yet",
+    "learning": "Learning baselines",
 }
-_STATUS_OUT_OF_ORDER = 503
-_OF_ANSWERS = (Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE, Gauge.BAND_MEAN)
+_SERVICE_UNAVAILABLE = 503
+_ANSWER_GAUGES = (Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE, Gauge.BAND_MEAN)
+_JUDGE_GAUGES = (Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)
 
 
-def drift_routes(board: Board, store: NoteStore | None, clock: Callable[[], float], turns: RequestLimit) -> list[Route]:
-    """`/drift`, and the same as JSON.
+def drift_routes(board: Board, store: NoteStore | None, clock: Callable[[], float], limit: RequestLimit) -> list[Route]:
+    """Routes of the drift page and of its data as JSON.
 
     Args:
-        board: Where the latest Snapshot hangs.
-        store: Keeps past alarms; None knows none.
+        board: Holds the latest Snapshot.
+        store: Store of past alarms; None for none.
         clock: Seconds since the epoch.
-        turns: When it is a request's turn.
+        limit: Limits concurrent requests.
     """
 
-    def looked(request: Request) -> tuple[dict[str, Any], int]:
+    def view_of(request: Request) -> tuple[dict[str, Any], int]:
         view = drift(board.look(), store, now=clock(), address=str(request.base_url).rstrip("/"))
-        return view, 200 if view["error"] is None else _STATUS_OUT_OF_ORDER
+        return view, 200 if view["error"] is None else _SERVICE_UNAVAILABLE
 
-    def page_of(request: Request) -> Response:
-        view, status = looked(request)
+    def render(request: Request) -> Response:
+        view, status = view_of(request)
         return HTMLResponse(page("drift.html", {"version": __version__, **view}), status)
 
-    async def shown(request: Request) -> ASGIApp:
-        return await turns.answer(lambda: page_of(request), SIZE)
+    async def html(request: Request) -> ASGIApp:
+        return await limit.answer(lambda: render(request), RESPONSE_SIZE)
 
-    async def told(request: Request) -> ASGIApp:
-        return await turns.answer(lambda: json_reply(*looked(request)), SIZE)
+    async def json(request: Request) -> ASGIApp:
+        return await limit.answer(lambda: json_reply(*view_of(request)), RESPONSE_SIZE)
 
-    return [Route("/drift", shown), Route("/api/v1/drift", told)]
+    return [Route("/drift", html), Route("/api/v1/drift", json)]
 
 
 def drift(snapshot: Snapshot | None, store: NoteStore | None, *, now: float, address: str) -> dict[str, Any]:
-    """All that the page of drift shows. Where the store cannot be read, figures stand without their past.
+    """Builds the data of the drift page. If the store cannot be read, past alarms are missing and `error` is set.
 
     Args:
         snapshot: The latest, None before the first digest.
-        store: Keeps past alarms; None knows none.
+        store: Store of past alarms; None for none.
         now: Seconds since the epoch.
-        address: Where we are asked, for commands.
+        address: Base URL of the request, for commands.
     """
     gauges: Gauges = {} if snapshot is None else snapshot.gauges
     try:
         past, error = _past(gauges, store), None
-    except StoreError as broken:
-        past, error = {}, f"the store cannot be read: {broken}"
-    look = _DriftRows(gauges, past, now, address)
-    answers = [look.answer(*labels) for labels in _of(gauges, *_OF_ANSWERS)]
-    traffic = [look.traffic(*labels) for labels in _of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)]
-    judges = [look.judge(*labels) for labels in _of(gauges, Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)]
+    except StoreError as failure:
+        past, error = {}, f"the store cannot be read: {failure}"
+    rows = _DriftRows(gauges, past, now, address)
+    answers = [rows.answer(*labels) for labels in _labels_of(gauges, *_ANSWER_GAUGES)]
+    traffic = [rows.traffic(*labels) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)]
+    judges = [rows.judge(*labels) for labels in _labels_of(gauges, *_JUDGE_GAUGES)]
     state = _state(answers, [*traffic, *judges])
     return {
         "at": None if snapshot is None else snapshot.at,
@@ -90,41 +91,46 @@ def drift(snapshot: Snapshot | None, store: NoteStore | None, *, now: float, add
         "error": error,
         "state": state,
         "headline": _HEADLINES["learning" if state == "silent" and answers else state],
-        "alarms": sum(each["alarm"] for each in answers),
-        "watched": sum(not each["learning"] for each in answers),
-        "answers": sorted(answers, key=lambda each: not each["alarm"]),
-        "traffic": sorted(traffic, key=lambda each: not each["alarm"]),
-        "judges": sorted(judges, key=lambda each: not each["alarm"]),
+        "alarms": sum(row["alarm"] for row in answers),
+        "watched": sum(not row["learning"] for row in answers),
+        "answers": sorted(answers, key=_without_alarm),
+        "traffic": sorted(traffic, key=_without_alarm),
+        "judges": sorted(judges, key=_without_alarm),
     }
 
 
 def _state(answers: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
-    if any(each["alarm"] for each in answers):
+    if any(row["alarm"] for row in answers):
         return "bad"
-    if any(each["alarm"] for each in others):
+    if any(row["alarm"] for row in others):
         return "unsure"
-    return "good" if others or not all(each["learning"] for each in answers) else "silent"
+    return "good" if others or not all(row["learning"] for row in answers) else "silent"
 
 
-def _of(gauges: Gauges, *wanted: Gauge) -> list[tuple[str, ...]]:
-    """Labels under which one of these gauges has a value."""
-    return sorted({labels for gauge, labels in gauges if gauge in wanted})
+def _without_alarm(row: Mapping[str, Any]) -> bool:
+    """Sort key that puts rows with an alarm first."""
+    return not row["alarm"]
+
+
+def _labels_of(gauges: Gauges, *selected: Gauge) -> list[tuple[str, ...]]:
+    """Labels for which one of the selected gauges has a value."""
+    return sorted({labels for gauge, labels in gauges if gauge in selected})
 
 
 def _past(gauges: Gauges, store: NoteStore | None) -> dict[tuple[str, str], list[StoredRun]]:
-    """The newest runs by kind and name, the newest first."""
+    """Reads the newest stored alarms by kind and name, newest first."""
     if store is None:
         return {}
     names = [
-        *((KIND, "/".join(each)) for each in _of(gauges, *_OF_ANSWERS)),
-        *((TRAFFIC_KIND, "/".join(each)) for each in _of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)),
-        *((JUDGE_KIND, "/".join(each)) for each in _of(gauges, Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)),
+        *((KIND, "/".join(labels)) for labels in _labels_of(gauges, *_ANSWER_GAUGES)),
+        *((TRAFFIC_KIND, "/".join(labels)) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)),
+        *((JUDGE_KIND, "/".join(labels)) for labels in _labels_of(gauges, *_JUDGE_GAUGES)),
     ]
     return {(kind, name): store.runs(kind, name, PAST_ALARMS) for kind, name in names}
 
 
 class _DriftRows:
-    """Figures and past alarms, as rows."""
+    """Builds rows from gauges and past alarms."""
 
     def __init__(
         self, gauges: Gauges, past: Mapping[tuple[str, str], list[StoredRun]], now: float, address: str
@@ -135,7 +141,7 @@ class _DriftRows:
         self._address = address
 
     def answer(self, quantity: str, route: str) -> dict[str, Any]:
-        """One quantity on one route."""
+        """Row of a quantity on a route."""
         labels = (quantity, route)
         evidence, threshold = self._value(Gauge.DRIFT_EVIDENCE, labels), self._value(Gauge.DRIFT_THRESHOLD, labels)
         alarm = bool(self._value(Gauge.DRIFT_ALARM, labels))
@@ -159,7 +165,7 @@ class _DriftRows:
         }
 
     def traffic(self, signal: str, route: str) -> dict[str, Any]:
-        """One signal of all traffic on one route."""
+        """Row of a traffic signal on a route."""
         alarm = bool(self._value(Gauge.TRAFFIC_DRIFT_ALARM, (signal, route)))
         runs = self._past.get((TRAFFIC_KIND, f"{signal}/{route}"), [])
         body = runs[0].body if alarm and runs else {}
@@ -175,7 +181,7 @@ class _DriftRows:
         }
 
     def judge(self, judge: str) -> dict[str, Any]:
-        """One judge on its fixed samples."""
+        """Row of a judge on its anchor samples."""
         alarm = bool(self._value(Gauge.JUDGE_DRIFT_ALARM, (judge,)))
         runs = self._past.get((JUDGE_KIND, judge), [])
         body = runs[0].body if runs else {}
@@ -191,35 +197,35 @@ class _DriftRows:
         }
 
     def _band(self, labels: tuple[str, ...]) -> dict[str, Any] | None:
-        """The day's mean in the band that holds at every look; None before the first score."""
-        wanted = {
+        """Mean and confidence sequence of the day; None before the first score."""
+        gauges = {
             "value": Gauge.BAND_MEAN,
             "low": Gauge.BAND_LOW,
             "high": Gauge.BAND_HIGH,
             "scores": Gauge.BAND_SCORES,
             "since": Gauge.BAND_SINCE,
         }
-        found = {name: self._value(gauge, labels) for name, gauge in wanted.items()}
-        return None if None in found.values() else found
+        band = {name: self._value(gauge, labels) for name, gauge in gauges.items()}
+        return None if None in band.values() else band
 
     def _value(self, gauge: Gauge, labels: tuple[str, ...]) -> float | None:
         return self._gauges.get((gauge, labels))
 
-    def _alarm(self, alarm: bool, runs: list[StoredRun]) -> dict[str, Any]:  # noqa: FBT001 - it is what the row says
+    def _alarm(self, alarm: bool, runs: list[StoredRun]) -> dict[str, Any]:  # noqa: FBT001 - a value of the row
         since = runs[0].at if alarm and runs else None
         return {"alarm": alarm, "since": since, "since_seconds": None if since is None else max(self._now - since, 0.0)}
 
     def _command(self, *options: str) -> str:
-        """For a shell. The address goes along where it is not the one that the command knows."""
-        where = () if self._address == _DEFAULT_ADDRESS else ("--url", self._address)
-        return " ".join(map(quote, ("ragwatch", "acknowledge", *options, *where)))
+        """Shell command to acknowledge an alarm; has `--url` unless the address is the default."""
+        url = () if self._address == _DEFAULT_ADDRESS else ("--url", self._address)
+        return " ".join(map(quote, ("ragwatch", "acknowledge", *options, *url)))
 
 
 def _samples(quantity: str, route: str, baseline: float | None, runs: list[StoredRun]) -> str:
-    """Address of the answers on the worse side of the baseline, the newest first."""
-    found = {"route": route, "quantity": quantity}
+    """URL of the answers that are worse than the baseline, newest first."""
+    parameters = {"route": route, "quantity": quantity}
     if runs and runs[0].body.get("judge"):
-        found["judge"] = str(runs[0].body["judge"])
+        parameters["judge"] = str(runs[0].body["judge"])
     if baseline is not None:
-        found["above" if quantity in _LOW_IS_GOOD else "below"] = f"{baseline:.4g}"
-    return f"samples?{urlencode(found)}"
+        parameters["above" if quantity in _LOW_IS_GOOD else "below"] = f"{baseline:.4g}"
+    return f"samples?{urlencode(parameters)}"

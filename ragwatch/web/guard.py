@@ -1,7 +1,7 @@
-"""Guard: what every answer carries, and which requests are not answered at all.
+"""Sets security headers on every response and refuses forged requests.
 
-Against DNS rebinding, a name in the Host header must be one of ours; addresses are let through, because rebinding
-needs a name. Against forged requests of other sites, what changes state must come from our own origin.
+Against DNS rebinding, a name in the Host header must be allowed; IP addresses are accepted, because rebinding needs a
+name. Against cross-site request forgery, requests that change state must have our own origin.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
 }
-UNKEPT = {"Cache-Control": "no-store"}  # texts of users must not stay in caches; what is in static/ may
+NO_STORE = {"Cache-Control": "no-store"}  # pages contain texts of users; static files may be cached
 _STATIC = "/static/"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_ANY = ("", "0.0.0.0", "::")  # noqa: S104 - recognised, not bound
-_HARMLESS = ("GET", "HEAD", "OPTIONS")
+_WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - compared, not bound
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 def allowed_hosts(listen: str, external_url: str | None) -> frozenset[str] | None:
-    """Names under which we may be asked; None for any name, when we listen on every address.
+    """Allowed names in the Host header; None for any name, if the server listens on every address.
 
     >>> sorted(allowed_hosts("127.0.0.1", "https://rag.example.org/watch/"))
     ['127.0.0.1', '::1', 'localhost', 'rag.example.org']
     """
-    if listen in _ANY and external_url is None:
+    if listen in _WILDCARDS and external_url is None:
         return None
-    names = {*_LOOPBACK, listen.lower()} - set(_ANY)
+    names = {*_LOOPBACK, listen.lower()} - set(_WILDCARDS)
     if external_url is not None:
         names.add(_name_of(external_url))
     return frozenset(names - {""})
@@ -47,17 +47,17 @@ def allowed_hosts(listen: str, external_url: str | None) -> frozenset[str] | Non
 def _name_of(address: str) -> str:
     try:
         return urlsplit(address).hostname or ""
-    except ValueError:  # a bracket that is never closed
+    except ValueError:  # an unclosed bracket
         return ""
 
 
 class RequestGuard:
-    """Middleware around the whole application.
+    """Middleware that refuses requests with a foreign Host or Origin header.
 
     Args:
-        app: What is guarded.
-        hosts: Allowed names in the Host header at present; None for any.
-        external: Address that people use at present, where it is not that of the request; None for none.
+        app: The application.
+        hosts: Returns the allowed names in the Host header; None for any.
+        external: Returns the external URL; None if there is none.
     """
 
     def __init__(
@@ -71,42 +71,42 @@ class RequestGuard:
         self._external = external
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. For the server."""
+        """Handles one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
-        async def send_guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS if scope["path"].startswith(_STATIC) else HEADERS | UNKEPT)
+                headers.update(HEADERS if scope["path"].startswith(_STATIC) else HEADERS | NO_STORE)
             await send(message)
 
-        refused = self._refuses(Headers(scope=scope), scope["method"], scope.get("scheme", "http"))
-        app = self._app if refused is None else PlainTextResponse(f"{refused}\n", status_code=403)
-        await app(scope, receive, send_guarded)
+        refusal = self._refusal(Headers(scope=scope), scope["method"], scope.get("scheme", "http"))
+        app = self._app if refusal is None else PlainTextResponse(f"{refusal}\n", status_code=403)
+        await app(scope, receive, send_with_headers)
 
-    def _refuses(self, headers: Headers, method: str, scheme: str) -> str | None:
+    def _refusal(self, headers: Headers, method: str, scheme: str) -> str | None:
         host, names = headers.get("host", ""), self._hosts()
-        if names is not None and not _is_ours(host, names):
-            return "This name is not ours. Set web.external_url to the address that people use."
+        if names is not None and not _is_allowed(host, names):
+            return "The Host header is not allowed. Set web.external_url to the address that users open."
         origin = headers.get("origin")
-        ours = {_origin(f"{scheme}://{host}"), _origin(self._external() or "")} - {None}
-        if method not in _HARMLESS and origin is not None and _origin(origin) not in ours:
-            return "This request comes from another site."
+        allowed = {_origin(f"{scheme}://{host}"), _origin(self._external() or "")} - {None}
+        if method not in _SAFE_METHODS and origin is not None and _origin(origin) not in allowed:
+            return "Cross-site requests are not allowed."
         return None
 
 
 def _origin(address: str) -> tuple[str, str] | None:
-    """Scheme, and host with port, of an address; None where it has none."""
+    """Scheme, and host with port, of a URL; None if it has none."""
     try:
-        found = urlsplit(address)
-    except ValueError:  # a bracket that is never closed
+        parts = urlsplit(address)
+    except ValueError:  # an unclosed bracket
         return None
-    return (found.scheme, found.netloc) if found.scheme and found.netloc else None
+    return (parts.scheme, parts.netloc) if parts.scheme and parts.netloc else None
 
 
-def _is_ours(host: str, names: frozenset[str]) -> bool:
+def _is_allowed(host: str, names: frozenset[str]) -> bool:
     try:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:

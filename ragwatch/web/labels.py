@@ -1,4 +1,4 @@
-"""Labels: the door for people's words. JSON in, JSON out; what is not as described is refused with the reason."""
+"""Serves the API for labels: JSON requests and responses; invalid requests are refused with the reason."""
 
 from __future__ import annotations
 
@@ -15,153 +15,153 @@ from ragwatch.web.reply import dumps, json_reply
 from ragwatch.web.request_limit import RequestLimit
 from ragwatch.web.samples import ParameterError
 
-MOST_BYTES = 4 << 20
-MOST_VALUES = 250_000  # of JSON in a body, with the commas and brackets of its texts
-MOST_LABELS = 500
-MOST_TASKS = 200
-NAME_CHARS = 64
-NOTE_CHARS = 10_000
-PAGE_BYTES = 4 << 20  # of labels in a response
-TASKS_SIZE, PUT_SIZE = 16 << 20, 8 << 20  # that making a response takes, about
+MAX_BODY_BYTES = 4 << 20
+MAX_VALUES = 250_000  # JSON values per body; commas and brackets in strings count as well
+MAX_LABELS = 500
+MAX_TASKS = 200
+MAX_NAME_CHARS = 64
+MAX_NOTE_CHARS = 10_000
+PAGE_BYTES = 4 << 20  # of labels per response
+TASKS_SIZE, PUT_SIZE = 16 << 20, 8 << 20  # approximate memory for one response
 
 
 class LabelService(Protocol):
-    """Who gives samples to people and keeps their words. Every method may block on a disk."""
+    """Selects samples for annotators and stores their labels. Every method may block on disk I/O."""
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
-        """Samples for a person, to be shown in this order."""
+        """Samples for an annotator, in the order to show them."""
         ...
 
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-        """Keep words. Returns how many are new, replaced and unmatched. Raises ValueError for what is no label."""
+        """Stores labels; returns how many are new, replaced and unmatched. Raises ValueError for invalid ones."""
         ...
 
     def labels(self, after: tuple[float, str, str] | None = None, /) -> Iterable[dict[str, Any]]:
-        """All words, oldest first; those behind that (at, key, annotator), where one is given."""
+        """All labels, oldest first; with `after`, those after this (at, key, annotator)."""
         ...
 
     def picked_until(self) -> float | None:
-        """Instant up to which retention has taken some answers and left others; None where it took none."""
+        """Unix time up to which retention has deleted some answers and kept others; None if it has deleted none."""
         ...
 
 
-def label_routes(annotation: Callable[[], LabelService] | None, turns: RequestLimit) -> list[Route]:
-    """`POST /v1/labels/tasks`, `POST /v1/labels` and `GET /api/v1/labels`; none where nobody takes words.
+def label_routes(annotation: Callable[[], LabelService] | None, limit: RequestLimit) -> list[Route]:
+    """`POST /v1/labels/tasks`, `POST /v1/labels` and `GET /api/v1/labels`; none without a label service.
 
     Args:
-        annotation: Who takes them at present.
-        turns: When it is a request's turn.
+        annotation: Returns the label service.
+        limit: Limits concurrent requests.
     """
     if annotation is None:
         return []
 
     async def tasks(request: Request) -> ASGIApp:
         body = await _body(request)
-        return await turns.answer(lambda: json_reply({"tasks": _tasks(annotation(), _object(body))}), TASKS_SIZE)
+        return await limit.answer(lambda: json_reply({"tasks": _tasks(annotation(), _object(body))}), TASKS_SIZE)
 
     async def put(request: Request) -> ASGIApp:
         body = await _body(request)
-        return await turns.answer(lambda: json_reply(_put(annotation(), _object(body))), PUT_SIZE)
+        return await limit.answer(lambda: json_reply(_put(annotation(), _object(body))), PUT_SIZE)
 
-    async def every(request: Request) -> ASGIApp:
-        after = _place(request.query_params.get("after"))
-        return await turns.answer(lambda: json_reply(_page(annotation(), after)), PAGE_BYTES)
+    async def export(request: Request) -> ASGIApp:
+        after = _cursor(request.query_params.get("after"))
+        return await limit.answer(lambda: json_reply(_page(annotation(), after)), PAGE_BYTES)
 
     return [
         _post("/v1/labels/tasks", tasks),
         _post("/v1/labels", put),
-        Route("/api/v1/labels", every),
+        Route("/api/v1/labels", export),
     ]
 
 
-def _post(path: str, door: Callable[[Request], Awaitable[ASGIApp]]) -> Route:
-    return Route(path, door, methods=["POST"])
+def _post(path: str, endpoint: Callable[[Request], Awaitable[ASGIApp]]) -> Route:
+    return Route(path, endpoint, methods=["POST"])
 
 
-def _tasks(annotation: LabelService, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return annotation.tasks(_annotator(asked.get("annotator")), _count(asked.get("count")))
+def _tasks(annotation: LabelService, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return annotation.tasks(_annotator(body.get("annotator")), _count(body.get("count")))
 
 
-def _put(annotation: LabelService, asked: Mapping[str, Any]) -> dict[str, int]:
-    given = asked.get("labels")
-    if not isinstance(given, list) or not 0 < len(given) <= MOST_LABELS:
-        raise ParameterError(f"labels: not a list of 1 to {MOST_LABELS}")
-    if not all(isinstance(each, dict) for each in given):
-        raise ParameterError("labels: one is not an object")
-    for each in given:
-        _annotator(each.get("annotator"))
-        if len(str(each.get("note", ""))) > NOTE_CHARS:
-            raise ParameterError(f"labels: a note of more than {NOTE_CHARS} characters")
+def _put(annotation: LabelService, body: Mapping[str, Any]) -> dict[str, int]:
+    records = body.get("labels")
+    if not isinstance(records, list) or not 0 < len(records) <= MAX_LABELS:
+        raise ParameterError(f"labels: not a list of 1 to {MAX_LABELS}")
+    if not all(isinstance(record, dict) for record in records):
+        raise ParameterError("labels: not all are objects")
+    for record in records:
+        _annotator(record.get("annotator"))
+        if len(str(record.get("note", ""))) > MAX_NOTE_CHARS:
+            raise ParameterError(f"labels: a note of more than {MAX_NOTE_CHARS} characters")
     try:
-        return annotation.put(given)
+        return annotation.put(records)
     except ValueError as error:
         raise ParameterError(f"labels: {error}") from error
 
 
 async def _body(request: Request) -> bytes:
-    """The body of a request, which is not read beyond what may be.
+    """Reads the body of a request, up to `MAX_BODY_BYTES`.
 
     Raises:
-        ParameterError: There is too much of it.
+        ParameterError: The body is too large.
     """
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MOST_BYTES:
-            raise ParameterError(f"body: more than {MOST_BYTES} bytes")
+        if len(body) > MAX_BODY_BYTES:
+            raise ParameterError(f"body: more than {MAX_BODY_BYTES} bytes")
     return bytes(body)
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """The JSON object in a body. Values are counted before they are made: each takes many times its text.
+    """Parses a body as a JSON object. Counts the values first, because each takes many times the memory of its text.
 
     Raises:
-        ParameterError: There is none.
+        ParameterError: The body is no JSON object, or has too many values.
     """
-    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:
-        raise ParameterError(f"body: more than {MOST_VALUES} values; send fewer labels at a time")
+    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise ParameterError(f"body: more than {MAX_VALUES} values; send fewer labels at a time")
     try:
-        found = orjson.loads(body)
+        value = orjson.loads(body)
     except ValueError as error:
         raise ParameterError(f"body: not JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ParameterError("body: not an object")
-    return found
+    return value
 
 
 def _annotator(name: object) -> str:
-    if not isinstance(name, str) or not 0 < len(name.strip()) <= NAME_CHARS or not name.isprintable():
-        raise ParameterError(f"annotator: not a name of 1 to {NAME_CHARS} characters")
+    if not isinstance(name, str) or not 0 < len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
+        raise ParameterError(f"annotator: not a name of 1 to {MAX_NAME_CHARS} characters")
     return name
 
 
 def _count(count: object) -> int:
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_TASKS:
-        raise ParameterError(f"count: not a whole number from 1 to {MOST_TASKS}")
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_TASKS:
+        raise ParameterError(f"count: not a whole number from 1 to {MAX_TASKS}")
     return count
 
 
 def _page(annotation: LabelService, after: tuple[float, str, str] | None) -> dict[str, Any]:
-    """Words as far as a response goes; `next` is the address of those that no longer fit, where there are any."""
-    found: list[dict[str, Any]] = []
+    """Builds a page of labels; `next` is the address of the following page, if there is one."""
+    labels: list[dict[str, Any]] = []
     size = 0
-    for each in annotation.labels() if after is None else annotation.labels(after):
-        size += len(dumps(each))
-        if found and size > PAGE_BYTES:
-            last = found[-1]
-            place = dumps([last["at"], last["key"], last["annotator"]]).decode()
-            return _told(annotation, found) | {"next": f"/api/v1/labels?{urlencode({'after': place})}"}
-        found.append(each)
-    return _told(annotation, found)
+    for label in annotation.labels() if after is None else annotation.labels(after):
+        size += len(dumps(label))
+        if labels and size > PAGE_BYTES:
+            last = labels[-1]
+            cursor = dumps([last["at"], last["key"], last["annotator"]]).decode()
+            return _response(annotation, labels) | {"next": f"/api/v1/labels?{urlencode({'after': cursor})}"}
+        labels.append(label)
+    return _response(annotation, labels)
 
 
-def _told(annotation: LabelService, labels: list[dict[str, Any]]) -> dict[str, Any]:
+def _response(annotation: LabelService, labels: list[dict[str, Any]]) -> dict[str, Any]:
     return {"labels": labels, "picked_until": annotation.picked_until()}
 
 
-def _place(text: str | None) -> tuple[float, str, str] | None:
+def _cursor(text: str | None) -> tuple[float, str, str] | None:
     try:
         at, key, annotator = ("", "", "") if text is None else orjson.loads(text)
         return None if text is None else (float(at), str(key), str(annotator))
     except (ValueError, TypeError) as error:
-        raise ParameterError("after: not a place; take the whole address from `next`") from error
+        raise ParameterError("after: not a cursor; use the whole address from `next`") from error

@@ -1,7 +1,7 @@
-"""Pages: what a person sees, first as plain data (also served as JSON), then as HTML without any script.
+"""Renders pages as HTML without scripts, from the same data that the API serves as JSON.
 
-The overview answers an on-call engineer's questions in their order: is it good, which stage broke, what is read,
-who judges, show me. Texts of samples reach HTML through autoescape only.
+The overview follows the questions of an on-call engineer: answer quality, stage at fault, examples, sources, judges.
+Texts of samples are always autoescaped.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _PAGES = Environment(
 
 
 def page(template: str, view: Mapping[str, Any]) -> str:
-    """A page as HTML. What cannot be sent (half of a surrogate pair, which a torn escape leaves) becomes `?`."""
+    """Renders a page as HTML. Unpaired surrogates (from a truncated escape in a log) become `?`."""
     return _PAGES.get_template(template).render(view).encode("utf-8", "replace").decode("utf-8")
 
 
 def overview_page(view: Mapping[str, Any]) -> str:
-    """The overview as HTML."""
+    """Renders the overview as HTML."""
     return page("overview.html", view)
 
 
 def canaries_page(view: Mapping[str, Any]) -> str:
-    """The page of canaries as HTML."""
+    """Renders the page of canaries as HTML."""
     return page("canaries.html", view)
 
 
 def ago(seconds: float | None) -> str:
-    """An age as people say it.
+    """Formats an age.
 
     >>> ago(4), ago(200), ago(7300), ago(400000), ago(None)
     ('just now', '3 min ago', '2 h ago', '4 d ago', 'never')
@@ -56,7 +56,7 @@ def ago(seconds: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A span of time, short.
+    """Formats a duration.
 
     >>> duration(0.04), duration(1.5), duration(200), duration(7300)
     ('0 s', '2 s', '3 min', '2 h')
@@ -68,7 +68,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes, short.
+    """Formats a number of bytes.
 
     >>> size(17), size(2048), size(5 * 1024**3)
     ('17 B', '2.0 KiB', '5.0 GiB')
@@ -83,7 +83,7 @@ def size(count: float) -> str:
 
 
 def clock(at: float) -> str:
-    """An instant, in UTC to the second.
+    """Formats a Unix time in UTC, to the second.
 
     >>> clock(0)
     '1970-01-01 00:00:00'
@@ -95,7 +95,7 @@ def clock(at: float) -> str:
 
 
 def stale(figure: Mapping[str, Any], window: str) -> bool:
-    """Whether the newest answer behind a figure is older than the window that the figure is about.
+    """Whether the newest answer of a figure is older than its window.
 
     >>> stale({"age_seconds": 1000.0}, "15m"), stale({"age_seconds": 800.0}, "15m"), stale({"age_seconds": None}, "15m")
     (True, False, False)
@@ -104,22 +104,23 @@ def stale(figure: Mapping[str, Any], window: str) -> bool:
     return age is not None and span is not None and age > span
 
 
-def words(name: str) -> str:
-    """A name as words.
+def humanize(name: str) -> str:
+    """Replaces underscores by spaces.
 
-    >>> words("top_ranked_ignored")
+    >>> humanize("top_ranked_ignored")
     'top ranked ignored'
     """
     return name.replace("_", " ")
 
 
-def many(count: float) -> str:
-    """A count, its thousands apart.
+def thousands(count: float) -> str:
+    """Formats a count with thousands separators.
 
-    >>> many(1234567.0)
+    >>> thousands(1234567.0)
     '1,234,567'
     """
     return f"{count:,.0f}"
 
 
-_PAGES.filters.update({each.__name__: each for each in (ago, duration, size, clock, stale, words, many, points)})
+_FILTERS = (ago, duration, size, clock, stale, humanize, thousands, points)
+_PAGES.filters.update({function.__name__: function for function in _FILTERS})

@@ -1,7 +1,7 @@
-"""Turns: how many requests are worked on at a time, and how many bytes of their responses may wait for slow clients.
+"""Limits the number of requests in progress and the memory of their responses.
 
-Pages and searches build responses of megabytes. Without a limit, enough clients at once, or clients that do not read,
-would take all memory there is. Scrapes have turns of their own, which nobody else can take.
+Pages and searches build responses of megabytes. Without a limit, many clients at once, or clients that do not read,
+would exhaust the memory. Scrapes have a limit of their own.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ragwatch.errors import RagwatchError
 from ragwatch.web.reply import JSON
 
 MIB = 1 << 20
-PIECE_BYTES = 64 << 10
+CHUNK_BYTES = 64 << 10
 RETRY_SECONDS = 5
 
 
 class BusyError(RagwatchError):
-    """What is asked for is being done for others already.
+    """The requested action is already running.
 
     Args:
-        message: What happened, for a person.
-        seconds: When to ask again.
+        message: What happened.
+        seconds: When to retry (`Retry-After`).
     """
 
     def __init__(self, message: str, seconds: int) -> None:
@@ -37,95 +37,95 @@ class BusyError(RagwatchError):
 
 
 class RequestLimit:
-    """A limit on requests under way: threads that work on them, and bytes that they hold until they are sent.
+    """Limits the threads and the memory of requests in progress.
 
-    A request waits for its turn, first come, first served; after `seconds` it is answered with 503.
+    Requests wait in a FIFO queue; after `seconds` they get a 503.
 
     Args:
-        threads: How many are worked on at a time.
-        total: Bytes that all of them may hold together.
-        seconds: How long one waits.
+        threads: Maximum number of requests that are processed at the same time.
+        total: Bytes that all responses together may take until they are sent.
+        seconds: Maximum waiting time.
     """
 
     def __init__(self, *, threads: int, total: int, seconds: float) -> None:
         self._threads = CapacityLimiter(threads)
-        self._left = total
+        self._free = total
         self._seconds = seconds
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def answer(self, make: Callable[[], ASGIApp], size: int) -> ASGIApp:
-        """The response that `make` returns, made in a thread; it gives its turn back once it is sent.
+        """Builds a response in a thread; it releases its memory once it is sent.
 
         Args:
-            make: Does the work.
-            size: Bytes that making it may take; a `Response` keeps as many as it has until it is sent, a stream all.
+            make: Builds the response.
+            size: Bytes reserved to build it; a `Response` holds the size of its body until it is sent, a stream all.
 
         Raises:
-            HTTPException: Too many are under way, for too long.
+            HTTPException: Too many requests are in progress (503).
         """
-        await self._take(size)
+        await self._acquire(size)
         try:
             response = await to_thread.run_sync(make, limiter=self._threads)
         except BaseException:
-            self._give(size)
+            self._release(size)
             raise
         kept = min(size, len(response.body)) if isinstance(response, Response) else size
-        self._give(size - kept)
+        self._release(size - kept)
 
-        async def sent(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_response(scope: Scope, receive: Receive, send: Send) -> None:
             try:
                 await response(scope, receive, send)
             finally:
-                self._give(kept)
+                self._release(kept)
 
-        return sent
+        return send_response
 
-    def stream(self, pieces: Iterator[bytes]) -> ASGIApp:
-        """A JSON response that is made while it is sent, a piece in a thread at a time."""
+    def stream(self, chunks: Iterator[bytes]) -> ASGIApp:
+        """Builds a JSON response while it is sent, one chunk at a time in a thread."""
 
-        async def sent(_: Scope, __: Receive, send: Send) -> None:
+        async def send_response(_: Scope, __: Receive, send: Send) -> None:
             headers = [(b"content-type", JSON.encode())]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
-            while piece := await to_thread.run_sync(_next, pieces, limiter=self._threads):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            while chunk := await to_thread.run_sync(_next, chunks, limiter=self._threads):
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-        return sent
+        return send_response
 
-    async def _take(self, size: int) -> None:
-        if not self._waiting and self._left >= size:
-            self._left -= size
+    async def _acquire(self, size: int) -> None:
+        if not self._waiting and self._free >= size:
+            self._free -= size
             return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        place = (size, turn)
-        self._waiting.append(place)
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (size, granted)
+        self._waiting.append(entry)
         try:
-            await asyncio.wait([turn], timeout=self._seconds)
+            await asyncio.wait([granted], timeout=self._seconds)
         finally:
-            if not turn.done():
-                self._waiting.remove(place)
-                self._next_turns()  # a smaller one behind it may have room
-        if not turn.done():
-            again = {"Retry-After": str(RETRY_SECONDS)}
-            raise HTTPException(503, "Too many requests are under way; ask again later.\n", again)
+            if not granted.done():
+                self._waiting.remove(entry)
+                self._grant_waiting()  # the next one may be small enough
+        if not granted.done():
+            headers = {"Retry-After": str(RETRY_SECONDS)}
+            raise HTTPException(503, "Too many requests are in progress; retry later.\n", headers)
 
-    def _give(self, size: int) -> None:
-        self._left += size
-        self._next_turns()
+    def _release(self, size: int) -> None:
+        self._free += size
+        self._grant_waiting()
 
-    def _next_turns(self) -> None:
-        while self._waiting and self._waiting[0][0] <= self._left:
-            size, turn = self._waiting.popleft()
-            self._left -= size
-            turn.set_result(None)
+    def _grant_waiting(self) -> None:
+        while self._waiting and self._waiting[0][0] <= self._free:
+            size, granted = self._waiting.popleft()
+            self._free -= size
+            granted.set_result(None)
 
 
-def _next(pieces: Iterator[bytes]) -> bytes:
-    """The next pieces that are worth a write together; empty at the end."""
-    found, size = [], 0
-    for piece in pieces:
-        found.append(piece)
-        size += len(piece)
-        if size >= PIECE_BYTES:
+def _next(chunks: Iterator[bytes]) -> bytes:
+    """Joins the next chunks up to `CHUNK_BYTES`; empty at the end."""
+    parts, size = [], 0
+    for chunk in chunks:
+        parts.append(chunk)
+        size += len(chunk)
+        if size >= CHUNK_BYTES:
             break
-    return b"".join(found)
+    return b"".join(parts)

@@ -1,4 +1,4 @@
-"""Sample page: one answer with its claims marked, its contexts, and every judge's word on it, as plain data."""
+"""Builds the data of the sample page: an answer with marked claims, its contexts, verdicts and labels."""
 
 from __future__ import annotations
 
@@ -18,93 +18,95 @@ from ragwatch.ports import PackedVerdict, Query, Store, StoredText, StoredVerdic
 from ragwatch.web.scope import PageScope
 
 ANSWER_CHARS, CONTEXT_CHARS, QUESTION_CHARS, QUOTE_CHARS = 20_000, 6_000, 4_000, 1_000
-MOST_CLAIMS, MOST_CONTEXTS, MOST_METADATA, MOST_JUDGES, MOST_LABELS = 200, 50, 30, 12, 50
-LINE_BYTES, TEXT_BYTES = 2 << 20, 8 << 20  # of JSON that is read for a page
-_WORST = (ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED)
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+MAX_CLAIMS, MAX_CONTEXTS, MAX_METADATA, MAX_JUDGES, MAX_LABELS = 200, 50, 30, 12, 50
+LINE_BYTES, TEXT_BYTES = 2 << 20, 8 << 20  # limits on stored JSON that is read for a page
+_BY_SEVERITY = (ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED)
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {
-        Stage.NONE: "As far as the judge can tell, nothing is wrong with this answer.",
+        Stage.NONE: "The judge found no fault in this answer.",
         Stage.RETRIEVAL: (
-            "The contexts do not hold what the question needs. Look at the retriever first: index, embedding, "
-            "chunking, number of contexts, reranker. A generator cannot repair what it was never given."
+            "The contexts do not contain what the question needs. Check the retriever first: index, embedding, "
+            "chunking, number of contexts, reranker. A generator cannot make up for missing contexts."
         ),
         Stage.GENERATION: (
-            "The contexts would do, but the answer goes beyond them, against them, or around the question. "
-            "Look at the generator: prompt, model, temperature."
+            "The contexts are sufficient, but the answer adds to them, contradicts them, or does not address the "
+            "question. Check the generator: prompt, model, temperature."
         ),
         Stage.ALIGNMENT: (
-            "Retrieval and generation are fine each by itself, but the answer passes over the best context. "
-            "Look at what joins them: order and number of contexts, chunk size, how they stand in the prompt."
+            "Retrieval and generation work separately, but the answer ignores the best context. Check how contexts "
+            "enter the prompt: order, number, chunk size, position."
         ),
     }
 )
 FAULTS: Mapping[str, str] = MappingProxyType(
     {
-        Fault.RETRIEVER: "The first context went unused because it is not relevant: it ought not to be first.",
-        Fault.GENERATOR: "The first context is relevant and went unused, while claims stand on no context at all.",
-        Fault.REDUNDANT: "The first context is relevant and went unused; other contexts support every claim.",
+        Fault.RETRIEVER: "The top-ranked context was not used because it is not relevant: the ranking is wrong.",
+        Fault.GENERATOR: "The top-ranked context is relevant but was not used; some claims have no supporting context.",
+        Fault.REDUNDANT: "The top-ranked context is relevant but was not used; other contexts support every claim.",
     }
 )
-_UNTOLD = "Too little was read to tell which stage is at fault."
-_UNJUDGED = "No judge could read this answer. It is counted, and widens the worst-case bounds of every figure."
+_STAGE_UNKNOWN = "The judge read too little to determine the stage at fault."
+_UNJUDGED = "This answer could not be judged. It is counted, and widens the worst-case (Manski) bounds of every figure."
 
 
 def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> dict[str, Any] | None:
-    """Everything that is kept of one sample; None for nothing.
+    """Reads everything that is stored of a sample; None if there is nothing.
 
     Args:
-        store: Where it is kept.
-        key: Its identity in the store.
-        scope: Says which judge goes first.
-        judge: Whose verdict marks the answer; the default judge's where there is none of that name.
+        store: Store of the samples.
+        key: Key of the sample.
+        scope: Order of the judges.
+        judge: Judge whose verdict marks the answer; the default judge if it has no verdict.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    found: list[StoredVerdict] = []
+    stored_verdicts: list[StoredVerdict] = []
     text: StoredText | None = None
-    for entry in store.entries(Query(key=key, limit=MOST_JUDGES)):  # each brings the text along: one is enough
+    for entry in store.entries(Query(key=key, limit=MAX_JUDGES)):  # each has the text: keep one
         text = text or entry.sample
-        found.append(_line_of(entry))
-    if not found:
+        stored_verdicts.append(_line_of(entry))
+    if not stored_verdicts:
         return None
-    found[0] = _with_text(found[0], text)
-    return view(found, store.labels_of(key, MOST_LABELS), scope, judge)
+    stored_verdicts[0] = _with_text(stored_verdicts[0], text)
+    return view(stored_verdicts, store.labels_of(key, MAX_LABELS), scope, judge)
 
 
 def _line_of(entry: PackedVerdict) -> StoredVerdict:
-    """A verdict as far as a page shows it; one that is damaged is what its figures tell."""
+    """Reads a verdict, up to `LINE_BYTES`; a damaged one is reduced to its figures."""
     try:
         fields, whole = entry.line.beginning(LINE_BYTES)
     except StoreError as error:
         return StoredVerdict(entry.bare, None, str(error))
-    if not whole:  # the last of a list may be cut short
+    if not whole:  # the last item of a list may be truncated
         fields |= {name: fields.get(name, [])[:-1] for name in ("claims", "contexts")}
     return StoredVerdict({**entry.bare, **fields, **entry.place}, None)
 
 
-def _with_text(found: StoredVerdict, text: StoredText | None) -> StoredVerdict:
+def _with_text(stored: StoredVerdict, text: StoredText | None) -> StoredVerdict:
     if text is None:
-        return found
+        return stored
     try:
         fields, whole = text.beginning(TEXT_BYTES)
     except StoreError as error:
-        return replace(found, damage=found.damage or str(error))
-    note = None if whole else f"Its texts are larger than {TEXT_BYTES >> 20} MiB, and only their beginning is shown."
-    return replace(found, sample={"contexts": [], "answer": "", **fields}, damage=found.damage or note)
+        return replace(stored, damage=stored.damage or str(error))
+    note = None if whole else f"The texts are larger than {TEXT_BYTES >> 20} MiB; only their beginning is shown."
+    return replace(stored, sample={"contexts": [], "answer": "", **fields}, damage=stored.damage or note)
 
 
 def view(
-    found: Sequence[StoredVerdict], labels: Sequence[Label], scope: PageScope, judge: str | None
+    stored_verdicts: Sequence[StoredVerdict], labels: Sequence[Label], scope: PageScope, judge: str | None
 ) -> dict[str, Any]:
-    """Verdicts on one sample, at least one, as a page shows them."""
+    """Builds the data of the page from the verdicts on a sample, at least one."""
     order = {name: place for place, name in enumerate(scope.judges)}
-    verdicts = sorted((each.verdict for each in found), key=lambda each: order.get(each["judge_name"], len(order)))
-    chosen = next((each for each in verdicts if each["judge_name"] == judge), verdicts[0])
-    kept = next((each.sample for each in found if each.sample is not None), None)
-    claims = [_claim(number, each) for number, each in enumerate(chosen["claims"][:MOST_CLAIMS], start=1)]
+    verdicts = sorted(
+        (stored.verdict for stored in stored_verdicts), key=lambda verdict: order.get(verdict["judge_name"], len(order))
+    )
+    chosen = next((verdict for verdict in verdicts if verdict["judge_name"] == judge), verdicts[0])
+    kept = next((stored.sample for stored in stored_verdicts if stored.sample is not None), None)
+    claims = [_claim(number, claim) for number, claim in enumerate(chosen["claims"][:MAX_CLAIMS], start=1)]
     return {
         "key": chosen["key"],
         "at": chosen["at"],
@@ -112,20 +114,20 @@ def view(
         "route": chosen["route"],
         "trace_id": chosen["trace_id"],
         "verdict": {**_judge(chosen), **_meaning(chosen), "missing": _cuts(chosen["missing"])},
-        "judges": [_judge(each) for each in verdicts],
-        "quantities": [{"quantity": str(each), "low_is_good": each in LOW_IS_GOOD} for each in Quantity],
+        "judges": [_judge(verdict) for verdict in verdicts],
+        "quantities": [{"quantity": str(quantity), "low_is_good": quantity in LOW_IS_GOOD} for quantity in Quantity],
         "claims": claims,
-        "claims_left_out": max(0, len(chosen["claims"]) - MOST_CLAIMS),
+        "claims_left_out": max(0, len(chosen["claims"]) - MAX_CLAIMS),
         "contexts": _contexts(chosen, kept, claims),
-        "contexts_left_out": max(0, _wide(chosen, kept) - MOST_CONTEXTS),
+        "contexts_left_out": max(0, _context_count(chosen, kept) - MAX_CONTEXTS),
         "text": None if kept is None else _text(kept, claims),
-        "labels": [_label(each) for each in labels[-MOST_LABELS:]],
-        "damage": next((each.damage for each in found if each.damage is not None), None),
+        "labels": [_label(label) for label in labels[-MAX_LABELS:]],
+        "damage": next((stored.damage for stored in stored_verdicts if stored.damage is not None), None),
     }
 
 
 def cut(text: str, limit: int) -> dict[str, Any]:
-    """The beginning of a text; `of` is its length where that is not all.
+    """Truncates a text; `of` is its length if it was longer.
 
     >>> cut("abcdef", 4), cut("abc", 4)
     ({'text': 'abc…', 'of': 6}, {'text': 'abc', 'of': None})
@@ -134,43 +136,44 @@ def cut(text: str, limit: int) -> dict[str, Any]:
 
 
 def segments(answer: str, claims: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The answer in parts, each with the worst verdict of the claims that cover it and the claims that end with it.
+    """Splits an answer at the edges of claims; yields each part with its worst verdict and the claims that end with it.
 
     >>> claim = {"number": 1, "start": 0, "end": 4, "verdict": "supported"}
-    >>> [(each["text"], each["verdict"], len(each["ends"])) for each in segments("Cats purr.", [claim])]
+    >>> [(part["text"], part["verdict"], len(part["ends"])) for part in segments("Cats purr.", [claim])]
     [('Cats', 'supported', 1), (' purr.', None, 0)]
     """
-    placed = [each for each in claims if each["start"] is not None and each["start"] < len(answer)]
-    edges = {0, len(answer), *(each["start"] for each in placed), *(min(each["end"], len(answer)) for each in placed)}
+    placed = [claim for claim in claims if claim["start"] is not None and claim["start"] < len(answer)]
+    ends = (min(claim["end"], len(answer)) for claim in placed)
+    edges = {0, len(answer), *(claim["start"] for claim in placed), *ends}
     for start, end in pairwise(sorted(edges)):
-        over = [each["verdict"] for each in placed if each["start"] <= start and end <= each["end"]]
+        covering = [claim["verdict"] for claim in placed if claim["start"] <= start and end <= claim["end"]]
         yield {
             "text": answer[start:end],
-            "verdict": max(over, key=_badness, default=None),
-            "ends": [each for each in placed if each["end"] == end],
+            "verdict": max(covering, key=_severity, default=None),
+            "ends": [claim for claim in placed if claim["end"] == end],
         }
 
 
-def _badness(verdict: str) -> int:
-    return _WORST.index(ClaimVerdict(verdict))
+def _severity(verdict: str) -> int:
+    return _BY_SEVERITY.index(ClaimVerdict(verdict))
 
 
 def _judge(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """What one judge said."""
+    """Verdict of one judge."""
     names = ("outcome", "reason", "stage", "fault", "address", "scores", "probability")
     counts = Counter(claim["verdict"] for claim in verdict["claims"])
     return {
         "judge": verdict["judge_name"],
         **{name: verdict.get(name) for name in names},
         **verdict["judge"],
-        "counts": {str(each): counts[each] for each in ClaimVerdict},
+        "counts": {str(outcome): counts[outcome] for outcome in ClaimVerdict},
     }
 
 
 def _meaning(verdict: Mapping[str, Any]) -> dict[str, str | None]:
     if verdict["outcome"] == "unjudged":
         return {"meaning": _UNJUDGED, "fault_meaning": None}
-    return {"meaning": MEANINGS.get(verdict["stage"], _UNTOLD), "fault_meaning": FAULTS.get(verdict["fault"])}
+    return {"meaning": MEANINGS.get(verdict["stage"], _STAGE_UNKNOWN), "fault_meaning": FAULTS.get(verdict["fault"])}
 
 
 def _claim(number: int, claim: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,20 +190,20 @@ def _claim(number: int, claim: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _wide(verdict: Mapping[str, Any], kept: Mapping[str, Any] | None) -> int:
+def _context_count(verdict: Mapping[str, Any], kept: Mapping[str, Any] | None) -> int:
     return max(len(verdict["contexts"]), 0 if kept is None else len(kept["contexts"]))
 
 
 def _contexts(
     verdict: Mapping[str, Any], kept: Mapping[str, Any] | None, claims: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """In the retriever's order, each with what was read of it."""
-    texts = [] if kept is None else kept["contexts"][:MOST_CONTEXTS]
-    read = verdict["contexts"][:MOST_CONTEXTS]
-    shown = []
-    for rank, (text, reading) in enumerate(zip_longest(texts, read, fillvalue=_NOTHING), start=1):
+    """Contexts in the order of the retriever, with the readings of the judge."""
+    texts = [] if kept is None else kept["contexts"][:MAX_CONTEXTS]
+    read = verdict["contexts"][:MAX_CONTEXTS]
+    contexts = []
+    for rank, (text, reading) in enumerate(zip_longest(texts, read, fillvalue=_EMPTY), start=1):
         name = text.get("id") or reading.get("id")
-        shown.append(
+        contexts.append(
             {
                 "rank": rank,
                 "id": None if name is None else cut(str(name), QUOTE_CHARS)["text"],
@@ -209,10 +212,10 @@ def _contexts(
                 "relevant": reading.get("relevant"),
                 "relevance": reading.get("relevance"),
                 "used": reading.get("used"),
-                "claims": [each["number"] for each in claims if rank in each["contexts"]],
+                "claims": [claim["number"] for claim in claims if rank in claim["contexts"]],
             }
         )
-    return shown
+    return contexts
 
 
 def _text(kept: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -223,13 +226,13 @@ def _text(kept: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dict[
         "answer": list(segments(answer[:ANSWER_CHARS], claims)),
         "answer_of": len(answer) if len(answer) > ANSWER_CHARS else None,
         "reference": None if reference is None else cut(reference, QUESTION_CHARS),
-        "metadata": [(name, cut(str(value), QUOTE_CHARS)["text"]) for name, value in metadata[:MOST_METADATA]],
-        "metadata_left_out": max(0, len(metadata) - MOST_METADATA),
+        "metadata": [(name, cut(str(value), QUOTE_CHARS)["text"]) for name, value in metadata[:MAX_METADATA]],
+        "metadata_left_out": max(0, len(metadata) - MAX_METADATA),
     }
 
 
 def _cuts(texts: Sequence[str]) -> list[str]:
-    return [cut(each, QUOTE_CHARS)["text"] for each in texts[:MOST_CLAIMS]]
+    return [cut(text, QUOTE_CHARS)["text"] for text in texts[:MAX_CLAIMS]]
 
 
 def _label(label: Label) -> dict[str, Any]:
@@ -237,6 +240,6 @@ def _label(label: Label) -> dict[str, Any]:
         "annotator": label.annotator,
         "at": label.at,
         "scores": {str(quantity): score for quantity, score in label.scores.items()},
-        "claims": [None if each is None else str(each) for each in label.claims[:MOST_CLAIMS]],
+        "claims": [None if verdict is None else str(verdict) for verdict in label.claims[:MAX_CLAIMS]],
         "note": cut(label.note, QUOTE_CHARS)["text"],
     }

@@ -1,4 +1,4 @@
-"""Samples page: the verdicts that a request asks for, newest first, in pages that neither skip nor repeat one."""
+"""Serves the search for verdicts, newest first, in pages that neither skip nor repeat a verdict."""
 
 from __future__ import annotations
 
@@ -30,96 +30,104 @@ FIELDS = ("route", "judge", "stage", "outcome", "quantity", "below", "above", "s
 LIMITS = ("25", "50", "100", "250", "500")
 COLUMNS = (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION, Quantity.ANSWER_RELEVANCY)
 QUESTION_CHARS = 240
-MANY_SIZE, ONE_SIZE = 8 * MIB, 16 * MIB  # that making a page takes, about
-_BAD, _NOT_FOUND, _OUT_OF_ORDER = 400, 404, 503
+LIST_SIZE, SAMPLE_SIZE = 8 * MIB, 16 * MIB  # approximate memory for one response
+_BAD_REQUEST, _NOT_FOUND, _SERVICE_UNAVAILABLE = 400, 404, 503
 
 Pairs = Sequence[tuple[str, str]]
 
 
 def sample_routes(
-    store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], turns: RequestLimit
+    store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
 ) -> list[Route]:
-    """`/samples` and `/samples/KEY`.
+    """Routes `/samples` and `/samples/KEY`.
 
     Args:
-        store: Holds the verdicts; None shows none.
-        scope: What configuration names at present.
+        store: Store of the verdicts; None for no verdicts.
+        scope: Returns the names in the current configuration.
         clock: Seconds since the epoch.
-        turns: When it is a request's turn.
+        limit: Limits concurrent requests.
     """
 
-    async def many(request: Request) -> ASGIApp:
+    async def search(request: Request) -> ASGIApp:
         pairs = request.query_params.multi_items()
-        return await turns.answer(lambda: _many(pairs, store, scope(), clock()), MANY_SIZE)
+        return await limit.answer(lambda: _search_page(pairs, store, scope(), clock()), LIST_SIZE)
 
-    async def one(request: Request) -> ASGIApp:
+    async def show(request: Request) -> ASGIApp:
         key, judge = request.path_params["key"], request.query_params.get("judge")
-        return await turns.answer(lambda: _one(key, judge, store, scope()), ONE_SIZE)
+        return await limit.answer(lambda: _sample_page(key, judge, store, scope()), SAMPLE_SIZE)
 
-    return [Route("/samples", many), Route("/samples/{key}", one)]
+    return [Route("/samples", search), Route("/samples/{key}", show)]
 
 
-def _many(pairs: Pairs, store: Store | None, scope: PageScope, now: float) -> Response:
-    given = [(name, value) for name, value in pairs if value]  # a form sends its empty fields too
-    view: dict[str, Any] = {"found": [], "older": None, "crowded": False}
+def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float) -> Response:
+    filters = [(name, value) for name, value in pairs if value]  # forms submit empty fields as well
+    view: dict[str, Any] = {"rows": [], "older": None, "crowded": False}
     status = 200
     error = None
     try:
-        view = listing(given, store, now=now)
-    except samples.ParameterError as wrong:
-        error, status = str(wrong), _BAD
-    except StoreError as broken:
-        error, status = f"the store cannot be read: {broken}", _OUT_OF_ORDER
-    around = {"version": __version__, "now": now, "error": error, "form": form(given, scope), "chips": chips(given)}
-    newest = None if "until" not in dict(given) else _without(given, "until")
-    return HTMLResponse(page("samples.html", {**around, **view, "newest": newest, "columns": columns(given)}), status)
+        view = listing(filters, store, now=now)
+    except samples.ParameterError as invalid:
+        error, status = str(invalid), _BAD_REQUEST
+    except StoreError as failure:
+        error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
+    context = {
+        "version": __version__,
+        "now": now,
+        "error": error,
+        "form": form(filters, scope),
+        "chips": chips(filters),
+    }
+    newest = None if "until" not in dict(filters) else _without(filters, "until")
+    return HTMLResponse(
+        page("samples.html", {**context, **view, "newest": newest, "columns": columns(filters)}), status
+    )
 
 
-def _one(key: str, judge: str | None, store: Store | None, scope: PageScope) -> Response:
+def _sample_page(key: str, judge: str | None, store: Store | None, scope: PageScope) -> Response:
     error, status, view = None, 200, None
     try:
         view = sample(store, key, scope, judge=judge) if store and samples.KEY.fullmatch(key) else None
         if view is None:
-            error, status = "There is no sample with this key, or retention has taken it.", _NOT_FOUND
-    except StoreError as broken:
-        error, status = f"The store cannot be read: {broken}", _OUT_OF_ORDER
+            error, status = "There is no sample with this key, or retention has deleted it.", _NOT_FOUND
+    except StoreError as failure:
+        error, status = f"The store cannot be read: {failure}", _SERVICE_UNAVAILABLE
     body = page("sample.html", {"version": __version__, "error": error, "root": "../", "sample": view})
     return HTMLResponse(body, status)
 
 
-def listing(given: Pairs, store: Store | None, *, now: float) -> dict[str, Any]:
-    """Verdicts as rows of a table, and where older ones begin.
+def listing(filters: Pairs, store: Store | None, *, now: float) -> dict[str, Any]:
+    """Reads a page of verdicts as table rows, with the address of the next page.
 
     Raises:
         ParameterError: A parameter is unknown, repeated, or has no meaning.
         StoreError: The store cannot be read.
     """
-    query = samples.query_of(given, now=now)
-    found, until, crowded = ([], None, False) if store is None else leaf(store, query)
-    fixed = [*_fixed(given, now), *([] if until is None else [("until", repr(until))])]
+    query = samples.query_of(filters, now=now)
+    verdicts, until, crowded = ([], None, False) if store is None else read_page(store, query)
+    fixed = [*_fixed(filters, now), *([] if until is None else [("until", repr(until))])]
     return {
-        "found": [row(each) for each in found],
+        "rows": [row(stored) for stored in verdicts],
         "older": None if until is None else f"?{urlencode(fixed)}",
         "crowded": crowded,
     }
 
 
-def leaf(store: Store, query: Query) -> tuple[list[StoredVerdict], float | None, bool]:
-    """One page of verdicts, the `until` of the next page (None: this is the last), and whether some fit on none.
+def read_page(store: Store, query: Query) -> tuple[list[StoredVerdict], float | None, bool]:
+    """Reads one page: verdicts, the `until` of the next page (None on the last), and whether some fit on no page.
 
-    A page ends between two instants, because `until` cannot cut one instant in two. Where more verdicts than a page
-    holds are of one instant, the page holds them all, as far as a search may go.
+    A page never splits verdicts with the same timestamp, because `until` cannot. If more verdicts than a page holds
+    have the same timestamp, the page holds all of them, up to `MAX_LIMIT`.
     """
-    found = store.summaries(_narrowed(query, limit=query.limit + 1))
-    if len(found) <= query.limit:
-        return found, None, False
-    begun = found[-1].verdict["at"]
-    whole = [each for each in found if each.verdict["at"] != begun]
-    if whole:
-        return whole, float(whole[-1].verdict["at"]), False
-    crowd = store.summaries(_narrowed(query, limit=samples.MOST + 1, since=begun, until=nextafter(begun, inf)))
-    older = store.summaries(_narrowed(query, limit=1, until=begun))
-    return crowd[: samples.MOST], float(begun) if older else None, len(crowd) > samples.MOST
+    verdicts = store.summaries(_narrowed(query, limit=query.limit + 1))
+    if len(verdicts) <= query.limit:
+        return verdicts, None, False
+    cut_at = verdicts[-1].verdict["at"]
+    complete = [stored for stored in verdicts if stored.verdict["at"] != cut_at]
+    if complete:
+        return complete, float(complete[-1].verdict["at"]), False
+    crowd = store.summaries(_narrowed(query, limit=samples.MAX_LIMIT + 1, since=cut_at, until=nextafter(cut_at, inf)))
+    older = store.summaries(_narrowed(query, limit=1, until=cut_at))
+    return crowd[: samples.MAX_LIMIT], float(cut_at) if older else None, len(crowd) > samples.MAX_LIMIT
 
 
 def _narrowed(query: Query, *, limit: int, since: float | None = None, until: float | None = None) -> Query:
@@ -131,10 +139,10 @@ def _narrowed(query: Query, *, limit: int, since: float | None = None, until: fl
     )
 
 
-def row(found: StoredVerdict) -> dict[str, Any]:
-    """A verdict as one row."""
-    verdict = found.verdict
-    question = None if found.sample is None else found.sample.get("question")
+def row(stored: StoredVerdict) -> dict[str, Any]:
+    """Formats a verdict as a table row."""
+    verdict = stored.verdict
+    question = None if stored.sample is None else stored.sample.get("question")
     return {
         "key": verdict["key"],
         "at": verdict["at"],
@@ -144,28 +152,30 @@ def row(found: StoredVerdict) -> dict[str, Any]:
         "reason": verdict["reason"],
         "stage": verdict["stage"],
         "scores": verdict["scores"],
-        "kept": found.sample is not None,
+        "kept": stored.sample is not None,
         "question": None if question is None else cut(question, QUESTION_CHARS)["text"],
-        "damage": found.damage,
+        "damage": stored.damage,
     }
 
 
-def columns(given: Pairs) -> list[dict[str, Any]]:
-    """Quantities to show, the one that is asked for first.
+def columns(filters: Pairs) -> list[dict[str, Any]]:
+    """Quantities to show, the selected one first.
 
-    >>> [each["quantity"] for each in columns([("quantity", "contradiction")])][:2]
+    >>> [column["quantity"] for column in columns([("quantity", "contradiction")])][:2]
     ['contradiction', 'faithfulness']
     """
-    asked = dict(given).get("quantity")
-    wanted = [Quantity(asked)] if asked in set(Quantity) else []
-    shown = dict.fromkeys((*wanted, *COLUMNS))
-    return [{"quantity": str(each), "low_is_good": each in LOW_IS_GOOD, "asked": each in wanted} for each in shown]
+    name = dict(filters).get("quantity")
+    selected = [Quantity(name)] if name in set(Quantity) else []
+    return [
+        {"quantity": str(quantity), "low_is_good": quantity in LOW_IS_GOOD, "selected": quantity in selected}
+        for quantity in dict.fromkeys((*selected, *COLUMNS))
+    ]
 
 
-def form(given: Pairs, scope: PageScope) -> dict[str, Any]:
-    """Fields of the search: what may be chosen, and what is."""
-    values = dict.fromkeys(FIELDS, "") | {name: value for name, value in given if name in FIELDS}
-    offered: dict[str, Iterable[str]] = {
+def form(filters: Pairs, scope: PageScope) -> dict[str, Any]:
+    """Fields of the search form: options and current values."""
+    values = dict.fromkeys(FIELDS, "") | {name: value for name, value in filters if name in FIELDS}
+    options: dict[str, Iterable[str]] = {
         "route": (*scope.routes, OTHER),
         "judge": scope.judges,
         "stage": map(str, Stage),
@@ -175,22 +185,22 @@ def form(given: Pairs, scope: PageScope) -> dict[str, Any]:
     }
     values["limit"] = values["limit"] or "50"
     return {
-        "given": values,
-        "choices": {name: _with(each, values[name]) for name, each in offered.items()},
+        "current": values,
+        "choices": {name: _with_current(choices, values[name]) for name, choices in options.items()},
     }
 
 
-def _with(offered: Iterable[str], value: str) -> list[str]:
-    """What may be chosen, with what is: an answer may be of a route that is no longer configured."""
-    return list(dict.fromkeys(each for each in (*offered, value) if each))
+def _with_current(options: Iterable[str], value: str) -> list[str]:
+    """Options with the current value, which may be a route that is no longer configured."""
+    return list(dict.fromkeys(option for option in (*options, value) if option))
 
 
-def chips(given: Pairs) -> list[dict[str, str]]:
-    """What narrows the search, each with the same search without it."""
-    return [{"name": name, "value": _told(name, value), "without": _without(given, name)} for name, value in given]
+def chips(filters: Pairs) -> list[dict[str, str]]:
+    """Active filters, each with the address of the search without it."""
+    return [{"name": name, "value": _shown(name, value), "without": _without(filters, name)} for name, value in filters]
 
 
-def _told(name: str, value: str) -> str:
+def _shown(name: str, value: str) -> str:
     if name not in ("since", "until"):
         return value
     try:
@@ -199,15 +209,15 @@ def _told(name: str, value: str) -> str:
         return value if samples.span_of(value) is None else f"{value} ago"
 
 
-def _without(given: Pairs, name: str) -> str:
-    return f"?{urlencode([each for each in given if each[0] != name])}"
+def _without(filters: Pairs, name: str) -> str:
+    return f"?{urlencode([pair for pair in filters if pair[0] != name])}"
 
 
-def _fixed(given: Pairs, now: float) -> list[tuple[str, str]]:
-    """The search without its end; `since 1h` is the same hour on every page."""
+def _fixed(filters: Pairs, now: float) -> list[tuple[str, str]]:
+    """Parameters for the next page, without `until`; an age in `since` becomes a fixed time."""
     kept: list[tuple[str, str]] = []
-    for name, value in given:
-        past = samples.span_of(value.strip()) if name == "since" else None
+    for name, value in filters:
+        age = samples.span_of(value.strip()) if name == "since" else None
         if name != "until":
-            kept.append((name, value if past is None else repr(now - past)))
+            kept.append((name, value if age is None else repr(now - age)))
     return kept

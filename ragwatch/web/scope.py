@@ -1,4 +1,4 @@
-"""Scope: what configuration says pages are about."""
+"""Defines the names in the configuration that pages show."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class PageScope:
-    """Names to show even while nothing is known of them, and what counts as good.
+    """Names that pages show even without data, and the thresholds.
 
     Attributes:
         sources: Configured sources.
         routes: Configured routes, without `other`.
         judges: Configured judges, the default one first.
         windows: Configured windows, the shortest first.
-        thresholds: By quantity: the worst mean that is still good.
-        suites: Configured suites of canaries.
+        thresholds: Worst acceptable mean, by quantity.
+        suites: Configured canary suites.
     """
 
     sources: tuple[str, ...] = ()

@@ -1,8 +1,11 @@
-"""Serve: the HTTP server. Binds before it starts, leaves signals to the daemon, and waits for nobody for long."""
+"""Runs the HTTP server. Binds before it starts, leaves signals to the daemon, and shuts down after a short drain."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import http.client
+import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,21 +16,24 @@ import uvicorn
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp
 
-from ragwatch.web.connections import Connections, most_connections
-from ragwatch.web.listen import listen
+from ragwatch.errors import AddressError
+from ragwatch.web.connections import Connections, max_connections
 from ragwatch.web.protocol import Protocol
 
-KEEP_ALIVE_SECONDS = 75  # longer than a usual scrape interval, so that a scraper keeps its connection
+KEEP_ALIVE_SECONDS = 75  # longer than a usual scrape interval, so that scrapers reuse their connection
 DRAIN_SECONDS = 3
-ACCEPTED_AT_ONCE = 4  # this part of all connections: those that are too many are closed before the next ones
+BACKLOG_DIVISOR = 4  # backlog: the connection limit / 4, so that excess connections are closed between accepts
+PROBE_SECONDS = 2.0
+SEND_BUFFER_BYTES = 64 << 10  # of a socket: bytes that a client has not received count as our memory
+_WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared, not bound
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn without signal handlers of its own: the daemon decides when to stop."""
+    """uvicorn without signal handlers: the daemon handles signals."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
         super().__init__(config)
-        self._tell = started
+        self._on_started = on_started
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -35,14 +41,14 @@ class _Uvicorn(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._tell()
+        self._on_started()
 
 
 class Server:
     """Serves one application on one address, once.
 
     Args:
-        app: What is served.
+        app: The application.
         host: Name or address to listen on.
         port: Port, 0 for any free one.
     """
@@ -55,24 +61,24 @@ class Server:
         self._running: _Uvicorn | None = None
 
     def bind(self) -> None:
-        """Take the address; from now on clients can connect, and wait for `serve` to answer.
+        """Binds the address; from then on clients can connect, and wait for `serve`.
 
         Raises:
-            AddressError: Nothing can listen there.
+            AddressError: The address is not available.
         """
         if self._listener is None:
             self._listener = listen(self._host, self._port)
 
     async def serve(self, *, started: Callable[[int], None] = lambda _: None) -> None:
-        """Serve until `stop`, or until cancelled; either way what was asked is answered first.
+        """Serves until `stop` or cancellation; completes requests in progress first.
 
         Args:
-            started: Told the port once requests are answered.
+            started: Called with the port once requests are accepted.
 
         Raises:
-            AddressError: Nothing can listen on that address.
+            AddressError: The address is not available.
         """
-        # anyio imports its asyncio part at the first use: better now than while the loop has work to do.
+        # anyio imports its asyncio backend at the first use; import it now, not during a request.
         await run_in_threadpool(int)
         self.bind()
         assert self._listener is not None  # noqa: S101 - bound above
@@ -88,26 +94,73 @@ class Server:
                 raise
 
     def close(self) -> None:
-        """Let go of the address, where it was bound and `serve` has not begun."""
+        """Closes the listening socket, if it is bound and `serve` has not started."""
         if self._listener is not None:
             self._listener.close()
 
     def stop(self) -> None:
-        """Answer what was asked, then end `serve`."""
+        """Completes requests in progress, then ends `serve`."""
         if self._running is not None:
             self._running.should_exit = True
 
 
 def _settings() -> dict[str, Any]:
-    most = most_connections()
+    limit = max_connections()
     return {
         "lifespan": "off",
         "log_config": None,
         "access_log": False,
         "server_header": False,
         "ws": "none",
-        "http": partial(Protocol, connections=Connections(most)),
-        "backlog": max(most // ACCEPTED_AT_ONCE, 1),
+        "http": partial(Protocol, connections=Connections(limit)),
+        "backlog": max(limit // BACKLOG_DIVISOR, 1),
         "timeout_keep_alive": KEEP_ALIVE_SECONDS,
         "timeout_graceful_shutdown": DRAIN_SECONDS,
     }
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Opens a listening socket.
+
+    Args:
+        host: Name or address.
+        port: Port, 0 for any free one.
+
+    Raises:
+        AddressError: The address is not available.
+    """
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.create_server(address[:2], family=family)
+    except (OSError, UnicodeError) as error:  # an invalid host name raises UnicodeError
+        shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        code = getattr(error, "errno", None) or 0  # codes of the resolver are negative
+        reason = os.strerror(code) if code > 0 else getattr(error, "strerror", None) or str(error)
+        raise AddressError(f"cannot listen on {shown}: {reason}; {_advice(error, host, port)}") from error
+    # Connections inherit this. asyncio sets it only if the protocol number is given, which it is not here. Without it,
+    # responses on keep-alive connections wait about 40 ms for a delayed acknowledgement.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+    return listener
+
+
+def _advice(error: Exception, host: str, port: int) -> str:
+    code = getattr(error, "errno", None)
+    if code == errno.EADDRINUSE:
+        holder = "another ragwatch" if _is_ragwatch(host, port) else "another process"
+        return f"{holder} has this port (see `ss -ltnp 'sport = :{port}'`); stop it or write another port"
+    if code == errno.EACCES:
+        return "ports below 1024 need a privilege; write a higher port"
+    return "write an address of this machine, such as 127.0.0.1:10477"
+
+
+def _is_ragwatch(host: str, port: int) -> bool:
+    """Whether another ragwatch serves the address; asks its health endpoint once."""
+    connection = http.client.HTTPConnection("localhost" if host in _WILDCARDS else host, port, timeout=PROBE_SECONDS)
+    try:
+        connection.request("GET", "/-/healthy")
+        return connection.getresponse().read(100).startswith(b"ragwatch")
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,7 +1,7 @@
-"""Whole: verdicts and samples with their whole texts, as JSON in pieces, up to a number of bytes a response.
+"""Streams verdicts and samples with full texts as JSON, up to a maximum size per response.
 
-What is stored is JSON already. It is unpacked piece by piece into the response and never held whole, so that a
-response takes little memory however long the texts are.
+Stored texts are compressed JSON. They are decompressed chunk by chunk into the response, so that a response takes
+little memory regardless of the length of the texts.
 """
 
 from __future__ import annotations
@@ -14,55 +14,57 @@ from ragwatch.ports import PackedVerdict, StoredText
 from ragwatch.web.reply import dumps
 from ragwatch.web.samples import short
 
-MOST_BYTES = 8 << 20  # of a response
-LINES_BYTES = 3 << 20  # of one sample's response that verdicts may take; the rest is left to the sample
-ESCAPED = 3  # times the size that a text of letters beyond ASCII has as it is stored
-_AROUND = 4096  # bytes that stand around the texts of a row, at most
+MAX_BYTES = 8 << 20  # of a response
+VERDICT_BYTES = 3 << 20  # share of the verdicts in the response for one sample; the rest is for the sample
+ESCAPE_FACTOR = 3  # stored size / UTF-8 size of non-ASCII text
+_ROW_OVERHEAD = 4096  # maximum bytes of a row without its texts
 
 
-def samples_json(entries: Iterator[PackedVerdict], following: Callable[[PackedVerdict, int], str]) -> Iterator[bytes]:
-    """`{"samples": [{"verdict", "sample"}]}`; with `next`, the address of those that no longer fit, if any.
+def samples_json(
+    entries: Iterator[PackedVerdict], next_address: Callable[[PackedVerdict, int], str]
+) -> Iterator[bytes]:
+    """Streams `{"samples": [{"verdict", "sample"}]}`, with `next`, the address of the next page, if there is one.
 
-    A row that alone is larger than a response is cut to its figures and excerpts, and says `"truncated": true`; one
-    that is damaged says `error`.
+    A row that is larger than a response is truncated to figures and excerpts, with `"truncated": true`; a damaged one
+    has `error`.
 
     Args:
         entries: The newest first.
-        following: From the entry that was sent last, and how many were sent, to the address of those behind it.
+        next_address: Builds the address of the next page from the last entry and the number of entries sent.
 
     Raises:
-        StoreError: The store cannot be read; what is sent already ends with `error`.
+        StoreError: The store cannot be read. A response in progress ends with `error` instead.
     """
-    left, sent, last = MOST_BYTES, 0, None
+    left, sent, last = MAX_BYTES, 0, None
     rest: dict[str, object] = {}
     yield b'{"samples":['
     try:
         for entry in entries:
-            size, why = _size(entry)
+            size, error = _size(entry)
             if size > left and last is not None:
-                rest = {"next": following(last, sent)}
+                rest = {"next": next_address(last, sent)}
                 break
             yield b"," if sent else b""
             cut = size > left
-            yield from _row(entry, why, cut=cut)
-            left, sent, last = left - (_AROUND if cut else size), sent + 1, entry
-    except StoreError as error:
-        rest = {"error": str(error)}
+            yield from _row(entry, error, cut=cut)
+            left, sent, last = left - (_ROW_OVERHEAD if cut else size), sent + 1, entry
+    except StoreError as failure:
+        rest = {"error": str(failure)}
     yield b"]" + (b"," + dumps(rest)[1:] if rest else b"}") + b"\n"
 
 
 def _size(entry: PackedVerdict) -> tuple[int, str | None]:
-    """Bytes of a row, and what is wrong with it."""
+    """Size of a row in bytes, and its error, if it is damaged."""
     try:
         texts = [entry.line, *([] if entry.sample is None else [entry.sample])]
-        return _AROUND + sum(text.size() for text in texts), None
+        return _ROW_OVERHEAD + sum(text.size() for text in texts), None
     except StoreError as error:
-        return _AROUND, str(error)
+        return _ROW_OVERHEAD, str(error)
 
 
-def _row(entry: PackedVerdict, why: str | None, *, cut: bool) -> Iterator[bytes]:
-    if why is not None:
-        yield dumps({"verdict": entry.bare, "sample": None, "error": why})
+def _row(entry: PackedVerdict, error: str | None, *, cut: bool) -> Iterator[bytes]:
+    if error is not None:
+        yield dumps({"verdict": entry.bare, "sample": None, "error": error})
     elif cut:
         sample = None if entry.sample is None else _excerpt(entry.sample)
         yield dumps({"verdict": entry.bare, "sample": sample, "truncated": True})
@@ -75,29 +77,29 @@ def _row(entry: PackedVerdict, why: str | None, *, cut: bool) -> Iterator[bytes]
 
 
 def _line(entry: PackedVerdict) -> Iterator[bytes]:
-    """The verdict line, with its place before its own fields."""
+    """Streams a verdict, the fields of its place first."""
     pieces = entry.line.pieces()
     yield dumps(entry.place)[:-1] + b"," + next(pieces)[1:]
     yield from pieces
 
 
 def _excerpt(text: StoredText) -> dict[str, Any]:
-    fields, _ = text.beginning(MOST_BYTES)
+    fields, _ = text.beginning(MAX_BYTES)
     return short(fields)
 
 
 def sample_json(key: str, entries: Iterable[PackedVerdict]) -> Iterator[bytes] | None:
-    """`{"key", "verdicts", "sample"}` of one sample, its texts whole as far as a response goes; None for no entry.
+    """Streams `{"key", "verdicts", "sample"}` of one sample with full texts; None without entries.
 
-    `truncated` names what is cut: a verdict to its figures, a sample to what is at its beginning. `errors` says what
-    cannot be read.
+    `truncated` names what exceeds the maximum size: verdicts are reduced to figures, a sample to its beginning.
+    `errors` names what cannot be read.
 
     Raises:
         StoreError: The store cannot be read.
     """
     lines: list[PackedVerdict] = []
     sample: StoredText | None = None
-    for entry in entries:  # each brings the sample along: only one of them is kept
+    for entry in entries:  # each has the sample: keep one
         sample = sample or entry.sample
         lines.append(PackedVerdict(entry.seq, entry.place, entry.bare, entry.line, None))
     return _sample_json(key, lines, sample) if lines else None
@@ -106,14 +108,14 @@ def sample_json(key: str, entries: Iterable[PackedVerdict]) -> Iterator[bytes] |
 def _sample_json(key: str, lines: list[PackedVerdict], sample: StoredText | None) -> Iterator[bytes]:
     truncated: list[str] = []
     errors: list[str] = []
-    left = LINES_BYTES
+    left = VERDICT_BYTES
     yield b'{"key":' + dumps(key) + b',"verdicts":['
     for number, entry in enumerate(lines):
         yield b"," if number else b""
-        size, why = _size(entry)
-        if why is not None or size > left:
+        size, error = _size(entry)
+        if error is not None or size > left:
             yield dumps(entry.bare)
-            (truncated if why is None else errors).append(why or f"verdicts[{number}]")
+            (truncated if error is None else errors).append(error or f"verdicts[{number}]")
         else:
             yield from _line(entry)
             left -= size
@@ -125,7 +127,7 @@ def _sample_json(key: str, lines: list[PackedVerdict], sample: StoredText | None
 
 
 def _whole_sample(sample: StoredText | None, truncated: list[str], errors: list[str]) -> Iterator[bytes]:
-    room = MOST_BYTES - LINES_BYTES
+    available = MAX_BYTES - VERDICT_BYTES
     try:
         size = 0 if sample is None else sample.size()
     except StoreError as error:
@@ -133,17 +135,17 @@ def _whole_sample(sample: StoredText | None, truncated: list[str], errors: list[
         sample = None
     if sample is None:
         yield b"null"
-    elif size <= room:
+    elif size <= available:
         yield from sample.pieces()
     else:
-        yield _squeezed(sample, room, truncated)
+        yield _reencoded(sample, available, truncated)
 
 
-def _squeezed(sample: StoredText, room: int, truncated: list[str]) -> bytes:
-    """A sample that is too large as it is stored: its text in UTF-8, which takes less than escapes, or what fits."""
-    fields, complete = sample.beginning(ESCAPED * room)
+def _reencoded(sample: StoredText, available: int, truncated: list[str]) -> bytes:
+    """Encodes a large sample in UTF-8, which is smaller than with escapes; truncates it if it is still too large."""
+    fields, complete = sample.beginning(ESCAPE_FACTOR * available)
     text = dumps(fields)
-    if complete and len(text) <= room:
+    if complete and len(text) <= available:
         return text
     truncated.append("sample")
-    return dumps(sample.beginning(room - _AROUND)[0])
+    return dumps(sample.beginning(available - _ROW_OVERHEAD)[0])

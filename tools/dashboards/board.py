@@ -1,10 +1,10 @@
-"""Board: the frame of every dashboard: variables, annotations, and links to other dashboards and ragwatch pages."""
+"""Builds the frame of every dashboard: variables, annotations, and links to other dashboards and ragwatch pages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragwatch.rules.plain import Plain
+from ragwatch.rules.yaml_writer import JsonValue
 from tools.dashboards.panel import SOURCE, Json, Panel, placed
 
 _FIRING = 'ALERTS{alertname=~"Ragwatch.+",alertstate="firing",job=~"$job"}'
@@ -39,7 +39,7 @@ def board(uid: str, title: str, description: str, rows: Sequence[tuple[str, Sequ
     }
 
 
-def _annotations() -> list[Plain]:
+def _annotations() -> list[JsonValue]:
     tagged: Json = {"type": "tags", "tags": ["deploy"], "limit": 100, "matchAny": True}
     return [
         _annotation("Alerts", _FIRING, "red", "{{alertname}} {{route}}{{suite}}"),
@@ -65,7 +65,7 @@ def _annotation(name: str, expr: str, colour: str, title: str) -> Json:
     }
 
 
-def _variables() -> list[Plain]:
+def _variables() -> list[JsonValue]:
     source: Json = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
     return [
         source,
@@ -90,7 +90,7 @@ def _variable(name: str, label: str, query: str, *, many: bool = False) -> Json:
     }
 
 
-def _links(pages: str) -> list[Plain]:
+def _links(pages: str) -> list[JsonValue]:
     others = _link("ragwatch", "")
     return [
         {**others, "type": "dashboards", "tags": ["ragwatch"], "asDropdown": True, "includeVars": True},

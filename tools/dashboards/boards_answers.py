@@ -28,7 +28,7 @@ def overview() -> Rows:
                 ),
             ),
         ),
-        ("Stage at fault", (_stages(), _drift(), _budget())),
+        ("Stage at fault", (_stages(), _drift(), _coverage())),
         ("Today (valid at every look)", (_today("faithfulness"), _today("context_precision"))),
     )
 
@@ -105,7 +105,7 @@ def _today(quantity: str) -> Panel:
     )
 
 
-def _budget() -> Panel:
+def _coverage() -> Panel:
     return line(
         "Coverage",
         "Share of the draws that were judged. If it is low, the figures above may not represent the traffic.",
@@ -131,7 +131,7 @@ def generation() -> Rows:
                 quality("Context use", "context_use", "Share of the retrieved contexts that answers use."),
             ),
         ),
-        ("Scores", (_scores(), _figures())),
+        ("Scores", (_scores(), _effective_samples())),
         (
             "All traffic (no judge needed)",
             (
@@ -170,7 +170,7 @@ def _scores() -> Panel:
     )
 
 
-def _figures() -> Panel:
+def _effective_samples() -> Panel:
     return line(
         "Effective sample size",
         "Number of equally weighted answers with the same precision. Alerts require a minimum.",

@@ -25,13 +25,13 @@ def retrieval() -> Rows:
     canaries = [
         line(
             title,
-            f"{told} Last run of the canaries.",
+            f"{description} Last run of the canaries.",
             "percentunit",
             f"avg by ({by}) (ragwatch_canary_{name}_ratio{{{JOB}}})",
             _legend(by),
             width=6,
         )
-        for title, told, name, by in _CANARY
+        for title, description, name, by in _CANARY
     ]
     return (
         ("Canaries (known queries)", (*canaries, _degraded())),
@@ -93,12 +93,12 @@ def _signals() -> Sequence[Panel]:
         *(
             Panel(
                 title,
-                told,
+                description,
                 "none",
                 tuple(Query(spread(name, ROUTE, share), f"{share:.0%}") for share in (0.1, 0.5, 0.9)),
                 width=6,
             )
-            for title, told, name in (
+            for title, description, name in (
                 (
                     "Score of the top context",
                     "In the unit of the retriever: 10th, 50th and 90th percentile.",
@@ -127,14 +127,14 @@ def _signals() -> Sequence[Panel]:
 def judges() -> Rows:
     """Calls, coverage, cost and reliability of the judges."""
     return (
-        ("Calls", _work()),
+        ("Calls", _calls()),
         ("Coverage", (_coverage(), _unjudged())),
-        ("Cost", _money()),
-        ("Reliability", _trust()),
+        ("Cost", _cost()),
+        ("Reliability", _reliability()),
     )
 
 
-def _work() -> Sequence[Panel]:
+def _calls() -> Sequence[Panel]:
     calls = rate("ragwatch_judge_calls_total", "judge, model")
     failures = rate("ragwatch_judge_call_failures_total", "judge, reason")
     spans = tuple(
@@ -147,7 +147,7 @@ def _work() -> Sequence[Panel]:
     )
 
 
-def _money() -> Sequence[Panel]:
+def _cost() -> Sequence[Panel]:
     cost = f'judge:ragwatch_judge_cost_dollars_per_day:rate{{{JOB},window="$window"}}'
     left = f"min by (judge) (ragwatch_judge_budget_remaining_ratio{{{JOB}}})"
     tokens = rate("ragwatch_judge_tokens_total", "judge, direction")
@@ -180,7 +180,7 @@ def _unjudged() -> Panel:
     )
 
 
-def _trust() -> Sequence[Panel]:
+def _reliability() -> Sequence[Panel]:
     ratios = (
         (
             "Agreement with people",
@@ -208,14 +208,21 @@ def _trust() -> Sequence[Panel]:
         ),
     )
     return [
-        line(title, told, "percentunit", f"avg by ({by}) (ragwatch_judge_{name}_ratio{{{JOB}}})", _legend(by), width=6)
-        for title, told, name, by in ratios
+        line(
+            title,
+            description,
+            "percentunit",
+            f"avg by ({by}) (ragwatch_judge_{name}_ratio{{{JOB}}})",
+            _legend(by),
+            width=6,
+        )
+        for title, description, name, by in ratios
     ]
 
 
 def operation() -> Rows:
     """Health of ragwatch itself: reading, sampling, background loops."""
-    return (("Reading", _reading()), ("Sampling", _sampling()), ("ragwatch itself", _itself()))
+    return (("Reading", _reading()), ("Sampling", _sampling()), ("ragwatch itself", _internals()))
 
 
 def _reading() -> Sequence[Panel]:
@@ -258,7 +265,7 @@ def _state() -> Sequence[Panel]:
     )
 
 
-def _itself() -> Sequence[Panel]:
+def _internals() -> Sequence[Panel]:
     return (
         line(
             "Failed steps",

@@ -1,4 +1,4 @@
-"""Panel: one panel of a Grafana dashboard as data. Schema 41 (Grafana 11.6); newer versions migrate it."""
+"""Defines one panel of a Grafana dashboard as data. Schema 41 (Grafana 11.6); newer versions migrate it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ragwatch.rules.plain import Plain
+from ragwatch.rules.yaml_writer import JsonValue
 
-Json: TypeAlias = dict[str, Plain]
+Json: TypeAlias = dict[str, JsonValue]
 
-SOURCE: Mapping[str, Plain] = {"type": "prometheus", "uid": "$datasource"}
+SOURCE: Mapping[str, JsonValue] = {"type": "prometheus", "uid": "$datasource"}
 COLUMNS = 24
 JOB = 'job=~"$job"'
 ROUTE = f'{JOB},route=~"$route"'
@@ -52,8 +52,8 @@ class Panel:
     height: int = 8
     bands: Sequence[tuple[str, str]] = ()
     marks: Sequence[str] = ()
-    options: Mapping[str, Plain] = field(default_factory=dict)
-    custom: Mapping[str, Plain] = field(default_factory=dict)
+    options: Mapping[str, JsonValue] = field(default_factory=dict)
+    custom: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def json(self, number: int, left: int, top: int) -> Json:
         """Renders the panel as Grafana JSON at a grid position."""
@@ -70,17 +70,17 @@ class Panel:
         }
 
     def _defaults(self) -> Json:
-        found: Json = {"unit": self.unit, "custom": dict(self.custom)}
-        return {**found, "min": 0, "max": 1} if self.unit == "percentunit" else found
+        defaults: Json = {"unit": self.unit, "custom": dict(self.custom)}
+        return {**defaults, "min": 0, "max": 1} if self.unit == "percentunit" else defaults
 
     def _overrides(self) -> Iterable[Json]:
         for upper, lower in self.bands:
-            shade: list[Plain] = [
+            shade: list[JsonValue] = [
                 {"id": "custom.fillBelowTo", "value": lower},
                 {"id": "custom.fillOpacity", "value": 15},
             ]
             for name, properties in ((upper, shade), (lower, [])):
-                edge: list[Plain] = [{"id": "custom.lineWidth", "value": 0}]
+                edge: list[JsonValue] = [{"id": "custom.lineWidth", "value": 0}]
                 yield {"matcher": {"id": "byName", "options": name}, "properties": [*edge, *properties]}
         for name in self.marks:
             dashed: Json = {"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [8, 8]}}
@@ -89,37 +89,37 @@ class Panel:
 
     def _target(self, index: int, query: Query) -> Json:
         shape: Json = {"format": "heatmap"} if self.kind == "heatmap" else {}
-        once: Json = {"instant": True, "range": False} if self.kind in {"table", "stat"} else {}  # now, or nothing
-        once = {**once, "format": "table"} if self.kind == "table" else once
+        instant: Json = {"instant": True, "range": False} if self.kind in {"table", "stat"} else {}  # the present value
+        instant = {**instant, "format": "table"} if self.kind == "table" else instant
         return {
             "refId": chr(ord("A") + index),
             "datasource": SOURCE,
             "expr": query.expr,
             "legendFormat": query.legend,
             **shape,
-            **once,
+            **instant,
         }
 
 
-def stacked() -> Mapping[str, Plain]:
+def stacked() -> Mapping[str, JsonValue]:
     """Field options for stacked areas."""
     return {"fillOpacity": 40, "stacking": {"mode": "normal", "group": "A"}}
 
 
-def placed(rows: Iterable[tuple[str, Sequence[Panel]]]) -> list[Plain]:
+def placed(rows: Iterable[tuple[str, Sequence[Panel]]]) -> list[JsonValue]:
     """Lays out rows of panels from top to bottom without gaps."""
-    found: list[Plain] = []
+    panels_json: list[JsonValue] = []
     top = 0
     for title, panels in rows:
-        found.append(_row(title, len(found) + 1, top))
+        panels_json.append(_row(title, len(panels_json) + 1, top))
         top, left, height = top + 1, 0, 0
         for panel in panels:
             if left + panel.width > COLUMNS:
                 top, left, height = top + height, 0, 0
-            found.append(panel.json(len(found) + 1, left, top))
+            panels_json.append(panel.json(len(panels_json) + 1, left, top))
             left, height = left + panel.width, max(height, panel.height)
         top += height
-    return found
+    return panels_json
 
 
 def _row(title: str, number: int, top: int) -> Json:
@@ -153,10 +153,10 @@ def quality(title: str, quantity: str, description: str, *, width: int = 12) -> 
 
 
 def rate(counter: str, by: str, chosen: str = JOB) -> str:
-    """PromQL for the per-second rate of a counter, summed by labels."""
+    """Builds the per-second rate of a counter, summed by labels."""
     return f"sum by ({by}) (rate({counter}{{{chosen}}}[{RATE}]))"
 
 
 def spread(histogram: str, chosen: str, share: float) -> str:
-    """PromQL for a quantile of a histogram."""
+    """Builds a quantile of a histogram."""
     return f"histogram_quantile({share}, {rate(f'{histogram}_bucket', 'le', chosen)})"

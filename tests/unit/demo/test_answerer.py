@@ -1,10 +1,10 @@
-"""The answerer: whole sentences of a passage, or an honest abstention."""
+"""The answerer: quotes whole sentences of a passage, or abstains."""
 
 from __future__ import annotations
 
 import pytest
 
-from ragwatch.demo.answerer import ABSTENTION, MOST_SENTENCES, Answerer
+from ragwatch.demo.answerer import ABSTENTION, MAX_SENTENCES, Answerer
 from ragwatch.demo.corpus import Passage
 
 TEA = Passage(
@@ -38,7 +38,7 @@ def test_a_further_sentence_joins_when_it_adds_to_the_answer(answerer: Answerer)
 def test_an_answer_has_at_most_three_sentences(answerer: Answerer) -> None:
     """However much is asked, the answer stays short."""
     answer = answerer.quote("brew leaves hot lid closed green cooler raises spill", TEA)
-    assert answer.count(". ") + 1 == MOST_SENTENCES
+    assert answer.count(". ") + 1 == MAX_SENTENCES
 
 
 def test_the_better_passage_wins_whatever_its_rank(answerer: Answerer) -> None:

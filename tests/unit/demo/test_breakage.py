@@ -1,4 +1,4 @@
-"""What goes wrong, when, and how it sounds."""
+"""Faults, their schedule and their messages."""
 
 from __future__ import annotations
 

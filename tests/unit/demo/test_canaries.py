@@ -1,4 +1,4 @@
-"""Canaries of the demo: what the healthy retriever finds, and a broken one does not."""
+"""Canaries of the demo: the healthy retriever finds their passages, a broken one does not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragwatch.config import parse
-from ragwatch.demo import Breakage, Demo, askable
+from ragwatch.demo import Breakage, Demo, canaries_available
 from ragwatch.demo.canaries import COUNT, KS, canaries
 from ragwatch.demo.questions import Question
 
@@ -22,15 +22,15 @@ def test_a_suite_of_the_demo_is_green_until_its_index_breaks(tmp_path: Path) -> 
     (configured,) = parse({"sources": [source], "canaries": [suite]}, folder=tmp_path).canaries
     assert len(configured.canaries) == COUNT
 
-    def found() -> int:
+    def retrieved() -> int:
         return sum(
             item["expected"][0] in {hit.id for hit in demo.service.search(item["query"], KS[-1])}
             for item in suite["items"]
         )
 
-    healthy = found()
+    healthy = retrieved()
     demo.break_it(Breakage.VANISH)
-    broken = found()
+    broken = retrieved()
     demo.stop()
     assert (healthy, broken <= COUNT // 2) == (COUNT, True)
 
@@ -38,12 +38,12 @@ def test_a_suite_of_the_demo_is_green_until_its_index_breaks(tmp_path: Path) -> 
 def test_what_is_missed_in_health_is_no_canary() -> None:
     """Nor is a question that nobody can answer, and no name is taken twice."""
     asked = [Question(text, "search", about) for text, about in (("a", "x"), ("b", "x"), ("c", "y"), ("d", None))]
-    found = canaries(asked, lambda text, _: ["x#0"] if text in "ab" else [])
-    assert [each["expected"] for each in found] == [["x#0"]]
+    items = canaries(asked, lambda text, _: ["x#0"] if text in "ab" else [])
+    assert [item["expected"] for item in items] == [["x#0"]]
 
 
 def test_without_httpx_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra `probes` brings it; the demo runs without."""
-    assert askable()
+    assert canaries_available()
     monkeypatch.setitem(sys.modules, "httpx", None)
-    assert not askable()
+    assert not canaries_available()

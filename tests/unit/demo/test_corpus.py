@@ -1,4 +1,4 @@
-"""The corpus: passages of Python's own documentation strings."""
+"""The corpus: passages from the docstrings of Python."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ragwatch.demo import corpus
-from ragwatch.demo.corpus import CHUNK_WORDS, pieces, read_corpus
+from ragwatch.demo.corpus import CHUNK_WORDS, chunks, read_corpus
 from ragwatch.errors import RagwatchError
 
 
@@ -66,20 +66,20 @@ def test_examples_signatures_and_rulers_are_left_out() -> None:
 
     heap = []     # makes a heap
     """
-    assert pieces(doc) == ["Title of it. Turns the crank once. Then rests."]
+    assert chunks(doc) == ["Title of it. Turns the crank once. Then rests."]
 
 
 def test_a_long_text_is_cut_between_sentences() -> None:
     """Pieces end where sentences end, and together hold all of them."""
     lines = [f"Sentence number {number} says a few things about crank {number}." for number in range(40)]
-    found = pieces(" ".join(lines))
-    assert len(found) > 2
-    assert " ".join(found) == " ".join(lines)
+    pieces = chunks(" ".join(lines))
+    assert len(pieces) > 2
+    assert " ".join(pieces) == " ".join(lines)
 
 
 def test_too_short_a_text_is_no_passage() -> None:
     """Two words tell nobody anything."""
-    assert pieces("Noop here.") == []
+    assert chunks("Noop here.") == []
 
 
 def test_without_documentation_strings_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The demo's users."""
+"""The load generator."""
 
 from __future__ import annotations
 

@@ -86,8 +86,8 @@ def test_what_is_no_question_is_refused_with_a_reason(
     endpoint: Endpoint, method: str, path: str, body: bytes | None, status: int
 ) -> None:
     """The caller's mistake is named, and nothing crashes."""
-    found, reply = call(endpoint, method, path, body)
-    assert (found, list(reply)) == (status, ["error"])
+    actual, reply = call(endpoint, method, path, body)
+    assert (actual, list(reply)) == (status, ["error"])
 
 
 def test_an_answer_that_cannot_be_logged_is_not_given(endpoint: Endpoint, tmp_path: Path) -> None:

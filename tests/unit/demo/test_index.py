@@ -83,7 +83,7 @@ def test_removed_passages_are_not_found_until_restored(index: PassageIndex) -> N
     """Documents vanish and come back, and the rest stays."""
     before = ids(index, "water cup")
     assert index.remove(lambda passage: passage.module == "cup") == 1
-    assert (len(index), ids(index, "water cup")) == (4, [found for found in before if found != "cup.wash#0"])
+    assert (len(index), ids(index, "water cup")) == (4, [passage for passage in before if passage != "cup.wash#0"])
     index.restore()
     assert (len(index), ids(index, "water cup")) == (5, before)
 

@@ -1,4 +1,4 @@
-"""The questions users ask."""
+"""Questions of the demo's users."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def test_a_template_makes_a_task_of_an_imperative_sentence() -> None:
     """`Copy ...` becomes `How do I copy ...?`; a noun phrase is asked for by name."""
     copy = Passage("a.b#0", "a.b", "a", "a.b: Copy `src` to another place on disk. More.")
     noun = Passage("a.c#0", "a.c", "a", "a.c: Abstract base of every cup and saucer.")
-    found = templated((copy, noun), 4)
-    assert [question.route for question in found] == ["search", "support"]
-    assert "a.c" in found[0].text
-    assert found[1].text.startswith("How do I copy src to another place on disk")
+    selected = templated((copy, noun), 4)
+    assert [question.route for question in selected] == ["search", "support"]
+    assert "a.c" in selected[0].text
+    assert selected[1].text.startswith("How do I copy src to another place on disk")
 
 
 def test_what_this_python_does_not_document_is_not_asked() -> None:
@@ -89,18 +89,18 @@ def test_almost_every_answerable_question_is_answered_and_no_other() -> None:
     """Retriever, answerer and questions fit: the right name is found in the first five, nonsense is not answered."""
     corpus = read_corpus()
     index, answerer = PassageIndex(corpus), Answerer(corpus)
-    found, asked = Counter[str](), questions(corpus)
+    counts, asked = Counter[str](), questions(corpus)
     for question in asked:
         passages = [hit.passage for hit in index.search(question.text)]
-        found["known"] += question.about is not None
-        found["right"] += question.about in {passage.title for passage in passages}
+        counts["known"] += question.about is not None
+        counts["right"] += question.about in {passage.title for passage in passages}
         abstained = answerer.answer(question.text, passages) == ABSTENTION
-        found["answered"] += question.about is not None and not abstained
-        found["guessed"] += question.about is None and not abstained
+        counts["answered"] += question.about is not None and not abstained
+        counts["guessed"] += question.about is None and not abstained
     index.close()
-    assert found["right"] > 0.9 * found["known"]
-    assert found["answered"] > 0.97 * found["known"]
-    assert found["guessed"] == 0
+    assert counts["right"] > 0.9 * counts["known"]
+    assert counts["answered"] > 0.97 * counts["known"]
+    assert counts["guessed"] == 0
 
 
 def test_questions_compare_by_value() -> None:

@@ -1,4 +1,4 @@
-"""The service: what it answers, what it logs, and how it breaks."""
+"""The service: answers, log records and faults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from ragwatch.demo.answerer import ABSTENTION
 from ragwatch.demo.breakage import Breakage, vanishes
-from ragwatch.demo.service import PASSAGES_GIVEN, RagService
+from ragwatch.demo.service import DEFAULT_K, RagService
 
 QUESTION = "How do I remove any common leading whitespace from every line in a text?"
 NONSENSE = "How do I descale an espresso machine with vinegar?"
@@ -36,7 +36,7 @@ def test_it_answers_with_the_best_passage(service: RagService) -> None:
     reply = service.ask(QUESTION)
     assert reply["contexts"][0]["id"] == "textwrap.dedent#0"
     assert reply["answer"].startswith("textwrap.dedent: Remove any common leading whitespace")
-    assert len(reply["contexts"]) == PASSAGES_GIVEN
+    assert len(reply["contexts"]) == DEFAULT_K
 
 
 def test_it_admits_what_it_does_not_know(service: RagService) -> None:
@@ -128,7 +128,7 @@ def test_one_breakage_at_a_time(service: RagService) -> None:
 
 def test_the_log_rotates(tmp_path: Path) -> None:
     """A small limit is enough to see it."""
-    service = RagService(tmp_path / "rag.jsonl", most_log_bytes=6_000)
+    service = RagService(tmp_path / "rag.jsonl", max_log_bytes=6_000)
     for _ in range(8):
         service.ask(QUESTION)
     service.close()

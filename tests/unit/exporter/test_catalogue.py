@@ -1,4 +1,4 @@
-"""The catalogue keeps the conventions of Prometheus that no linter of its own checks."""
+"""The catalogue follows Prometheus naming conventions that promtool does not check."""
 
 from __future__ import annotations
 
@@ -50,29 +50,29 @@ TARGET_LABELS = frozenset({"type", "service", "env", "environment", "cluster", "
 def faults(series: SeriesDefinition) -> list[str]:
     """What is wrong with a row, in words."""
     words = series.name.split("_")
-    found = []
+    faults = []
     if not re.fullmatch(r"ragwatch(_[a-z0-9]+)+", series.name):
-        found.append("form")
+        faults.append("form")
     if BAD_WORDS & set(words) or words[-1] not in UNITS:
-        found.append("unit")
+        faults.append("unit")
     if "by" in words:
-        found.append("by")
+        faults.append("by")
     if (series.kind is MetricType.COUNTER) != (words[-1] == "total"):
-        found.append("total")
+        faults.append("total")
     if (series.kind is MetricType.INFO) != (words[-1] == "info"):
-        found.append("info")
+        faults.append("info")
     named = {
         label
         for label in series.labels
         if label in words and label not in ("judge", "stage", "fault", "source", "canary", "limit")
     }
     if named or any(f"_{label}_{label}" in series.name for label in series.labels):
-        found.append("label in name")
+        faults.append("label in name")
     if TARGET_LABELS & set(series.labels):
-        found.append("target label")
+        faults.append("target label")
     if not series.help.endswith(".") or "\n" in series.help or "{" in series.help:
-        found.append("help")
-    return found
+        faults.append("help")
+    return faults
 
 
 @pytest.mark.parametrize("series", CATALOGUE, ids=lambda series: series.name)
@@ -113,10 +113,10 @@ def test_names_are_unique_with_their_suffixes() -> None:
 def test_every_quantity_has_the_same_series() -> None:
     """Each quantity contributes the fourteen series of the contract."""
     for quantity in Quantity:
-        found = {
+        promised = {
             series.name.removeprefix(f"ragwatch_{quantity}_") for series in CATALOGUE if series.quantity is quantity
         }
-        assert found == {
+        assert promised == {
             "ratio",
             "ratio_low",
             "ratio_high",

@@ -1,4 +1,4 @@
-"""A scrape: the format that was asked for, from memory, parsable by the library's own parsers."""
+"""A scrape: negotiated format, from memory, valid for the parsers of prometheus_client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The endpoints, asked as a client asks them."""
+"""The endpoints, through an HTTP client."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SCOPE = PageScope(("app",), ROUTES, (JUDGE,), ("1h",), {"faithfulness": 0.7})
 class Shelf:
     """The part of a store that the web reads: a list of verdicts."""
 
-    def __init__(self, found: Sequence[StoredVerdict] = (), error: Exception | None = None) -> None:
-        self.found = found
+    def __init__(self, verdicts: Sequence[StoredVerdict] = (), error: Exception | None = None) -> None:
+        self.verdicts = verdicts
         self.error = error
         self.asked: list[Query] = []
 
@@ -40,9 +40,9 @@ class Shelf:
         if self.error is not None:
             raise self.error
         matching = [
-            each
-            for each in self.found
-            if query.key in (None, each.verdict["key"]) and query.stage in (None, each.verdict["stage"])
+            stored
+            for stored in self.verdicts
+            if query.key in (None, stored.verdict["key"]) and query.stage in (None, stored.verdict["stage"])
         ]
         return matching[: query.limit]
 
@@ -50,9 +50,9 @@ class Shelf:
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """The same, packed."""
-        for each in self.find(query):
-            sample = None if each.sample is None else PackedText(pack(each.sample))
-            yield PackedVerdict(0, each.verdict, each.verdict, PackedText(pack({"id": "r1"})), sample)
+        for stored in self.find(query):
+            sample = None if stored.sample is None else PackedText(pack(stored.sample))
+            yield PackedVerdict(0, stored.verdict, stored.verdict, PackedText(pack({"id": "r1"})), sample)
 
 
 def verdict(number: int = 0, stage: str = "retrieval", question: str | None = "Why?") -> StoredVerdict:
@@ -170,8 +170,8 @@ async def test_a_refused_configuration_is_told() -> None:
         raise ConfigError("web.listen: not an address")
 
     async with asking(app(actions={"/-/reload": reload})) as client:
-        told = await client.post("/-/reload")
-    assert (told.status_code, told.text) == (500, "web.listen: not an address\n")
+        response = await client.post("/-/reload")
+    assert (response.status_code, response.text) == (500, "web.listen: not an address\n")
 
 
 async def test_parameters_that_an_action_cannot_take_are_the_callers_fault() -> None:
@@ -181,8 +181,8 @@ async def test_parameters_that_an_action_cannot_take_are_the_callers_fault() -> 
         raise ParameterError(f"suite: {parameters['suite']!r} is not known")
 
     async with asking(app(actions={"/-/act": act})) as client:
-        told = await client.post("/-/act?suite=x")
-    assert (told.status_code, "'x' is not known" in told.text) == (400, True)
+        response = await client.post("/-/act?suite=x")
+    assert (response.status_code, "'x' is not known" in response.text) == (400, True)
 
 
 @pytest.mark.parametrize(
@@ -238,16 +238,16 @@ async def test_the_page_and_its_json_agree() -> None:
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert view["headline"] in page.text
     assert view["routes"][0]["judges"][0]["figures"][0]["value"] == 0.6
-    assert [each["question"] for each in view["failing"]] == ["Why?"]
+    assert [row["question"] for row in view["failing"]] == ["Why?"]
 
 
 async def test_the_newest_failing_answers_come_first() -> None:
     """Ten of all faulty stages, newest first; long questions are cut, forgotten ones are none."""
     stages = ("retrieval", "generation", "alignment", "none")
-    found = [verdict(number, stages[number % 4], "x" * 500) for number in range(20)]
-    async with asking(app(Shelf([verdict(99, question=None), *found]))) as client:
+    verdicts = [verdict(number, stages[number % 4], "x" * 500) for number in range(20)]
+    async with asking(app(Shelf([verdict(99, question=None), *verdicts]))) as client:
         failing = (await client.get("/api/v1/snapshot")).json()["failing"]
-    assert [each["at"] - AT for each in failing] == [99, 18, 17, 16, 14, 13, 12, 10, 9, 8]
+    assert [row["at"] - AT for row in failing] == [99, 18, 17, 16, 14, 13, 12, 10, 9, 8]
     assert (failing[0]["question"], len(failing[1]["question"])) == (None, 140)
 
 
@@ -255,11 +255,11 @@ async def test_samples_are_searched_and_shown_whole() -> None:
     """The search is passed on; a key shows every verdict of that sample."""
     shelf = Shelf([verdict(1), verdict(2, "none")])
     async with asking(app(shelf)) as client:
-        found = (await client.get("/api/v1/samples", params={"stage": "retrieval", "limit": 3})).json()
+        listed = (await client.get("/api/v1/samples", params={"stage": "retrieval", "limit": 3})).json()
         one = (await client.get(f"/api/v1/samples/{1:032x}")).json()
         bad = await client.get("/api/v1/samples", params={"limit": "many"})
     assert shelf.asked[0] == Query(stage="retrieval", limit=3)
-    assert [each["verdict"]["key"] for each in found["samples"]] == [f"{1:032x}"]
+    assert [row["verdict"]["key"] for row in listed["samples"]] == [f"{1:032x}"]
     assert (one["verdicts"][0]["at"], one["sample"]) == (AT + 1, {"question": "Why?"})
     assert (bad.status_code, bad.json()["error"][:6]) == (400, "limit:")
 
@@ -284,8 +284,8 @@ async def test_a_broken_store_is_named() -> None:
     """The page stands and says what is wrong; the search answers 503."""
     async with asking(app(Shelf(error=StoreError("disk is gone")))) as client:
         assert "the store cannot be read: disk is gone" in (await client.get("/")).text
-        told = await client.get("/api/v1/samples")
-    assert (told.status_code, told.json()) == (503, {"error": "disk is gone"})
+        response = await client.get("/api/v1/samples")
+    assert (response.status_code, response.json()) == (503, {"error": "disk is gone"})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The page of canaries: what is degraded, what came instead, and what became of it; hostile texts stay texts."""
+"""The canary page: degraded canaries, changes, history, failures; hostile text is escaped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import NoteStore, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope, build_app
-from ragwatch.web.canaries import LISTED, canaries, suites_of
+from ragwatch.web.canaries import MAX_LISTED, canaries, suites_of
 from ragwatch.web.pages import canaries_page
 
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &"
@@ -32,17 +32,17 @@ REFUNDS, SHIPPING = a_canary("refunds#1", "refunds#2"), a_canary("shipping#1", n
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     """A real store."""
-    found = SqliteStore(tmp_path / "state")
-    yield found
-    found.close()
+    opened = SqliteStore(tmp_path / "state")
+    yield opened
+    opened.close()
 
 
 def keep(store: NoteStore, *reports: CanaryReport, at: float = AT, suite: str = "docs") -> None:
     """Keep a run as the loop of canaries does."""
-    found = SuiteReport(suite, (1, 5), reports)
-    body = {"answered": not found.failures, "line": suite_line(found), "ks": [1, 5]}
-    body["reports"] = [to_record(each) for each in reports]
-    store.record_run(StoredRun("canary", suite, at, not found.success, body), tallies_of(found))
+    report = SuiteReport(suite, (1, 5), reports)
+    body = {"answered": not report.failures, "line": suite_line(report), "ks": [1, 5]}
+    body["reports"] = [to_record(canary_report) for canary_report in reports]
+    store.record_run(StoredRun("canary", suite, at, not report.success, body), tallies_of(report))
 
 
 def page(store: NoteStore | None, *suites: str) -> str:
@@ -58,14 +58,14 @@ def test_what_vanished_and_what_came_instead(store: SqliteStore) -> None:
     keep(store, lost, a_report(SHIPPING, a_reply("shipping#1")), at=AT + 120)
     (suite,) = canaries(store, ("docs",), now=AT + 3720)["suites"]
     assert (suite["state"], suite["recall"], suite["mrr"], suite["age_seconds"]) == ("bad", 0.75, 0.75, 3600.0)
-    assert [each["k"] for each in suite["by_k"]] == [1, 5]
+    assert [row["k"] for row in suite["by_k"]] == [1, 5]
     (bad,) = suite["degraded"]
     assert bad["change"]["vanished"] == [{"context": "refunds#1", "before": 1, "after": None, "instead": "sale"}]
     assert bad["change"]["moved"] == [{"context": "refunds#2", "before": 3, "after": 2, "instead": "faq"}]
-    assert [each["context"] for each in bad["change"]["newcomers"]] == ["sale"]
-    assert [each["state"] for each in suite["history"]] == ["good", "unsure", "bad"]
+    assert [hit["context"] for hit in bad["change"]["newcomers"]] == ["sale"]
+    assert [run["state"] for run in suite["history"]] == ["good", "unsure", "bad"]
     shown = page(store)
-    for text in ("Retrieval has degraded", "refunds#1</b>, was at rank 1; there is now sale", "rank 3 → 2", "recall@5"):
+    for text in ("Retrieval has degraded", "refunds#1</b>, was at rank 1; replaced by sale", "rank 3 → 2", "recall@5"):
         assert text in shown
     assert len(re.findall(r'<rect class="(?:good|bad|unsure)"', shown)) == 3
 
@@ -74,7 +74,7 @@ def test_every_canary_well(store: SqliteStore) -> None:
     """Nothing is listed, and a suite that never ran says so."""
     keep(store, a_report(SHIPPING, a_reply("shipping#1")))
     shown = page(store, "docs", "new")
-    assert "Every canary is well" in shown
+    assert "No canary is degraded" in shown
     assert "no run yet" in shown
     assert "Degraded" not in shown
 
@@ -83,7 +83,7 @@ def test_a_failure_is_no_degradation(store: SqliteStore) -> None:
     """The endpoint's faults stand apart, with their reason; figures without any answer are unknown, not zero."""
     keep(store, a_report(REFUNDS, a_failure("redirect")))
     shown = page(store)
-    assert "Some canaries could not be asked" in shown
+    assert "Some canary queries failed" in shown
     assert "redirect" in shown
     assert "no reply" in shown
     assert shown.count("unknown") > 4
@@ -103,7 +103,13 @@ def test_other_reasons_are_told(store: SqliteStore) -> None:
         a_report(a_canary("t", name="text"), Retrieved((Hit("y" * 99),))),
     )
     shown = page(store)
-    for text in ("below min score", "(wanted 0.95)", "found for negative", "never found in the runs shown", "y" * 59):
+    for text in (
+        "below min score",
+        "(minimum 0.95)",
+        "found for negative",
+        "not retrieved in the runs shown",
+        "y" * 59,
+    ):
         assert text in shown
     assert "y" * 60 not in shown
 
@@ -126,7 +132,7 @@ def test_a_large_suite_is_cut_and_says_so(store: SqliteStore) -> None:
     """The page lists the first, and links to the rest; the JSON has them all. Few of its runs are read."""
     many = [a_report(a_canary("a", name=f"c{number}"), a_reply("x")) for number in range(1000)]
     for run in range(7):
-        keep(store, *many, *[a_report(a_canary("a", name="down"), a_failure())] * (LISTED + 3), at=AT + run)
+        keep(store, *many, *[a_report(a_canary("a", name="down"), a_failure())] * (MAX_LISTED + 3), at=AT + run)
     shown = page(store)
     assert "and 950 more" in shown
     assert "and 3 more" in shown
@@ -148,7 +154,7 @@ def test_which_suites_are_shown() -> None:
     assert suites_of(PageScope(suites=("docs",)), ran) == ("docs",)
     assert suites_of(PageScope(), ran) == ("old",)
     assert suites_of(PageScope(), None) == ()
-    assert "No suite is configured" in canaries_page({"version": "1", **canaries(None, (), now=AT)})
+    assert "No canary suite is configured" in canaries_page({"version": "1", **canaries(None, (), now=AT)})
     assert "no run yet" in page(None)
 
 

@@ -1,4 +1,4 @@
-"""Connections: who is closed for a newcomer, and who is refused."""
+"""Connection limits: which connection is closed for a new one, and which request is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from ragwatch.web import connections
-from ragwatch.web.connections import RESERVED, Connections, most_connections
+from ragwatch.web.connections import RESERVED, Connections, max_connections
 
 
 class One:
@@ -22,7 +22,7 @@ class One:
         """How dispensable it is, and since when."""
         return self.state
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         """Note it."""
         self.closed = True
 
@@ -46,7 +46,7 @@ def test_the_least_needed_goes_first() -> None:
     ones = [busy, scraper, silent, late]
     for number, gone in enumerate((silent, late, scraper)):
         opened(limited, f"new {number}", None)
-        assert [each.closed for each in ones].count(True) == number + 1
+        assert [connection.closed for connection in ones].count(True) == number + 1
         assert gone.closed
     assert not busy.closed
 
@@ -56,7 +56,7 @@ def test_a_client_closes_its_own_first() -> None:
     limited = Connections(8)
     other = opened(limited, "other", (0, 0.0))
     own = [opened(limited, "one", (0, float(number))) for number in range(1, 6)]
-    assert [each.closed for each in own] == [True, True, True, False, False]
+    assert [connection.closed for connection in own] == [True, True, True, False, False]
     assert not other.closed
 
 
@@ -64,7 +64,7 @@ def test_newcomers_are_closed_only_where_nobody_is_idle() -> None:
     """Beyond the reserve, when all are being answered, there is no place."""
     limited = Connections(4)
     ones = [opened(limited, str(number), None) for number in range(4 + RESERVED + 1)]
-    assert [each.closed for each in ones] == [False] * (4 + RESERVED) + [True]
+    assert [connection.closed for connection in ones] == [False] * (4 + RESERVED) + [True]
     limited.closed(ones[0])
     assert not opened(limited, "next", None).closed
 
@@ -73,16 +73,16 @@ def test_requests_are_limited_in_all_and_by_client() -> None:
     """A client is answered a part of all that may be answered at once; whoever asks for health always is."""
     limited = Connections(8)
     own = [opened(limited, "one", None) for _ in range(3)]
-    assert [limited.begin(each, "/samples") for each in own] == [True, True, False]
+    assert [limited.begin(connection, "/samples") for connection in own] == [True, True, False]
     assert limited.begin(own[2], "/metrics")
     assert limited.begin(own[2], "/-/healthy")
     limited.answered(own[2])  # it holds no place
     assert not limited.begin(own[2], "/samples")
     others = [opened(limited, f"{number // 2}", None) for number in range(8)]
-    assert [limited.begin(each, "/") for each in others] == [True] * 6 + [False] * 2
+    assert [limited.begin(connection, "/") for connection in others] == [True] * 6 + [False] * 2
     limited.answered(own[0])
     assert limited.begin(others[6], "/")
-    assert all(limited.begin(each, "/-/ready") for each in others)
+    assert all(limited.begin(connection, "/-/ready") for connection in others)
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_requests_are_limited_in_all_and_by_client() -> None:
 def test_descriptors_limit_connections(soft: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the process may open little, followed logs keep most of it."""
     monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (soft, soft))
-    assert most_connections() == most
+    assert max_connections() == most

@@ -1,11 +1,11 @@
-"""The guard: names that are ours, and requests that come from us."""
+"""Host and Origin checks."""
 
 from __future__ import annotations
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from ragwatch.web.guard import RequestGuard, _is_ours, allowed_hosts
+from ragwatch.web.guard import RequestGuard, _is_allowed, allowed_hosts
 
 OURS = allowed_hosts("127.0.0.1", "https://rag.example.org/watch/")
 
@@ -29,7 +29,7 @@ OURS = allowed_hosts("127.0.0.1", "https://rag.example.org/watch/")
 def test_names_are_ours_or_not(host: str, ours: bool) -> None:  # noqa: FBT001 - a parameter of the table
     """Rebinding needs a name; names that are not ours are refused, addresses are not."""
     assert OURS is not None
-    assert _is_ours(host, OURS) is ours
+    assert _is_allowed(host, OURS) is ours
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_names_are_ours_or_not(host: str, ours: bool) -> None:  # noqa: FBT001 -
 )
 def test_allowed_names_follow_the_configuration(listen: str, external: str | None, expected: set[str] | None) -> None:
     """Loopback names, the name we listen on and the name people use; any name when that cannot be known."""
-    found = allowed_hosts(listen, external)
-    assert found == (None if expected is None else frozenset(expected))
+    hosts = allowed_hosts(listen, external)
+    assert hosts == (None if expected is None else frozenset(expected))
 
 
 async def test_what_is_not_http_passes() -> None:

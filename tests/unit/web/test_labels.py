@@ -1,4 +1,4 @@
-"""The door for people's words, asked as a client asks it."""
+"""The API for labels, through an HTTP client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import build_app
-from ragwatch.web.labels import MOST_VALUES, NOTE_CHARS, PAGE_BYTES
+from ragwatch.web.labels import MAX_NOTE_CHARS, MAX_VALUES, PAGE_BYTES
 
 WORD = {"key": "0" * 32, "annotator": "ann", "at": 1.0, "scores": {"faithfulness": 1.0}}
 
@@ -37,13 +37,13 @@ class Words:
 
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """Keep what is a label."""
-        found = [from_record(record).to_record() for record in records]
-        self.kept += found
-        return {"new": len(found), "replaced": 0, "unmatched": 0}
+        labels = [from_record(record).to_record() for record in records]
+        self.kept += labels
+        return {"new": len(labels), "replaced": 0, "unmatched": 0}
 
     def labels(self) -> list[dict[str, Any]]:
         """What was kept."""
-        return [dict(each) for each in self.kept]
+        return [dict(label) for label in self.kept]
 
     def picked_until(self) -> float | None:
         """Nothing was taken."""
@@ -82,7 +82,7 @@ async def test_tasks_and_words_go_through() -> None:
         ("/v1/labels", b"{", "body: not JSON"),
         ("/v1/labels", b"[]", "body: not an object"),
         ("/v1/labels", b'{"labels": []}', "labels: not a list of 1 to"),
-        ("/v1/labels", b'{"labels": [1]}', "labels: one is not an object"),
+        ("/v1/labels", b'{"labels": [1]}', "labels: not all are objects"),
         ("/v1/labels", b'{"labels": [{"annotator": ""}]}', "annotator: not a name"),
         (
             "/v1/labels",
@@ -99,9 +99,9 @@ async def test_what_is_wrong_is_named(path: str, body: bytes, why: str) -> None:
     """A bad request is refused with the reason, and nothing is kept."""
     words = Words()
     async with client(words) as made:
-        found = await made.post(path, content=body)
-    assert found.status_code == 400
-    assert found.json()["error"].startswith(why)
+        response = await made.post(path, content=body)
+    assert response.status_code == 400
+    assert response.json()["error"].startswith(why)
     assert words.kept == []
 
 
@@ -117,8 +117,8 @@ async def test_other_sites_cannot_label() -> None:
 async def test_a_store_that_cannot_be_used_is_told() -> None:
     """What the store says reaches the client."""
     async with client(Words(StoreError("state: the disk is full"))) as made:
-        found = await made.post("/v1/labels/tasks", json={"annotator": "a", "count": 1})
-    assert (found.status_code, found.json()) == (503, {"error": "state: the disk is full"})
+        response = await made.post("/v1/labels/tasks", json={"annotator": "a", "count": 1})
+    assert (response.status_code, response.json()) == (503, {"error": "state: the disk is full"})
 
 
 async def test_where_nobody_takes_words_there_is_no_door() -> None:
@@ -129,35 +129,35 @@ async def test_where_nobody_takes_words_there_is_no_door() -> None:
 
 async def test_labels_come_page_by_page(store: SqliteStore) -> None:
     """What does not fit a response is behind its `next`, each label once; a made-up place is refused."""
-    note = "x" * (NOTE_CHARS - 1)
-    labels = [Label(f"{number:032x}", "ann", 1.0, {}, note=note) for number in range(PAGE_BYTES // NOTE_CHARS + 5)]
+    note = "x" * (MAX_NOTE_CHARS - 1)
+    labels = [Label(f"{number:032x}", "ann", 1.0, {}, note=note) for number in range(PAGE_BYTES // MAX_NOTE_CHARS + 5)]
     store.add_labels(labels)
     rules = LabelRules({}, ())
     labelling = LabelTasks(rules, store=store, clock=lambda: 1.0, uniform=lambda: 0.5)
     app = build_app(board=Board(), render=lambda *_: (b"", ""), labels=lambda: labelling)
     path: str | None = "/api/v1/labels"
-    found: list[str] = []
+    keys: list[str] = []
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as made:
         while path is not None:
             page = (await made.get(path)).json()
-            found += [each["key"] for each in page["labels"]]
+            keys += [label["key"] for label in page["labels"]]
             path = page.get("next")
         for place in ("x", "[1]", "7", '["x","y","z"]', "null"):
             refused = await made.get("/api/v1/labels", params={"after": place})
             assert (place, refused.status_code) == (place, 400)
-    assert found == [label.key for label in labels]
+    assert keys == [label.key for label in labels]
 
 
 async def test_long_notes_are_refused() -> None:
     """A note is a remark, not a document: what is longer is the caller's error."""
     async with client(Words()) as made:
-        told = await made.post("/v1/labels", json={"labels": [WORD | {"note": "x" * (NOTE_CHARS + 1)}]})
-    assert (told.status_code, "note" in told.json()["error"]) == (400, True)
+        text = await made.post("/v1/labels", json={"labels": [WORD | {"note": "x" * (MAX_NOTE_CHARS + 1)}]})
+    assert (text.status_code, "note" in text.json()["error"]) == (400, True)
 
 
 async def test_values_are_counted_before_they_are_made() -> None:
     """A body of a million empty lists would take a hundred megabytes and hold everything up: it is refused unread."""
-    body = b'{"labels":[' + b"[]," * (MOST_VALUES // 2) + b"[]]}"
+    body = b'{"labels":[' + b"[]," * (MAX_VALUES // 2) + b"[]]}"
     async with client(Words()) as made:
-        told = await made.post("/v1/labels", content=body)
-    assert (told.status_code, told.json()["error"].startswith("body: more than")) == (400, True)
+        text = await made.post("/v1/labels", content=body)
+    assert (text.status_code, text.json()["error"].startswith("body: more than")) == (400, True)

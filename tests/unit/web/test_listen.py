@@ -1,4 +1,4 @@
-"""Taking the address that is served: or one line says why not, who has it, and what to do."""
+"""Binding the address: errors name the holder of the port and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from ragwatch.errors import AddressError
-from ragwatch.web.listen import _advice, listen
+from ragwatch.web.serve import _advice, listen
 
 
 class _Healthy(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""What the overview says: verdicts follow intervals, silence has a reason, nothing is invented."""
+"""Data of the overview: states follow intervals, missing figures have a reason."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"fa
 
 def figure(view: dict[str, Any], quantity: str, route: str = "search") -> dict[str, Any]:
     """One figure of a view."""
-    (found,) = [each for each in view["routes"] if each["route"] == route]
-    (row,) = [each for each in found["judges"][0]["figures"] if each["quantity"] == quantity]
+    (view_of_route,) = [row for row in view["routes"] if row["route"] == route]
+    (row,) = [row for row in view_of_route["judges"][0]["figures"] if row["quantity"] == quantity]
     return dict(row)
 
 
@@ -65,9 +65,9 @@ def test_a_figure_carries_the_whole_estimate() -> None:
 @pytest.mark.parametrize(
     ("tallies", "why"),
     [
-        ({}, "no answer drawn yet"),
-        ({(Tally.DRAWN, ("search",)): 5}, "nothing judged yet"),
-        ({(Tally.UNKNOWN, ("need_recall", "search", JUDGE, "not_read")): 5}, "this judge does not read it"),
+        ({}, "no answer sampled yet"),
+        ({(Tally.DRAWN, ("search",)): 5}, "no answer judged yet"),
+        ({(Tally.UNKNOWN, ("need_recall", "search", JUDGE, "not_read")): 5}, "this judge does not score it"),
         (
             {
                 (Tally.UNKNOWN, ("need_recall", "search", JUDGE, "abstained")): 9,
@@ -88,8 +88,8 @@ def test_silence_has_a_reason(tallies: dict[Any, int], why: str) -> None:
 
 def test_a_route_without_any_figure_says_so_once() -> None:
     """A silent route carries the reason for all its figures."""
-    (support,) = [each for each in overview(small(), SCOPE, now=AT)["routes"] if each["route"] == "support"]
-    assert [judge["why"] for judge in support["judges"]] == ["no answer drawn yet"]
+    (support,) = [row for row in overview(small(), SCOPE, now=AT)["routes"] if row["route"] == "support"]
+    assert [judge["why"] for judge in support["judges"]] == ["no answer sampled yet"]
     assert support["stages"] == []
 
 
@@ -106,7 +106,7 @@ def test_the_shortest_window_that_tells_something_is_shown() -> None:
 def test_silence_without_windows() -> None:
     """Where no window is known the reason names none."""
     snapshot = replace(small(), estimates=(), tallies=Counter({(Tally.N, ("need_recall", "search", JUDGE)): 5}))
-    assert figure(overview(snapshot, replace(SCOPE, windows=()), now=AT), "need_recall")["why"] == "no answer lately"
+    assert figure(overview(snapshot, replace(SCOPE, windows=()), now=AT), "need_recall")["why"] == "no recent answer"
 
 
 def test_shares_of_stages_add_up() -> None:
@@ -119,11 +119,11 @@ def test_shares_of_stages_add_up() -> None:
 
 def test_other_is_shown_once_it_has_traffic() -> None:
     """The route `other` appears when something was drawn for it, or when no route is configured."""
-    assert [each["route"] for each in overview(small(), SCOPE, now=AT)["routes"]] == ["search", "support"]
+    assert [row["route"] for row in overview(small(), SCOPE, now=AT)["routes"]] == ["search", "support"]
     snapshot = small()
     snapshot.tallies[Tally.DRAWN, (OTHER,)] += 1
-    assert [each["route"] for each in overview(snapshot, SCOPE, now=AT)["routes"]] == ["search", "support", OTHER]
-    assert [each["route"] for each in overview(None, PageScope(), now=AT)["routes"]] == [OTHER]
+    assert [row["route"] for row in overview(snapshot, SCOPE, now=AT)["routes"]] == ["search", "support", OTHER]
+    assert [row["route"] for row in overview(None, PageScope(), now=AT)["routes"]] == [OTHER]
 
 
 def test_sources_and_judges_account_for_everything() -> None:

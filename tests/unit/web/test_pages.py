@@ -1,4 +1,4 @@
-"""Pages: hostile text stays text, and nothing leads out of the house."""
+"""Rendered pages: hostile text is escaped, and all links are relative."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def test_what_an_engineer_looks_for_is_there() -> None:
     page = html("How long may I send it back?")
     for text in ("0.600", "0.550–0.650", "≥ 0.70", "coverage 75 %", "1 min ago", "generation 33 %", "torn json"):
         assert text in page
-    assert "no data: this judge does not read it" in page
+    assert "no data: this judge does not score it" in page
     assert f'href="samples/{KEY}?judge={JUDGE}"' in page
     assert "How long may I send it back?" in page
 
 
 def test_it_is_said_what_an_interval_is_good_for() -> None:
     """One look; for those who look all day there is another band. Where no interval is shown, nothing is said."""
-    assert "An interval is right for one look at its window." in html()
+    assert "A confidence interval is valid for a single look at its window." in html()
     silent = overview_page({"version": "1", **overview(None, SCOPE, now=AT)})
-    assert "An interval is right" not in silent
+    assert "A confidence interval is valid" not in silent
 
 
 def test_a_figure_that_is_past_is_marked() -> None:
@@ -73,14 +73,14 @@ def test_the_way_leads_to_every_page() -> None:
 
 def test_a_forgotten_question_is_not_invented() -> None:
     """Once retention has taken a sample, the page says so."""
-    assert "no longer kept" in html(None)
+    assert "text no longer stored" in html(None)
 
 
 def test_the_empty_page() -> None:
     """Before anything is known the page still stands."""
     page = overview_page({"version": "1", **overview(None, PageScope(), now=AT)})
-    assert "Nothing is known yet" in page
-    assert "No digest was made yet" in page
+    assert "No data yet" in page
+    assert "No digest has run yet" in page
 
 
 @pytest.mark.parametrize("at", [1e300, float("nan"), -1e18])

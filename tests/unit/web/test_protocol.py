@@ -1,4 +1,4 @@
-"""One connection: deadlines for what a client sends, and for what it takes."""
+"""One connection: deadlines for receiving requests and for sending responses."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ UNREAD = REQUEST + b"Content-Length: 9\r\n\r\n"
 
 async def test_a_body_nobody_reads_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was answered before its body ended is hung up on, however it drips; the answer arrives."""
-    monkeypatch.setattr(protocol, "LEFTOVER_SECONDS", 0.05)
+    monkeypatch.setattr(protocol, "REMAINDER_SECONDS", 0.05)
     one = server()
     port, task = await running(one)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -113,7 +113,7 @@ def large_server() -> Server:
 
 async def test_whoever_takes_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that asks and does not read loses its connection; what it did not take is not kept for it."""
-    monkeypatch.setattr(protocol, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.02)
     monkeypatch.setattr(protocol, "STALL_SECONDS", 0.1)
     one = large_server()
     port, task = await running(one)
@@ -133,9 +133,9 @@ async def test_whoever_takes_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPat
 
 async def test_whoever_takes_too_little_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that takes some, but far less than the slowest rate, is hung up on once its grace is over."""
-    monkeypatch.setattr(protocol, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.02)
     monkeypatch.setattr(protocol, "GRACE_SECONDS", 0.2)
-    monkeypatch.setattr(protocol, "SLOWEST", 1 << 30)
+    monkeypatch.setattr(protocol, "MIN_BYTES_PER_SECOND", 1 << 30)
     one = large_server()
     port, task = await running(one)
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
@@ -154,7 +154,7 @@ async def test_whoever_takes_too_little_is_hung_up_on(monkeypatch: pytest.Monkey
 
 async def test_whoever_takes_it_slowly_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes, as long as something is taken now and then."""
-    monkeypatch.setattr(protocol, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.02)
     monkeypatch.setattr(protocol, "STALL_SECONDS", 2.0)
     one = large_server()
     port, task = await running(one)
@@ -173,7 +173,7 @@ async def test_whoever_takes_it_slowly_gets_all_of_it(monkeypatch: pytest.Monkey
 
 async def test_one_too_many_is_told_and_health_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where as many are being answered as may be, the next one is refused with 503; health has a place of its own."""
-    monkeypatch.setattr(serve, "most_connections", lambda: 8)
+    monkeypatch.setattr(serve, "max_connections", lambda: 8)
     one = large_server()
     port, task = await running(one)
     stuck = [await asyncio.open_connection("127.0.0.1", port, limit=1024) for _ in range(2)]
@@ -182,22 +182,22 @@ async def test_one_too_many_is_told_and_health_is_answered(monkeypatch: pytest.M
     await asyncio.sleep(0.2)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(REQUEST + b"\r\n")
-    told = await asyncio.wait_for(reader.read(), 10)
-    assert told.startswith(b"HTTP/1.1 503")
-    assert b"retry-after: 5" in told.lower()
+    text = await asyncio.wait_for(reader.read(), 10)
+    assert text.startswith(b"HTTP/1.1 503")
+    assert b"retry-after: 5" in text.lower()
     healthy, asker = await asyncio.open_connection("127.0.0.1", port)
     asker.write(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert (await asyncio.wait_for(healthy.read(), 10)).startswith(b"HTTP/1.1 200")
-    for _, each in (*stuck, (reader, writer), (healthy, asker)):
-        each.transport.abort()
+    for _, stream in (*stuck, (reader, writer), (healthy, asker)):
+        stream.transport.abort()
     one.stop()
     await asyncio.wait_for(task, 10)
 
 
 async def test_those_who_take_nothing_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection whose client takes nothing for a while is closed for a newcomer, before its deadline."""
-    monkeypatch.setattr(serve, "most_connections", lambda: 4)
-    monkeypatch.setattr(protocol, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(serve, "max_connections", lambda: 4)
+    monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.05)
     one = large_server()
     port, task = await running(one)
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
@@ -212,7 +212,7 @@ async def test_those_who_take_nothing_make_room(monkeypatch: pytest.MonkeyPatch)
             taken += len(piece)
         raise ConnectionError
     assert taken < len(LARGE)
-    for each in (writer, asker):
-        each.close()
+    for stream in (writer, asker):
+        stream.close()
     one.stop()
     await asyncio.wait_for(task, 10)

@@ -1,4 +1,4 @@
-"""The page of one answer: what was read of it is marked and told, and no text becomes anything but text."""
+"""The sample page: claims are marked and labelled, and hostile text is escaped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ragwatch.core.verdict import Usage
 from ragwatch.ports import StoredVerdict
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
-from ragwatch.web.sample_page import ANSWER_CHARS, MOST_CLAIMS, MOST_CONTEXTS, segments, view
+from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS, segments, view
 
 
 @pytest.mark.parametrize("path", ["xyz", "0" * 31, "A" * 32, "0" * 32, "..%2f..%2fetc"])
@@ -43,8 +43,8 @@ async def everywhere(text: str, folder: Path) -> list[Reading]:
     scope = PageScope(routes=(seen,), judges=(text,))
     answers = [await get(store, path, scope=scope) for path in ("/samples", f"/samples/{draw.key}")]
     store.close()
-    assert [each.status_code for each in answers] == [200, 200]
-    return [Reading(each.text) for each in answers]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    return [Reading(answer.text) for answer in answers]
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, XSS, "torn \ud83d escape", "nul \x00 and \u2028 lines"])
@@ -57,7 +57,7 @@ async def test_hostile_text_stays_text(tmp_path: Path, text: str) -> None:
         assert [name for name, _ in read.attributes] == [name for name, _ in model.attributes]
         assert [name for name, _ in read.attributes if name == "style" or name.startswith("on")] == []
         links = [value for name, value in read.attributes if name in ("href", "src", "action")]
-        assert [each for each in links if re.match(r"(?!data:,$)([a-z]+:|/)", each, re.IGNORECASE)] == []
+        assert [link for link in links if re.match(r"(?!data:,$)([a-z]+:|/)", link, re.IGNORECASE)] == []
         seen = text.encode("utf-8", "replace").decode()
         assert " ".join(seen[:60].split()) in " ".join(read.text.split())
 
@@ -75,13 +75,13 @@ async def test_claims_are_marked_by_more_than_colour(store: SqliteStore) -> None
     store.settle([a_verdict(draw, an_evidence(*claims, needs=(True, False)), a_reading(usage=Usage(1200, 30, 0.0042)))])
     body = (await get(store, f"/samples/{draw.key}")).text
     text = " ".join(Reading(body).text.replace("\xa0", " ").split())
-    for told in (
-        "Stage at fault: generation", "Look at the generator", "Cats purr.1 ✔", "They bark.2 ✖ contradicted",
-        "They are blue.3 ? not in context", "for it: Cats purr all day.", "against it: No cat barks.", "by context 1",
-        "support 0.93", "why?", "0.25", "4bf92f35", "v2", "scripted-1", "1,200, 30", "$0.0042", "✔ relevant ✔ used",
-        "✖ not relevant ✖ unused", "Nobody has given their word",
+    for expected in (
+        "Stage at fault: generation", "Check the generator", "Cats purr.1 ✔", "They bark.2 ✖ contradicted",
+        "They are blue.3 ? not in context", "supporting: Cats purr all day.", "contradicting: No cat barks.",
+        "by context 1", "support 0.93", "why?", "0.25", "4bf92f35", "v2", "scripted-1", "1,200, 30", "$0.0042",
+        "✔ relevant ✔ used", "✖ not relevant ✖ unused", "No labels.",
     ):  # fmt: skip
-        assert told in text, told
+        assert expected in text, expected
     for mark in ("supported", "contradicted", "not_in_context"):
         assert f'<mark class="{mark}">' in body
 
@@ -109,7 +109,7 @@ async def test_an_unjudged_answer_says_why(store: SqliteStore) -> None:
     store.settle([an_unjudged(draw, "over_budget")])
     text = Reading((await get(store, f"/samples/{draw.key}")).text).text
     assert "Unjudged: over budget" in text
-    assert "Nothing was read." in text
+    assert "The answer was not judged." in text
     assert "Cats purr." in text
 
 
@@ -130,15 +130,15 @@ async def test_peoples_words_on_this_answer_are_shown(store: SqliteStore) -> Non
 
 async def test_huge_answers_are_cut_and_said_to_be(store: SqliteStore) -> None:
     """A page stays a page, and says what it leaves out and where all of it is."""
-    contexts = tuple("y" * 100_000 for _ in range(MOST_CONTEXTS + 3))
-    claims = [a_claim((0,) * len(contexts), text="z" * 5000, start=i, end=i + 1) for i in range(MOST_CLAIMS + 7)]
+    contexts = tuple("y" * 100_000 for _ in range(MAX_CONTEXTS + 3))
+    claims = [a_claim((0,) * len(contexts), text="z" * 5000, start=i, end=i + 1) for i in range(MAX_CLAIMS + 7)]
     draw = a_draw("a", answer="x" * 1_000_000, question="q" * 100_000, contexts=contexts)
     store.admit(an_admission(draw))
     store.settle([a_verdict(draw, an_evidence(*claims, relevant=(True,) * len(contexts)))])
     answer = await get(store, f"/samples/{draw.key}")
     assert len(answer.text) < 1_500_000
-    for told in ("of 1,000,000 characters", "of 100,000 characters", "3 further contexts", "7 further claims"):
-        assert told in answer.text
+    for expected in ("of 1,000,000 characters", "of 100,000 characters", "3 more contexts", "7 more claims"):
+        assert expected in answer.text
     assert f'href="../api/v1/samples/{draw.key}"' in answer.text
     assert answer.text.count("x" * ANSWER_CHARS) == 0
     assert Reading(answer.text).text.count("x") >= ANSWER_CHARS
@@ -154,10 +154,12 @@ def test_without_its_text_the_verdict_still_stands() -> None:
         "judge": {"kind": "x", "version": "x-1", "seconds": 0.1, "input_tokens": 0, "output_tokens": 0,
                   "cost_usd": 0.0},
     }  # fmt: skip
-    found = view([StoredVerdict(line, None)], [], SCOPE, None)
-    assert found["text"] is None
-    assert [(each["id"], each["relevant"], each["body"]) for each in found["contexts"]] == [("d1", True, None)]
-    assert found["verdict"]["meaning"] == "Too little was read to tell which stage is at fault."
+    shown = view([StoredVerdict(line, None)], [], SCOPE, None)
+    assert shown["text"] is None
+    assert [(context["id"], context["relevant"], context["body"]) for context in shown["contexts"]] == [
+        ("d1", True, None)
+    ]
+    assert shown["verdict"]["meaning"] == "The judge read too little to determine the stage at fault."
 
 
 _SPANS = st.tuples(
@@ -177,8 +179,8 @@ def test_marks_cover_what_claims_cover(answer: str, spans: list[tuple[int, int, 
     assert "".join(part["text"] for part in parts) == answer
     marks = [part["verdict"] for part in parts for _ in part["text"]]
     for place, mark in enumerate(marks):
-        over = [each["verdict"] for each in claims if each["start"] <= place < each["end"]]
+        over = [claim["verdict"] for claim in claims if claim["start"] <= place < claim["end"]]
         assert mark == max(over, key=_ORDER.index, default=None)
-    ended = [each["number"] for part in parts for each in part["ends"]]
-    assert sorted(ended) == [each["number"] for each in claims if each["end"] <= len(answer)]
+    ended = [claim["number"] for part in parts for claim in part["ends"]]
+    assert sorted(ended) == [claim["number"] for claim in claims if claim["end"] <= len(answer)]
     assert all(one["text"] and other["text"] for one, other in pairwise(parts))

@@ -1,4 +1,4 @@
-"""The page of one answer where there is too much to show, or something that cannot be read."""
+"""The sample page with too large or damaged data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evid
 
 from ragwatch.core.labels.label import Label
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web.sample_page import LINE_BYTES, MOST_LABELS, TEXT_BYTES
+from ragwatch.web.sample_page import LINE_BYTES, MAX_LABELS, TEXT_BYTES
 
 DRAW = a_draw("a", answer="Cats purr. And more.")
 
@@ -24,10 +24,10 @@ def settle(store: SqliteStore, **parts: str) -> str:
 async def test_texts_larger_than_a_page_reads_are_cut(store: SqliteStore) -> None:
     """The page stands, shows the beginning, and says that it is not all."""
     key = settle(store, answer="begin " + "x" * TEXT_BYTES)
-    found = await get(store, f"/samples/{key}")
-    assert found.status_code == 200
-    assert "only their beginning is shown" in found.text
-    assert "begin xxx" in found.text
+    response = await get(store, f"/samples/{key}")
+    assert response.status_code == 200
+    assert "only their beginning is shown" in response.text
+    assert "begin xxx" in response.text
 
 
 async def test_a_verdict_larger_than_a_page_reads_is_cut(store: SqliteStore) -> None:
@@ -36,10 +36,10 @@ async def test_a_verdict_larger_than_a_page_reads_is_cut(store: SqliteStore) -> 
     claims = [a_claim((1, 0), text=f"claim {number} " + "x" * (LINE_BYTES // 100)) for number in range(150)]
     store.admit(an_admission(draw))
     store.settle([a_verdict(draw, an_evidence(*claims))])
-    found = await get(store, f"/samples/{draw.key}")
-    assert found.status_code == 200
-    assert "claim 90 " in found.text
-    assert "claim 120 " not in found.text
+    response = await get(store, f"/samples/{draw.key}")
+    assert response.status_code == 200
+    assert "claim 90 " in response.text
+    assert "claim 120 " not in response.text
 
 
 @pytest.mark.parametrize("place", ["samples SET body", "verdicts SET line"])
@@ -47,9 +47,9 @@ async def test_damage_is_told_on_the_page(store: SqliteStore, place: str) -> Non
     """What can be read is shown, with one line on what cannot."""
     key = settle(store)
     store._writer.execute(f"UPDATE {place} = X'00ff'")
-    found = await get(store, f"/samples/{key}")
-    assert (found.status_code, found.text.count("a stored text is damaged")) == (200, 1)
-    assert key in found.text
+    response = await get(store, f"/samples/{key}")
+    assert (response.status_code, response.text.count("a stored text is damaged")) == (200, 1)
+    assert key in response.text
 
 
 async def test_damage_of_both_is_told_once(store: SqliteStore) -> None:
@@ -57,14 +57,14 @@ async def test_damage_of_both_is_told_once(store: SqliteStore) -> None:
     key = settle(store)
     store._writer.execute("UPDATE samples SET body = X'00ff'")
     store._writer.execute("UPDATE verdicts SET line = X'00ff' WHERE judge = 'embedded'")
-    found = await get(store, f"/samples/{key}")
-    assert (found.status_code, found.text.count("a stored text is damaged")) == (200, 1)
+    response = await get(store, f"/samples/{key}")
+    assert (response.status_code, response.text.count("a stored text is damaged")) == (200, 1)
 
 
 async def test_the_newest_labels_of_this_answer_are_shown(store: SqliteStore) -> None:
     """Labels of other answers, and the oldest of too many, are not."""
     key = settle(store)
-    own = [Label(key, f"person {number:03}", AT + number, {}) for number in range(MOST_LABELS + 3)]
+    own = [Label(key, f"person {number:03}", AT + number, {}) for number in range(MAX_LABELS + 3)]
     store.add_labels([*own, Label("0" * 32, "somebody else", AT, {})])
     text = (await get(store, f"/samples/{key}")).text
     assert ("person 002" in text, "person 003" in text, "somebody else" in text) == (False, True, False)

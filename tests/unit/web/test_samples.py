@@ -1,4 +1,4 @@
-"""Searching samples: parameters mean something or are refused."""
+"""Search parameters are parsed or refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snapshots import AT
 from ragwatch.core.scores import Quantity
 from ragwatch.ports import PackedVerdict, Query
 from ragwatch.stores.sqlite.texts import PackedText
-from ragwatch.web.samples import ParameterError, following, query_of, whole_query_of
+from ragwatch.web.samples import ParameterError, json_query_of, next_address, query_of
 
 
 def test_every_parameter_narrows_the_search() -> None:
@@ -97,10 +97,10 @@ def test_times_are_ago_or_on_a_clock(text: str, at: float) -> None:
 
 def test_json_takes_places_and_texts() -> None:
     """`texts=true` wants whole texts, `after` goes on behind a page; the rest is the same search."""
-    assert whole_query_of([], now=AT) == (Query(), False)
-    found = whole_query_of([("texts", "true"), ("after", "1700000000.5,7"), ("route", "search")], now=AT)
-    assert found == (Query(route="search", after=(AT + 0.5, 7)), True)
-    assert whole_query_of([("texts", "false")], now=AT)[1] is False
+    assert json_query_of([], now=AT) == (Query(), False)
+    query = json_query_of([("texts", "true"), ("after", "1700000000.5,7"), ("route", "search")], now=AT)
+    assert query == (Query(route="search", after=(AT + 0.5, 7)), True)
+    assert json_query_of([("texts", "false")], now=AT)[1] is False
 
 
 @pytest.mark.parametrize(
@@ -118,15 +118,15 @@ def test_json_takes_places_and_texts() -> None:
 def test_nonsense_of_json_is_refused_by_name(pairs: list[tuple[str, str]], named: str) -> None:
     """The same holds for the parameters that only JSON has."""
     with pytest.raises(ParameterError, match=f"^{named}: "):
-        whole_query_of(pairs, now=AT)
+        json_query_of(pairs, now=AT)
 
 
 def test_the_next_page_is_of_the_same_search() -> None:
     """Its address keeps the search, with `since` at the same instant, and asks for as many as are still wanted."""
     pairs = [("route", "a&b"), ("since", "1h"), ("limit", "9"), ("texts", "true")]
-    query, _ = whole_query_of(pairs, now=AT)
+    query, _ = json_query_of(pairs, now=AT)
     last = PackedVerdict(7, {"at": AT - 5.0}, {}, PackedText(b""), None)
-    path, _, following_query = following(pairs, query)(last, 4).partition("?")
+    path, _, following_query = next_address(pairs, query)(last, 4).partition("?")
     assert path == "/api/v1/samples"
     expected = replace(query, limit=5, after=(AT - 5.0, 7))
-    assert whole_query_of(parse_qsl(following_query), now=AT + 99) == (expected, True)
+    assert json_query_of(parse_qsl(following_query), now=AT + 99) == (expected, True)

@@ -1,4 +1,4 @@
-"""The page of answers: every alert's link opens, no answer is skipped, and what cannot be shown is told."""
+"""The search page: links of alerts open, no verdict is skipped, and errors are shown."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def keys_on(body: str) -> list[str]:
 
 def link(body: str, rel: str = ' rel="next"') -> str | None:
     """The query of the link to older answers."""
-    found = re.search(rf'<a href="(\?[^"]*)"{rel}>', body)
-    return None if found is None else unescape(found[1])
+    match = re.search(rf'<a href="(\?[^"]*)"{rel}>', body)
+    return None if match is None else unescape(match[1])
 
 
 @pytest.mark.parametrize(
-    "alert", [each for each in alerts(PLAN) if each.samples is not None], ids=lambda each: each.name
+    "alert", [alert for alert in alerts(PLAN) if alert.samples is not None], ids=lambda alert: alert.name
 )
 async def test_every_alerts_link_opens(alert: Any, store: SqliteStore) -> None:
     """With Prometheus's templates filled in, an alert leads to a page that shows what it is about."""
@@ -57,13 +57,13 @@ async def test_rows_are_newest_first_and_say_what_matters(store: SqliteStore) ->
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draws[0]), an_unjudged(draws[1]), a_verdict(draws[2], an_evidence((0, 0)))])
     body = (await get(store, "/samples")).text
-    assert keys_on(body) == [each.key for each in draws]
+    assert keys_on(body) == [draw.key for draw in draws]
     text = Reading(body).text
-    for told in ("2023-11-14 22:13:20", "unjudged: timeout", "generation", "What do cats do?", "3 verdicts shown"):
-        assert told in text
+    for expected in ("2023-11-14 22:13:20", "unjudged: timeout", "generation", "What do cats do?", "3 verdicts shown"):
+        assert expected in text
     missed = body.split("unjudged: timeout")[1].split("</tr>")[0]
     assert (missed.count("–"), "0.00" in missed) == (3, False)
-    assert "that is all there are" in text
+    assert "these are all" in text
 
 
 async def test_a_filter_is_shown_and_can_be_taken_back(store: SqliteStore) -> None:
@@ -81,8 +81,8 @@ def test_the_quantity_that_is_asked_for_comes_first() -> None:
     """It is a column even when it is none of the usual ones."""
     shown = columns([("quantity", "contradiction")])
     assert (shown[0]["quantity"], shown[0]["low_is_good"], len(shown)) == ("contradiction", True, 4)
-    assert [each["quantity"] for each in columns([("quantity", "beauty")])] == [
-        each["quantity"] for each in columns([])
+    assert [column["quantity"] for column in columns([("quantity", "beauty")])] == [
+        column["quantity"] for column in columns([])
     ]
 
 
@@ -122,7 +122,7 @@ async def test_an_instant_with_more_than_a_page_can_hold_says_so(store: SqliteSt
     settle(store, ["older"], [60.0])
     body = (await get(store, "/samples?limit=25")).text
     assert len(keys_on(body)) == 500
-    assert "more are of this one instant than a page can hold" in body
+    assert "more verdicts have this timestamp than a page holds" in body
     assert keys_on((await get(store, f"/samples{link(body)}")).text) == [a_draw("older").key]
 
 
@@ -145,17 +145,17 @@ async def test_bad_parameters_are_named_on_the_page(store: SqliteStore, query: s
     answer = await get(store, f"/samples?{query}")
     read = Reading(answer.text)
     assert (answer.status_code, keys_on(answer.text)) == (400, [])
-    assert f"This search cannot be made\n{named}: " in read.text
+    assert f"Invalid search\n{named}: " in read.text
     assert "script" not in read.tags
     assert '<form method="get"' in answer.text
 
 
 async def test_empty_is_honest(store: SqliteStore) -> None:
     """Nothing kept, and nothing that fits, are told apart."""
-    assert "Nothing was judged yet" in (await get(store, "/samples")).text
-    assert "Nothing was judged yet" in (await get(None, "/samples")).text
+    assert "No answer was judged yet" in (await get(store, "/samples")).text
+    assert "No answer was judged yet" in (await get(None, "/samples")).text
     settle(store, ["a"])
-    assert "No verdict is kept that fits this search" in (await get(store, "/samples?route=support")).text
+    assert "No stored verdict matches this search" in (await get(store, "/samples?route=support")).text
 
 
 async def test_a_store_that_cannot_be_read_is_told(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The server: the port it really has, an end when it is told to, and no patience with slow clients."""
+"""The server: reports its port, stops on request, and has deadlines for slow clients."""
 
 from __future__ import annotations
 

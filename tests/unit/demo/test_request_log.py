@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ragwatch.demo.journal import Journal
+from ragwatch.demo.request_log import RequestLog
 
 
 def test_a_record_is_one_line_of_json(tmp_path: Path) -> None:
     """Appended in order, folders made on the way, texts as they are."""
-    journal = Journal(tmp_path / "logs" / "rag.jsonl")
+    journal = RequestLog(tmp_path / "logs" / "rag.jsonl")
     journal.append({"answer": "zwölf\nKannen"})
     journal.append({"answer": "2"})
     lines = journal.path.read_text(encoding="utf-8").splitlines()
@@ -20,14 +20,14 @@ def test_a_record_is_one_line_of_json(tmp_path: Path) -> None:
 
 def test_a_restart_goes_on_where_the_log_ended(tmp_path: Path) -> None:
     """A new journal appends to the old file."""
-    Journal(tmp_path / "rag.jsonl").append({"n": 1})
-    Journal(tmp_path / "rag.jsonl").append({"n": 2})
+    RequestLog(tmp_path / "rag.jsonl").append({"n": 1})
+    RequestLog(tmp_path / "rag.jsonl").append({"n": 2})
     assert (tmp_path / "rag.jsonl").read_text() == '{"n": 1}\n{"n": 2}\n'
 
 
 def test_it_rotates_by_renaming_before_it_grows_too_large(tmp_path: Path) -> None:
     """No file passes the size, the renamed file is the same file, and only two old ones are kept."""
-    journal = Journal(tmp_path / "rag.jsonl", most_bytes=20)
+    journal = RequestLog(tmp_path / "rag.jsonl", max_bytes=20)
     journal.append({"n": 1})
     journal.append({"n": 2})
     inode = journal.path.stat().st_ino
@@ -48,6 +48,6 @@ def test_it_rotates_by_renaming_before_it_grows_too_large(tmp_path: Path) -> Non
 
 def test_a_record_larger_than_the_limit_is_still_written(tmp_path: Path) -> None:
     """One line never waits for room that cannot be had."""
-    journal = Journal(tmp_path / "rag.jsonl", most_bytes=5)
+    journal = RequestLog(tmp_path / "rag.jsonl", max_bytes=5)
     journal.append({"n": "long"})
     assert journal.path.read_text() == '{"n": "long"}\n'

@@ -1,4 +1,4 @@
-"""Words: how the demo's retriever and answerer cut text. English and identifiers, nothing clever."""
+"""Splits English text and identifiers into words, stems and sentences for the demo."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDINGS = ("ations", "ation", "ings", "ing", "ied", "ies", "ed", "es", "s", "ly
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """The word without a common English ending, lower case; at least three letters stay.
+    """Removes a common English ending from a word, in lower case; keeps at least three letters.
 
     >>> [stem(word) for word in ("Removes", "removed", "removing", "remove", "is")]
     ['remov', 'remov', 'remov', 'remov', 'is']
@@ -34,23 +34,23 @@ def stem(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Every run of letters and digits, camel case taken apart as well as whole.
+    """Splits text into runs of letters and digits; camel case yields the whole word and its parts.
 
     >>> words("collections.OrderedDict")
     ['collections', 'OrderedDict', 'Ordered', 'Dict']
     """
-    found: list[str] = []
+    result: list[str] = []
     for match in _WORD.finditer(text):
         whole = match.group()
         parts = _CAMEL.split(whole)
-        found.append(whole)
+        result.append(whole)
         if len(parts) > 1:
-            found.extend(parts)
-    return found
+            result.extend(parts)
+    return result
 
 
 def content(text: str) -> list[str]:
-    """Stems of the words that carry meaning, each once, in order of appearance.
+    """Stems of all words except stop words, without duplicates, in order of appearance.
 
     >>> content("How do I remove the leading whitespace?")
     ['remov', 'lead', 'whitespac']
@@ -59,7 +59,7 @@ def content(text: str) -> list[str]:
 
 
 def identifiers(text: str) -> list[str]:
-    """Dotted and called names as they stand in the text.
+    """Finds dotted names and names of calls.
 
     >>> identifiers("How do textwrap.dedent and len() differ?")
     ['textwrap.dedent', 'len']
@@ -68,7 +68,7 @@ def identifiers(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of a paragraph; dots inside names and numbers end nothing.
+    """Splits a paragraph into sentences; dots inside names and numbers do not end one.
 
     >>> sentences("See os.path. It joins 2.5 parts.")
     ['See os.path.', 'It joins 2.5 parts.']

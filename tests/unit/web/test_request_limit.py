@@ -1,4 +1,4 @@
-"""Turns: a limit on what is under way, first come, first served, and an answer for those who wait in vain."""
+"""Limit on requests in progress: FIFO order, and 503 after the maximum waiting time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Message, Scope
 
-from ragwatch.web.request_limit import PIECE_BYTES, RequestLimit
+from ragwatch.web.request_limit import CHUNK_BYTES, RequestLimit
 
 SCOPE: Scope = {"type": "http", "method": "GET"}
 
@@ -124,7 +124,7 @@ async def test_a_stream_is_made_while_it_is_sent() -> None:
     def pieces() -> Iterator[bytes]:
         for number in range(10):
             made.append(number)
-            yield b"x" * (PIECE_BYTES // 2)
+            yield b"x" * (CHUNK_BYTES // 2)
 
     turns = RequestLimit(threads=1, total=10, seconds=10.0)
     sent: list[Message] = []
@@ -135,5 +135,5 @@ async def test_a_stream_is_made_while_it_is_sent() -> None:
 
     await turns.stream(pieces())(SCOPE, nothing, send)
     assert sent[0]["headers"] == [(b"content-type", b"application/json")]
-    assert [len(message.get("body", b"")) for message in sent[1:]] == [PIECE_BYTES] * 5 + [0]
+    assert [len(message.get("body", b"")) for message in sent[1:]] == [CHUNK_BYTES] * 5 + [0]
     assert [message.get("more_body") for message in sent[1:]] == [True] * 5 + [False]

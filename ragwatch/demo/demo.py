@@ -1,4 +1,4 @@
-"""Stage play: service, users and misfortunes together, in threads of this process."""
+"""Combines the service, the load generator and the schedule of faults, in threads of this process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ragwatch.demo import canaries
-from ragwatch.demo.breakage import MENDED, Breakage, Schedule
+from ragwatch.demo.breakage import RECOVERED, Breakage, Schedule
 from ragwatch.demo.driver import Driver
 from ragwatch.demo.endpoint import Endpoint
 from ragwatch.demo.questions import ROUTES, handwritten, questions
@@ -17,19 +17,19 @@ from ragwatch.errors import RagwatchError
 
 
 class Demo:
-    """A RAG service that answers real questions, for ragwatch to watch.
+    """Runs a RAG service under load, for ragwatch to monitor.
 
     Args:
-        log_path: The log it writes, one canonical JSONL record an answer.
-        port: Port of the service on the loopback interface; 0 lets the system choose.
-        rate: Questions a second.
-        seed: Decides the order of the questions.
-        degrade_after: Seconds of health before the breakages follow one another; None for none.
-        breakage_seconds: How long each lasts, and the healthy time after each.
-        on_event: Told, in words, whenever a release changes; called from the driver's thread.
+        log_path: Log file of the service, one canonical JSONL record per answer.
+        port: Port of the service on the loopback interface; 0 for any free port.
+        rate: Questions per second.
+        seed: Determines the order of the questions.
+        degrade_after: Seconds of the first healthy phase; None for no faults.
+        breakage_seconds: Duration of each fault, and of the healthy phase after it.
+        on_event: Called with a message when the release changes, from the thread of the driver.
 
     Raises:
-        RagwatchError: The port is taken, or this Python lacks documentation strings or full-text search.
+        RagwatchError: The port is in use, or this Python has no docstrings or no full-text search.
     """
 
     routes = ROUTES
@@ -72,53 +72,53 @@ class Demo:
 
     @property
     def asked(self) -> int:
-        """Questions asked so far."""
+        """Number of questions asked."""
         return self._driver.asked
 
     @property
     def failed(self) -> int:
-        """Questions that got no answer."""
+        """Number of questions without an answer."""
         return self._driver.failed
 
     @property
     def breakage(self) -> Breakage | None:
-        """What is broken now; None while healthy."""
+        """Current fault; None while healthy."""
         return self.service.breakage
 
     def start(self) -> None:
-        """Begin to serve, and to ask."""
+        """Starts the server and the load."""
         self._endpoint.start()
         self._driver.start()
 
     def stop(self) -> None:
-        """Stop asking, then serving. The log stays."""
+        """Stops the load, then the server. Keeps the log."""
         self._driver.stop()
         self._endpoint.stop()
         self.service.close()
 
     def suite(self) -> dict[str, Any]:
-        """Canaries for its retriever, as they stand in a configuration; to be had while it is healthy."""
+        """Builds the canary suite in the format of the configuration; call it while the service is healthy."""
         titles = {passage.title for passage in self.service.passages}
-        known = (question for question in handwritten() if question.about in titles)
-        found = canaries.canaries(known, lambda text, k: [hit.id for hit in self.service.search(text, k)])
-        return canaries.suite(self.address, found)
+        answerable = (question for question in handwritten() if question.about in titles)
+        items = canaries.canaries(answerable, lambda text, k: [hit.id for hit in self.service.search(text, k)])
+        return canaries.suite(self.address, items)
 
     def ask(self, question: str) -> dict[str, Any]:
-        """Answer and log one question without HTTP: `id`, `answer`, `contexts`, `trace_id`."""
+        """Answers and logs one question without HTTP: `id`, `answer`, `contexts`, `trace_id`."""
         return self.service.ask(question)
 
     def break_it(self, kind: Breakage) -> None:
-        """Deploy a bad release by hand, and announce it."""
+        """Deploys a bad release and announces it."""
         self.service.break_it(kind)
         self._on_event(kind.announcement)
 
     def mend(self) -> None:
-        """Deploy the healthy release by hand, and announce it."""
+        """Deploys the healthy release and announces it."""
         self.service.mend()
-        self._on_event(MENDED)
+        self._on_event(RECOVERED)
 
     def follow_schedule(self, elapsed: float) -> None:
-        """Deploy what the schedule holds for this moment, if it is not there yet."""
+        """Deploys the release that is due by the schedule, unless it is deployed already."""
         due = self._schedule.at(elapsed)
         if due is self.breakage or self._schedule.degrade_after is None:
             return

@@ -1,4 +1,4 @@
-"""Rules as data: exact sums over replicas, impossible objectives refused, YAML that reads back as what was written."""
+"""Rules: exact sums over replicas, impossible objectives are refused, YAML round-trips."""
 
 from __future__ import annotations
 
@@ -122,14 +122,14 @@ def test_suites_that_are_run_seldom_are_given_their_time(schedule: str, pause: f
     plan = plan_of(parse({**MINIMAL, "canaries": canaries}, folder=Path()))
     assert plan.rare == ({} if pause is None else {"docs": pause})
     limit = 3600.0 if pause is None else pause + 3600.0
-    stale = next(each for each in alerts(plan) if each.name == "RagwatchCanariesStale").expr
+    stale = next(alert for alert in alerts(plan) if alert.name == "RagwatchCanariesStale").expr
     assert stale.endswith(f" > {limit:g}")
 
 
 def test_a_link_that_leads_nowhere_is_left_out() -> None:
     """Without an address of runbooks or of Grafana alerts carry none, and the command says so."""
-    told = [each.rule(plan_of(parse(MINIMAL, folder=Path())))["annotations"] for each in alerts(PLAN)]
-    assert not any({"runbook_url", "dashboard_url"} & set(each) for each in told)  # type: ignore[arg-type]
+    annotations = [alert.rule(plan_of(parse(MINIMAL, folder=Path())))["annotations"] for alert in alerts(PLAN)]
+    assert not any({"runbook_url", "dashboard_url"} & set(links) for links in annotations)  # type: ignore[arg-type]
     shown = CliRunner().invoke(cli, ["rules", "--config", str(EXAMPLE)], catch_exceptions=False)
     assert "alerts.runbooks is not set" in shown.stderr
     assert "alerts.dashboards is not set" in shown.stderr
@@ -145,7 +145,7 @@ def test_the_command_prints_or_writes(tmp_path: Path) -> None:
         cli, ["rules", "--config", str(EXAMPLE), "--format", "operator"], catch_exceptions=False
     )
     assert (shown.exit_code, written.exit_code) == (0, 0)
-    files = sorted(each.name for each in tmp_path.iterdir())
+    files = sorted(path.name for path in tmp_path.iterdir())
     assert files == ["ragwatch-alerts.yaml", "ragwatch-recording.yaml"]
     groups = [group for name in reversed(files) for group in yaml.safe_load((tmp_path / name).read_text())["groups"]]
     assert yaml.safe_load(shown.stdout)["groups"] == groups
@@ -161,7 +161,7 @@ def test_two_replicas_are_one(tmp_path: Path) -> None:
     rng = Random(7)
     log = [(rng.choice((0.0, 0.25, 1.0, 1.0)), rng.choice((0.1, 0.5, 1.0))) for _ in range(400)]
     halves = log[:150], log[150:]
-    series = [each for name, half in zip("ab", halves, strict=True) for each in _scraped(name, half)]
+    series = [scraped for name, half in zip("ab", halves, strict=True) for scraped in _scraped(name, half)]
     whole = Addends.of(log)
     mean = whole.wx / whole.w
     error = sqrt(whole.w2x2 - 2 * mean * whole.w2x + mean**2 * whole.w2) / whole.w
@@ -189,15 +189,15 @@ def _scraped(instance: str, log: list[tuple[float, float]]) -> list[dict[str, st
     """Five counters of a replica, scraped every minute, begun at zero; one of the replicas is scraped now and then."""
     every = 10
     rows = [(1 / p, x / p, 1 / p**2, x / p**2, x**2 / p**2) for x, p in log]
-    found = []
+    series = []
     for index, name in enumerate(SUMS):
         totals = [0.0, *accumulate(row[index] for row in rows)]
         values = [f"{totals[min(n, len(totals) - 1)]!r}" for n in range(0, 41 * every, every)]
         if instance == "b":
             values = [value if n % 3 == 0 or n == 40 else "_" for n, value in enumerate(values)]
         place = f'job="ragwatch",instance="{instance}",route="search",judge="embedded"'
-        found.append({"series": f"ragwatch_faithfulness_{name}_total{{{place}}}", "values": " ".join(values)})
-    return found
+        series.append({"series": f"ragwatch_faithfulness_{name}_total{{{place}}}", "values": " ".join(values)})
+    return series
 
 
 def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> None:

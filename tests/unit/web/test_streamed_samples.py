@@ -1,4 +1,4 @@
-"""Whole texts as JSON in pieces: complete while they fit, cut and said so where they do not, damage told."""
+"""Streamed JSON with full texts: complete if they fit, truncated if not, damage reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict
 from ragwatch.stores.sqlite.rows import pack
 from ragwatch.stores.sqlite.texts import PackedText
-from ragwatch.web.streamed_samples import LINES_BYTES, MOST_BYTES, sample_json, samples_json
+from ragwatch.web.streamed_samples import MAX_BYTES, VERDICT_BYTES, sample_json, samples_json
 
 KEY = "0" * 32
 
@@ -32,16 +32,16 @@ def an_entry(
 
 def listed(entries: Sequence[PackedVerdict]) -> dict[str, Any]:
     """What a list of them says."""
-    found: dict[str, Any] = json.loads(
+    response: dict[str, Any] = json.loads(
         b"".join(samples_json(iter(entries), lambda last, sent: f"behind {last.seq}, {sent} sent"))
     )
-    return found
+    return response
 
 
 def test_lists_are_whole_while_they_fit() -> None:
     """Lines and samples are those that were stored, half of a surrogate pair too; a sample that is gone is null."""
-    found = listed([an_entry(1, answer="\ud800 é"), an_entry(2, kept=False)])
-    assert found == {
+    response = listed([an_entry(1, answer="\ud800 é"), an_entry(2, kept=False)])
+    assert response == {
         "samples": [
             {
                 "verdict": {"key": KEY, "at": AT, "judge_name": "embedded", "id": "r1", "claims": ["so"]},
@@ -58,20 +58,25 @@ def test_lists_are_whole_while_they_fit() -> None:
 
 def test_a_list_ends_where_the_next_one_does_not_fit() -> None:
     """The response names the address of what follows, and is not larger than it may be."""
-    entries = [an_entry(number, answer="x" * (MOST_BYTES // 3)) for number in range(1, 6)]
+    entries = [an_entry(number, answer="x" * (MAX_BYTES // 3)) for number in range(1, 6)]
     body = b"".join(samples_json(iter(entries), lambda last, sent: f"behind {last.seq}, {sent} sent"))
-    found = json.loads(body)
-    assert len(body) <= MOST_BYTES
-    assert ([each["verdict"]["id"] for each in found["samples"]], found["next"]) == (["r1", "r2"], "behind 2, 2 sent")
+    response = json.loads(body)
+    assert len(body) <= MAX_BYTES
+    assert ([row["verdict"]["id"] for row in response["samples"]], response["next"]) == (
+        ["r1", "r2"],
+        "behind 2, 2 sent",
+    )
 
 
 def test_one_that_never_fits_is_cut_and_does_not_end_the_search() -> None:
     """A row larger than a response is its figures and excerpts, and says so; the next one follows."""
-    found = listed([an_entry(1, answer="x" * MOST_BYTES), an_entry(2), an_entry(3, claim="x" * MOST_BYTES, kept=False)])
-    first, second = found["samples"]
+    response = listed(
+        [an_entry(1, answer="x" * MAX_BYTES), an_entry(2), an_entry(3, claim="x" * MAX_BYTES, kept=False)]
+    )
+    first, second = response["samples"]
     assert (first["truncated"], first["verdict"]["id"], len(first["sample"]["answer"])) == (True, "r1", 300)
-    assert (second["sample"]["answer"], "truncated" in second, found["next"]) == ("so", False, "behind 2, 2 sent")
-    assert listed([an_entry(3, claim="x" * MOST_BYTES, kept=False)])["samples"][0]["sample"] is None
+    assert (second["sample"]["answer"], "truncated" in second, response["next"]) == ("so", False, "behind 2, 2 sent")
+    assert listed([an_entry(3, claim="x" * MAX_BYTES, kept=False)])["samples"][0]["sample"] is None
 
 
 def test_damage_costs_its_row() -> None:
@@ -81,11 +86,11 @@ def test_damage_costs_its_row() -> None:
         yield an_entry(1)
         raise StoreError("the disk is gone")
 
-    found = listed([an_entry(1), an_entry(2, body=b"damaged"), an_entry(3)])
-    assert ["error" in each for each in found["samples"]] == [False, True, False]
-    assert found["samples"][1]["verdict"]["id"] == "r2"
-    told = json.loads(b"".join(samples_json(failing(), lambda *_: "")))
-    assert (len(told["samples"]), told["error"]) == (1, "the disk is gone")
+    response = listed([an_entry(1), an_entry(2, body=b"damaged"), an_entry(3)])
+    assert ["error" in row for row in response["samples"]] == [False, True, False]
+    assert response["samples"][1]["verdict"]["id"] == "r2"
+    text = json.loads(b"".join(samples_json(failing(), lambda *_: "")))
+    assert (len(text["samples"]), text["error"]) == (1, "the disk is gone")
 
 
 def one(entries: Sequence[PackedVerdict]) -> dict[str, Any]:
@@ -93,16 +98,16 @@ def one(entries: Sequence[PackedVerdict]) -> dict[str, Any]:
     pieces = sample_json(KEY, entries)
     assert pieces is not None
     body = b"".join(pieces)
-    assert len(body) <= MOST_BYTES
-    found: dict[str, Any] = json.loads(body)
-    return found
+    assert len(body) <= MAX_BYTES
+    response: dict[str, Any] = json.loads(body)
+    return response
 
 
 def test_one_sample_with_every_verdict() -> None:
     """All verdicts, and the sample once."""
-    found = one([an_entry(2), an_entry(1)])
-    assert ([each["id"] for each in found["verdicts"]], found["sample"]["answer"]) == (["r2", "r1"], "so")
-    assert set(found) == {"key", "verdicts", "sample"}
+    response = one([an_entry(2), an_entry(1)])
+    assert ([verdict["id"] for verdict in response["verdicts"]], response["sample"]["answer"]) == (["r2", "r1"], "so")
+    assert set(response) == {"key", "verdicts", "sample"}
     assert sample_json(KEY, []) is None
     assert one([an_entry(1, kept=False)])["sample"] is None
 
@@ -112,22 +117,22 @@ def test_a_large_sample_is_whole_whatever_its_letters(letter: str) -> None:
     """3.9 MiB of text are given whole: letters that are stored as escapes, three times as long, are written out."""
     size = int(3.9 * 2**20)
     answer = letter * (size // len(letter.encode()))
-    found = one([an_entry(answer=answer)])
-    assert found["sample"]["answer"] == answer
-    assert "truncated" not in found
+    response = one([an_entry(answer=answer)])
+    assert response["sample"]["answer"] == answer
+    assert "truncated" not in response
 
 
 def test_what_is_larger_is_cut_and_said() -> None:
     """Of a sample that is too large, the beginning; of a verdict, its figures: `truncated` names both."""
-    found = one([an_entry(2, answer="x" * 2 * MOST_BYTES, claim="y" * 2 * LINES_BYTES), an_entry(1)])
-    assert found["truncated"] == ["verdicts[0]", "sample"]
-    assert (found["verdicts"][0]["claims"], found["verdicts"][1]["claims"]) == ([], ["so"])
-    assert len(found["sample"]["answer"]) > MOST_BYTES // 2
+    response = one([an_entry(2, answer="x" * 2 * MAX_BYTES, claim="y" * 2 * VERDICT_BYTES), an_entry(1)])
+    assert response["truncated"] == ["verdicts[0]", "sample"]
+    assert (response["verdicts"][0]["claims"], response["verdicts"][1]["claims"]) == ([], ["so"])
+    assert len(response["sample"]["answer"]) > MAX_BYTES // 2
 
 
 def test_a_damaged_sample_is_null_and_said() -> None:
     """Damaged texts are named in `errors`; what can be read is there."""
     entry = an_entry(1)
     broken = PackedVerdict(2, entry.place, entry.bare, PackedText(b"damaged"), PackedText(b"damaged"))
-    found = one([broken])
-    assert (found["verdicts"][0]["claims"], found["sample"], len(found["errors"])) == ([], None, 2)
+    response = one([broken])
+    assert (response["verdicts"][0]["claims"], response["sample"], len(response["errors"])) == ([], None, 2)

@@ -1,4 +1,4 @@
-"""The whole demo: service, users, misfortunes."""
+"""The whole demo: service, load and faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ragwatch.demo import Breakage, Demo
-from ragwatch.demo.breakage import MENDED
+from ragwatch.demo.breakage import RECOVERED
 from ragwatch.errors import RagwatchError
 
 
@@ -28,7 +28,7 @@ def test_it_runs_breaks_and_stops_by_itself(tmp_path: Path) -> None:
         assert done.wait(30)
     records = [json.loads(line) for line in (tmp_path / "rag.jsonl").read_text(encoding="utf-8").splitlines()]
     releases = list(dict.fromkeys(record["metadata"]["release"] for record in records))
-    assert events == [line for kind in Breakage for line in (kind.announcement, MENDED)]
+    assert events == [line for kind in Breakage for line in (kind.announcement, RECOVERED)]
     assert releases == ["v1", "v2-index", "v3-model", "v4-prompt"]
     assert (demo.asked, demo.failed, demo.breakage) == (len(records), 0, None)
     assert {record["route"] for record in records} == set(demo.routes)
@@ -53,5 +53,5 @@ def test_it_can_be_asked_and_broken_by_hand(tmp_path: Path) -> None:
     demo.mend()
     demo.stop()
     assert broken == (Breakage.INVENT, True)
-    assert (demo.breakage, events) == (None, [Breakage.INVENT.announcement, MENDED])
+    assert (demo.breakage, events) == (None, [Breakage.INVENT.announcement, RECOVERED])
     assert demo.address.startswith("http://127.0.0.1:")

@@ -1,4 +1,4 @@
-"""Known: the label values that configuration allows. No other value ever reaches a series."""
+"""Restricts label values to those of the configuration, which bounds the number of series."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class KnownLabels:
-    """Values of the labels `source`, `route`, `judge` and `suite`. `other` is always a known route.
+class AllowedLabels:
+    """Allowed values of the labels `source`, `route`, `judge` and `suite`. `other` is always an allowed route.
 
-    A value that is gone from the configuration is gone from the series as well, whatever the store remembers.
+    A value that is removed from the configuration is removed from the series as well, even if the store has counts.
 
     Attributes:
-        default: The first judge: whose word counts where a series has no label `judge`.
+        default: The first judge, whose verdicts count in series without the label `judge`.
     """
 
     sources: frozenset[str]
@@ -54,10 +54,10 @@ class KnownLabels:
     @classmethod
     def of(
         cls, *, sources: Iterable[str], routes: Iterable[str], judges: Iterable[str], suites: Iterable[str] = ()
-    ) -> KnownLabels:
-        """What a configuration names.
+    ) -> AllowedLabels:
+        """Builds the allowed values from names in the configuration.
 
-        >>> sorted(Known.of(sources=["app"], routes=["search"], judges=["embedded"]).routes)
+        >>> sorted(AllowedLabels.of(sources=["app"], routes=["search"], judges=["embedded"]).routes)
         ['other', 'search']
         """
         ordered = tuple(judges)
@@ -70,7 +70,7 @@ class KnownLabels:
         )
 
     def values(self, label: str) -> frozenset[str] | None:
-        """Allowed values of a label; None for a label whose values are written in our code."""
+        """Allowed values of a label; None for a label whose values come from an enumeration."""
         match label:
             case "source":
                 return self.sources
@@ -84,18 +84,18 @@ class KnownLabels:
                 return None
 
     def checks(self, labels: tuple[str, ...]) -> tuple[tuple[int, frozenset[str]], ...]:
-        """Which positions of a tuple of label values must be in which sets."""
-        found = ((index, self.values(label)) for index, label in enumerate(labels))
-        return tuple((index, values) for index, values in found if values is not None)
+        """Positions in a tuple of label values to check, each with its allowed values."""
+        allowed = ((index, self.values(label)) for index, label in enumerate(labels))
+        return tuple((index, values) for index, values in allowed if values is not None)
 
     def combinations(self, series: SeriesDefinition) -> Iterator[tuple[str, ...]]:
-        """Every combination of label values of a series that is counted from zero."""
+        """Yields every combination of label values of a series that is exported from zero."""
         return product(*(sorted(self._all(series, label)) for label in series.labels))
 
     def _all(self, series: SeriesDefinition, label: str) -> Iterable[str]:
-        known = self.values(label)
-        if known is not None:
-            return known
+        allowed = self.values(label)
+        if allowed is not None:
+            return allowed
         if label == "reason" and isinstance(series.origin, Tally):
             return map(str, _REASONS[series.origin])
         return map(str, _ENUMERATED[label])

@@ -1,4 +1,4 @@
-"""Bodies: what comes too slowly is ended with 408, one too many is refused, and whoever leaves breaks nothing."""
+"""Request bodies: slow ones get 408, too many get 503, and a disconnect releases the slot."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
 from ragwatch.board import Board
-from ragwatch.web import Server, bodies, build_app
-from ragwatch.web.bodies import RequestBodyLimit
+from ragwatch.web import Server, body_limit, build_app
+from ragwatch.web.body_limit import RequestBodyLimit
 
 POST = b"POST /v1/labels/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30\r\n\r\n"
 BODY = b'{"annotator": "ann","count":3}'
@@ -61,20 +61,20 @@ async def begun(port: int, sent: bytes = POST + BODY[:5]) -> tuple[asyncio.Strea
 
 async def test_a_body_that_does_not_come_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Headers and five bytes, then nothing: 408 and a closed connection."""
-    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(body_limit, "BODY_SECONDS", 0.05)
     async with door() as port:
         reader, writer = await begun(port)
-        told = await asyncio.wait_for(reader.read(), 10)
+        text = await asyncio.wait_for(reader.read(), 10)
         writer.close()
-    assert told.startswith(b"HTTP/1.1 408 ")
-    assert b"connection: close" in told.lower()
-    assert told.endswith(b"The body did not come within 0.05 seconds.\n")
+    assert text.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in text.lower()
+    assert text.endswith(b"The request body was not received within 0.05 seconds.\n")
 
 
 async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then keeps nothing alive: the deadline is for the whole."""
-    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
-    told: list[Message] = []
+    monkeypatch.setattr(body_limit, "BODY_SECONDS", 0.05)
+    text: list[Message] = []
 
     async def app(_: Scope, receive: Receive, __: Send) -> None:
         while (await receive())["more_body"]:
@@ -85,7 +85,7 @@ async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPa
         return {"type": "http.request", "body": b" ", "more_body": True}
 
     async def send(message: Message) -> None:
-        told.append(message)
+        text.append(message)
 
     with pytest.raises(HTTPException) as ended:
         await asyncio.wait_for(RequestBodyLimit(app)({"type": "http"}, drip, send), 10)
@@ -94,29 +94,29 @@ async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPa
 
 async def test_one_too_many_is_refused_and_scrapes_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body more than may be open is refused at once; what has no body is answered; a free place is a place."""
-    monkeypatch.setattr(bodies, "OPEN_BODIES", 2)
+    monkeypatch.setattr(body_limit, "MAX_BODIES", 2)
     async with door() as port:
         first, second = await begun(port), await begun(port)
         scrape, scraper = await begun(port, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert (await asyncio.wait_for(scrape.read(), 10)).endswith(b"figures")
         refused, third = await begun(port)
-        told = await asyncio.wait_for(refused.read(), 10)
-        assert told.startswith(b"HTTP/1.1 503 ")
-        assert b"retry-after: 30" in told.lower()
+        text = await asyncio.wait_for(refused.read(), 10)
+        assert text.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 30" in text.lower()
         for reader, writer in (first, second):
             writer.write(BODY[5:])
             assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)).startswith(b"HTTP/1.1 200")
         again, fourth = await begun(port, POST + BODY)
         assert (await asyncio.wait_for(again.readuntil(b"\r\n"), 10)).startswith(b"HTTP/1.1 200")
-        for each in (first[1], second[1], scraper, third, fourth):
-            each.close()
+        for client in (first[1], second[1], scraper, third, fourth):
+            client.close()
 
 
 async def test_whoever_leaves_gives_the_place_back(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A client that hangs up in the middle of its body is no fault of ours, and holds no place."""
-    monkeypatch.setattr(bodies, "OPEN_BODIES", 1)
+    monkeypatch.setattr(body_limit, "MAX_BODIES", 1)
     async with door() as port:
         with caplog.at_level(logging.ERROR):
             for _ in range(3):
@@ -125,11 +125,11 @@ async def test_whoever_leaves_gives_the_place_back(
                 await writer.wait_closed()
                 while True:  # until the server has noticed, a place is wanted in vain
                     reader, writer = await begun(port, POST + BODY)
-                    told = await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)
+                    text = await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)
                     writer.close()
-                    if told.startswith(b"HTTP/1.1 200"):
+                    if text.startswith(b"HTTP/1.1 200"):
                         break
-                    assert told.startswith(b"HTTP/1.1 503")
+                    assert text.startswith(b"HTTP/1.1 503")
     assert caplog.records == []
 
 
