@@ -70,7 +70,7 @@ rules: .venv/dev.stamp
 	promtool check config deploy/prometheus/prometheus.yaml
 	amtool check-config deploy/alertmanager/alertmanager.yaml
 	$(BIN)/python -m pytest tests/functional/test_prometheus.py tests/functional/test_oncall.py \
-	  tests/functional/test_oncall_inhibition.py tests/functional/test_oncall_rules.py tests/functional/test_oncall_peace.py tests/unit/exporter \
+	  tests/functional/test_oncall_inhibition.py tests/functional/test_oncall_rules.py tests/functional/test_oncall_peace.py tests/unit/exporter tests/unit/rules \
 	  tests/house/test_catalogue.py tests/house/test_oncall.py tests/house/test_oncall_expressions.py tests/house/test_oncall_files.py
 
 .venv/deploy.stamp: .venv/dev.stamp requirements-deploy.lock
