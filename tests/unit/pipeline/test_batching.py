@@ -20,7 +20,7 @@ from ragwatch.judges.llm.calls.batched import BatchLLMJudge
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.reading import Prompt
-from ragwatch.pipeline.batching import GRACE, LONGEST_WAIT, LOST, MOST_OPEN
+from ragwatch.pipeline.batching import LISTING_GRACE_SECONDS, MAX_OPEN_BATCHES, MAX_UNKNOWN_SECONDS, MAX_WAIT_SECONDS
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.ports import JudgeContext, Query
@@ -66,20 +66,20 @@ async def test_few_draws_wait_a_while_for_others(life: Life) -> None:
     life.admit("a", "b")
     assert await life.loop.step() is False
     assert life.provider.taken == {}
-    life.clock.now = AT + LONGEST_WAIT + 1
+    life.clock.now = AT + MAX_WAIT_SECONDS + 1
     assert await life.loop.step() is True
     assert life.provider.entries == 2
 
 
 async def test_no_more_than_some_batches_are_out(life: Life) -> None:
     """While many are out, draws gather for a larger one."""
-    for number in range(MOST_OPEN + 4):
+    for number in range(MAX_OPEN_BATCHES + 4):
         life.admit(*(f"{number}-{each}" for each in "abcd"))
         await life.loop.step()
-    assert len(life.provider.taken) == MOST_OPEN
+    assert len(life.provider.taken) == MAX_OPEN_BATCHES
     await life.work(6)
-    assert len(life.provider.taken) == MOST_OPEN + 1
-    assert len(life.reasons()) == 4 * (MOST_OPEN + 4)
+    assert len(life.provider.taken) == MAX_OPEN_BATCHES + 1
+    assert len(life.reasons()) == 4 * (MAX_OPEN_BATCHES + 4)
 
 
 async def test_what_becomes_of_entries_that_failed(life: Life, log: LogCapture) -> None:
@@ -184,7 +184,7 @@ async def test_a_provider_that_takes_nothing_is_left_alone(life: Life) -> None:
 async def test_a_batch_whose_acceptance_was_not_heard_is_found(life: Life) -> None:
     """The line dies behind the submission, and the list is late: nothing is sent again, all results are collected."""
     life.provider.silent = True
-    life.provider.listed_after = GRACE - 1
+    life.provider.listed_after = LISTING_GRACE_SECONDS - 1
     life.provider.lists_fail = 2
     life.admit(*names(5))
     await life.work(4)
@@ -211,7 +211,7 @@ async def test_another_ones_batch_is_not_taken_for_ours(life: Life) -> None:
     life.admit(*names(5))
     await life.loop.step()
     assert life.spent().usd > 0.0  # it may have been accepted
-    life.clock.now += GRACE / 2
+    life.clock.now += LISTING_GRACE_SECONDS / 2
     await life.loop.step()
     assert life.reasons() == {}
     await life.work(4)
@@ -225,7 +225,7 @@ async def test_a_batch_that_nobody_knows_is_given_up_after_two_days(life: Life) 
     await life.loop.step()
     held = life.spent()
     life.provider.taken.clear()
-    await life.work(LOST / 3600 - 1)
+    await life.work(MAX_UNKNOWN_SECONDS / 3600 - 1)
     assert (life.reasons(), life.spent()) == ({}, held)
     await life.work(4)
     assert life.reasons() == dict.fromkeys(names(4))

@@ -148,7 +148,7 @@ async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteSto
     probe.gate = asyncio.Event()
     suite = canaries(probe, store, telemetry, time.time).suites["docs"]
     first, other = (
-        CanaryLoop([suite], store=store, telemetry=telemetry, holder=name, clock=time.time, claimed_seconds=0.3)
+        CanaryLoop([suite], store=store, telemetry=telemetry, holder=name, clock=time.time, claim_seconds=0.3)
         for name in ("me", "other")
     )
     under_way = asyncio.create_task(first.run("docs"))

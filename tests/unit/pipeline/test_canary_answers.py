@@ -102,7 +102,7 @@ async def test_what_was_not_judged_is_kept_with_its_reason(store: SqliteStore, t
     assert all(each.scores is None for each in kept.values())
     assert kept["refunds", "retrieved"].why == "refused: no canary"
     assert kept["by id alone", "retrieved"].why == "no answer, or a context without its text"
-    assert kept["by id alone", "gold"].why == "an expected context is known by its id alone"
+    assert kept["by id alone", "gold"].why == "an expected context has an id and no text"
 
 
 async def test_a_failed_call_has_no_answer(store: SqliteStore, telemetry: Telemetry) -> None:

@@ -57,7 +57,7 @@ def test_sums_are_those_of_the_rows(order: list[ScoreRow], *, at_once: bool) -> 
 
 def test_rows_of_long_ago_are_looked_up(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory holds the last rows only; what the second judge reads later is found in the store."""
-    monkeypatch.setattr(module, "KEPT", 1)
+    monkeypatch.setattr(module, "MAX_KEPT_ROWS", 1)
     draws = [a_draw(name, probability=0.4) for name in ("one", "two", "three")]
     store.admit(an_admission(*draws))
     onward = [replace(draw, probability=0.1) for draw in draws]
@@ -143,7 +143,7 @@ def test_a_month_is_not_added_up_at_every_digest(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(module, "sum", counted, raising=False)
     assert found.totals(hours(now, SPANS[-1]))["a", F].numbers[0] == 700.0
-    assert max(added) <= 1 + module.MOVING
+    assert max(added) <= 1 + module.MOVING_HOURS
 
 
 def test_what_is_forgotten_is_in_no_sum() -> None:

@@ -147,7 +147,7 @@ async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore
     found = board.look()
     assert found is not None
     figures = f"judge {JUDGE}: 2 assigned, 0 judged + 0 unjudged + 1 pending"
-    assert f"our own counts do not balance: {figures}" in found.problems
+    assert f"invariant violated: {figures}" in found.problems
     assert digest._telemetry.counts()[EventCount.VIOLATIONS, ("assigned_are_settled_or_pending",)] == 2
 
 

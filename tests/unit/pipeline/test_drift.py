@@ -116,7 +116,7 @@ async def test_a_renewed_baseline_is_learnt_from_what_follows(store: SqliteStore
     drift = a_drift(store)
     await drift.step()
     old = drift.gauges()[Gauge.DRIFT_BASELINE, CELL]
-    assert await drift.acknowledge("faithfulness", "search", anew=True) == (CELL,)
+    assert await drift.acknowledge("faithfulness", "search", renew=True) == (CELL,)
     assert of_detector(drift) == {}
     settle(store, faithful(0, 500), 500)
     await drift.step()

@@ -105,7 +105,7 @@ def test_acknowledged_before_it_was_recorded() -> None:
             store.close()
             store = SqliteStore(Path(folder))
             life = live(store)
-            life._settle(None, None, anew=False)
+            life._settle(None, None, renew=False)
             life._step()
             assert left_behind(store)[:2] == uninterrupted()[:2], instant
             store.close()

@@ -102,8 +102,8 @@ def test_large_pools_are_thinned_out_with_known_probability(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More candidates than are looked at, more than have places: the weights still add up to the traffic."""
-    monkeypatch.setattr(module, "CANDIDATES", 150)
-    monkeypatch.setattr(module, "PLACES", 100)
+    monkeypatch.setattr(module, "MAX_CANDIDATES", 150)
+    monkeypatch.setattr(module, "POOL_SIZE", 100)
     monkeypatch.setattr(module, "ROWS", 70)
     world = World(store, Random(7), requests=700)
     world.label(100)

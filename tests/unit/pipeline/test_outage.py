@@ -11,7 +11,7 @@ from kit import JUDGE, Clock, ScriptedJudge, a_draw, an_admission, an_evidence
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.judging import LONGEST_PAUSE, JudgingLoop, JudgingRules
+from ragwatch.pipeline.judging import MAX_PAUSE_SECONDS, JudgingLoop, JudgingRules
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -49,7 +49,7 @@ async def test_pauses_grow_to_a_limit(store: SqliteStore, telemetry: Telemetry) 
         clock.now += 5
     pauses = [later - earlier for earlier, later in pairwise(times)]
     assert pauses == sorted(pauses)
-    assert max(pauses) <= LONGEST_PAUSE + 5
+    assert max(pauses) <= MAX_PAUSE_SECONDS + 5
     assert len(times) < 80
 
 

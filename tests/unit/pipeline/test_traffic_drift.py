@@ -89,12 +89,12 @@ def test_a_rate_that_rises_is_noticed(store: SqliteStore) -> None:
     pass_by(store, clock, watch, hours(30, 36, abstained=0.25))
     cell = (Gauge.TRAFFIC_DRIFT_ALARM, ("abstentions", "search"))
     assert watch.gauges()[cell] == 1.0
-    assert watch._settle("contexts", None, anew=False) == ()
-    assert watch._settle(None, "support", anew=False) == ()
-    assert watch._settle(None, None, anew=False) == (("abstentions", "search"),)
+    assert watch._settle("contexts", None, renew=False) == ()
+    assert watch._settle(None, "support", renew=False) == ()
+    assert watch._settle(None, None, renew=False) == (("abstentions", "search"),)
     for each in (watch, a_watch(store, clock)):
         assert each.gauges()[cell] == 0.0
-    assert watch._settle("abstentions", "search", anew=True) == (("abstentions", "search"),)
+    assert watch._settle("abstentions", "search", renew=True) == (("abstentions", "search"),)
     assert cell not in watch.gauges()
     pass_by(store, clock, watch, hours(36, 90, abstained=0.25))
     assert watch.gauges()[cell] == 0.0
@@ -219,9 +219,9 @@ def test_a_new_reference_is_one_of_new_words(store: SqliteStore) -> None:
     words.learn({"search": ["what do cats do"] * 3})
     pass_by(store, clock, watch, [asked(200, 0.4, each) for each in range(31)])
     assert (Gauge.TRAFFIC_DRIFT_ALARM, WORDS) in watch.gauges()
-    assert watch._settle("contexts", None, anew=True) == ()
+    assert watch._settle("contexts", None, renew=True) == ()
     assert words.mark("search") is not None
-    assert watch._settle("question_words", "search", anew=True) == (WORDS,)
+    assert watch._settle("question_words", "search", renew=True) == (WORDS,)
     assert words.mark("search") is None
     assert watch.gauges() == {}
     watch, words = a_worded_watch(store, clock)

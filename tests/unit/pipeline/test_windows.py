@@ -138,14 +138,14 @@ def test_what_is_kept_changes_no_figure() -> None:
 def test_nothing_was_answered_later_than_now(windows: SlidingWindows) -> None:
     """Answers of a clock that was ahead are as new as the look that met them: who falls silent then grows old."""
     windows.add([a_row(0.95, key="ahead", at=NOW + 9e6), a_row(0.05, key="right", at=NOW - 1.0)])
-    windows.set_back(NOW)
+    windows.limit_times(NOW)
     series = ("faithfulness", "search", JUDGE)
     assert windows.last_sample == {series: NOW}
     assert windows.exemplars[*series, "1.0"] == Exemplar("ahead", "t", 0.95, NOW)
     assert windows.exemplars[*series, "0.1"].at == NOW - 1.0
-    windows.set_back(NOW + 3600.0)
+    windows.limit_times(NOW + 3600.0)
     assert windows.last_sample == {series: NOW}
     windows.add([a_row(0.96, key="later", at=NOW + 60.0)])
-    windows.set_back(NOW + 3600.0)
+    windows.limit_times(NOW + 3600.0)
     assert windows.last_sample == {series: NOW + 60.0}
     assert windows.exemplars[*series, "1.0"].key == "later"
