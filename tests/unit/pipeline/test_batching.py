@@ -1,4 +1,4 @@
-"""Message batches: half the price, nothing paid twice, nothing lost, whenever the process is killed."""
+"""Batch judging: half the price, nothing paid twice, nothing lost, at whatever instant the process is killed."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ async def test_all_are_read_for_half_the_price(life: Life) -> None:
     assert (life.store.pending(), life.store.batches(JUDGE)) == ({}, [])
     assert life.spent().usd == pytest.approx(10 * PRICE)
     assert worst > life.spent().usd
-    found = life.store.find(Query(limit=1))[0].verdict
-    assert found["scores"]["answer_relevancy"] == 1.0
+    verdict = life.store.find(Query(limit=1))[0].verdict
+    assert verdict["scores"]["answer_relevancy"] == 1.0
 
 
 async def test_few_draws_wait_a_while_for_others(life: Life) -> None:
@@ -74,7 +74,7 @@ async def test_few_draws_wait_a_while_for_others(life: Life) -> None:
 async def test_no_more_than_some_batches_are_out(life: Life) -> None:
     """While many are out, draws gather for a larger one."""
     for number in range(MAX_OPEN_BATCHES + 4):
-        life.admit(*(f"{number}-{each}" for each in "abcd"))
+        life.admit(*(f"{number}-{letter}" for letter in "abcd"))
         await life.loop.step()
     assert len(life.provider.taken) == MAX_OPEN_BATCHES
     await life.work(6)
@@ -101,7 +101,7 @@ async def test_what_becomes_of_entries_that_failed(life: Life, log: LogCapture) 
         labels[-1]: value for (kind, labels), value in life.telemetry.counts().items() if kind == "judge_failures"
     }
     assert counts == {"server": 1, "overloaded": 1, "refusal": 1, "invalid_output": 1, "rejected": 1}
-    assert sum(each["event"] == "draw put back" for each in log.entries) == 2
+    assert sum(entry["event"] == "draw put back" for entry in log.entries) == 2
 
 
 async def test_what_needs_no_model_is_not_sent(life: Life) -> None:
@@ -152,8 +152,8 @@ async def test_evidence_about_something_else_is_unreadable(life: Life) -> None:
     """A reading that does not fit its sample is a bug of ours, and becomes no number."""
     life.admit(*names(4))
     await life.loop.step()
-    found = Collected(an_evidence((), relevant=()), FREE)
-    assert await life.loop._take(a_draw(names(1)[0]), found, 1.0) is True
+    result = Collected(an_evidence((), relevant=()), FREE)
+    assert await life.loop._take(a_draw(names(1)[0]), result, 1.0) is True
     await life.work(1)
     assert life.reasons() == {**dict.fromkeys(names(4)), "r00x": "unreadable"}
 
@@ -240,7 +240,7 @@ async def test_replies_to_another_version_are_not_read(life: Life) -> None:
     await life.work(4)
     assert life.provider.entries == 8
     assert life.spent().usd == pytest.approx(8 * PRICE)
-    assert {each.verdict["judge"]["version"] for each in life.store.find(Query())} == {"claude-scripted-new"}
+    assert {row.verdict["judge"]["version"] for row in life.store.find(Query())} == {"claude-scripted-new"}
 
 
 async def test_each_page_has_ids_of_its_own(life: Life) -> None:

@@ -1,4 +1,4 @@
-"""Damaged draws: what cannot be read any more is settled as unjudged, and stops nobody behind it."""
+"""Damaged draws: settled as unjudged, without blocking other draws."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def harm(store: SqliteStore, name: str) -> None:
 
 def outcomes(store: SqliteStore) -> dict[str, str | None]:
     """Reason by key, None for a judged one."""
-    return {each.verdict["key"]: each.verdict["reason"] for each in store.find(Query())}
+    return {row.verdict["key"]: row.verdict["reason"] for row in store.find(Query())}
 
 
 async def test_a_damaged_draw_is_unjudged_and_the_next_is_read(
@@ -43,7 +43,7 @@ async def test_a_damaged_draw_is_unjudged_and_the_next_is_read(
     assert outcomes(store) == {a_draw("a").key: "damaged", a_draw("b").key: None}
     assert (judge.asked, store.pending()) == (["b"], {})
     assert store.tallies()[Tally.UNJUDGED, ("search", JUDGE, "damaged")] == 1
-    (told,) = [each for each in log.entries if each.get("reason") == "damaged"]
+    (told,) = [entry for entry in log.entries if entry.get("reason") == "damaged"]
     assert a_draw("a").key in told["why"]
 
 
@@ -87,8 +87,8 @@ async def test_a_batch_passes_over_what_is_damaged(tmp_path: Path, telemetry: Te
     life.store._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw("a").key,))
     await life.work()
     assert life.provider.entries == 4 - (not sent)
-    found = {each.verdict["key"]: each.verdict["reason"] for each in life.store.find(Query())}
-    assert found == {a_draw(name).key: None for name in "bcd"} | {a_draw("a").key: "damaged"}
+    reasons = {row.verdict["key"]: row.verdict["reason"] for row in life.store.find(Query())}
+    assert reasons == {a_draw(name).key: None for name in "bcd"} | {a_draw("a").key: "damaged"}
     assert (life.store.pending(), life.store.batches(JUDGE)) == ({}, [])
     life.store.close()
 

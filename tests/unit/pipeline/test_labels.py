@@ -1,4 +1,4 @@
-"""Labels at a digest: corrected estimates cover the truth, and there are none without enough labels."""
+"""Label correction: corrected estimates cover the truth, and there are none without enough labels."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def store_of(tmp_path: Path) -> Iterator[Callable[[], SqliteStore]]:
         return made[-1]
 
     yield another
-    for each in made:
-        each.close()
+    for store in made:
+        store.close()
 
 
 def judges_own(store: Store) -> Estimate:
     """What the first judge says of faithfulness, by itself."""
     rows = (row for row in store.window(0, 0.0, 100_000) if row.judge == JUDGE and row.scores is not None)
-    found = hajek.estimate(Addends.of((row.scores[F], row.probability) for row in rows))  # type: ignore[index,misc]
-    assert found is not None
-    return found
+    estimate = hajek.estimate(Addends.of((row.scores[F], row.probability) for row in rows))  # type: ignore[index,misc]
+    assert estimate is not None
+    return estimate
 
 
 def faithful(rows: tuple[EstimateRow, ...], window: str = "1d") -> EstimateRow | None:
@@ -140,9 +140,9 @@ def test_the_past_is_caught_up_with_little_by_little(store: SqliteStore, monkeyp
     people = world.people()
     first, told = people.correct(NOW, ())
     assert (first, told[Gauge.LABELS, (F,)]) == ((), 40.0)
-    found = [people.correct(NOW, ())[0] for _ in range(5)][-1]
+    rows = [people.correct(NOW, ())[0] for _ in range(5)][-1]
     monkeypatch.undo()
-    (one, other) = (faithful(found), faithful(world.people().correct(NOW, ())[0]))
+    (one, other) = (faithful(rows), faithful(world.people().correct(NOW, ())[0]))
     assert one is not None
     assert other is not None
     assert one.estimate.value == pytest.approx(other.estimate.value)
@@ -177,14 +177,14 @@ def binary(store: Store) -> tuple[EstimateRow, float]:
     store.add_labels(labels[:100])
     own = hajek.estimate(Addends.of(shown))
     assert own is not None
-    return EstimateRow(IGNORED, "search", JUDGE, "15m", own), sum(each.scores[IGNORED] for each in labels) / 200
+    return EstimateRow(IGNORED, "search", JUDGE, "15m", own), sum(label.scores[IGNORED] for label in labels) / 200
 
 
 def test_yes_or_no_is_corrected_by_error_rates(store: SqliteStore) -> None:
     """A short window of a binary quantity is corrected by the judge's error rates on all fresh labels."""
     row, truth = binary(store)
-    found, _ = LabelCorrection(ALONE, {"15m": 900.0}, store=store).correct(NOW, (row,))
-    (made,) = found
+    rows, _ = LabelCorrection(ALONE, {"15m": 900.0}, store=store).correct(NOW, (row,))
+    (made,) = rows
     assert (made.window, made.corrected, made.estimate.interval) == ("15m", True, "rogan-gladen")
     assert made.estimate.low <= truth <= made.estimate.high
     assert abs(made.estimate.value - truth) < abs(row.estimate.value - truth)
@@ -196,13 +196,13 @@ def test_error_rates_need_labels_of_both_kinds(store: SqliteStore) -> None:
     """Where people saw (almost) only one kind, or the judge is a coin, nothing is corrected."""
     row, _ = binary(store)
     words = [
-        answer_label(found, [label])
+        answer_label(verdicts, [label])
         for label in store.labels(0.0)
-        if (found := answer_verdicts(store, ALONE.judges, label.key))
+        if (verdicts := answer_verdicts(store, ALONE.judges, label.key))
     ]
     pairs = pairs_of(words, JUDGE, IGNORED)
-    assert by_error_rates(row.estimate, [each for each in pairs if each.people == 1.0], ALONE) is None
-    assert by_error_rates(row.estimate, [replace(each, people=1.0 - each.judge) for each in pairs], ALONE) is None
+    assert by_error_rates(row.estimate, [pair for pair in pairs if pair.people == 1.0], ALONE) is None
+    assert by_error_rates(row.estimate, [replace(pair, people=1.0 - pair.judge) for pair in pairs], ALONE) is None
 
 
 def test_two_people_on_one_answer_are_one_word(store: SqliteStore) -> None:
@@ -210,15 +210,15 @@ def test_two_people_on_one_answer_are_one_word(store: SqliteStore) -> None:
     world = World(store, Random(9), requests=100)
     key = next(iter(world.said))
     store.add_labels([Label(key, name, NOW, {F: score}, probability=0.1) for name, score in (("a", 1.0), ("b", 0.5))])
-    found = answer_verdicts(store, ALONE.judges, key)
-    assert found is not None
-    word = answer_label(found, store.labels(0.0))
+    verdicts = answer_verdicts(store, ALONE.judges, key)
+    assert verdicts is not None
+    word = answer_label(verdicts, store.labels(0.0))
     assert (word.scores, word.probability) == ({F: 0.75}, 0.1)
     assert world.people().correct(NOW, ())[1][Gauge.LABELS, (F,)] == 1.0
 
 
-async def test_a_digest_hangs_them_up(store: SqliteStore) -> None:
-    """What labels say stands in the Snapshot beside the judge's own estimates."""
+async def test_a_digest_publishes_corrected_estimates(store: SqliteStore) -> None:
+    """Corrected estimates are in the Snapshot, next to the estimates of the judge."""
     world, board = World(store, Random(10), requests=200), Board()
     world.label(40)
     digest = DigestLoop(
@@ -233,11 +233,11 @@ async def test_a_digest_hangs_them_up(store: SqliteStore) -> None:
         labels=world.people(),
     )
     await digest.step()
-    found = board.look()
-    assert found is not None
-    assert {(row.corrected, row.window) for row in found.estimates} == {(False, "1d")}
-    assert {(row.corrected, row.window) for row in found.corrected} == {(True, "1d"), (True, "30d")}
-    assert found.gauges[Gauge.LABELS, (F,)] == 40.0
+    snapshot = board.look()
+    assert snapshot is not None
+    assert {(row.corrected, row.window) for row in snapshot.estimates} == {(False, "1d")}
+    assert {(row.corrected, row.window) for row in snapshot.corrected} == {(True, "1d"), (True, "30d")}
+    assert snapshot.gauges[Gauge.LABELS, (F,)] == 40.0
 
 
 def test_words_on_what_retention_has_picked_from_say_nothing(store_of: Callable[[], SqliteStore]) -> None:
@@ -246,8 +246,8 @@ def test_words_on_what_retention_has_picked_from_say_nothing(store_of: Callable[
     world.label(60)
     assert world.people().correct(NOW, ())[0]
     world.store.prune(Retention(1e-9, 1e6, 1 << 40), now=NOW)
-    found = [answer_verdicts(world.store, ALONE.judges, label.key) for label in world.store.labels(0.0)]
-    there = [each.at for each in found if each is not None]
+    verdicts = [answer_verdicts(world.store, ALONE.judges, label.key) for label in world.store.labels(0.0)]
+    there = [answer.at for answer in verdicts if answer is not None]
     younger = [at for at in there if at > world.store.picked_until()]
     assert len(younger) < 10 < len(there)
     rows, gauges = world.people().correct(NOW, ())

@@ -1,4 +1,4 @@
-"""Unreadable: files that cannot be read while others can are told once for each change."""
+"""Unreadable files: files that cannot be read while others can are logged once for each change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DENIED, SICK = {"a": "Permission denied"}, {"a": "Input/output error"}
 
 def told(log: LogCapture) -> list[tuple[str, Any]]:
     """What the log says of files, and of which."""
-    return [(each["event"], each["first"]) for each in log.entries]
+    return [(entry["event"], entry["first"]) for entry in log.entries]
 
 
 def test_once_for_each_change(telemetry: Telemetry, log: LogCapture) -> None:
@@ -30,7 +30,7 @@ def test_once_for_each_change(telemetry: Telemetry, log: LogCapture) -> None:
     unreadable = UnreadableFiles("app", telemetry)
     for at, failing in enumerate([{}, DENIED, DENIED, SICK, SICK | {"b": "gone"}, {"b": "gone"}]):
         unreadable.update(failing, AT + at)
-    assert told(log) == [("files cannot be read", each) for each in (DENIED, SICK, {"b": "gone"})]
+    assert told(log) == [("files cannot be read", reasons) for reasons in (DENIED, SICK, {"b": "gone"})]
     unreadable.update({}, AT + 5 + SETTLE_SECONDS)
     unreadable.update({}, AT + 6 + SETTLE_SECONDS)
     assert told(log)[3:] == [("files no longer unreadable", ["a", "b"])]
