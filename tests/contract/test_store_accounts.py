@@ -157,14 +157,14 @@ KILLED = textwrap.dedent(
     """
     import sys
     from pathlib import Path
-    from ragwatch.core.budget import Cap, Cost
+    from ragwatch.core.budget import Cost, SpendingCap
     from ragwatch.stores import KINDS
 
     kind = KINDS[sys.argv[1]]
     store = kind.build(kind.Options(), Path(sys.argv[2]))
-    paid = store.reserve("embedded", Cost(0.5, 500), [Cap(86400.0, usd=1.0)], now=1_700_000_000.0)
+    paid = store.reserve("embedded", Cost(0.5, 500), [SpendingCap(86400.0, usd=1.0)], now=1_700_000_000.0)
     store.pay(paid, Cost(0.125, 100))
-    held = store.reserve("embedded", Cost(0.75, 700), [Cap(86400.0, usd=1.0)], now=1_700_000_001.0)
+    held = store.reserve("embedded", Cost(0.75, 700), [SpendingCap(86400.0, usd=1.0)], now=1_700_000_001.0)
     print(held, flush=True)
     sys.stdin.read()  # the call is under way
     """
