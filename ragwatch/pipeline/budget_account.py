@@ -59,12 +59,12 @@ class StoredBudgetAccount:
         if reservation is None:
             waits = [(cap, self._wait(cap, worst, now)) for cap in self._caps]
             cap, seconds = max(waits, key=lambda wait: wait[1])
-            message = f"no room for {_amount(worst)} within {_limit(cap)}; expected in {seconds:.0f} s"
+            message = f"no budget for {_amount(worst)} within {_limit(cap)}; expected in {seconds:.0f} s"
             raise JudgeError(UnjudgedReason.OVER_BUDGET, message, permanent=False)
         return reservation
 
     def _wait(self, cap: SpendingCap, worst: Cost, now: float) -> float:
-        """Seconds until a cap has room if nothing more is spent, because earlier calls leave its span."""
+        """Seconds until a cap allows a cost, if nothing more is spent, because earlier calls leave its span."""
         if fits(cap, self._accounts.spent(self._judge, now - cap.seconds), worst):
             return 0.0
         low, high = 0.0, cap.seconds

@@ -116,7 +116,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
         return busy
 
     def _limit_times(self, now: float) -> None:
-        """Replace times after now, which come from a clock that was ahead: detectors would stand still until then."""
+        """Replace times after now, of a clock that was ahead: detectors would gain no run length until then."""
         for cell, stream in self._streams.items():
             stream.limit_time(now)
             since = self._bands[cell].since

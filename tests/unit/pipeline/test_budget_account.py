@@ -59,7 +59,7 @@ async def test_a_refusal_is_not_for_ever_and_says_how_long(store: SqliteStore) -
     clock.now += 600
     error = await refusal(purse, Cost(0.25, 10))
     assert (error.reason, error.permanent) == ("over_budget", False)
-    assert str(error).startswith("no room for $0.2500 and 10 tokens within $1.00 in 3600 s; expected in ")
+    assert str(error).startswith("no budget for $0.2500 and 10 tokens within $1.00 in 3600 s; expected in ")
     wait = seconds(error)
     assert 2400 <= wait <= 2400 + 3600 / 64
     assert store.spent("claude", 0.0) == Cost(1.0)
