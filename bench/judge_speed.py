@@ -36,9 +36,9 @@ CONTEXTS, WORDS, SENTENCES = 5, 150, 5
 LOAD = (
     "import sys, time; from pathlib import Path; begin = time.perf_counter()\n"
     "from ragwatch.judges.local.judge import Options, build\n"
-    "from ragwatch.pipeline.budget_account import FreePurse; from ragwatch.ports import Desk\n"
+    "from ragwatch.pipeline.budget_account import InMemoryBudget; from ragwatch.ports import JudgeContext\n"
     "from ragwatch.telemetry import Telemetry\n"
-    "desk, half = Desk(Telemetry(), FreePurse(), time.time), time.perf_counter()\n"
+    "desk, half = JudgeContext(Telemetry(), InMemoryBudget(), time.time), time.perf_counter()\n"
     "weights = Path(sys.argv[1]) if len(sys.argv) > 1 else None\n"
     "judge = build(Options(weights=weights), name='x', desk=desk)\n"
     "assert judge.fallback is None, judge.fallback\n"

@@ -132,7 +132,7 @@ class Life:
         self.judge = BatchLLMJudge(JUDGE, "claude", provider, given, desk, clock=HandClock(), rng=random.Random(1))
         whole = JudgingRules(**{"batch": 4, "max_age_seconds": 90 * 86400.0, **rules})
         self.loop = BatchJudgingLoop(
-            self.judge, whole, store=self.store, telemetry=self.telemetry, clock=self.clock, trials=trials
+            self.judge, whole, store=self.store, telemetry=self.telemetry, clock=self.clock, self_tests=trials
         )
 
     async def work(self, hours: float = 3.0) -> None:

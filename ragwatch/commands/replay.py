@@ -89,7 +89,7 @@ def replay(rules: DriftRules, lines: Sequence[ScoredAnswer], acknowledged_after:
             if value is None:
                 continue
             if stream.alarm is not None and line.at >= stream.alarm.at + acknowledged_after:
-                stream.settle(anew=False)
+                stream.acknowledge()
             stood, watches = stream.alarm, stream.evidence is not None
             stream.take(seq, line.at, Score(value, 1.0 / line.probability), control=control)
             if stood is None and stream.alarm is not None:

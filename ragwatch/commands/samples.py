@@ -210,4 +210,4 @@ async def _settled(reader: DrawReader, draw: Draw) -> Verdict:
     if not isinstance(outcome, Deferred):
         return outcome
     known = outcome.reason in set(UnjudgedReason)
-    return Unjudged(draw, reader.nothing, UnjudgedReason(outcome.reason) if known else UnjudgedReason.UNAVAILABLE)
+    return Unjudged(draw, reader.no_reading, UnjudgedReason(outcome.reason) if known else UnjudgedReason.UNAVAILABLE)

@@ -181,6 +181,7 @@ class Daemon:
         finally:
             self._swapped.set()  # nobody may wait for a swap that will not come
         with suppress(RagwatchError):  # the last figures, if the store still answers
+            await self._rooms.sampling.step()
             await self._rooms.digest.step()
 
     async def _swap(self, fresh: Runtime) -> None:
@@ -214,6 +215,7 @@ class Daemon:
                 for each in rooms.judgings
             ),
             Loop("digest", rooms.digest.step, every, eager=False),
+            Loop("sampling", rooms.sampling.step, every, eager=False),
             Loop(
                 "judges taken out", lambda: rooms.give_up(self.store, self._shared.clock), GIVE_UP_SECONDS, eager=False
             ),

@@ -70,7 +70,7 @@ async def _acknowledge(watchers: Watchers, wanted: Mapping[str, str]) -> str:
         told = " with ".join(f"{key} {value!r}" for key, value in named.items() if value is not None)
         raise ParameterError(f"nothing is watched for {told}; /drift shows what is")
     done = [
-        *await watchers.drift.acknowledge(quantity, route, anew=anew),
-        *await watchers.traffic.acknowledge(quantity, route, anew=anew),
+        *await watchers.drift.acknowledge(quantity, route, renew=anew),
+        *await watchers.traffic.acknowledge(quantity, route, renew=anew),
     ]
     return "\n".join(f"{one} on {other}" for one, other in done) or "no alarm stood"

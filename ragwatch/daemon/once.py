@@ -112,4 +112,5 @@ class OneShotRun:
         if newest:
             self._reached = float(newest[0].verdict["at"])
         await rooms.watchers.look()
+        await rooms.sampling.step()
         await rooms.digest.step()

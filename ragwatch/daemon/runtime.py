@@ -22,7 +22,7 @@ from ragwatch.daemon.watchers import Watchers, watchers
 from ragwatch.errors import StoreError
 from ragwatch.exporter import Exporter
 from ragwatch.formats.record import parse, parse_behind_text
-from ragwatch.pipeline.batching import A_DAY, BatchJudgingLoop
+from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.canaries.loop import CanaryLoop
 from ragwatch.pipeline.digest import OVERDUE_SECONDS, DigestInputs, DigestLoop
@@ -32,7 +32,7 @@ from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.pipeline.retention import RetentionLoop
-from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
+from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop
 from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.pipeline.windows import SlidingWindows
@@ -52,6 +52,7 @@ class Runtime:
     keeping: RetentionLoop
     labelling: LabelTasks
     exporter: Exporter
+    sampling: SamplingLoop
 
     def resume(self, store: Store) -> None:
         """Continue every source where the store says.
@@ -70,6 +71,7 @@ class Runtime:
                 ) from error
         self.canaries.resume()
         self.watchers.resume()
+        self.sampling.update()
 
     async def give_up(self, store: Store, clock: Clock) -> bool:
         """Settle as unjudged what waits for judges that this configuration lacks. True when there was some."""
@@ -94,7 +96,7 @@ class Runtime:
         """Say of which sources existing records are passed over, once we serve and each was looked at."""
         await served.wait()
         for intake in self.intakes:
-            await intake.looked.wait()
+            await intake.polled.wait()
             if intake.skipped:
                 notice(f"source {intake.source.name}: {intake.skipped}")
 
@@ -156,6 +158,7 @@ def build(
         _keeping(config, shared),
         LabelTasks(labels, store=shared.store, clock=shared.clock, uniform=SystemRandom().random),
         _exporter(config, intakes, readers, shared),
+        SamplingLoop(shares, store=shared.store, clock=shared.clock),
     )
 
 
@@ -178,7 +181,7 @@ def _digest(  # noqa: PLR0917 - everything meets here
         telemetry=shared.telemetry,
         judges=readers,
         clock=shared.clock,
-        people=LabelCorrection(labels, wanted.windows, store=shared.store),
+        labels=LabelCorrection(labels, wanted.windows, store=shared.store),
         patience=patience,
     )
 
@@ -262,16 +265,16 @@ def _judging(judge: Judge, each: JudgeConfig, config: Config, shares: SamplingCo
     rules = JudgingRules(
         batch=limits.batch if relaxed else max(limits.batch, 2 * judge.concurrency),
         timeout_seconds=limits.timeout,
-        max_age_seconds=limits.max_age + A_DAY * relaxed,  # the provider may take a day and give the draw back
+        max_age_seconds=limits.max_age + MAX_BATCH_SECONDS * relaxed,  # the provider may take a day
         followers={
             other.place.name: _follower(other.place, shares)
             for other in config.judges
             if other.place.follows == judge.name
         },
     )
-    trials = JudgeSelfTests(each.place.repeat, each.place.known_bad)
+    self_tests = JudgeSelfTests(each.place.repeat, each.place.known_bad)
     loop: type[JudgingLoop] = BatchJudgingLoop if relaxed else JudgingLoop
-    return loop(judge, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock, trials=trials)
+    return loop(judge, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock, self_tests=self_tests)
 
 
 def _follower(place: JudgeOptions, shares: SamplingControl) -> Follower:

@@ -1,4 +1,4 @@
-"""Purse: where a judge sets money aside before a call. Its caps are never passed, whatever calls are under way."""
+"""Budget accounts: reserve the worst-case cost of a call before it, so that no cap is ever exceeded."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
 from ragwatch.ports import Accounts
 
-HALVINGS = 7  # when there will be room is told to a 128th of the cap's span
+HALVINGS = 7  # the waiting time in a message is precise to 1/128 of the span of a cap
 
 
 class StoredBudgetAccount:
-    """Money of one judge, on accounts that survive a kill.
+    """The budget of one judge, on accounts that survive a kill.
 
     Args:
         judge: Name of the judge.
-        caps: What it may spend; none for no limit, and then spending is kept all the same.
-        accounts: Where it is kept.
+        caps: What it may spend; none for no limit. Spending is stored in either case.
+        accounts: Store reservations and payments.
         clock: Seconds since the epoch.
     """
 
@@ -33,16 +33,16 @@ class StoredBudgetAccount:
         self._clock = clock
 
     async def reserve(self, worst: Cost) -> int:
-        """Set the worst case aside. Returns the reservation's number.
+        """Reserve the worst-case cost. Returns the number of the reservation.
 
         Raises:
-            JudgeError: `over_budget`: the caps have no room for it at present, or (permanent) never will.
+            JudgeError: `over_budget`: it would exceed a cap at present, or (permanent) at any time.
             StoreError: It could not be written.
         """
         return await asyncio.to_thread(self._reserve, worst)
 
     async def settle(self, reservation: int, actual: Cost) -> None:
-        """Replace what was set aside by what the call did cost. What is never settled counts in full.
+        """Replace a reservation by the actual cost. One that is never settled counts in full.
 
         Raises:
             StoreError: It could not be written.
@@ -52,32 +52,33 @@ class StoredBudgetAccount:
     def _reserve(self, worst: Cost) -> int:
         for cap in self._caps:
             if not fits(cap, Cost(), worst):
-                message = f"one call may cost {_told(worst)}, more than {_limit(cap)}; raise that budget"
+                message = f"one call may cost {_amount(worst)}, more than {_limit(cap)}; raise that budget"
                 raise JudgeError(UnjudgedReason.OVER_BUDGET, message, permanent=True)
         now = self._clock()
-        found = self._accounts.reserve(self._judge, worst, self._caps, now=now)
-        if found is None:
-            cap, seconds = max(((cap, self._wait(cap, worst, now)) for cap in self._caps), key=lambda each: each[1])
-            message = f"no room for {_told(worst)} within {_limit(cap)}; expected in {seconds:.0f} s"
+        reservation = self._accounts.reserve(self._judge, worst, self._caps, now=now)
+        if reservation is None:
+            waits = [(cap, self._wait(cap, worst, now)) for cap in self._caps]
+            cap, seconds = max(waits, key=lambda wait: wait[1])
+            message = f"no budget for {_amount(worst)} within {_limit(cap)}; expected in {seconds:.0f} s"
             raise JudgeError(UnjudgedReason.OVER_BUDGET, message, permanent=False)
-        return found
+        return reservation
 
     def _wait(self, cap: SpendingCap, worst: Cost, now: float) -> float:
-        """Seconds until a cap has room, when nothing more is spent: calls leave its span by and by."""
+        """Seconds until a cap allows a cost, if nothing more is spent, because earlier calls leave its span."""
         if fits(cap, self._accounts.spent(self._judge, now - cap.seconds), worst):
             return 0.0
-        full, room = 0.0, cap.seconds
+        low, high = 0.0, cap.seconds
         for _ in range(HALVINGS):
-            middle = (full + room) / 2
+            middle = (low + high) / 2
             if fits(cap, self._accounts.spent(self._judge, now + middle - cap.seconds), worst):
-                room = middle
+                high = middle
             else:
-                full = middle
-        return room
+                low = middle
+        return high
 
 
 class InMemoryBudget(StoredBudgetAccount):
-    """Money of a judge that has no store behind it, as in `ragwatch judge`: the accounts end with the process.
+    """The budget of a judge without a store, as in `ragwatch judge`: it ends with the process.
 
     Args:
         caps: What may be spent; none for no limit.
@@ -85,17 +86,17 @@ class InMemoryBudget(StoredBudgetAccount):
     """
 
     def __init__(self, caps: Sequence[SpendingCap] = (), clock: Callable[[], float] = time.time) -> None:
-        self._notebook = _MemoryAccounts()
-        super().__init__("", caps, self._notebook, clock)
+        self._memory = _MemoryAccounts()
+        super().__init__("", caps, self._memory, clock)
 
     def spent(self) -> Cost:
-        """Money set aside or paid so far."""
-        return self._notebook.spent("", float("-inf"))
+        """Cost reserved or paid so far."""
+        return self._memory.spent("", float("-inf"))
 
 
 @dataclass(slots=True)
 class _Call:
-    """What was set aside or paid for a call, and when it began."""
+    """The cost reserved or paid for a call, and when the call began."""
 
     at: float
     cost: Cost
@@ -107,29 +108,29 @@ class _MemoryAccounts:
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
-        """Set money aside; None when a cap would be passed."""
-        with self._turn:
+        """Reserve the worst-case cost; None when it would exceed a cap."""
+        with self._lock:
             if not all(fits(cap, self.spent(judge, now - cap.seconds), worst) for cap in caps):
                 return None
             self._calls.append(_Call(now, worst))
             return len(self._calls) - 1
 
     def pay(self, reservation: int, actual: Cost) -> None:
-        """Replace what was set aside; the first word counts."""
-        with self._turn:
+        """Replace a reservation by the actual cost, once."""
+        with self._lock:
             call = self._calls[reservation]
             if not call.settled:
                 call.cost, call.settled = actual, True
 
     def spent(self, _judge: str, since: float) -> Cost:
-        """Money for calls begun after an instant."""
-        return sum((each.cost for each in self._calls if each.at > since), Cost())
+        """Cost of calls that began after an instant."""
+        return sum((call.cost for call in self._calls if call.at > since), Cost())
 
 
-def _told(cost: Cost) -> str:
+def _amount(cost: Cost) -> str:
     return f"${cost.usd:.4f} and {cost.tokens} tokens"
 
 

@@ -1,4 +1,4 @@
-"""Digest: what the store holds becomes one Snapshot on the Board. Reads only what came since the last time."""
+"""Digest: computes a Snapshot from what the store holds, and publishes it. Reads only the score rows that are new."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ragwatch.ports import Judge, Store
 from ragwatch.telemetry import Telemetry
 
 ROWS = 5000
-OVERDUE_SECONDS = 60.0  # a draw that waits for longer is missing from the figures, and widens their worst case
+OVERDUE_SECONDS = 60.0  # a draw that has been pending for longer counts as unjudged and widens the worst-case bounds
 
 
 @dataclass(frozen=True, slots=True)
 class DigestInputs:
-    """What others know at present, asked at each digest.
+    """Values of other components, read at each digest.
 
     Attributes:
         lags: How far each source is behind, by name.
         probabilities: Inclusion probability in force, by route.
         problems: What keeps ragwatch from being ready.
-        gauges: Everything else that has a value.
+        gauges: All other gauges that have a value.
     """
 
     lags: Callable[[], Mapping[str, Lag]]
@@ -38,20 +38,21 @@ class DigestInputs:
 
 
 class DigestLoop:
-    """The loop that draws the Snapshot.
+    """The loop that publishes Snapshots.
 
     Args:
-        windows: Made for the judges in force; a reload brings a new Digest.
-        around: What others know.
-        shares: What each judge reads of the draws, and can pay for.
-        people: Lays people's words beside those of judges; None where nobody is asked.
+        windows: Made for the judges in force; a reload makes another DigestLoop.
+        inputs: Values of other components.
+        shares: Which share of the draws each judge reads, and its budget.
+        labels: Corrects estimates with labels by people; None for no correction.
         clock: Seconds since the epoch.
+        patience: Seconds after which a pending draw counts as unjudged.
     """
 
     def __init__(
         self,
         windows: SlidingWindows,
-        around: DigestInputs,
+        inputs: DigestInputs,
         *,
         shares: SamplingControl,
         store: Store,
@@ -59,35 +60,34 @@ class DigestLoop:
         telemetry: Telemetry,
         judges: Sequence[Judge],
         clock: Callable[[], float],
-        people: LabelCorrection | None = None,
+        labels: LabelCorrection | None = None,
         patience: float = OVERDUE_SECONDS,
     ) -> None:
         self._windows = windows
         self._patience = patience
-        self._people = people
-        self._around = around
+        self._labels = labels
+        self._inputs = inputs
         self._shares = shares
         self._store = store
         self._board = board
         self._telemetry = telemetry
         self._judges = {judge.name: (judge.kind, judge.version) for judge in judges}
         self._clock = clock
-        self._seen = 0
-        self._last = 0.0
+        self._last_seq = 0
+        self._last_step = 0.0
 
     async def step(self) -> bool:
-        """Hang a new Snapshot. True when verdicts had come in since the last one."""
+        """Publish a new Snapshot. True when there were new verdicts."""
         return await asyncio.to_thread(self._step)
 
     def _step(self) -> bool:
         now = self._clock()
         news = self._catch_up(now)
-        self._windows.set_back(now)
+        self._windows.limit_times(now)
         self._windows.forget(now)
         estimates, coverage = self._windows.summary(now, self._store.overdue(now - self._patience))
-        corrected, told = ((), {}) if self._people is None else self._people.look(now, estimates)
+        corrected, label_gauges = ((), {}) if self._labels is None else self._labels.correct(now, estimates)
         tallies, pending = self._store.books()
-        self._shares.update(tallies, pending, now)
         snapshot = Snapshot(
             at=now,
             estimates=estimates,
@@ -97,31 +97,31 @@ class DigestLoop:
             exemplars=dict(self._windows.exemplars),
             tallies=tallies,
             pending=pending,
-            probabilities=self._around.probabilities(),
+            probabilities=self._inputs.probabilities(),
             shares=self._shares.in_force(),
             budgets=self._shares.budgets(),
-            gauges={**self._around.gauges(), **told},
-            lags=self._around.lags(),
+            gauges={**self._inputs.gauges(), **label_gauges},
+            lags=self._inputs.lags(),
             judges=self._judges,
-            problems=(*self._around.problems(), *self._unbalanced(tallies, pending)),
+            problems=(*self._inputs.problems(), *self._violations(tallies, pending)),
         )
         self._board.hang(snapshot)
         return news
 
-    def _unbalanced(self, tallies: Tallies, pending: Mapping[str, int]) -> tuple[str, ...]:
-        found = violations(tallies, pending)
-        for law, figures in found.items():
-            self._telemetry.unbalanced(law, figures)
-        return tuple(f"our own counts do not balance: {figures}" for figures in found.values())
+    def _violations(self, tallies: Tallies, pending: Mapping[str, int]) -> tuple[str, ...]:
+        violated = violations(tallies, pending)
+        for invariant, figures in violated.items():
+            self._telemetry.unbalanced(invariant, figures)
+        return tuple(f"invariant violated: {figures}" for figures in violated.values())
 
     def _catch_up(self, now: float) -> bool:
         news = False
-        if self._last - now > MINUTE:  # the clock was ahead: what was too old for it is not too old at all
+        if self._last_step - now > MINUTE:  # the clock was ahead, and left out rows that are not too old after all
             self._windows.clear()
-            self._seen = 0
-        self._last = now
-        while rows := self._store.window(self._seen, now - self._windows.longest, ROWS):
+            self._last_seq = 0
+        self._last_step = now
+        while rows := self._store.window(self._last_seq, now - self._windows.longest, ROWS):
             self._windows.add(rows)
-            self._seen = rows[-1].seq
+            self._last_seq = rows[-1].seq
             news = True
         return news

@@ -1,4 +1,4 @@
-"""Intake: records become samples, some are drawn, and all of it is admitted in one transaction with the cursor."""
+"""Intake: reads records as samples, draws some of them, and admits a batch and its cursor in one transaction."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import FormatError
 from ragwatch.formats.record import Parse, parse
-from ragwatch.pipeline.unreadable import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, Rejection, Source, Store
 from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"
-"""Metadata key of answers that our own canaries asked for; probes send it as the header `X-Ragwatch-Canary`."""
-_NOBODY = frozenset({"", "-", "0", "false", "no", "none", "null"})
+"""Metadata key of answers to our own canaries; probes send it as the header `X-Ragwatch-Canary`."""
+_NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})
+SETTLE_SECONDS = 60.0
+"""Time without a failure after which a file counts as readable: on a failing disk, a file can often be opened."""
 Read = Callable[[Mapping[str, Any], str], Sample]
 
 
 @dataclass(frozen=True, slots=True)
 class IntakeRules:
-    """What intake does to samples; swapped as a whole when the configuration is reloaded.
+    """Settings of intake; replaced as a whole when the configuration is reloaded.
 
     Attributes:
-        plan: Who is drawn, with which probability.
+        plan: Inclusion probabilities.
         judges: Conditional probability with which each judge reads a draw, by judge name; the first is the default.
-        redactor: Takes personal data and secrets out of draws; None when redaction is off.
-        max_pending: Unsettled draws of the default judge above which nothing more is read.
-        shed_above: The same above which fewer are drawn (see `kept_when_behind`); None for never.
-        share: What a judge's probability is multiplied with at present: see `shares`.
-        vocabularies: Where the words of questions are learnt; None where nobody watches them.
+        redactor: Replaces PII and secrets in draws; None when redaction is off.
+        max_pending: Pending draws of the default judge from which on nothing more is read (backpressure).
+        shed_above: Pending draws of the default judge above which fewer are drawn (`kept_when_behind`); None for never.
+        share: Factor on a judge's probability at present: see `SamplingControl`.
+        vocabularies: Learn the words of questions; None where these are not monitored.
     """
 
     plan: SamplingPlan
@@ -52,20 +53,56 @@ class IntakeRules:
 
 @dataclass(slots=True)
 class _BatchResult:
-    """What one batch turned into, so far."""
+    """The content of an Admission, while a batch is read."""
 
     tallies: Tallies
     signals: SignalCounter
     draws: list[tuple[Draw, tuple[Assignment, ...]]]
-    of_draws: dict[str, Tallies]
+    tallies_of_draws: dict[str, Tallies]
+
+
+class UnreadableFiles:
+    """Logs which files of one source cannot be read, once for each change.
+
+    Args:
+        source: Its name.
+    """
+
+    def __init__(self, source: str, telemetry: Telemetry) -> None:
+        self._source = source
+        self._telemetry = telemetry
+        self._reported: dict[str, tuple[str, float]] = {}  # by file: reason, time of the last failure
+
+    def update(self, failing: Mapping[str, str], now: float) -> None:
+        """Log changes: files that fail, that fail for another reason, or that are readable again.
+
+        Args:
+            failing: Reason by name of the file, at this moment.
+            now: Seconds since the epoch.
+        """
+        if not failing and not self._reported:
+            return
+        new = {name: why for name, why in failing.items() if self._reported.get(name, ("", 0.0))[0] != why}
+        self._reported.update((name, (why, now)) for name, why in failing.items())
+        readable = [
+            name
+            for name, (_, last) in self._reported.items()
+            if name not in failing and abs(now - last) >= SETTLE_SECONDS
+        ]
+        for name in readable:
+            del self._reported[name]
+        if new:
+            self._telemetry.unreadable(self._source, new, len(self._reported))
+        if readable:
+            self._telemetry.readable_again(self._source, readable, len(self._reported))
 
 
 def placing(plan: SamplingPlan, factor: float = 1.0) -> Callable[[Sample], tuple[str, float]]:
-    """A function from sample to route (as a label value) and inclusion probability times `factor`."""
-    known = {route: (route, factor * plan.probability_of(route)) for route in plan.known_routes}
-    elsewhere = (OTHER, factor * plan.probability_of(OTHER))
+    """A function from a sample to its route (as a label value) and its inclusion probability times `factor`."""
+    routes = {route: (route, factor * plan.probability_of(route)) for route in plan.known_routes}
+    other = (OTHER, factor * plan.probability_of(OTHER))
     if plan.stratum is None:
-        return lambda sample: known.get(sample.route, elsewhere)
+        return lambda sample: routes.get(sample.route, other)
 
     def by_stratum(sample: Sample) -> tuple[str, float]:
         route = plan.label(sample.route)
@@ -75,32 +112,32 @@ def placing(plan: SamplingPlan, factor: float = 1.0) -> Callable[[Sample], tuple
 
 
 def names_canary(value: object) -> bool:
-    """Whether what stands under `CANARY` says that we asked.
+    """Whether the value under `CANARY` marks an answer to one of our canaries.
 
-    A service that logs the header of every request logs null, "" or "-" for those of its users, and one that is rolled
-    out by canary releases may log false there. All of its traffic would be left out.
+    A service that logs the header of every request logs null, "" or "-" for requests of its users, and one with canary
+    releases may log false there. Without this check, all of its traffic would be left out.
 
-    >>> [names_canary(each) for each in ("refunds", True, None, "", "-", "None", False)]
+    >>> [names_canary(value) for value in ("refunds", True, None, "", "-", "None", False)]
     [True, True, False, False, False, False, False]
     """
-    return value.strip().lower() not in _NOBODY if isinstance(value, str) else bool(value)
+    return value.strip().lower() not in _NOT_CANARY if isinstance(value, str) else bool(value)
 
 
 class IntakeLoop:
-    """The loop of one source.
+    """The loop that reads one source.
 
     Args:
-        source: Where records come from.
-        read: The format: turns a record and the id it has by position into a Sample.
-        clock: Seconds since the epoch; used where a log does not say when.
-        parse: Turns a line into a record.
+        source: Delivers records.
+        read: The format: converts a record, and the id that follows from its position, to a Sample.
+        clock: Seconds since the epoch; used for records without a time.
+        parse: Converts a line to a record.
 
     Attributes:
         lag: How far the source is behind, as of the last step; None before the first.
-        skipped: How much of what was there at the very first start is not read, while nothing else was; else empty.
-        first_rejected: The first record of this process that was not read as a sample.
-        looked: Set once the source was looked at for the first time.
-        factor: What the inclusion probabilities are multiplied with at present, because draws pile up.
+        skipped: How many existing records are skipped at the very first start, until something was read; else empty.
+        first_rejected: The first record that this process has rejected.
+        polled: Set once the source was read for the first time.
+        factor: Factor on the inclusion probabilities at present, below 1 while draws pile up.
     """
 
     def __init__(
@@ -125,37 +162,37 @@ class IntakeLoop:
         self.lag: Lag | None = None
         self.skipped = ""
         self.first_rejected: Rejection | None = None
-        self.looked = asyncio.Event()
+        self.polled = asyncio.Event()
         self.factor = 1.0
 
     async def step(self) -> bool:
-        """Admit one batch. False when there was nothing to read, or the queue is full."""
+        """Admit one batch. False when there is nothing to read, or the queue is full."""
         try:
             return await asyncio.to_thread(self._step)
         finally:
-            self.looked.set()
+            self.polled.set()
 
     def _step(self) -> bool:
         try:
             return self._admit()
-        finally:  # a step that fails leaves more unread, and what was unread before it is no longer true
+        finally:  # a step that fails leaves more unread, so that the lag of before it is out of date
             first, self.lag = self.lag is None, self.source.lag()
-            self._unreadable.look(self.lag.unreadable, self._clock())
+            self._unreadable.update(self.lag.unreadable, self._clock())
             if self.lag.closed:
                 self._telemetry.files_closed(self.source.name, self.lag.closed)
             if first and self.lag.skipped:
-                self._tell_skipped(self.lag.skipped)
+                self._report_skipped(self.lag.skipped)
 
-    def _tell_skipped(self, how_much: str) -> None:
-        """Say at the start that existing records are passed over, until something of the source was read."""
+    def _report_skipped(self, how_much: str) -> None:
+        """Log at the start that existing records are skipped, unless something of the source was read before."""
         if not self._store.tallies().get((Tally.SEEN, (self.source.name,))):
             self.skipped = how_much
             self._telemetry.skipped(self.source.name, how_much)
 
     def _admit(self) -> bool:
-        waiting = self._waiting()
-        self.factor = kept_when_behind(waiting, self.rules.shed_above)
-        if waiting >= self.rules.max_pending:
+        pending = self._pending()
+        self.factor = kept_when_behind(pending, self.rules.shed_above)
+        if pending >= self.rules.max_pending:
             return False
         batch = self.source.read()
         if batch is None:
@@ -169,28 +206,36 @@ class IntakeLoop:
             self.rules.vocabularies.learn(questions)
         return True
 
-    def _waiting(self) -> int:
-        """Unsettled draws of the default judge: an outage of another one must not stop the sources."""
+    def _pending(self) -> int:
+        """Pending draws of the default judge: an outage of another one must not stop the sources."""
         return self._store.pending().get(next(iter(self.rules.judges)), 0)
 
     def _admission(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
-        """What is to be written, and questions to learn from once it is."""
+        """What to write, and the questions to learn from once it is written."""
         vocabularies = self.rules.vocabularies
-        found = _BatchResult(Counter(), SignalCounter(None if vocabularies is None else vocabularies.meters), [], {})
-        name, tallies = self.source.name, found.tallies
+        result = _BatchResult(Counter(), SignalCounter(None if vocabularies is None else vocabularies.meters), [], {})
+        name, tallies = self.source.name, result.tallies
         if batch.lines or batch.rejections:
             tallies[Tally.SEEN, (name,)] += len(batch.lines) + len(batch.rejections)
         for rejection in batch.rejections:
             self._reject(tallies, rejection)
         for reason, times in batch.resets.items():
             tallies[Tally.RESETS, (name, reason)] += times
-        self._take_lines(batch, found)
-        found.signals.add_to(tallies)
-        admission = Admission(name, batch.stream, batch.cursor, found.draws, tallies, self._clock(), found.of_draws)
-        return admission, found.signals.to_learn_from()
+        self._read_lines(batch, result)
+        result.signals.add_to(tallies)
+        admission = Admission(
+            source=name,
+            stream=batch.stream,
+            cursor=batch.cursor,
+            draws=result.draws,
+            tallies=tallies,
+            at=self._clock(),
+            of_draws=result.tallies_of_draws,
+        )
+        return admission, result.signals.to_learn_from()
 
-    def _take_lines(self, batch: Batch, found: _BatchResult) -> None:
-        """The hot path: every line of a busy log passes here, and most are not drawn."""
+    def _read_lines(self, batch: Batch, result: _BatchResult) -> None:
+        """Read every line of a batch. This is the hot path: most lines are not drawn."""
         name, stream, read, now = self.source.name, batch.stream, self._read, self._clock()
         parse = self._parse
         place = placing(self.rules.plan, self.factor)
@@ -200,39 +245,39 @@ class IntakeLoop:
                 sample = read(record, f"{stream}:{offset}")
             except FormatError as error:
                 rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
-                self._reject(found.tallies, rejection)
+                self._reject(result.tallies, rejection)
                 continue
             if repaired:
-                found.tallies[Tally.REPAIRED, (name,)] += 1
+                result.tallies[Tally.REPAIRED, (name,)] += 1
             if CANARY in sample.metadata and names_canary(sample.metadata[CANARY]):
-                found.tallies[Tally.OF_CANARIES, (name,)] += 1
+                result.tallies[Tally.OF_CANARIES, (name,)] += 1
                 continue
             route, probability = place(sample)
-            found.signals.add(route, sample)
+            result.signals.add(route, sample)
             key = key_of(name, sample.id)
             if chosen(key, probability):
                 at = now if sample.at is None else min(sample.at, now)
-                self._draw(found, Draw(key, sample, name, route, probability, at))
+                self._draw(result, Draw(key, sample, name, route, probability, at=at))
 
-    def _draw(self, found: _BatchResult, draw: Draw) -> None:
+    def _draw(self, result: _BatchResult, draw: Draw) -> None:
         assignments = self._assign(draw)
-        if not assignments:  # no judge reads it: not a draw, or drawn would exceed judged + unjudged + pending
+        if not assignments:  # no judge reads it, so it is no draw: drawn = judged + unjudged + pending must hold
             return
         if self.rules.redactor is not None:
             clean, secrets = self.rules.redactor.redact_sample(draw.sample)
             draw = replace(draw, sample=clean)
-            if secrets:  # of an id that comes twice, the first one is stored
-                found.of_draws.setdefault(
+            if secrets:  # of two records with the same id, the first one is stored
+                result.tallies_of_draws.setdefault(
                     draw.key, Counter({(Tally.REDACTED, (str(secret),)): times for secret, times in secrets.items()})
                 )
-        found.draws.append((draw, assignments))
+        result.draws.append((draw, assignments))
 
     def _assign(self, draw: Draw) -> tuple[Assignment, ...]:
-        """The judges that read this draw; the hash with the judge's name makes their choices independent."""
+        """The judges that read this draw. The hash includes the judge's name, so that they choose independently."""
         return tuple(
             Assignment(judge, draw.probability * share)
-            for judge, wanted in self.rules.judges.items()
-            if (share := wanted * self.rules.share(judge)) >= 1.0 or chosen(key_of(judge, draw.key), share)
+            for judge, probability in self.rules.judges.items()
+            if (share := probability * self.rules.share(judge)) >= 1.0 or chosen(key_of(judge, draw.key), share)
         )
 
     def _reject(self, tallies: Tallies, rejection: Rejection) -> None:

@@ -1,4 +1,4 @@
-"""Reading: one judge reads one draw, and whatever happens becomes a verdict, or the draw goes back to the queue."""
+"""Reading: reads one draw with one judge. The outcome is a verdict, or the draw is deferred."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ from ragwatch.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A draw that could not be read at present: an outage, or no money. It stays pending."""
+    """A draw that cannot be read at present, because of an outage or the budget. It stays pending."""
 
     draw: Draw
     reason: str
 
 
 class DrawReader:
-    """A judge with its limits around it. A failure is an outcome with a reason, never a number.
+    """A judge with a limit on concurrency and a timeout. A failure is an outcome with a reason, never a score.
 
     Args:
-        timeout_seconds: A reading that takes longer is given up.
+        timeout_seconds: A reading that takes longer is cancelled.
     """
 
     def __init__(self, judge: Judge, *, timeout_seconds: float, telemetry: Telemetry) -> None:
         self.judge = judge
         self._timeout = timeout_seconds
         self._telemetry = telemetry
-        self._places = asyncio.Semaphore(judge.concurrency)
+        self._slots = asyncio.Semaphore(judge.concurrency)
         self._stopped = False
 
     @property
-    def nothing(self) -> Reading:
-        """The reading of a draw that the judge was not asked about."""
+    def no_reading(self) -> Reading:
+        """The reading of a draw for which the judge was not called."""
         return Reading(self.judge.name, self.judge.kind, self.judge.version)
 
     def stop(self) -> None:
-        """Begin no reading any more: draws that wait for their place are put back."""
+        """Start no more readings: draws that wait for a slot are deferred."""
         self._stopped = True
 
     async def read(self, draw: Draw) -> Verdict | Deferred:
-        """What becomes of one draw, whatever happens to the judge."""
-        if draw.damage is not None:  # it would be as damaged the next time, and must not stop those behind it
+        """Read one draw. Every exception of the judge becomes an outcome."""
+        if draw.damage is not None:  # a retry would not help, and it must not block other draws
             return self.damaged(draw)
-        if not draw.sample.answer.strip():  # nothing to ask: no call is made, counted or paid
-            return Unjudged(draw, self.nothing, UnjudgedReason.EMPTY_ANSWER, "the answer is empty")
-        async with self._places:
+        if not draw.sample.answer.strip():  # no call is made, counted or paid
+            return Unjudged(draw, self.no_reading, UnjudgedReason.EMPTY_ANSWER, "the answer is empty")
+        async with self._slots:
             if self._stopped:
                 return Deferred(draw, "ragwatch is stopping, or reads its configuration again")
             return await self._outcome(draw, perf_counter())
 
     def damaged(self, draw: Draw) -> Unjudged:
-        """What becomes of a draw whose stored text cannot be read."""
+        """The outcome of a draw whose stored text cannot be read."""
         why = draw.damage or ""
         self._telemetry.draw_failed(self.judge.name, UnjudgedReason.DAMAGED, f"sample {draw.key}: {why}")
-        return Unjudged(draw, self.nothing, UnjudgedReason.DAMAGED, why)
+        return Unjudged(draw, self.no_reading, UnjudgedReason.DAMAGED, why)
 
-    async def again(self, draw: Draw) -> Judged | None:
-        """A reading that only tells about the judge; None where it failed, which then says nothing."""
-        async with self._places:
+    async def test(self, draw: Draw) -> Judged | None:
+        """Read a draw to test the judge; None where that failed."""
+        async with self._slots:
             try:
                 async with asyncio.timeout(self._timeout):
                     evidence, usage = await self.judge.read(draw.sample)
@@ -80,22 +80,22 @@ class DrawReader:
             async with asyncio.timeout(self._timeout):
                 evidence, usage = await self.judge.read(draw.sample)
             return judged(draw, self._reading(start, usage), evidence)
-        except StoreError as error:  # no room to note what a call costs: nothing lies in the sample
-            return self._put_back(draw, UnjudgedReason.UNAVAILABLE, error)
+        except StoreError as error:  # the cost of a call cannot be stored; the sample is not at fault
+            return self._deferred(draw, UnjudgedReason.UNAVAILABLE, error)
         except JudgeError as error:
             if not error.permanent:
-                return self._put_back(draw, error.reason, error)
+                return self._deferred(draw, error.reason, error)
             reason, why = _reason(error), str(error)
         except TimeoutError:
             reason, why = UnjudgedReason.TIMEOUT, f"no answer within {self._timeout:g} s"
         except ShapeError as error:
             reason, why = UnjudgedReason.UNREADABLE, str(error)
-        except Exception as error:  # noqa: BLE001 - one sample must not stop the queue; the bug is logged and counted
+        except Exception as error:  # noqa: BLE001 - one sample must not block the queue; the bug is logged and counted
             self._telemetry.step_failed(f"judge {self.judge.name}", error)
             reason, why = UnjudgedReason.INTERNAL, type(error).__name__
         return self._failed(draw, start, reason, why)
 
-    def _put_back(self, draw: Draw, reason: str, error: Exception) -> Deferred:
+    def _deferred(self, draw: Draw, reason: str, error: Exception) -> Deferred:
         self._telemetry.draw_put_back(self.judge.name, reason, str(error))
         return Deferred(draw, reason)
 
@@ -109,5 +109,5 @@ class DrawReader:
 
 
 def _reason(error: JudgeError) -> UnjudgedReason:
-    """The reason a judge gave; a word we do not know is the judge's bug, and must not stop the queue."""
+    """The reason that a judge gave; one that is not defined is a bug of the judge, and must not block the queue."""
     return UnjudgedReason(error.reason) if error.reason in set(UnjudgedReason) else UnjudgedReason.INTERNAL

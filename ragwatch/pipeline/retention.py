@@ -1,4 +1,4 @@
-"""Keeping: the store stays within its age and size."""
+"""Retention: prunes the store to its maximum age and size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from ragwatch.ports import Retention, Store
 from ragwatch.telemetry import Telemetry
 
-KEPT = "keeping"
-LEAP = 86400.0  # a clock that moves on by more between two steps is not believed at once
+STATE = "keeping"
+MAX_CLOCK_STEP_SECONDS = 86400.0  # between two steps; a clock that moves on by more is not trusted at once
 
 
 class RetentionLoop:
-    """The loop that forgets."""
+    """The loop that prunes the store."""
 
     def __init__(self, retention: Retention, *, store: Store, telemetry: Telemetry, clock: Callable[[], float]) -> None:
         self._retention = retention
@@ -24,20 +24,20 @@ class RetentionLoop:
         self._last: Mapping[str, Any] | None = None
 
     async def step(self) -> bool:
-        """Prune once. True when something went.
+        """Prune once. True when something was deleted.
 
-        Not at the first step behind a leap of the clock: were it wrong for a moment, everything would be too old.
-        A restart or a reload is no excuse: a host may come up with any time.
+        The first step after a jump of the clock deletes nothing: if the clock were wrong for a moment, all verdicts
+        would be too old. This holds after a restart or a reload as well: a host may come up with any time.
         """
-        gone = await asyncio.to_thread(self._step)
-        if gone:
-            self._telemetry.pruned(gone)
-        return gone > 0
+        deleted = await asyncio.to_thread(self._step)
+        if deleted:
+            self._telemetry.pruned(deleted)
+        return deleted > 0
 
     def _step(self) -> int:
-        now, before = self._clock(), self._last or self._store.recall(KEPT)
-        doubted = before is not None and not before["doubted"] and now - float(before["at"]) > LEAP
-        self._last = {"at": now, "doubted": doubted}  # on a full disk this is all there is, and doubt must end
-        gone = 0 if doubted else self._store.prune(self._retention, now=now)
-        self._store.remember(KEPT, self._last)
-        return gone
+        now, before = self._clock(), self._last or self._store.recall(STATE)
+        doubted = before is not None and not before["doubted"] and now - float(before["at"]) > MAX_CLOCK_STEP_SECONDS
+        self._last = {"at": now, "doubted": doubted}  # kept in memory as well: it must change on a full disk, too
+        deleted = 0 if doubted else self._store.prune(self._retention, now=now)
+        self._store.remember(STATE, self._last)
+        return deleted

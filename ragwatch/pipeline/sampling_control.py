@@ -1,20 +1,21 @@
-"""Shares: with which probability each judge reads a draw at present.
+"""Sampling control: sets the probability with which each judge reads a draw at present.
 
-It falls, before the draw, where money or time is short, and is stored with each draw, so that estimates stay unbiased:
-nothing is first come, first served.
+The probability falls before a draw where the budget or the time of a judge is short, and is stored with each draw, so
+that estimates stay unbiased: no draw is preferred because it came first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ragwatch.core.budget import Cost, SpendingCap, SpendingForecast, remaining
 from ragwatch.core.sampling import kept_when_behind
 from ragwatch.core.tally import Tallies, Tally
-from ragwatch.ports import Accounts
+from ragwatch.ports import Accounts, Store
 
-SHED_AT = 8  # parts of the longest queue: an eighth halves what a judge is given, two quarter it
+SHED_AT = 8  # parts of the longest queue: one eighth of it halves the factor of a judge, two eighths quarter it
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class JudgePlan:
     Attributes:
         probability: Conditional probability that it reads a draw, where nothing is short.
         caps: What it may spend; empty for no limits.
-        waits: Whether the sources wait for it when it is behind; other judges are given less instead.
+        waits: Whether the sources wait for it when it is behind; the factor of other judges falls instead.
     """
 
     probability: float
@@ -33,11 +34,11 @@ class JudgePlan:
 
 
 class SamplingControl:
-    """The factors by which judges' probabilities are lowered.
+    """The factors by which the probabilities of the judges are lowered.
 
     Args:
         plans: By judge.
-        accounts: What was spent.
+        accounts: What each judge has spent.
         max_pending: Length of the longest queue.
     """
 
@@ -45,12 +46,12 @@ class SamplingControl:
         self._plans = dict(plans)
         self._accounts = accounts
         self._shed_above = max(1, max_pending // SHED_AT)
-        self._paces = {name: SpendingForecast() for name, plan in self._plans.items() if plan.caps}
+        self._forecasts = {name: SpendingForecast() for name, plan in self._plans.items() if plan.caps}
         self._factors = dict.fromkeys(self._plans, 1.0)
-        self._left: dict[str, float] = {}
+        self._remaining: dict[str, float] = {}
 
     def factor(self, judge: str) -> float:
-        """What the judge's probability is multiplied with at present, in (0, 1]."""
+        """Factor on the judge's probability at present, in (0, 1]."""
         return self._factors[judge]
 
     def in_force(self) -> dict[str, float]:
@@ -59,10 +60,14 @@ class SamplingControl:
 
     def budgets(self) -> dict[str, float]:
         """Share of its budget that is left, by judge that has one."""
-        return dict(self._left)
+        return dict(self._remaining)
 
     def update(self, tallies: Tallies, pending: Mapping[str, int], now: float) -> None:
-        """Look at queues and accounts, and set the factors until the next time."""
+        """Set the factors from the queues and the accounts.
+
+        Raises:
+            StoreError: The accounts cannot be read.
+        """
         for name, plan in self._plans.items():
             waiting = pending.get(name, 0)
             factor = 1.0 if plan.waits else kept_when_behind(waiting, self._shed_above)
@@ -71,14 +76,47 @@ class SamplingControl:
             self._factors[name] = factor
 
     def _affordable(self, name: str, plan: JudgePlan, tallies: Tallies, waiting: int, now: float) -> float:
-        pace = self._paces[name]
-        within = [self._accounts.spent(name, now - cap.seconds) for cap in plan.caps]
-        self._left[name] = remaining(plan.caps, within)
-        pace.update(
+        forecast = self._forecasts[name]
+        spent = [self._accounts.spent(name, now - cap.seconds) for cap in plan.caps]
+        self._remaining[name] = remaining(plan.caps, spent)
+        forecast.update(
             now,
             assigned=tallies[Tally.ASSIGNED, (name,)],
             settled=sum(count for (tally, at), count in tallies.items() if tally is Tally.JUDGED and at[1] == name),
-            spent=Cost() if pace.since is None else self._accounts.spent(name, pace.since),
+            spent=Cost() if forecast.since is None else self._accounts.spent(name, forecast.since),
             factor=self._factors[name],
         )
-        return pace.factor(plan.caps, within, waiting)
+        return forecast.factor(plan.caps, spent, waiting)
+
+
+class SamplingLoop:
+    """The loop that keeps a SamplingControl up to date.
+
+    Args:
+        control: What it sets.
+        store: Holds the counts and the queues.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(self, control: SamplingControl, *, store: Store, clock: Callable[[], float]) -> None:
+        self._control = control
+        self._store = store
+        self._clock = clock
+
+    async def step(self) -> bool:
+        """Set the factors once. Always False: no more work is waiting.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        await asyncio.to_thread(self.update)
+        return False
+
+    def update(self) -> None:
+        """Set the factors from what the store holds now.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        tallies, pending = self._store.books()
+        self._control.update(tallies, pending, self._clock())

@@ -1,4 +1,4 @@
-"""Trials: a small share of what a judge has read is used to test the judge itself. No score comes of it."""
+"""Self-tests: tests a judge on a small share of the answers it has read. They produce no scores."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from ragwatch.pipeline.reading import DrawReader
 
 
 class JudgeSelfTests:
-    """Which answers are read again, and what that adds to the tallies.
+    """Selects answers to read again, and counts the results in tallies.
 
     Args:
         repeat: Share of judged answers that are read a second time.
-        known_bad: Share of judged answers of which a known-bad one is made and read.
+        known_bad: Share of judged answers from which a known-bad answer is made and read.
     """
 
     def __init__(self, repeat: float = 0.0, known_bad: float = 0.0) -> None:
         self._repeat, self._known_bad = repeat, known_bad
 
-    async def of(self, verdict: Judged, reader: DrawReader) -> Tallies:
-        """What testing the judge on this answer adds to the tallies; nothing for most, or when a reading fails."""
-        found: Tallies = Counter()
-        if self._is_in("repeat", self._repeat, verdict):
-            await self._read_twice(verdict, reader, found)
-        if verdict.draw.sample.contexts and self._is_in("known bad", self._known_bad, verdict):
-            await self._try_to_fool(verdict, reader, found)
-        return found
+    async def run(self, verdict: Judged, reader: DrawReader) -> Tallies:
+        """Test the judge on this answer, if it is selected. Returns tallies; none where a reading fails."""
+        tallies: Tallies = Counter()
+        if self._is_selected("repeat", self._repeat, verdict):
+            await self._read_twice(verdict, reader, tallies)
+        if verdict.draw.sample.contexts and self._is_selected("known bad", self._known_bad, verdict):
+            await self._test_known_bad(verdict, reader, tallies)
+        return tallies
 
     @staticmethod
-    def _is_in(what: str, share: float, verdict: Judged) -> bool:
-        return share > 0.0 and chosen(key_of(f"{what} {verdict.reading.judge}", verdict.draw.key), share)
+    def _is_selected(test: str, share: float, verdict: Judged) -> bool:
+        return share > 0.0 and chosen(key_of(f"{test} {verdict.reading.judge}", verdict.draw.key), share)
 
     @staticmethod
-    async def _read_twice(verdict: Judged, reader: DrawReader, found: Tallies) -> None:
-        second = await reader.again(verdict.draw)
+    async def _read_twice(verdict: Judged, reader: DrawReader, tallies: Tallies) -> None:
+        second = await reader.test(verdict.draw)
         if second is None:
             return
         version = verdict.reading.version
         for quantity, same in repeats(verdict.scores, second.scores).items():
             labels = (verdict.reading.judge, version, str(quantity))
-            found[Tally.REPEATED, labels] += 1
-            found[Tally.REPEATED_ALIKE, labels] += same
+            tallies[Tally.REPEATED, labels] += 1
+            tallies[Tally.REPEATED_ALIKE, labels] += same
 
     @staticmethod
-    async def _try_to_fool(verdict: Judged, reader: DrawReader, found: Tallies) -> None:
+    async def _test_known_bad(verdict: Judged, reader: DrawReader, tallies: Tallies) -> None:
         bad = known_bad(verdict.draw.sample, verdict.draw.key)
-        reading = await reader.again(replace(verdict.draw, sample=bad))
+        reading = await reader.test(replace(verdict.draw, sample=bad))
         if reading is not None:
             labels = (verdict.reading.judge, verdict.reading.version)
-            found[Tally.KNOWN_BAD, labels] += 1
-            found[Tally.FOOLED, labels] += fooled(reading.evidence)
+            tallies[Tally.KNOWN_BAD, labels] += 1
+            tallies[Tally.FOOLED, labels] += fooled(reading.evidence)

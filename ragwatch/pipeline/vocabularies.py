@@ -1,7 +1,8 @@
-"""Vocabularies: what questions are made of, by route, learnt from the first of all requests and then left as it is.
+"""Vocabularies: the words of questions by route, learnt from the first questions and unchanged from then on.
 
-Intake learns what it has admitted, and keeps it before it is used: a vocabulary that was used once is the same after a
-kill, and one that is still being learnt has at most lost the words of one batch, which counts nobody wrongly.
+Intake learns from the questions it has admitted, and a vocabulary is stored before it is used. So one that was used is
+the same after a kill, and one that is still being learnt has lost the words of one batch at most, which changes no
+count.
 """
 
 from __future__ import annotations
@@ -19,82 +20,83 @@ KIND = "vocabulary"
 
 
 class Vocabularies:
-    """The vocabularies of all routes. Sources share them, each from a thread of its own.
-
-    `meters` holds those that are learnt, by route.
+    """The vocabularies of all routes. Thread-safe: sources share them.
 
     Args:
-        questions: From how many one is learnt.
+        questions: Number of questions after which a vocabulary is complete.
         routes: All values of the label `route`.
         store: Keeps them.
+
+    Attributes:
+        meters: Those that are complete, by route.
     """
 
     def __init__(self, questions: int, routes: Sequence[str], *, store: NoteStore) -> None:
         self._questions = questions
         self._routes = routes
         self._store = store
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._learning: dict[str, Vocabulary] = {}
         self.meters: dict[str, NoveltyMeter] = {}
 
     def resume(self) -> None:
-        """Continue where an earlier process stopped.
+        """Continue with what an earlier process stored.
 
         Raises:
             StoreError: The store cannot be read.
         """
         for route in self._routes:
-            kept = self._store.recall(f"{KIND}/{route}")
+            state = self._store.recall(f"{KIND}/{route}")
             try:
-                found = Vocabulary() if kept is None else _unpacked(kept)
-            except (KeyError, TypeError, ValueError, zlib.error):  # kept by a version that counted otherwise
+                vocabulary = Vocabulary() if state is None else _from_state(state)
+            except (KeyError, TypeError, ValueError, zlib.error):  # stored by a version that counted differently
                 continue
-            if kept is not None and kept.get("learnt"):
-                self.meters[route] = NoveltyMeter(found)
+            if state is not None and state.get("learnt"):
+                self.meters[route] = NoveltyMeter(vocabulary)
             else:
-                self._learning[route] = found
+                self._learning[route] = vocabulary
 
     def learn(self, questions: Mapping[str, Sequence[str]]) -> None:
-        """Learn from the questions of one batch, by route. What is complete is kept, and used from the next batch on.
+        """Learn from the questions of one batch, by route. A complete vocabulary is used from the next batch on.
 
         Raises:
-            StoreError: It could not be kept; then nothing was learnt.
+            StoreError: It could not be written; then nothing was learnt.
         """
-        with self._turn:
-            for route, asked in questions.items():
+        with self._lock:
+            for route, texts in questions.items():
                 if route in self.meters:  # another source was faster
                     continue
-                found = learn(self._learning.get(route, Vocabulary()), asked)
-                complete = found.questions >= self._questions
-                self._keep(route, found, learnt=complete)
-                self._learning[route] = found
+                vocabulary = learn(self._learning.get(route, Vocabulary()), texts)
+                complete = vocabulary.questions >= self._questions
+                self._save(route, vocabulary, learnt=complete)
+                self._learning[route] = vocabulary
                 if complete:
                     self.meters[route] = NoveltyMeter(self._learning.pop(route))
 
     def renew(self, route: str) -> None:
-        """Learn anew what is ordinary on a route.
+        """Drop the vocabulary of a route and learn another one.
 
         Raises:
-            StoreError: It could not be written; then all is as it was.
+            StoreError: It could not be written; then nothing has changed.
         """
-        with self._turn:
-            self._keep(route, Vocabulary(), learnt=False)
+        with self._lock:
+            self._save(route, Vocabulary(), learnt=False)
             self._learning[route] = Vocabulary()
             self.meters.pop(route, None)
 
     def mark(self, route: str) -> str | None:
-        """Tells which vocabulary is in use on a route; None while one is learnt."""
-        found = self.meters.get(route)
-        return None if found is None else found.vocabulary.mark
+        """Fingerprint of the vocabulary in use on a route; None while one is being learnt."""
+        meter = self.meters.get(route)
+        return None if meter is None else meter.vocabulary.mark
 
-    def _keep(self, route: str, found: Vocabulary, *, learnt: bool) -> None:
-        packed = b64encode(zlib.compress(found.counts)).decode()
-        state = {"counts": packed, "questions": found.questions, "learnt": learnt}
+    def _save(self, route: str, vocabulary: Vocabulary, *, learnt: bool) -> None:
+        counts = b64encode(zlib.compress(vocabulary.counts)).decode()
+        state = {"counts": counts, "questions": vocabulary.questions, "learnt": learnt}
         self._store.remember(f"{KIND}/{route}", state)
 
 
-def _unpacked(kept: Mapping[str, Any]) -> Vocabulary:
-    counts = zlib.decompress(b64decode(kept["counts"]))
+def _from_state(state: Mapping[str, Any]) -> Vocabulary:
+    counts = zlib.decompress(b64decode(state["counts"]))
     if len(counts) != SLOTS:
         raise ValueError(f"{len(counts)} slots instead of {SLOTS}")
-    return Vocabulary(counts, int(kept["questions"]))
+    return Vocabulary(counts, int(state["questions"]))

@@ -1,7 +1,7 @@
-"""Windows: sums of scores by minute, from which sliding windows are added up. Memory grows with time, not traffic.
+"""Sliding windows: sums of scores by minute, which are added up to windows. Memory grows with time, not with traffic.
 
-What was worked out stays as long as it is true: sums of whole hours, sums of a window, and the interval of these sums.
-The digest comes every few seconds, and most of what it asks for is as it was.
+Sums of whole hours, sums of a window and the interval of these sums are cached until they change: the digest runs every
+few seconds, and most of its results are the same as before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ragwatch.ports import ScoreRow
 
 MINUTE = 60.0
 HOUR = 60  # minutes
-NONE_WAITING: Mapping[tuple[str, str, int], float] = MappingProxyType({})
+NO_PENDING: Mapping[tuple[str, str, int], float] = MappingProxyType({})
 Cohort = tuple[str, str]  # route, judge
 Series = tuple[Quantity, str, str]  # quantity, route, judge
 
@@ -34,21 +34,21 @@ class _Minute:
 
     @classmethod
     def total(cls, parts: Sequence[_Minute]) -> _Minute:
-        """The sums over several, in their order."""
+        """Add several up, in their order."""
         scores: dict[Series, list[Addends]] = {}
         whole = cls()
         for part in parts:
             for series, addends in part.scores.items():
                 scores.setdefault(series, []).append(addends)
-            for mine, theirs in ((whole.judged, part.judged), (whole.unjudged, part.unjudged)):
-                for cohort, weight in theirs.items():
-                    mine[cohort] = mine.get(cohort, 0.0) + weight
-        whole.scores = {series: Addends.total(found) for series, found in scores.items()}
+            for total, weights in ((whole.judged, part.judged), (whole.unjudged, part.unjudged)):
+                for cohort, weight in weights.items():
+                    total[cohort] = total.get(cohort, 0.0) + weight
+        whole.scores = {series: Addends.total(addends) for series, addends in scores.items()}
         return whole
 
 
 class SlidingWindows:
-    """Adds score rows to minutes, and minutes to windows.
+    """Adds up score rows by minute, and minutes by window.
 
     A window of w seconds at time t holds the answers given in (t - w, t], to the minute.
 
@@ -71,11 +71,11 @@ class SlidingWindows:
 
     @property
     def longest(self) -> float:
-        """Seconds of the longest window."""
+        """Length of the longest window in seconds."""
         return max(self._spans.values())
 
     def add(self, rows: Iterable[ScoreRow]) -> None:
-        """Take in score rows."""
+        """Add score rows."""
         for row in rows:
             if row.version == self._versions.get(row.judge):
                 self._add(row)
@@ -103,77 +103,80 @@ class SlidingWindows:
         if bucket not in self.exemplars or row.at >= self.exemplars[bucket].at:
             self.exemplars[bucket] = Exemplar(row.key, row.trace_id, score, row.at)
 
-    def set_back(self, now: float) -> None:
-        """Nothing was answered later than now, whatever a clock that was ahead has told.
+    def limit_times(self, now: float) -> None:
+        """Replace times after now, which come from a clock that was ahead, by now.
 
-        A time that has not come yet would stand as that of the newest answer until it comes, over all that come in
-        between, and a service that has fallen silent would look alive. Such an answer is as new as its digest.
+        Such a time would stay the one of the newest answer until it has passed, whatever is answered in between, and a
+        service that answers no more would look alive.
         """
-        for series in [each for each, at in self.last_sample.items() if at > now]:
-            self.last_sample[series] = now
-        for bucket, found in [(each, found) for each, found in self.exemplars.items() if found.at > now]:
-            self.exemplars[bucket] = replace(found, at=now)
+        for series, at in self.last_sample.items():
+            if at > now:
+                self.last_sample[series] = now
+        for bucket, exemplar in self.exemplars.items():
+            if exemplar.at > now:
+                self.exemplars[bucket] = replace(exemplar, at=now)
 
     def clear(self) -> None:
-        """Begin with nothing."""
+        """Remove all sums."""
         self._minutes, self._hours, self._totals = {}, {}, {}
 
     def forget(self, now: float) -> None:
         """Drop the minutes that no window reaches."""
         oldest = int((now - self.longest) // MINUTE)
-        for minute in [each for each in self._minutes if each < oldest]:
-            del self._minutes[minute]
-        for hour in [each for each in self._hours if each * HOUR < oldest]:  # those of which a minute is gone, too
-            del self._hours[hour]
+        self._minutes = {minute: sums for minute, sums in self._minutes.items() if minute >= oldest}
+        # Hours of which a minute is gone are dropped, too.
+        self._hours = {hour: sums for hour, sums in self._hours.items() if hour * HOUR >= oldest}
 
     def summary(
-        self, now: float, waiting: Mapping[tuple[str, str, int], float] = NONE_WAITING
+        self, now: float, pending: Mapping[tuple[str, str, int], float] = NO_PENDING
     ) -> tuple[tuple[EstimateRow, ...], dict[tuple[str, str, str], float]]:
-        """Estimates of every series and window with something to say; and coverage by (route, judge, window).
+        """Estimates of every series and window that has scores; and coverage by (route, judge, window).
 
-        `waiting` is the weight of draws that ought to have been judged by now, by (route, judge, minute). They count
-        as unjudged for as long as they wait.
+        Args:
+            now: Seconds since the epoch.
+            pending: Weight of draws that should have been judged by now, by (route, judge, minute). They count as
+                unjudged while they are pending.
         """
         estimates: list[EstimateRow] = []
         coverage: dict[tuple[str, str, str], float] = {}
         for name, span in self._spans.items():
             within = _minutes(now, span)
             total = self._total(name, within)
-            unjudged = self._with_waiting(total.unjudged, waiting, within)
+            unjudged = self._with_pending(total.unjudged, pending, within)
             for cohort in sorted({*total.judged, *unjudged}):
                 judged, missed = total.judged.get(cohort, 0.0), unjudged.get(cohort, 0.0)
                 coverage[*cohort, name] = judged / (judged + missed)
             for series, addends in total.scores.items():
                 quantity, route, judge = series
                 missed = unjudged.get((route, judge), 0.0)
-                found = hajek.around(self._interval(name, series, addends), addends, missed)
-                estimates.append(EstimateRow(quantity, route, judge, name, found))
+                estimate = hajek.around(self._interval(name, series, addends), addends, missed)
+                estimates.append(EstimateRow(quantity, route, judge, name, estimate))
         return tuple(estimates), coverage
 
-    def _with_waiting(
-        self, unjudged: Mapping[Cohort, float], waiting: Mapping[tuple[str, str, int], float], within: range
+    def _with_pending(
+        self, unjudged: Mapping[Cohort, float], pending: Mapping[tuple[str, str, int], float], within: range
     ) -> dict[Cohort, float]:
-        found = dict(unjudged)
-        for (route, judge, minute), weight in waiting.items():
+        weights = dict(unjudged)
+        for (route, judge, minute), weight in pending.items():
             if minute in within and judge in self._versions:
                 cohort = (route, judge)
-                found[cohort] = found.get(cohort, 0.0) + weight
-        return found
+                weights[cohort] = weights.get(cohort, 0.0) + weight
+        return weights
 
     def _interval(self, name: str, series: Series, addends: Addends) -> hajek.Interval:
-        known = self._intervals.get((name, series))
-        if known is None or known[0] != addends:
-            known = self._intervals[name, series] = (addends, hajek.interval(addends, self._confidence))
-        return known[1]
+        cached = self._intervals.get((name, series))
+        if cached is None or cached[0] != addends:
+            cached = self._intervals[name, series] = (addends, hajek.interval(addends, self._confidence))
+        return cached[1]
 
     def _total(self, name: str, within: range) -> _Minute:
-        """The sums of a window, by series in order."""
-        known = self._totals.get(name)
-        if known is None or known[0] != within:
+        """The sums of a window, series in order."""
+        cached = self._totals.get(name)
+        if cached is None or cached[0] != within:
             total = _Minute.total(list(self._parts(within)))
             total.scores = dict(sorted(total.scores.items()))
-            known = self._totals[name] = (within, total)
-        return known[1]
+            cached = self._totals[name] = (within, total)
+        return cached[1]
 
     def _parts(self, within: range) -> Iterator[_Minute]:
         """Whole hours where the range has them, minutes at its ends."""
@@ -190,7 +193,7 @@ class SlidingWindows:
     def _hour(self, hour: int) -> _Minute:
         if hour not in self._hours:
             minutes = range(hour * HOUR, (hour + 1) * HOUR)
-            self._hours[hour] = _Minute.total([self._minutes[each] for each in minutes if each in self._minutes])
+            self._hours[hour] = _Minute.total([self._minutes[index] for index in minutes if index in self._minutes])
         return self._hours[hour]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ragwatch.core.canary.definition import Retrieved
 
@@ -31,6 +31,7 @@ class Probe(Protocol):
         ...
 
 
+@runtime_checkable
 class Oracle(Probe, Protocol):
     """A probe that can also send the contexts to answer from, to tell generator faults from retriever faults."""
 

@@ -25,7 +25,7 @@ def test_the_corrected_interval_covers(tmp_path: Path, rules: LabelRules) -> Non
         store = SqliteStore(tmp_path / str(seed))
         world = World(store, Random(seed), requests=800, rules=rules)
         world.label(60)
-        rows, _ = world.people().look(NOW, ())
+        rows, _ = world.people().correct(NOW, ())
         (row,) = (each for each in rows if each.quantity is Quantity.FAITHFULNESS and each.window == "1d")
         right += row.estimate.low <= world.truth <= row.estimate.high
         store.close()

@@ -1,7 +1,7 @@
-"""Canary answers: what the service answered to its canaries is judged, also from the right contexts (an oracle run).
+"""Canary answers: judges the answers of the service to canaries, also those from the expected contexts (oracle runs).
 
-Beside the reference the judge can say more than of live traffic: correctness, and context recall. An answer that is bad
-from the right contexts too is the generator's own.
+With a reference answer, a judge can also measure correctness and context recall. If an answer is bad in an oracle run,
+too, the generator is at fault.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from ragwatch.core.canary.answer import gold_texts, sample_of
 from ragwatch.core.canary.definition import Canary
@@ -32,9 +31,9 @@ class JudgedAnswer:
 
     Attributes:
         canary: Name of the canary.
-        contexts: `retrieved`: it found its contexts itself. `gold`: it was given the right ones.
-        answer: What it answered; None where it did not, or a context came without its text.
-        scores: By quantity, those that need a reference included; None where nothing was judged.
+        contexts: `retrieved`: from its own retriever. `gold`: it got the expected ones.
+        answer: The answer; None where there is none, or a context has no text.
+        scores: Scores by quantity, including those that need a reference; None where nothing was judged.
         why: Why nothing was judged.
     """
 
@@ -46,40 +45,40 @@ class JudgedAnswer:
 
 
 class AnswerJudging:
-    """Has a suite's answers judged.
+    """Judges the answers of a suite.
 
     Args:
-        judge: Reads them.
-        oracle: Whether the service is also asked with the right contexts, where the probe can do that.
+        judge: The judge.
+        oracle: Whether to make oracle runs, with probes that support them.
         clock: Seconds since the epoch.
-        timeout_seconds: A reading that takes longer is given up.
+        timeout_seconds: A reading that takes longer is cancelled.
     """
 
     def __init__(
         self, judge: Judge, *, oracle: bool, clock: Callable[[], float], timeout_seconds: float = 60.0
     ) -> None:
         self._judge = judge
-        self._places = asyncio.Semaphore(judge.concurrency)  # a judge in threads would take those of the store, too
+        self._slots = asyncio.Semaphore(judge.concurrency)  # without it, a judge in threads would block the store
         self._timeout = timeout_seconds
         self._oracle = oracle
         self._clock = clock
 
-    async def of(self, suite: str, reports: Sequence[CanaryReport], probe: Probe) -> list[JudgedAnswer]:
-        """The answers in these reports, and those of an oracle run."""
-        found = [self._found(suite, each) for each in reports if each.failure is None and not each.canary.negative]
-        given = []
-        if self._oracle and _is_oracle(probe):
-            given = [self._given(suite, each.canary, probe) for each in reports if not each.canary.negative]
-        return list(await asyncio.gather(*found, *given))
+    async def judge(self, suite: str, reports: Sequence[CanaryReport], probe: Probe) -> list[JudgedAnswer]:
+        """Judge the answers in these reports, and those of an oracle run."""
+        reports = [report for report in reports if not report.canary.negative]
+        tasks = [self._judge_retrieved(suite, report) for report in reports if report.failure is None]
+        if self._oracle and isinstance(probe, Oracle):
+            tasks += [self._judge_oracle(suite, report.canary, probe) for report in reports]
+        return list(await asyncio.gather(*tasks))
 
-    async def _found(self, suite: str, report: CanaryReport) -> JudgedAnswer:
+    async def _judge_retrieved(self, suite: str, report: CanaryReport) -> JudgedAnswer:
         sample = sample_of(report.canary, report.retrieved, suite=suite, at=report.at)
         return await self._judged(report.canary, RETRIEVED, sample, "no answer, or a context without its text")
 
-    async def _given(self, suite: str, canary: Canary, probe: Oracle) -> JudgedAnswer:
+    async def _judge_oracle(self, suite: str, canary: Canary, probe: Oracle) -> JudgedAnswer:
         texts = gold_texts(canary)
         if texts is None:
-            return JudgedAnswer(canary.name, GOLD, None, None, "an expected context is known by its id alone")
+            return JudgedAnswer(canary.name, GOLD, None, None, "an expected context has an id and no text")
         retrieved = await probe.ask_with(canary.query, texts)
         sample = sample_of(canary, retrieved, suite=suite, at=self._clock(), gold=texts)
         return await self._judged(canary, GOLD, sample, str(retrieved.failure or "no answer"))
@@ -88,7 +87,7 @@ class AnswerJudging:
         if sample is None or not sample.answer.strip():
             return JudgedAnswer(canary.name, contexts, None, None, why)
         try:
-            async with self._places, asyncio.timeout(self._timeout):
+            async with self._slots, asyncio.timeout(self._timeout):
                 evidence, _ = await self._judge.read(sample)
         except TimeoutError:
             return JudgedAnswer(
@@ -96,48 +95,45 @@ class AnswerJudging:
             )
         except JudgeError as error:
             return JudgedAnswer(canary.name, contexts, sample.answer, None, f"{error.reason}: {error}")
-        except Exception as error:  # noqa: BLE001 - one reading must not cost the run what the retriever found
+        except Exception as error:  # noqa: BLE001 - one failed reading must not discard what the retriever found
             return JudgedAnswer(
                 canary.name, contexts, sample.answer, None, f"internal: {type(error).__name__}: {error}"
             )
-        scores = {str(each): score for each, score in score_all(evidence).items()}
+        scores = {str(quantity): score for quantity, score in score_all(evidence).items()}
         if sample.reference is not None:
-            scores |= {str(each): score for each, score in score_by_reference(evidence).items()}
+            scores |= {str(quantity): score for quantity, score in score_by_reference(evidence).items()}
         return JudgedAnswer(canary.name, contexts, sample.answer, scores)
 
 
-def _is_oracle(probe: Probe) -> TypeGuard[Oracle]:
-    return hasattr(probe, "ask_with")
-
-
 def means(suite: str, answers: Sequence[JudgedAnswer]) -> dict[tuple[Gauge, tuple[str, ...]], float]:
-    """Mean score over a suite's answers, by quantity and by where the contexts came from; what is unknown is absent."""
-    names = {(each.contexts, name) for each in answers for name in each.scores or {}}
-    found: dict[tuple[Gauge, tuple[str, ...]], float] = {}
+    """Mean score over the answers of a suite, by quantity and by origin of the contexts; unknown means are absent."""
+    names = {(answer.contexts, name) for answer in answers for name in answer.scores or {}}
+    gauges: dict[tuple[Gauge, tuple[str, ...]], float] = {}
     for contexts, name in sorted(names):
-        mean = mean_of_known(each.scores.get(name) for each in answers if each.scores and each.contexts == contexts)
+        scores = (answer.scores.get(name) for answer in answers if answer.scores and answer.contexts == contexts)
+        mean = mean_of_known(scores)
         if mean is not None:
-            found[Gauge.CANARY_ANSWER, (suite, name, contexts)] = mean
-    return found
+            gauges[Gauge.CANARY_ANSWER, (suite, name, contexts)] = mean
+    return gauges
 
 
 def to_records(answers: Sequence[JudgedAnswer]) -> list[dict[str, object]]:
-    """The answers as JSON values, to be kept with the run."""
+    """The answers as JSON values, to be stored with the run."""
     return [
         {
-            "canary": each.canary,
-            "contexts": each.contexts,
-            "answer": each.answer,
-            "scores": None if each.scores is None else dict(each.scores),
-            "why": each.why,
+            "canary": answer.canary,
+            "contexts": answer.contexts,
+            "answer": answer.answer,
+            "scores": None if answer.scores is None else dict(answer.scores),
+            "why": answer.why,
         }
-        for each in answers
+        for answer in answers
     ]
 
 
 def from_records(records: object) -> list[JudgedAnswer]:
-    """What `to_records` wrote; nothing where a version kept other things."""
+    """The answers that `to_records` returned; none where the records are of another version."""
     try:
-        return [JudgedAnswer(**record) for record in records]  # type: ignore[attr-defined]  # what was kept is looked at here
+        return [JudgedAnswer(**record) for record in records]  # type: ignore[attr-defined]  # stored values are checked here
     except (TypeError, ValueError):
         return []

@@ -1,4 +1,4 @@
-"""Canaries: known questions are put to the retriever on a schedule, and what comes back is kept and shown."""
+"""Canaries: sends known queries to the retriever on a schedule, stores the results and exposes them as gauges."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from ragwatch.ports import NoteStore, Probe, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "canary"
-CLAIMED_SECONDS = 300.0  # the right to run a suite in a fleet: how long a runner that died holds the others up
+CLAIM_SECONDS = 300.0  # of the right to run a suite in a fleet: how long a process that died blocks the others
 
 
 @dataclass(frozen=True, slots=True)
 class CanarySuite:
-    """Questions that are asked together.
+    """Canaries that run together.
 
     Attributes:
         name: The label `suite`.
-        canaries: The questions.
-        ks: Where recall and the like are cut off; the largest is how many passages are asked for.
-        probe: Asks them.
-        similar: Compares texts, where canaries expect texts.
+        canaries: The canaries.
+        ks: Cutoffs of recall and similar figures; the largest one is the number of passages to retrieve.
+        probe: Sends the queries.
+        similar: Compares texts, where canaries expect contexts by text.
         tau: Similarity from which two texts are the same context.
-        answers: Has what the service answered judged; None where only the retriever is asked.
+        answers: Judges the answers of the service; None where only the retriever is tested.
     """
 
     name: str
@@ -46,29 +46,29 @@ class CanarySuite:
     answers: AnswerJudging | None = None
 
     async def ask(self, clock: Callable[[], float]) -> SuiteReport:
-        """Ask everything once, side by side as far as the probe allows. Whatever fails is a reason, never a score."""
+        """Run all canaries once, concurrently as far as the probe allows. A failure has a reason and no score."""
         cutoff = max(self.ks)
 
-        async def one(canary: Canary) -> CanaryReport:
+        async def run(canary: Canary) -> CanaryReport:
             at = clock()
             retrieved = await self.probe.ask(canary.query, cutoff)
             return evaluate(canary, retrieved, cutoff, at=at, similar=self.similar, tau=self.tau)
 
-        return SuiteReport(self.name, self.ks, tuple(await asyncio.gather(*map(one, self.canaries))))
+        return SuiteReport(self.name, self.ks, tuple(await asyncio.gather(*map(run, self.canaries))))
 
 
 class CanaryLoop:
     """The loop of canaries.
 
     Args:
-        suites: What to ask.
+        suites: What to run.
         store: Keeps the runs.
         holder: Name of this process in a fleet.
         clock: Seconds since the epoch.
-        claimed_seconds: How long the right to run a suite holds; it is renewed while the run goes on.
+        claim_seconds: How long the right to run a suite holds; it is renewed during a run.
 
     Attributes:
-        reached: Suites of which something could be asked by now.
+        reached: Suites whose service could be reached by now.
     """
 
     def __init__(
@@ -79,15 +79,15 @@ class CanaryLoop:
         telemetry: Telemetry,
         holder: str,
         clock: Callable[[], float],
-        claimed_seconds: float = CLAIMED_SECONDS,
+        claim_seconds: float = CLAIM_SECONDS,
     ) -> None:
-        self._claimed_seconds = claimed_seconds
-        self.suites = {each.name: each for each in suites}
+        self._claim_seconds = claim_seconds
+        self.suites = {suite.name: suite for suite in suites}
         self._store = store
         self._telemetry = telemetry
-        self._holder = f"{holder}/{secrets.token_hex(4)}"  # a reload brings another one into the same process
+        self._holder = f"{holder}/{secrets.token_hex(4)}"  # a reload makes another loop in the same process
         self._clock = clock
-        self._turns = {name: asyncio.Lock() for name in self.suites}
+        self._locks = {name: asyncio.Lock() for name in self.suites}
         self._gauges: dict[str, Gauges] = {}
         self._last_success: dict[str, float] = {}
         self._running: set[asyncio.Task[SuiteReport]] = set()
@@ -95,92 +95,93 @@ class CanaryLoop:
         self.reached: set[str] = set()
 
     def resume(self) -> None:
-        """Show the last run of each suite until the next one, so that a restart hides nothing.
+        """Expose the last run of each suite until the next one, so that a restart hides nothing.
 
-        What is configured no longer, or otherwise, is left out: its series would stand until the suite runs again.
+        Canaries that were removed or changed in the configuration are left out: their series would stay until the suite
+        runs again.
         """
         for name in self.suites:
             runs = self._store.runs(KIND, name, 1)
-            good = self._store.recall(f"{KIND} {name} answered")
-            if good is not None:
-                self._last_success[name] = float(good["at"])
-            if runs and (found := report_of(name, runs[0].body)) is not None:
-                self._show(*self._in_force(found, from_records(runs[0].body.get("answers"))), runs[0].at)
+            success = self._store.recall(f"{KIND} {name} answered")
+            if success is not None:
+                self._last_success[name] = float(success["at"])
+            if runs and (suite_report := report_of(name, runs[0].body)) is not None:
+                self._show(*self._in_force(suite_report, from_records(runs[0].body.get("answers"))), runs[0].at)
 
     def gauges(self) -> Gauges:
-        """What the last runs show."""
+        """Values of the last runs."""
         return {cell: value for gauges in list(self._gauges.values()) for cell, value in gauges.items()}
 
     async def run(self, name: str, *, again: bool = False) -> SuiteReport | None:
-        """Run one suite. None when it runs already, another process of the fleet does it, or we are being closed.
+        """Run one suite. None when it runs already, here or in another process of the fleet, or when closing.
 
         Args:
             name: The suite.
-            again: Tried again because nobody could be reached: where that is still so, it is told once, not each time.
+            again: A retry after the service could not be reached: if it still cannot, the run is not stored again.
 
         Raises:
             StoreError: The run could not be written.
         """
-        turn = self._turns[name]
-        if turn.locked() or self._closed.is_set():
+        lock = self._locks[name]
+        if lock.locked() or self._closed.is_set():
             return None
-        async with turn:
+        async with lock:
             started = self._clock()
-            if not await asyncio.to_thread(self._claim, name, self._claimed_seconds):
+            if not await asyncio.to_thread(self._claim, name, self._claim_seconds):
                 return None
             try:
-                return None if self._closed.is_set() else await self._worked(name, started, again=again)
+                return None if self._closed.is_set() else await self._run(name, started, again=again)
             finally:
                 await asyncio.to_thread(self._claim, name, 0.0)
 
-    async def _worked(self, name: str, started: float, *, again: bool) -> SuiteReport | None:
-        """The run itself; None when it is given up because we are being closed."""
-        work = asyncio.create_task(self._ask(name, started, again=again))
+    async def _run(self, name: str, started: float, *, again: bool) -> SuiteReport | None:
+        """Run a suite with a claim on it; None when the run was cancelled by `close`."""
+        task = asyncio.create_task(self._ask(name, started, again=again))
         renewal = asyncio.create_task(self._renew(name))
-        self._running.add(work)
+        self._running.add(task)
         try:
-            return await work
+            return await task
         except asyncio.CancelledError:
             if not self._closed.is_set():
                 raise
             return None
         finally:
-            self._running.discard(work)
+            self._running.discard(task)
             renewal.cancel()
             await asyncio.gather(renewal, return_exceptions=True)
 
     async def _renew(self, name: str) -> None:
-        """Keep the right to run a suite, however long its run takes."""
+        """Renew the right to run a suite until its run ends."""
         while True:
-            await asyncio.sleep(self._claimed_seconds / 3)
-            with suppress(RagwatchError):  # there are two more turns before it ends
-                await asyncio.to_thread(self._claim, name, self._claimed_seconds)
+            await asyncio.sleep(self._claim_seconds / 3)
+            with suppress(RagwatchError):  # there are two more attempts before it expires
+                await asyncio.to_thread(self._claim, name, self._claim_seconds)
 
     async def _ask(self, name: str, started: float, *, again: bool) -> SuiteReport:
         suite = self.suites[name]
-        found = await suite.ask(self._clock)
-        if not found.unreachable:
+        result = await suite.ask(self._clock)
+        if not result.unreachable:
             self.reached.add(name)
         elif again:
-            return found
-        answers = [] if suite.answers is None else await suite.answers.of(name, found.reports, suite.probe)
-        await asyncio.to_thread(self._keep, found, answers, started)
-        self._telemetry.canaries_ran(name, len(found.reports), len(found.degraded), sum(found.failures.values()))
-        return found
+            return result
+        answers = [] if suite.answers is None else await suite.answers.judge(name, result.reports, suite.probe)
+        await asyncio.to_thread(self._record, result, answers, started)
+        self._telemetry.canaries_ran(name, len(result.reports), len(result.degraded), sum(result.failures.values()))
+        return result
 
     async def run_all(self) -> dict[str, SuiteReport | None]:
-        """Run every suite, side by side. None for one that was running already."""
+        """Run all suites concurrently. None for one that was running already."""
         names = list(self.suites)
         return dict(zip(names, await asyncio.gather(*map(self.run, names)), strict=True))
 
     async def close(self) -> None:
-        """Give up the runs under way, which says nothing of the retriever, and release the probes."""
+        """Cancel the runs under way, without a result, and close the probes."""
         self._closed.set()
-        for work in self._running:
-            work.cancel()
+        for task in self._running:
+            task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
-        for turn in self._turns.values():
-            async with turn:  # until the right to run it is given back: rooms that come after these may want it at once
+        for lock in self._locks.values():
+            async with lock:  # until the right to run is released: the loop of a reload may need it at once
                 pass
         for suite in self.suites.values():
             await suite.probe.close()
@@ -188,40 +189,40 @@ class CanaryLoop:
     def _claim(self, name: str, seconds: float) -> bool:
         return self._store.claim(f"{KIND} {name}", self._holder, now=self._clock(), seconds=seconds)
 
-    def _keep(self, found: SuiteReport, answers: Sequence[JudgedAnswer], at: float) -> None:
-        answered = not found.failures
+    def _record(self, result: SuiteReport, answers: Sequence[JudgedAnswer], at: float) -> None:
+        answered = not result.failures
         body: dict[str, Any] = {
             "answered": answered,
-            "line": suite_line(found),
-            "ks": list(found.ks),
-            "reports": [to_record(each) for each in found.reports],
+            "line": suite_line(result),
+            "ks": list(result.ks),
+            "reports": [to_record(canary_report) for canary_report in result.reports],
             "answers": to_records(answers),
         }
-        before, last = self._gauges.get(found.suite, {}), self._last_success.get(found.suite)
+        before, last = self._gauges.get(result.suite, {}), self._last_success.get(result.suite)
         if answered:
-            self._last_success[found.suite] = at
-        self._show(found, answers, at)  # before the run is counted: who sees it counted is to see its figures
+            self._last_success[result.suite] = at
+        self._show(result, answers, at)  # before the run is counted, so that no scrape has the count without its gauges
         try:
-            self._store.record_run(StoredRun(KIND, found.suite, at, not found.success, body), tallies_of(found))
+            self._store.record_run(StoredRun(KIND, result.suite, at, not result.success, body), tallies_of(result))
         except RagwatchError:
-            self._gauges[found.suite] = before
+            self._gauges[result.suite] = before
             if last is None:
-                self._last_success.pop(found.suite, None)
+                self._last_success.pop(result.suite, None)
             else:
-                self._last_success[found.suite] = last
+                self._last_success[result.suite] = last
             raise
         if answered:
-            self._store.remember(f"{KIND} {found.suite} answered", {"at": at})
+            self._store.remember(f"{KIND} {result.suite} answered", {"at": at})
 
-    def _in_force(self, found: SuiteReport, answers: Sequence[JudgedAnswer]) -> tuple[SuiteReport, list[JudgedAnswer]]:
-        """Of an earlier run, what is still asked as it was then."""
-        suite = self.suites[found.suite]
-        now = {each.name: each for each in suite.canaries}
-        reports = tuple(each for each in found.reports if now.get(each.canary.name) == each.canary)
-        names = {each.canary.name for each in reports} if suite.answers is not None else frozenset()
-        return replace(found, reports=reports), [each for each in answers if each.canary in names]
+    def _in_force(self, result: SuiteReport, answers: Sequence[JudgedAnswer]) -> tuple[SuiteReport, list[JudgedAnswer]]:
+        """The part of an earlier run whose canaries are still configured as they were then."""
+        suite = self.suites[result.suite]
+        canaries = {canary.name: canary for canary in suite.canaries}
+        reports = tuple(old for old in result.reports if canaries.get(old.canary.name) == old.canary)
+        names = {old.canary.name for old in reports} if suite.answers is not None else frozenset()
+        return replace(result, reports=reports), [answer for answer in answers if answer.canary in names]
 
-    def _show(self, found: SuiteReport, answers: Sequence[JudgedAnswer], at: float) -> None:
-        last_success, ks = self._last_success.get(found.suite), self.suites[found.suite].ks
-        shown = gauges_of(found, at=at, last_success=last_success, ks=ks)
-        self._gauges[found.suite] = {**shown, **means(found.suite, answers)}
+    def _show(self, result: SuiteReport, answers: Sequence[JudgedAnswer], at: float) -> None:
+        last_success, ks = self._last_success.get(result.suite), self.suites[result.suite].ks
+        gauges = gauges_of(result, at=at, last_success=last_success, ks=ks)
+        self._gauges[result.suite] = {**gauges, **means(result.suite, answers)}

@@ -1,1 +1,1 @@
-"""Drift of scores, of traffic and of judges."""
+"""Detection of drift: of scores, of traffic and of judges."""

@@ -1,8 +1,9 @@
-"""Anchors: fixed samples that a judge reads again and again, so that its own drift is told from the service's.
+"""Anchors: fixed samples that a judge reads at intervals, to tell drift of the judge from drift of the service.
 
-They are read at set times, and at once when the judge's version has changed. What is compared is each verdict with
-that of the first reading of the same set: with as many verdicts changed one way as the other, the judge is merely
-unsteady; with more one way than chance explains (McNemar), it has moved, and every mean with it.
+They are read at intervals, and at once when the version of the judge has changed. Each verdict is compared with that of
+the first reading of the same set. If as many verdicts changed in one direction as in the other, the judge is only
+noisy; if more changed in one direction than chance explains (McNemar's test), the judge has drifted, and with it every
+mean.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from ragwatch.ports import Judge, NoteStore, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "anchor"
-CLAIMED_SECONDS = 3600.0  # the right to read a set in a fleet: longer than that takes
+CLAIM_SECONDS = 3600.0  # of the right to read a set in a fleet: longer than reading takes
 Scores = Mapping[str, Mapping[str, float | None]]  # by anchor, by quantity
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A sample that stays, and people's word on it: whether the answer is good; None where nobody was asked."""
+    """A fixed sample, and its label: whether the answer is good; None without a label."""
 
     sample: Sample
     good: bool | None = None
@@ -40,8 +41,8 @@ class Anchor:
     @property
     def key(self) -> str:
         """A hash of everything that a judge reads."""
-        read = [self.sample.question, [each.text for each in self.sample.contexts], self.sample.answer]
-        return blake2b(json.dumps(read).encode(), digest_size=16).hexdigest()
+        texts = [self.sample.question, [context.text for context in self.sample.contexts], self.sample.answer]
+        return blake2b(json.dumps(texts).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +51,10 @@ class AnchorRules:
 
     Attributes:
         every: Seconds between two readings.
-        quantity: What is compared.
-        at_least: Score from which the verdict is yes; for quantities that ought to be low, no.
-        risk: Probability that a steady judge is said to have moved, at each reading: `every` / time between false
-            alarms.
-        timeout_seconds: A reading of one anchor that takes longer is given up.
+        quantity: The quantity that is compared.
+        at_least: Score from which on the verdict is yes; for quantities that should be low, no.
+        risk: Probability of a false alarm at each reading: `every` / time between false alarms.
+        timeout_seconds: A reading of one anchor that takes longer is cancelled.
     """
 
     every: float = 86400.0
@@ -65,21 +65,21 @@ class AnchorRules:
 
 
 def fingerprint(anchors: Sequence[Anchor]) -> str:
-    """A hash of the set, whatever its order: readings of different sets are not compared.
+    """A hash of the set, independent of its order: readings of different sets are not compared.
 
-    >>> one, two = (Anchor(Sample(name, "why?", (), name)) for name in "ab")
-    >>> fingerprint([one, two]) == fingerprint([two, one]) != fingerprint([one])
+    >>> first, second = (Anchor(Sample(name, "why?", (), name)) for name in "ab")
+    >>> fingerprint([first, second]) == fingerprint([second, first]) != fingerprint([first])
     True
     """
-    return blake2b("".join(sorted({each.key for each in anchors})).encode(), digest_size=16).hexdigest()
+    return blake2b("".join(sorted({anchor.key for anchor in anchors})).encode(), digest_size=16).hexdigest()
 
 
 class AnchorLoop:
-    """The loop that reads one set with one judge.
+    """The loop that reads one set of anchors with one judge.
 
     Args:
         anchors: The set.
-        judge: Who reads; its own instance or the judging loop's, as long as it stays open.
+        judge: Its own instance or that of the judging loop; must stay open.
         store: Keeps the readings.
         holder: Name of this process in a fleet.
         clock: Seconds since the epoch.
@@ -98,17 +98,17 @@ class AnchorLoop:
     ) -> None:
         self.rules = rules
         self.judge = judge
-        self._anchors = {each.key: each for each in anchors}
+        self._anchors = {anchor.key: anchor for anchor in anchors}
         self._fingerprint = fingerprint(anchors)
         self._store = store
         self._telemetry = telemetry
         self._holder = holder
         self._clock = clock
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._rereading = SampleSetReading(judge, timeout_seconds=rules.timeout_seconds, telemetry=telemetry)
         self._first: dict[str, Any] | None = None
         self._last: dict[str, Any] | None = None
-        self._found: VerdictFlips | None = None
+        self._flips: VerdictFlips | None = None
 
     @property
     def name(self) -> str:
@@ -116,126 +116,132 @@ class AnchorLoop:
         return self.judge.name
 
     def resume(self) -> None:
-        """Continue with the readings of earlier processes, where they are of the same set.
+        """Continue with the readings of earlier processes, if they are of the same set.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        kept = self._store.recall(f"{KIND} {self.name}")
-        if kept is not None and kept["fingerprint"] == self._fingerprint:
-            self._first, self._last = kept["first"], kept["last"]
+        state = self._store.recall(f"{KIND} {self.name}")
+        if state is not None and state["fingerprint"] == self._fingerprint:
+            self._first, self._last = state["first"], state["last"]
             self._compare()
 
     def due(self) -> bool:
-        """Whether the set is to be read now: for the first time, after a while, or by another version."""
+        """Whether to read the set now: for the first time, after the interval, or with another version."""
         last = self._last
         if last is None or last["version"] != self.judge.version:
             return True
-        return (
-            abs(self._clock() - float(last["at"])) >= self.rules.every
-        )  # in either direction: the clock may have been ahead
+        age = self._clock() - float(last["at"])
+        return abs(age) >= self.rules.every  # in either direction: the clock may have been ahead
 
     def moved(self) -> bool:
-        """Whether the judge has moved, as of the last reading."""
-        return self._found is not None and self._found.p <= self.rules.risk
+        """Whether the judge has drifted, as of the last reading."""
+        return self._flips is not None and self._flips.p <= self.rules.risk
 
     def gauges(self) -> Gauges:
-        """What the last reading showed; nothing before there are two."""
-        if self._found is None:
+        """Values of the last reading; empty before there are two readings."""
+        if self._flips is None:
             return {}
         return {
-            (Gauge.JUDGE_DRIFT_FLIPS, (self.name,)): self._found.rate.value,
+            (Gauge.JUDGE_DRIFT_FLIPS, (self.name,)): self._flips.rate.value,
             (Gauge.JUDGE_DRIFT_ALARM, (self.name,)): float(self.moved()),
         }
 
     async def step(self) -> bool:
-        """Read the set, if it is time to. False when it was not, the judge is out of order, or another one reads it.
+        """Read the set if it is due. False if it is not, the judge is not available, or another process reads it.
 
         Raises:
             StoreError: The reading could not be written.
         """
-        async with self._turn:
+        async with self._lock:
             if not self.due() or not await asyncio.to_thread(self._claim):
                 return False
             at = self._clock()
-            read = await self._rereading.read({key: each.sample for key, each in self._anchors.items()}, at)
-            if read is None:
+            readings = await self._rereading.read({key: anchor.sample for key, anchor in self._anchors.items()}, at)
+            if readings is None:
                 return False
-            await asyncio.to_thread(self._keep, read, at)
+            await asyncio.to_thread(self._record, readings, at)
             return True
 
     async def renew(self) -> bool:
-        """Compare with the last reading from now on: the judge is meant to be as it is. False before the first one.
+        """Compare with the last reading from now on. False before the first reading.
 
         Raises:
             StoreError: It could not be written.
         """
-        async with self._turn:
+        async with self._lock:
             if self._last is None:
                 return False
             self._first = self._last
             self._compare()
-            await asyncio.to_thread(self._remember)
+            await asyncio.to_thread(self._save)
             return True
 
     def _claim(self) -> bool:
         name, now = f"{KIND} {self.name}", self._clock()
-        return self._store.claim(name, self._holder, now=now, seconds=CLAIMED_SECONDS)
+        return self._store.claim(name, self._holder, now=now, seconds=CLAIM_SECONDS)
 
-    def _keep(self, read: Mapping[str, AnchorReading], at: float) -> None:
-        scores = {key: {str(each): value for each, value in found.scores.items()} for key, found in read.items()}
+    def _record(self, readings: Mapping[str, AnchorReading], at: float) -> None:
+        scores = scores_of(readings)
         self._last = {"at": at, "version": self.judge.version, "scores": scores}
         self._first = self._first or self._last
         self._compare()
-        reasons = Counter(found.reason for found in read.values() if found.reason is not None)
+        reasons = Counter(reading.reason for reading in readings.values() if reading.reason is not None)
         body = {
             "fingerprint": self._fingerprint,
             "version": self.judge.version,
             "since": self._first["version"],
-            "read": len(read) - reasons.total(),
+            "read": len(readings) - reasons.total(),
             "unread": dict(reasons),
-            "flips": None if self._found is None else asdict(self._found),
+            "flips": None if self._flips is None else asdict(self._flips),
             "offsets": offsets(self._first["scores"], scores),
             "agreement": self._agreement(scores),
         }
         self._store.record_run(StoredRun(KIND, self.name, at, self.moved(), body), Tallies())
-        self._remember()
-        changed = 0 if self._found is None else round(self._found.rate.value * self._found.rate.n)
+        self._save()
+        changed = 0 if self._flips is None else round(self._flips.rate.value * self._flips.rate.n)
         self._telemetry.anchors_read(self.name, read=body["read"], changed=changed, moved=self.moved())
 
-    def _remember(self) -> None:
+    def _save(self) -> None:
         state = {"fingerprint": self._fingerprint, "first": self._first, "last": self._last}
         self._store.remember(f"{KIND} {self.name}", state)
 
     def _compare(self) -> None:
         if self._first is None or self._last is None or self._first["at"] == self._last["at"]:
-            self._found = None
+            self._flips = None
             return
         pairs: Counter[tuple[bool, bool]] = Counter()
         for key in self._anchors:
-            before, after = (self._verdict(each["scores"], key) for each in (self._first, self._last))
+            before, after = (self._verdict(reading["scores"], key) for reading in (self._first, self._last))
             if before is not None and after is not None:
                 pairs[before, after] += 1
-        self._found = flips(pairs)
+        self._flips = flips(pairs)
 
     def _verdict(self, scores: Scores, key: str) -> bool | None:
         value = scores[key].get(self.rules.quantity)
         return None if value is None else value >= self.rules.at_least
 
     def _agreement(self, scores: Scores) -> dict[str, float | int] | None:
-        """Share of the anchors that people have judged on which the judge says the same."""
-        both = [(each.good, self._verdict(scores, key)) for key, each in self._anchors.items()]
-        known = [good == verdict for good, verdict in both if good is not None and verdict is not None]
-        found = share(sum(known), len(known))
-        return None if found is None else asdict(found)
+        """Share of the labelled anchors on which the judge agrees with the label."""
+        pairs = [(anchor.good, self._verdict(scores, key)) for key, anchor in self._anchors.items()]
+        agreed = [good == verdict for good, verdict in pairs if good is not None and verdict is not None]
+        agreement = share(sum(agreed), len(agreed))
+        return None if agreement is None else asdict(agreement)
+
+
+def scores_of(readings: Mapping[str, AnchorReading]) -> dict[str, dict[str, float | None]]:
+    """Scores of readings as JSON values, by key and by quantity."""
+    return {
+        key: {str(quantity): score for quantity, score in reading.scores.items()} for key, reading in readings.items()
+    }
 
 
 def offsets(before: Scores, after: Scores) -> dict[str, dict[str, float | int]]:
-    """By quantity: by how much the scores of the same samples differ. Quantities without a pair are left out."""
-    found = {}
+    """Mean difference of the scores of the same samples, by quantity. Quantities without a pair are left out."""
+    records = {}
     for quantity in map(str, Quantity):
-        both = ((before[key].get(quantity), after[key].get(quantity)) for key in before if key in after)
-        mean = offset((one, other) for one, other in both if one is not None and other is not None)
+        pairs = ((before[key].get(quantity), after[key].get(quantity)) for key in before if key in after)
+        mean = offset((old, new) for old, new in pairs if old is not None and new is not None)
         if mean is not None:
-            found[quantity] = mean.to_record()
-    return found
+            records[quantity] = mean.to_record()
+    return records

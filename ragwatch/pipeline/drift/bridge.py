@@ -1,7 +1,7 @@
-"""Bridge: when a judge changes its version, the new one reads what the old one has read, until the offset is known.
+"""Version bridge: measures the offset between two versions of a judge, on answers that both have read.
 
-So the step that every mean makes at a change of judge is told from a step of the service: the same answers, both
-judges, the mean difference of each quantity with its interval.
+It tells the step of every mean at a change of the judge from a change of the service: the mean difference of each
+quantity between both versions on the same answers, with its interval.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
-from ragwatch.pipeline.drift.anchors import offsets
+from ragwatch.pipeline.drift.anchors import offsets, scores_of
 from ragwatch.pipeline.drift.rereading import SampleSetReading
 from ragwatch.ports import Judge, Query, RecordedEvent, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "bridge"
-MOST_CHARS = 16 << 20  # of their texts together
-_SEARCHED = 5  # answers looked at for each that is wanted: the new version may have read some already
+MAX_CHARS = 16 << 20  # of all texts together
+_SEARCH_FACTOR = 5  # verdicts searched for each answer: the new version may have read some already
 
 
 class VersionBridge:
-    """The loop that looks for a change of one judge's version.
+    """The loop that measures the offset when the version of one judge has changed.
 
     Args:
         judge: The judge in force.
-        most: Answers to read again; the newest that the old version has read. 0 for none.
-        timeout_seconds: A reading that takes longer is given up.
+        max_answers: Maximum number of answers to read again: the newest that the old version has read. 0 for none.
+        timeout_seconds: A reading that takes longer is cancelled.
         clock: Seconds since the epoch.
     """
 
     def __init__(
         self,
         judge: Judge,
-        most: int,
+        max_answers: int,
         *,
         timeout_seconds: float,
         store: Store,
@@ -46,7 +46,7 @@ class VersionBridge:
         clock: Callable[[], float],
     ) -> None:
         self.judge = judge
-        self._most = most
+        self._max_answers = max_answers
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
@@ -56,27 +56,27 @@ class VersionBridge:
         self._samples: dict[str, Sample] = {}
 
     def resume(self) -> None:
-        """Find out whether the version has changed since the last process, and which answers both are to have read.
+        """Detect whether the version has changed since the last process, and select the answers to read.
 
-        A bridge that was not finished is begun again.
+        A bridge that was not finished starts again.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        kept = self._store.recall(self._name)
-        if kept is None:
-            with suppress(StoreError):  # the first version that can be noted is the one to begin with
-                self._remember()
-        elif kept["version"] != self.judge.version:
-            self._open(str(kept["version"]))
+        state = self._store.recall(self._name)
+        if state is None:
+            with suppress(StoreError):  # the first version that can be stored is the one to start with
+                self._save()
+        elif state["version"] != self.judge.version:
+            self._open(str(state["version"]))
 
     @property
     def is_open(self) -> bool:
-        """Whether an offset is still to be found."""
+        """Whether an offset is being measured."""
         return self._old is not None
 
     async def step(self) -> bool:
-        """Go on with an open bridge. True when the offset was found in this step.
+        """Continue an open bridge. True when this step has measured the offset.
 
         Raises:
             StoreError: It could not be written.
@@ -84,11 +84,10 @@ class VersionBridge:
         if self._old is None:
             return False
         at = self._clock()
-        read = await self._rereading.read(self._samples, at)
-        if read is None:
+        readings = await self._rereading.read(self._samples, at)
+        if readings is None:
             return False
-        after = {key: {str(each): value for each, value in found.scores.items()} for key, found in read.items()}
-        await asyncio.to_thread(self._close, self._old, offsets(self._before, after), at)
+        await asyncio.to_thread(self._close, self._old, offsets(self._before, scores_of(readings)), at)
         self._old, self._before, self._samples = None, {}, {}
         return True
 
@@ -97,34 +96,34 @@ class VersionBridge:
         return f"{KIND} {self.judge.name}"
 
     def _open(self, old: str) -> None:
-        since = self._store.picked_until()  # of earlier ones failures are left alone, and these do not stand for all
-        wanted = Query(judge=self.judge.name, outcome="judged", since=since, limit=_SEARCHED * self._most)
+        since = self._store.picked_until()  # of earlier answers, retention has kept failures only
+        query = Query(judge=self.judge.name, outcome="judged", since=since, limit=_SEARCH_FACTOR * self._max_answers)
         chars = 0
-        for each in self._store.entries(wanted):  # one by one: they may be large together
-            if len(self._samples) >= self._most or chars > MOST_CHARS:
+        for entry in self._store.entries(query):  # one by one: they may be large together
+            if len(self._samples) >= self._max_answers or chars > MAX_CHARS:
                 break
-            if each.sample is None or _version(each.bare) != old:
+            if entry.sample is None or _version(entry.bare) != old:
                 continue
-            key = str(each.place["key"])
-            with suppress(StoreError):  # one that is damaged is no reason to leave out the others
-                record, whole = each.sample.beginning(MOST_CHARS)
+            key = str(entry.place["key"])
+            with suppress(StoreError):  # a damaged sample is left out
+                record, whole = entry.sample.beginning(MAX_CHARS)
                 if not whole:
                     continue
                 self._samples[key] = canonical.read(record, key)
-                self._before[key] = each.bare["scores"]
+                self._before[key] = entry.bare["scores"]
                 chars += self._samples[key].chars
         self._old = old
 
-    def _close(self, old: str, found: Mapping[str, Mapping[str, float]], at: float) -> None:
-        body = {"before": old, "after": self.judge.version, "offsets": found, "answers": len(self._samples)}
+    def _close(self, old: str, measured: Mapping[str, Mapping[str, float]], at: float) -> None:
+        body = {"before": old, "after": self.judge.version, "offsets": measured, "answers": len(self._samples)}
         self._store.record_run(StoredRun(KIND, self.judge.name, at, failing=False, body=body), Tallies())
-        told = ", ".join(f"{quantity} {each['value']:+.3f}" for quantity, each in found.items())
-        detail = f"{self.judge.name}: {self.judge.version} instead of {old}: {told or 'no answers in common'}"
+        values = ", ".join(f"{quantity} {record['value']:+.3f}" for quantity, record in measured.items())
+        detail = f"{self.judge.name}: {self.judge.version} instead of {old}: {values or 'no answers in common'}"
         self._store.record(RecordedEvent(at, "judge", detail))
         self._telemetry.announced("judge", detail)
-        self._remember()
+        self._save()
 
-    def _remember(self) -> None:
+    def _save(self) -> None:
         self._store.remember(self._name, {"version": self.judge.version})
 
 

@@ -1,4 +1,4 @@
-"""Rereading: a set of samples is read by a judge, outside of the queue, to learn about the judge."""
+"""Reading of sample sets: reads a set of samples with a judge, outside of the queue, to test the judge."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SOURCE = "rereading"
 
 
 class AnchorReading(NamedTuple):
-    """What became of one sample: its scores, or the reason why there are none."""
+    """The result of one sample: its scores, or the reason why there are none."""
 
     scores: Mapping[Quantity, float | None]
     reason: str | None
 
 
 class SampleSetReading:
-    """Reads sets of samples, each to its end, however often the judge is out of order on the way.
+    """Reads sets of samples, each to its end, despite outages of the judge.
 
     Args:
-        timeout_seconds: A reading that takes longer is given up.
+        timeout_seconds: A reading that takes longer is cancelled.
     """
 
     def __init__(self, judge: Judge, *, timeout_seconds: float, telemetry: Telemetry) -> None:
@@ -35,26 +35,26 @@ class SampleSetReading:
         self._read: dict[str, AnchorReading] = {}
 
     async def read(self, samples: Mapping[str, Sample], at: float) -> dict[str, AnchorReading] | None:
-        """What becomes of every sample, by key.
+        """Read samples. Returns the result of each by key.
 
-        None while the judge is out of order or has no money: call again with the same samples later, and what was read
-        (and paid) is not read again.
+        None while the judge is not available or its budget is used up: call again with the same samples later. Samples
+        that were read (and paid) are not read again.
         """
-        self._read = {key: found for key, found in self._read.items() if key in samples}
+        self._read = {key: reading for key, reading in self._read.items() if key in samples}
         if self._reader.judge.ready_in() > 0.0:
             return None
         missing = [(key, sample) for key, sample in samples.items() if key not in self._read]
-        draws = [Draw(key, sample, SOURCE, OTHER, 1.0, at) for key, sample in missing]
+        draws = [Draw(key, sample, SOURCE, OTHER, 1.0, at=at) for key, sample in missing]
         for draw, outcome in zip(draws, await asyncio.gather(*map(self._reader.read, draws)), strict=True):
             if not isinstance(outcome, Deferred):
-                self._read[draw.key] = _reread(outcome)
+                self._read[draw.key] = _result(outcome)
         if len(self._read) < len(samples):
             return None
         done, self._read = self._read, {}
         return done
 
 
-def _reread(verdict: Verdict) -> AnchorReading:
+def _result(verdict: Verdict) -> AnchorReading:
     return (
         AnchorReading(verdict.scores, None) if isinstance(verdict, Judged) else AnchorReading({}, str(verdict.reason))
     )

@@ -1,10 +1,11 @@
-"""Drift rules: what is watched for drift, and how; from configuration to schemes of `core.detect`."""
+"""Drift rules: which scores are watched for drift, and how."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from ragwatch.core.drift.bands import HedgedBand
 from ragwatch.core.drift.day_band import DayBand
@@ -14,7 +15,7 @@ from ragwatch.core.drift.detectors.betting import TwoSample
 from ragwatch.core.drift.detectors.control import AgainstControl
 from ragwatch.core.drift.detectors.reference import AgainstReference
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
-from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, Stream
+from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, ScoreStream
 
 _EQUAL: Mapping[str, float] = MappingProxyType({})
 _NO_CONTROLS: Mapping[str, str] = MappingProxyType({})
@@ -23,22 +24,23 @@ Cell = tuple[str, str]  # quantity, route
 
 @dataclass(frozen=True, slots=True)
 class DriftRules:
-    """What is watched, and how.
+    """Which scores are watched, and how.
 
     Attributes:
-        judge: Whose scores; those of others are passed over.
-        version: Its version in force: scores of another version mean something else.
-        quantities: What is watched.
-        routes: Where, as label values.
+        judge: The judge whose scores are watched; those of others are skipped.
+        version: Its version in force: scores of another version are not comparable.
+        quantities: The quantities.
+        routes: The routes, as label values.
         detector: Kind of detector against a reference.
         false_alarm_days: All detectors together raise one false alarm in so many days, or fewer.
-        threshold: Evidence that is an alarm, for kinds without that guarantee; None for what follows from the days.
+        threshold: Evidence from which on there is an alarm, for kinds without that guarantee; None to compute it from
+            the days.
         reference: Scores to learn from, at least.
-        reference_seconds: Time to learn for, at least: what is ordinary differs by the hour.
-        tolerance: What a mean may be worse without anybody being called.
-        confidence: With which the band of a day holds at all times of it.
+        reference_seconds: Time to learn for, at least: traffic differs by the hour.
+        tolerance: Change of a mean for the worse that is ignored.
+        confidence: Level of the confidence sequence of a day.
         lowest: Lowest inclusion probability configured, by route; 1 where none is named.
-        controls: By route, another one that runs at the same time and is the measure in place of a reference.
+        controls: By route, another one that scores are compared with at the same time, instead of a reference.
     """
 
     judge: str
@@ -58,16 +60,17 @@ class DriftRules:
     @property
     def cells(self) -> tuple[tuple[Quantity, str], ...]:
         """All (quantity, route) that have a detector. A route that is a control has none of its own."""
-        measures = set(self.controls.values())
-        return tuple((each, route) for each in self.quantities for route in self.routes if route not in measures)
+        controls = set(self.controls.values())
+        routes = [route for route in self.routes if route not in controls]
+        return tuple((quantity, route) for quantity in self.quantities for route in routes)
 
     @property
     def alarm_at(self) -> float:
-        """Evidence that is an alarm."""
+        """Evidence from which on there is an alarm."""
         return threshold_for(self.false_alarm_days, len(self.cells)) if self.threshold is None else self.threshold
 
     def scheme(self, quantity: Quantity, route: str) -> AgainstReference:
-        """How a quantity on a route is watched against its own past."""
+        """How a quantity on a route is compared with its own past."""
         direction, heaviest = _direction(quantity), self._heaviest(route)
         kind, alarm_at = KINDS[self.detector], self.alarm_at
         return AgainstReference(
@@ -80,28 +83,28 @@ class DriftRules:
             span=self.reference_seconds,
         )
 
-    def stream(self, quantity: Quantity, route: str) -> Stream:
-        """A stream that has seen nothing."""
+    def stream(self, quantity: Quantity, route: str) -> ScoreStream[Any]:
+        """A new stream."""
         control = self.controls.get(route)
         if control is None:
             return ReferenceStream(self.scheme(quantity, route))
         heaviest = max(self._heaviest(route), self._heaviest(control))
-        # Betting in any case: of all kinds it alone can be paired. So its threshold follows from the days.
+        # Always betting: it is the only kind that can compare pairs. So the threshold follows from the days.
         days = threshold_for(self.false_alarm_days, len(self.cells))
         return ControlStream(AgainstControl(TwoSample(days, _direction(quantity), heaviest), Unit.DAYS))
 
     def band(self, route: str) -> DayBand:
-        """A band of a day that has not begun."""
+        """A new confidence sequence of a day."""
         return DayBand(HedgedBand(1.0 - self.confidence, self._heaviest(route)))
 
     def readers(self) -> dict[str, list[tuple[Cell, bool]]]:
-        """By route: the cells its scores go to, and whether as their control."""
-        found: dict[str, list[tuple[Cell, bool]]] = {}
+        """By route: the cells that its scores belong to, and whether as their control."""
+        readers: dict[str, list[tuple[Cell, bool]]] = {}
         for quantity, route in self.cells:
-            found.setdefault(route, []).append(((quantity, route), False))
+            readers.setdefault(route, []).append(((quantity, route), False))
             if (control := self.controls.get(route)) is not None:
-                found.setdefault(control, []).append(((quantity, route), True))
-        return found
+                readers.setdefault(control, []).append(((quantity, route), True))
+        return readers
 
     def _heaviest(self, route: str) -> float:
         return 1.0 / self.lowest.get(route, 1.0)

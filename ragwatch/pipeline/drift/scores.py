@@ -1,17 +1,13 @@
-"""Drift: every configured quantity on every route is watched, score by score, in the order in which they were settled.
+"""Score drift: watches every configured quantity on every route, score by score, in the order of settling.
 
-What is remembered is stored after each step, so that a process killed at any instant raises the same alarm at the same
-score as one that never was; a score that was taken already moves nothing. All detectors together raise one false alarm
-in a configured time, or fewer. An alarm stands until a person acknowledges it.
-
-Beside each detector runs a band: where the mean lies today, in a way that holds however often one looks.
+All detectors together raise one false alarm in a configured time, or fewer. Next to each detector runs a confidence
+sequence: the range of today's mean, valid at every look.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -20,29 +16,32 @@ from ragwatch.core.drift import day_band
 from ragwatch.core.drift.day_band import DAY, DayBand
 from ragwatch.core.drift.detect import Alarm, Score
 from ragwatch.core.scores import Quantity
-from ragwatch.core.snapshot import Gauge, Gauges
+from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.drift.rules import Cell, DriftRules
-from ragwatch.pipeline.drift.streams import Stream
+from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, name_of
+from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.streams import ScoreStream
 from ragwatch.ports import RecordedEvent, ScoreRow, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "drift"
 ROWS = 5000
-_LAST_RUNS = 20
-_EVERYTHING = 0.0  # answers of any age count, in the order in which they were judged
+_ANY_AGE = 0.0  # answers of any age count, in the order in which they were judged
 
 
-class ScoreDriftLoop:
+class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
     """The loop that watches scores.
 
     Args:
-        rules: What to watch; a reload brings another Drift.
-        store: Holds the scores, and keeps what is remembered.
-        judge_moved: Whether the judge itself has changed, as far as anchors tell.
+        rules: What to watch; a reload makes another ScoreDriftLoop.
+        store: Holds the scores, and keeps state.
+        judge_moved: Whether the judge itself has drifted, according to anchors.
         clock: Seconds since the epoch.
     """
+
+    kind = KIND
+    _store: Store
 
     def __init__(
         self,
@@ -53,77 +52,73 @@ class ScoreDriftLoop:
         judge_moved: Callable[[], bool],
         clock: Callable[[], float],
     ) -> None:
+        super().__init__(store=store, telemetry=telemetry, clock=clock)
         self.rules = rules
-        self._store = store
-        self._telemetry = telemetry
         self._judge_moved = judge_moved
-        self._clock = clock
-        self._turn = asyncio.Lock()
         self._seq = 0
-        self._streams: dict[Cell, Stream] = {(each, route): rules.stream(each, route) for each, route in rules.cells}
+        self._streams = {(quantity, route): rules.stream(quantity, route) for quantity, route in rules.cells}
         self._bands: dict[Cell, DayBand] = {cell: rules.band(cell[1]) for cell in self._streams}
         self._alarms: dict[Cell, Alarm] = {}
-        self._told: dict[Cell, int] = {}
         self._readers = rules.readers()
-        self._gauges: Gauges = {}
 
-    def resume(self) -> None:
-        """Continue where an earlier process stopped.
+    def _load(self, state: Mapping[str, Any] | None) -> None:
+        """Load the state. Alarms stay active under any judge; references belong to the judge that read the scores."""
+        if state is None:
+            return
+        self._seq = int(state["seq"])
+        same_judge = (state["judge"], state["version"]) == (self.rules.judge, self.rules.version)
+        for cell, stream in self._streams.items():
+            name = name_of(cell)
+            if name in state["alarms"]:
+                self._alarms[cell] = Alarm(**state["alarms"][name])
+            if name in state["told"]:
+                self._recorded[cell] = int(state["told"][name])
+            if same_judge and name in state["streams"]:
+                try:
+                    stream.load(state["streams"][name])
+                except (KeyError, TypeError, ValueError):  # of another detector: this one starts from nothing
+                    self._streams[cell] = self.rules.stream(Quantity(cell[0]), cell[1])
+            if same_judge and name in state.get("bands", {}):
+                with suppress(KeyError, TypeError, ValueError):  # as above; no more than the current day is lost
+                    self._bands[cell] = day_band.from_dict(self._bands[cell], state["bands"][name])
+        if not same_judge:
+            self._judge_changed(state)
 
-        Raises:
-            StoreError: What was kept cannot be read.
-        """
-        kept = self._store.recall(KIND)
-        if kept is not None:
-            self._seq = int(kept["seq"])
-            self._load(kept)
-            if (kept["judge"], kept["version"]) != (self.rules.judge, self.rules.version):
-                self._another_judge(kept)
-        self._show()
+    def _judge_changed(self, state: Mapping[str, Any]) -> None:
+        before, now = f"{state['judge']} {state['version']}", f"{self.rules.judge} {self.rules.version}"
+        detail = f"answers are read by {now}, not by {before}: scores are not comparable; baselines are learnt again"
+        self._telemetry.announced("judge", detail)
+        with suppress(StoreError):  # where nothing can be written, the next process announces it again
+            self._store.record(RecordedEvent(self._clock(), "judge", detail))
+            self._save()
 
-    async def step(self) -> bool:
-        """Take the scores that came since the last step. True when there were some."""
-        async with self._turn:
-            return await asyncio.to_thread(self._step)
+    def _state(self) -> dict[str, Any]:
+        return {
+            "seq": self._seq,
+            "judge": self.rules.judge,
+            "version": self.rules.version,
+            "streams": {name_of(cell): stream.to_dict() for cell, stream in self._streams.items()},
+            "bands": {name_of(cell): day_band.to_dict(band) for cell, band in self._bands.items()},
+            "alarms": {name_of(cell): asdict(alarm) for cell, alarm in self._alarms.items()},
+            "told": {name_of(cell): seq for cell, seq in self._recorded.items()},
+        }
 
-    async def acknowledge(
-        self, quantity: str | None = None, route: str | None = None, *, anew: bool = False
-    ) -> tuple[Cell, ...]:
-        """Take alarms down, and with `anew` learn once more what is ordinary. Returns what that was done to.
-
-        Args:
-            quantity: Only this one; None for all.
-            route: Only this one; None for all.
-            anew: Whether the baseline is dropped too, alarm or not.
-
-        Raises:
-            StoreError: It could not be written; a restart would not know of it.
-        """
-        async with self._turn:
-            return await asyncio.to_thread(self._settle, quantity, route, anew=anew)
-
-    def gauges(self) -> Gauges:
-        """What the last step showed."""
-        return self._gauges
-
-    def _step(self) -> bool:
-        now, news = self._clock(), False
-        self._set_back(now)
-        while rows := self._store.window(self._seq, _EVERYTHING, ROWS):
+    def _observe(self, now: float) -> bool:
+        busy = False
+        self._limit_times(now)
+        while rows := self._store.window(self._seq, _ANY_AGE, ROWS):
             for row in rows:
                 self._take(row, min(row.at, now))
             self._seq = rows[-1].seq
-            self._latch()
-            self._keep()
-            news = True
-        self._tell()
-        self._show()
-        return news
+            self._alarms |= super()._active()
+            self._save()
+            busy = True
+        return busy
 
-    def _set_back(self, now: float) -> None:
-        """A clock that was ahead told times that have not come yet: they would hold everything up until they do."""
+    def _limit_times(self, now: float) -> None:
+        """Replace times after now, of a clock that was ahead: detectors would gain no run length until then."""
         for cell, stream in self._streams.items():
-            stream.no_later(now)
+            stream.limit_time(now)
             since = self._bands[cell].since
             if since is not None and since > now:
                 self._bands[cell] = self.rules.band(cell[1])
@@ -133,94 +128,39 @@ class ScoreDriftLoop:
             return
         for cell, control in self._readers.get(row.route, ()):
             value = row.scores.get(Quantity(cell[0]))
-            if value is None:  # a failed judgement is no low score
+            if value is None:  # a failed judgement is not a low score
                 continue
             weight = 1.0 / row.probability
             self._streams[cell].take(row.seq, at, Score(value, weight), control=control)
             if not control:
                 self._bands[cell] = self._bands[cell].after(at, value, weight)
 
-    def _latch(self) -> None:
-        self._alarms |= {cell: each.alarm for cell, each in self._streams.items() if each.alarm is not None}
+    def _active(self) -> Mapping[Cell, Alarm]:
+        """Active alarms, also those of an earlier judge."""
+        return self._alarms
 
-    def _tell(self) -> None:
-        """Record each alarm once, whenever the process that raised it was killed."""
-        before = dict(self._told)
-        for cell, alarm in self._alarms.items():
-            if self._told.get(cell) == alarm.seq:
-                continue
-            name, moved = _name(cell), self._judge_moved()
-            if all(run.body["seq"] != alarm.seq for run in self._store.runs(KIND, name, _LAST_RUNS)):
-                body = {**asdict(alarm), "judge": self.rules.judge, "judge_moved": moved}
-                self._store.record_run(
-                    StoredRun(KIND, name, alarm.at, failing=True, body=body), Counter({(Tally.DRIFT_ALARMS, cell): 1})
-                )
-                self._telemetry.drift_alarmed(*cell, evidence=alarm.evidence, judge_moved=moved)
-            self._told[cell] = alarm.seq
-        if self._told != before:  # the run may be gone one day while its alarm still stands
-            self._keep()
+    def _acknowledge(self, cell: Cell) -> None:
+        super()._acknowledge(cell)
+        self._alarms.pop(cell, None)
 
-    def _settle(self, quantity: str | None, route: str | None, *, anew: bool) -> tuple[Cell, ...]:
-        self._tell()  # what a kill kept from being recorded would be gone with the alarm
-        done = []
-        for cell, stream in self._streams.items():
-            if quantity not in (None, cell[0]) or route not in (None, cell[1]):
-                continue
-            if anew or cell in self._alarms:
-                stream.settle(anew=anew)
-                self._alarms.pop(cell, None)
-                done.append(cell)
-        if done:
-            self._keep()
-            what = ", ".join(map(_name, done))
-            self._store.record(
-                RecordedEvent(self._clock(), KIND, f"{what}: {'baseline renewed' if anew else 'acknowledged'}")
-            )
-        self._show()
-        return tuple(done)
+    def _renew(self, cell: Cell) -> None:
+        super()._renew(cell)
+        self._alarms.pop(cell, None)
 
-    def _keep(self) -> None:
-        self._store.remember(
-            KIND,
-            {
-                "seq": self._seq,
-                "judge": self.rules.judge,
-                "version": self.rules.version,
-                "streams": {_name(cell): each.to_dict() for cell, each in self._streams.items()},
-                "bands": {_name(cell): day_band.to_dict(each) for cell, each in self._bands.items()},
-                "alarms": {_name(cell): asdict(each) for cell, each in self._alarms.items()},
-                "told": {_name(cell): seq for cell, seq in self._told.items()},
-            },
-        )
+    def _announce(self, cells: Sequence[Cell], *, renewed: bool) -> None:
+        names = ", ".join(map(name_of, cells))
+        detail = f"{names}: {'baseline renewed' if renewed else 'acknowledged'}"
+        self._store.record(RecordedEvent(self._clock(), KIND, detail))
 
-    def _load(self, kept: Mapping[str, Any]) -> None:
-        """Alarms stand under any judge; what was learnt is about the one that read it."""
-        same = (kept["judge"], kept["version"]) == (self.rules.judge, self.rules.version)
-        for cell, stream in self._streams.items():
-            name = _name(cell)
-            if name in kept["alarms"]:
-                self._alarms[cell] = Alarm(**kept["alarms"][name])
-            if name in kept["told"]:
-                self._told[cell] = int(kept["told"][name])
-            if same and name in kept["streams"]:
-                try:
-                    stream.load(kept["streams"][name])
-                except (KeyError, TypeError, ValueError):  # watched in another way until now: it begins anew
-                    self._streams[cell] = self.rules.stream(Quantity(cell[0]), cell[1])
-            if same and name in kept.get("bands", {}):
-                with suppress(KeyError, TypeError, ValueError):  # the same; its first day is lost, and no more
-                    self._bands[cell] = day_band.from_dict(self._bands[cell], kept["bands"][name])
+    def _record(self, cell: Cell, alarm: Alarm) -> None:
+        moved = self._judge_moved()
+        body = {**asdict(alarm), "judge": self.rules.judge, "judge_moved": moved}
+        run = StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body)
+        self._store.record_run(run, Counter({(Tally.DRIFT_ALARMS, cell): 1}))
+        self._telemetry.drift_alarmed(*cell, evidence=alarm.evidence, judge_moved=moved)
 
-    def _another_judge(self, kept: Mapping[str, Any]) -> None:
-        was, now = f"{kept['judge']} {kept['version']}", f"{self.rules.judge} {self.rules.version}"
-        told = f"answers are read by {now}, not by {was}: scores mean something else, and baselines are learnt anew"
-        self._telemetry.announced("judge", told)
-        with suppress(StoreError):  # where nothing can be written whoever begins next says so again
-            self._store.record(RecordedEvent(self._clock(), "judge", told))
-            self._keep()
-
-    def _show(self) -> None:
-        found: dict[tuple[Gauge, tuple[str, ...]], float] = {}
+    def _figures(self) -> Figures:
+        figures: Figures = {}
         for cell, stream in self._streams.items():
             for gauge, value in (
                 (Gauge.DRIFT_EVIDENCE, stream.evidence),
@@ -228,19 +168,15 @@ class ScoreDriftLoop:
                 (Gauge.DRIFT_BASELINE, stream.baseline),
             ):
                 if value is not None:
-                    found[gauge, cell] = value
+                    figures[gauge, cell] = value
             if stream.evidence is not None or cell in self._alarms:
-                found[Gauge.DRIFT_ALARM, cell] = float(cell in self._alarms)
-        # Until its first answer a day has the band of the day before: a route that falls silent has none in the end.
+                figures[Gauge.DRIFT_ALARM, cell] = float(cell in self._alarms)
+        # Until its first answer, a day shows the band of the day before. A route without traffic has none after that.
         oldest = self._clock() // DAY - 1
         for cell, band in self._bands.items():
             mean, since = band.mean, band.since
             if mean is not None and since is not None and since // DAY >= oldest:
-                found[Gauge.BAND_MEAN, cell], found[Gauge.BAND_SCORES, cell] = mean, float(band.band.spread.n)
-                found[Gauge.BAND_LOW, cell], found[Gauge.BAND_HIGH, cell] = band.band.low, band.band.high
-                found[Gauge.BAND_SINCE, cell] = since
-        self._gauges = found
-
-
-def _name(cell: Cell) -> str:
-    return "/".join(cell)
+                figures[Gauge.BAND_MEAN, cell], figures[Gauge.BAND_SCORES, cell] = mean, float(band.band.spread.n)
+                figures[Gauge.BAND_LOW, cell], figures[Gauge.BAND_HIGH, cell] = band.band.low, band.band.high
+                figures[Gauge.BAND_SINCE, cell] = since
+        return figures

@@ -1,4 +1,4 @@
-"""Traffic signals: which counts of all traffic make the distribution of what."""
+"""Traffic signals: their distributions, from the counts of all traffic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragwatch.core.tally import BUCKETS, INF, Tallies, Tally, bound_label
 
 
 class Signal(StrEnum):
-    """What is watched; values of the label `signal`."""
+    """Signals that can be watched; values of the label `signal`."""
 
     CONTEXTS = "contexts"
     TOP_SCORE = "top_context_score"
@@ -48,16 +48,16 @@ def buckets_of(signal: Signal) -> int:
 
 
 def counts_of(tallies: Tallies, signal: Signal, route: str) -> tuple[int, ...]:
-    """How many requests fell into each bucket so far; of a rate: without, and with.
+    """Number of requests in each bucket so far; for a rate: without, and with.
 
-    >>> seen = Tallies({(Tally.CONTEXTS, ("search", "5.0")): 8, (Tally.ABSTENTIONS, ("search",)): 3})
-    >>> counts_of(seen, Signal.ABSTENTIONS, "search")
+    >>> tallies = Tallies({(Tally.CONTEXTS, ("search", "5.0")): 8, (Tally.ABSTENTIONS, ("search",)): 3})
+    >>> counts_of(tallies, Signal.ABSTENTIONS, "search")
     (5, 3)
     """
-    histogram = HISTOGRAMS.get(signal, Tally.CONTEXTS)  # every request is in that one
+    histogram = HISTOGRAMS.get(signal, Tally.CONTEXTS)  # which counts every request
     labels = [*map(bound_label, BUCKETS[histogram]), INF]
     buckets = tuple(int(tallies[histogram, (route, label)]) for label in labels)
     if signal in HISTOGRAMS:
         return buckets
-    those = int(tallies[_RATES[signal], (route,)])
-    return sum(buckets) - those, those
+    with_signal = int(tallies[_RATES[signal], (route,)])
+    return sum(buckets) - with_signal, with_signal

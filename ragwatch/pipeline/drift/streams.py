@@ -1,172 +1,196 @@
-"""Streams: what is watched of one quantity on one route, against its own past or beside a control."""
+"""Drift streams: the state of each detector, for scores against a reference, scores against a control, and counts."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Generic, TypeVar, cast
 
-from ragwatch.core.drift.detect import (
-    Alarm,
-    Score,
-    Watch,
-    acknowledge,
-    begin,
-    from_dict,
-    no_later,
-    renew,
-    step,
-    to_dict,
-)
+from ragwatch.core.drift import detect
+from ragwatch.core.drift.detect import Alarm, Scheme, Score, Watch
 from ragwatch.core.drift.detectors.betting import ScorePair
 from ragwatch.core.drift.detectors.control import AgainstControl, ScoreQueue, pair, queue_from_dict, queue_to_dict
 from ragwatch.core.drift.detectors.reference import AgainstReference
+from ragwatch.core.drift.detectors.shift import AgainstCounts, Counts, ShiftDetector
+from ragwatch.core.tally import BUCKETS, bound_label
+from ragwatch.pipeline.drift.signals import HISTOGRAMS, Signal
+
+_R = TypeVar("_R")
 
 
-class Stream(Protocol):
-    """Scores in their order, and what they have told so far."""
+class DriftStream(Generic[_R]):
+    """The state of one detector: its reference, its evidence and its alarm.
 
-    @property
-    def alarm(self) -> Alarm | None:
-        """The alarm that stands."""
-        ...
+    Args:
+        scheme: How values are watched.
+    """
 
-    @property
-    def evidence(self) -> float | None:
-        """Evidence now; None while it learns what is ordinary."""
-        ...
-
-    @property
-    def threshold(self) -> float | None:
-        """Evidence that is an alarm; None while it learns."""
-        ...
-
-    @property
-    def baseline(self) -> float | None:
-        """The mean it is watched against; None where there is none (yet)."""
-        ...
-
-    def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
-        """One more score; `control` says that it is the control's."""
-        ...
-
-    def no_later(self, now: float) -> None:
-        """Forget that there were times behind `now`."""
-        ...
-
-    def settle(self, *, anew: bool) -> None:
-        """Take the alarm down and gather evidence from nothing; `anew` learns what is ordinary once more."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything it remembers, as JSON values."""
-        ...
-
-    def load(self, kept: Mapping[str, Any]) -> None:
-        """Continue from what `to_dict` gave.
-
-        Raises:
-            KeyError: Something is missing.
-            TypeError: Something does not belong.
-            ValueError: The same.
-        """
-        ...
-
-
-class ReferenceStream:
-    """Scores against a reference of their own."""
-
-    def __init__(self, scheme: AgainstReference) -> None:
+    def __init__(self, scheme: Scheme[_R]) -> None:
         self._scheme = scheme
-        self._watch: Watch[Score] = begin(scheme)
+        self._watch: Watch[_R] = detect.begin(scheme)
 
     @property
     def alarm(self) -> Alarm | None:
-        """The alarm that stands."""
+        """The active alarm."""
         return self._watch.alarm
 
     @property
     def evidence(self) -> float | None:
-        """Evidence now; None while learning."""
+        """Evidence now; None while the reference is being learnt."""
         return self._watch.evidence
 
     @property
     def threshold(self) -> float | None:
-        """Evidence that is an alarm."""
+        """Evidence from which on there is an alarm; None while the reference is being learnt."""
         return None if self._watch.detector is None else self._watch.detector.threshold
+
+    def limit_time(self, now: float) -> None:
+        """Replace times after now, which come from a clock that was ahead, by now."""
+        self._watch = detect.no_later(self._watch, now)
+
+    def acknowledge(self) -> None:
+        """End the alarm; evidence restarts at 0."""
+        self._watch = detect.acknowledge(self._watch)
+
+    def renew(self) -> None:
+        """End the alarm and learn another reference."""
+        self._watch = detect.renew(self._scheme, self._watch)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state as JSON values."""
+        return detect.to_dict(self._watch)
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue with a state that `to_dict` returned.
+
+        Raises:
+            KeyError: A value is missing.
+            TypeError: A value has another type.
+            ValueError: A value is out of range.
+        """
+        self._watch = detect.from_dict(self._scheme, state)
+
+    def _step(self, seq: int, at: float, value: _R | None) -> None:
+        self._watch = detect.step(self._scheme, self._watch, seq, at, value)
+
+
+class ScoreStream(DriftStream[_R], ABC):
+    """Scores of one quantity on one route."""
+
+    @property
+    @abstractmethod
+    def baseline(self) -> float | None:
+        """The mean that scores are compared with; None where there is none (yet)."""
+
+    @abstractmethod
+    def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
+        """Add a score; `control` tells that it is one of the control."""
+
+
+class ReferenceStream(ScoreStream[Score]):
+    """Scores that are compared with a reference from their own past."""
+
+    def __init__(self, scheme: AgainstReference) -> None:
+        super().__init__(scheme)
+        self._reference = scheme
 
     @property
     def baseline(self) -> float | None:
-        """The mean it is watched against; None while learning."""
-        return None if self._watch.detector is None else self._scheme.baseline(self._watch.reference)
+        """The mean of the reference; None while it is being learnt."""
+        return None if self._watch.detector is None else self._reference.baseline(self._watch.reference)
 
     def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
-        """One more score. There is no control."""
+        """Add a score. There is no control."""
         del control
-        self._watch = step(self._scheme, self._watch, seq, at, score)
-
-    def no_later(self, now: float) -> None:
-        """The clock was ahead."""
-        self._watch = no_later(self._watch, now)
-
-    def settle(self, *, anew: bool) -> None:
-        """Start over, against the same reference or (`anew`) another one."""
-        self._watch = renew(self._scheme, self._watch) if anew else acknowledge(self._watch)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The watch."""
-        return to_dict(self._watch)
-
-    def load(self, kept: Mapping[str, Any]) -> None:
-        """Continue."""
-        self._watch = from_dict(self._scheme, kept)
+        self._step(seq, at, score)
 
 
-class ControlStream:
-    """Scores beside those of a control that runs at the same time."""
+class ControlStream(ScoreStream[ScorePair]):
+    """Scores that are compared with those of a control at the same time."""
 
     def __init__(self, scheme: AgainstControl) -> None:
-        self._scheme = scheme
-        self._watch: Watch[ScorePair] = begin(scheme)
+        super().__init__(scheme)
         self._queue = ScoreQueue()
 
     @property
-    def alarm(self) -> Alarm | None:
-        """The alarm that stands."""
-        return self._watch.alarm
-
-    @property
-    def evidence(self) -> float | None:
-        """Evidence now."""
-        return self._watch.evidence
-
-    @property
-    def threshold(self) -> float | None:
-        """Evidence that is an alarm."""
-        return None if self._watch.detector is None else self._watch.detector.threshold
-
-    @property
-    def baseline(self) -> float | None:
-        """None: the control is the measure, and it moves."""
-        return None
+    def baseline(self) -> None:
+        """None: scores are compared with the control, whose mean may change."""
+        return
 
     def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
-        """One more score of either side."""
-        self._queue, found = pair(self._queue, score, control=control)
-        self._watch = step(self._scheme, self._watch, seq, at, found)
+        """Add a score of either side."""
+        self._queue, scores = pair(self._queue, score, control=control)
+        self._step(seq, at, scores)
 
-    def no_later(self, now: float) -> None:
-        """The clock was ahead."""
-        self._watch = no_later(self._watch, now)
-
-    def settle(self, *, anew: bool) -> None:
-        """Start over. There is nothing to learn anew."""
-        del anew
-        self._watch = acknowledge(self._watch)
+    def renew(self) -> None:
+        """End the alarm. There is no reference to learn."""
+        self.acknowledge()
 
     def to_dict(self) -> dict[str, Any]:
-        """The watch, and what waits for the other side."""
-        return {**to_dict(self._watch), "queue": queue_to_dict(self._queue)}
+        """The state, with the scores that wait for one of the other side."""
+        return {**super().to_dict(), "queue": queue_to_dict(self._queue)}
 
-    def load(self, kept: Mapping[str, Any]) -> None:
-        """Continue."""
-        self._watch, self._queue = from_dict(self._scheme, kept), queue_from_dict(kept["queue"])
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue with a state that `to_dict` returned."""
+        queue = queue_from_dict(state["queue"])
+        super().load(state)
+        self._queue = queue
+
+
+class SignalStream(DriftStream[Counts]):
+    """Counts of one signal on one route.
+
+    Args:
+        signal: The signal.
+        scheme: How its distribution is watched.
+        counts: Counts at present; only later requests are watched.
+        vocabulary: Fingerprint of the vocabulary that questions are measured with; None for other signals.
+    """
+
+    def __init__(
+        self, signal: Signal, scheme: AgainstCounts, counts: tuple[int, ...], vocabulary: str | None = None
+    ) -> None:
+        super().__init__(scheme)
+        self._signal = signal
+        self._counts = counts
+        self._vocabulary = vocabulary
+
+    def take(self, counts: tuple[int, ...], now: float, vocabulary: str | None = None) -> bool:
+        """Add the requests since the last call. True when the state has changed.
+
+        Args:
+            counts: Counts at present.
+            now: Seconds since the epoch.
+            vocabulary: Fingerprint of the vocabulary at present.
+        """
+        if self._vocabulary != vocabulary:  # another vocabulary measures other things: its reference is of no use
+            self.renew()
+            self._vocabulary, self._counts = vocabulary, counts
+            return True
+        new = tuple(count - before for count, before in zip(counts, self._counts, strict=True))
+        if not any(new):
+            return False
+        self._counts = counts
+        self.limit_time(now)
+        if min(new) >= 0:  # otherwise stored by a version with other buckets: the difference is not traffic
+            self._step(self._watch.seq + sum(new), now, new)
+        return True
+
+    def shift(self) -> dict[str, str]:
+        """The value at which the distribution has shifted most, and the direction. Only after learning."""
+        detector = cast("ShiftDetector", self._watch.detector)
+        cut, direction = detector.where(self._watch.numbers)
+        bound = bound_label(BUCKETS[HISTOGRAMS[self._signal]][cut]) if self._signal in HISTOGRAMS else "yes"
+        return {"cut": bound, "direction": str(direction)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state, with the counts that are included in it."""
+        return {"watch": super().to_dict(), "counts": list(self._counts), "vocabulary": self._vocabulary}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue with a state that `to_dict` returned."""
+        counts, vocabulary = tuple(map(int, state["counts"])), state.get("vocabulary")
+        if len(counts) != len(self._counts):
+            raise ValueError(f"{len(counts)} buckets instead of {len(self._counts)}")
+        super().load(state["watch"])
+        self._counts, self._vocabulary = counts, vocabulary

@@ -1,1 +1,1 @@
-"""Labels by people: which samples they get, and how labels correct the estimates."""
+"""Labels by people: the samples they are asked about, and estimates corrected with their labels."""

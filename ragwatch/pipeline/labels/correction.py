@@ -1,9 +1,9 @@
-"""Labels: what people's words say of the judges, and of the answers, at each digest.
+"""Label correction: corrects the estimates of the judges with labels by people, at each digest.
 
-The corrected estimate of a window is PPI++ over the answers given in it, to the hour; windows shorter than that makes
-sense of, and those with too few labels, have none. The time for which labels are fresh is a window too, as a rule the
-only one with enough of them. Where a quantity is yes or no, a window without labels of its own is corrected after
-Rogan and Gladen, by the error rates of the judge on all fresh labels: those are taken to hold in the window as well.
+The corrected estimate of a window is PPI++ over its answers, to the hour; windows of a few hours, and those with too
+few labels, have none. The time for which labels are fresh is a window, too, usually the only one with enough labels.
+Where a quantity is yes or no, a window with too few labels is corrected after Rogan and Gladen with the error rates of
+the judge on all fresh labels, which are assumed to hold in the window as well.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ from ragwatch.pipeline.labels.verdicts import DAY, AnswerVerdicts, LabelRules, a
 from ragwatch.ports import Store
 
 ROWS = 5000
-TURNS = 4  # of ROWS at a digest: a long past is caught up with little by little
-SHORTEST = 6 * HOUR  # to the hour, a shorter window would be another one
-A_FEW = 5  # labels of yes and of no, below which error rates are not known
+MAX_READS = 4  # of ROWS at a digest: a long history is read in several digests
+MIN_WINDOW_SECONDS = 6 * HOUR  # rounding to the hour would change a shorter window too much
+MIN_LABELS = 5  # of yes and of no, below which error rates are not known
 BINARY = frozenset({Quantity.TOP_RANKED_IGNORED})
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerLabel:
-    """What people said of one answer: mean scores, and the probability with which they were asked."""
+    """The labels on one answer: mean scores, and the probability with which it was selected for labelling."""
 
-    answer_verdicts: AnswerVerdicts
+    verdicts: AnswerVerdicts
     scores: Mapping[Quantity, float]
     probability: float | None
 
 
 class LabelCorrection:
-    """Lays people's words beside those of the judges in force.
+    """Compares labels with the judges in force, and corrects their estimates.
 
     Args:
-        rules: A reload brings new ones, and another People.
+        rules: A reload makes another LabelCorrection.
         spans: Length of each window in seconds, by its name.
         store: Holds verdicts and labels.
     """
 
     def __init__(self, rules: LabelRules, spans: Mapping[str, float], *, store: Store) -> None:
         self._rules = rules
-        self._spans = {name: span for name, span in spans.items() if SHORTEST <= span <= rules.fresh}
+        self._spans = {name: span for name, span in spans.items() if MIN_WINDOW_SECONDS <= span <= rules.fresh}
         if rules.fresh not in self._spans.values():
             self._spans[span_name(rules.fresh)] = rules.fresh
         self._store = store
-        self._chains = LabelSums(rules, self._sheet)
-        self._seen = 0
-        self._last = 0.0
-        self._sheets: dict[str, AnswerVerdicts | None] = {}
-        self._made: object = None
+        self._sums = LabelSums(rules, self._verdicts)
+        self._last_seq = 0
+        self._last_time = 0.0
+        self._cache: dict[str, AnswerVerdicts | None] = {}
+        self._inputs: object = None
         self._rows: tuple[EstimateRow, ...] = ()
         self._gauges: dict[tuple[Gauge, tuple[str, ...]], float] = {}
 
-    def look(self, now: float, estimates: Sequence[EstimateRow]) -> tuple[tuple[EstimateRow, ...], Gauges]:
-        """Corrected estimates beside those of the judges, and what is known of the judges. Empty without labels.
+    def correct(self, now: float, estimates: Sequence[EstimateRow]) -> tuple[tuple[EstimateRow, ...], Gauges]:
+        """Corrected estimates, and gauges of labels and of agreement with the judges. Empty without labels.
 
         Raises:
             StoreError: The store cannot be read.
@@ -72,156 +72,165 @@ class LabelCorrection:
         labels = [label for label in self._store.labels(now - self._rules.fresh) if label.scores]
         if not labels:
             return (), {}
-        words = self._words(labels)
+        answers = self._labelled_answers(labels)
         complete = self._catch_up(now)
-        made = (labels, words, self._seen, int(now // HOUR))
-        if made != self._made:
-            self._gauges = dict(self._beside(words))
-            come = (label.at for label in labels if label.at <= now)  # a person's clock may be ahead
-            self._gauges[Gauge.LAST_LABEL, ()] = max(come, default=now)
-            self._rows = tuple(self._corrected(words, now)) if complete else ()
-            self._made = made if complete else None
-        return (*self._rows, *self._by_error_rates(words, estimates)), self._gauges
+        inputs = (labels, answers, self._last_seq, int(now // HOUR))
+        if inputs != self._inputs:
+            self._gauges = dict(self._agreement(answers))
+            times = (label.at for label in labels if label.at <= now)  # the clock of a person may be ahead
+            self._gauges[Gauge.LAST_LABEL, ()] = max(times, default=now)
+            self._rows = tuple(self._corrected(answers, now)) if complete else ()
+            self._inputs = inputs if complete else None
+        return (*self._rows, *self._by_error_rates(answers, estimates)), self._gauges
 
-    def _sheet(self, key: str) -> AnswerVerdicts | None:
-        """What is known of an answer, and is in the sums: what retention has left of times it picked from is not."""
-        found = answer_verdicts(self._store, self._rules.judges, key, texts=False)
-        return found if found is not None and found.at > self._store.picked_until() else None
+    def _verdicts(self, key: str) -> AnswerVerdicts | None:
+        """Verdicts on an answer that is part of the sums: later than what retention has deleted a part of."""
+        verdicts = answer_verdicts(self._store, self._rules.judges, key, texts=False)
+        return verdicts if verdicts is not None and verdicts.at > self._store.picked_until() else None
 
-    def _words(self, labels: Sequence[Label]) -> list[AnswerLabel]:
-        """What people said of each answer that a judge in force has read."""
+    def _labelled_answers(self, labels: Sequence[Label]) -> list[AnswerLabel]:
+        """Labels on each answer that a judge in force has judged."""
         by_key: dict[str, list[Label]] = {}
         for label in labels:
             by_key.setdefault(label.key, []).append(label)
-        self._sheets = {key: self._sheets[key] if key in self._sheets else self._figures(key) for key in by_key}
+        cached = self._cache
+        self._cache = {key: cached[key] if key in cached else self._without_texts(key) for key in by_key}
         since = self._store.picked_until()
-        known = ((key, found) for key, found in self._sheets.items() if found is not None and found.at > since)
-        return [answer_label(found, by_key[key]) for key, found in known]
+        return [
+            answer_label(verdicts, by_key[key])
+            for key, verdicts in self._cache.items()
+            if verdicts is not None and verdicts.at > since
+        ]
 
-    def _figures(self, key: str) -> AnswerVerdicts | None:
-        found = self._sheet(key)
-        return None if found is None else replace(found, lines={}, sample=None)  # texts are not kept in memory
+    def _without_texts(self, key: str) -> AnswerVerdicts | None:
+        verdicts = self._verdicts(key)
+        return None if verdicts is None else replace(verdicts, lines={}, sample=None)  # texts are not kept in memory
 
     def _catch_up(self, now: float) -> bool:
-        """Read what was judged since the last time. False while there is more."""
-        if self._last - now > HOUR:  # the clock was ahead: what was too old for it is not too old at all
-            self._chains, self._seen = LabelSums(self._rules, self._sheet), 0
-        self._last = now
-        self._chains.forget(now)
-        for _ in range(TURNS):
-            rows = self._store.window(self._seen, now - self._rules.fresh, ROWS)
+        """Read the score rows since the last digest. False while there are more."""
+        if self._last_time - now > HOUR:  # the clock was ahead, and left out rows that are not too old after all
+            self._sums, self._last_seq = LabelSums(self._rules, self._verdicts), 0
+        self._last_time = now
+        self._sums.forget(now)
+        for _ in range(MAX_READS):
+            rows = self._store.window(self._last_seq, now - self._rules.fresh, ROWS)
             if not rows:
                 return True
-            self._chains.add(rows)
+            self._sums.add(rows)
             for row in rows:
-                self._sheets.pop(row.key, None)  # another judge has read it: look again next time
-            self._seen = rows[-1].seq
+                self._cache.pop(row.key, None)  # another judge has judged it: read it again
+            self._last_seq = rows[-1].seq
         return False
 
-    def _beside(self, words: Sequence[AnswerLabel]) -> Iterable[tuple[tuple[Gauge, tuple[str, ...]], float]]:
-        """How many labels there are, and how the judges agree with them."""
+    def _agreement(self, answers: Sequence[AnswerLabel]) -> Iterable[tuple[tuple[Gauge, tuple[str, ...]], float]]:
+        """Number of labels, and agreement of the judges with them."""
         for quantity in Quantity:
-            count = len(pairs_of(words, self._rules.chain[0], quantity))
+            count = len(pairs_of(answers, self._rules.chain[0], quantity))
             if count:
                 yield (Gauge.LABELS, (str(quantity),)), float(count)
             for judge in self._rules.judges:
-                found = traffic_agreement(pairs_of(words, judge, quantity), self._rules.minimum)
-                if found is not None:
-                    yield (Gauge.AGREEMENT, (judge, str(quantity))), found.value
+                agreement = traffic_agreement(pairs_of(answers, judge, quantity), self._rules.minimum)
+                if agreement is not None:
+                    yield (Gauge.AGREEMENT, (judge, str(quantity))), agreement.value
 
-    def _corrected(self, words: Sequence[AnswerLabel], now: float) -> Iterable[EstimateRow]:
+    def _corrected(self, answers: Sequence[AnswerLabel], now: float) -> Iterable[EstimateRow]:
         for name, span in self._spans.items():
             within = hours(now, span)
-            missed = self._chains.missed(within)
-            inside = [word for word in words if int(word.answer_verdicts.at // HOUR) in within]
-            for (route, quantity), sums in sorted(self._chains.totals(within).items()):
-                whole = self._with_words(sums, inside, route, quantity)
-                found = correct(
-                    whole,
+            missed = self._sums.missed(within)
+            inside = [answer for answer in answers if int(answer.verdicts.at // HOUR) in within]
+            for (route, quantity), sums in sorted(self._sums.totals(within).items()):
+                corrected = correct(
+                    self._with_labels(sums, inside, route, quantity),
                     unjudged_weight=missed.get(route, 0.0),
                     confidence=self._rules.confidence,
                     fewest=self._rules.minimum,
                 )
-                if found.estimate is not None:
-                    yield EstimateRow(quantity, route, self._rules.chain[0], name, found.estimate, corrected=True)
-                if found.gain is not None:
-                    self._gauges[Gauge.LABEL_GAIN, (str(quantity), route, name)] = found.gain
+                if corrected.estimate is not None:
+                    yield EstimateRow(quantity, route, self._rules.chain[0], name, corrected.estimate, corrected=True)
+                if corrected.gain is not None:
+                    self._gauges[Gauge.LABEL_GAIN, (str(quantity), route, name)] = corrected.gain
 
-    def _with_words(self, sums: PpiSums, words: Sequence[AnswerLabel], route: str, quantity: Quantity) -> PpiSums:
+    def _with_labels(self, sums: PpiSums, answers: Sequence[AnswerLabel], route: str, quantity: Quantity) -> PpiSums:
         before: list[Row] = []
         after: list[Row] = []
-        for word in words:
-            if word.answer_verdicts.route == route and quantity in word.scores and word.probability is not None:
-                row = tuple(
-                    labelled(self._rules, word.answer_verdicts, quantity, word.scores[quantity], word.probability)
+        for answer in answers:
+            if answer.verdicts.route == route and quantity in answer.scores and answer.probability is not None:
+                rows = tuple(
+                    labelled(self._rules, answer.verdicts, quantity, answer.scores[quantity], answer.probability)
                 )
-                before += row[:1]
-                after += row[1:]
+                before += rows[:1]
+                after += rows[1:]
         return less(sums, PpiSums.of(sums.tiers, before)) + PpiSums.of(sums.tiers, after)
 
-    def _by_error_rates(self, words: Sequence[AnswerLabel], estimates: Sequence[EstimateRow]) -> Iterable[EstimateRow]:
-        """Estimates of what is yes or no, of windows that have too few labels of their own."""
+    def _by_error_rates(
+        self, answers: Sequence[AnswerLabel], estimates: Sequence[EstimateRow]
+    ) -> Iterable[EstimateRow]:
+        """Corrected estimates of quantities that are yes or no, for windows that have too few labels."""
         first = self._rules.chain[0]
         done = {(row.quantity, row.route, row.window) for row in self._rows}
         for row in estimates:
-            place = (row.quantity, row.route, row.window)
-            if row.judge == first and row.quantity in BINARY and place not in done:
-                pairs = pairs_of(
-                    [word for word in words if word.answer_verdicts.route == row.route], first, row.quantity
-                )
-                found = by_error_rates(row.estimate, pairs, self._rules) if len(pairs) >= self._rules.minimum else None
-                if found is not None:
-                    yield replace(row, estimate=found, corrected=True)
+            series = (row.quantity, row.route, row.window)
+            if row.judge == first and row.quantity in BINARY and series not in done:
+                on_route = [answer for answer in answers if answer.verdicts.route == row.route]
+                pairs = pairs_of(on_route, first, row.quantity)
+                if len(pairs) < self._rules.minimum:
+                    continue
+                corrected = by_error_rates(row.estimate, pairs, self._rules)
+                if corrected is not None:
+                    yield replace(row, estimate=corrected, corrected=True)
 
 
-def by_error_rates(found: Estimate, pairs: Sequence[LabelledScore], rules: LabelRules) -> Estimate | None:
-    """A judge's rate of yes corrected by its sensitivity and specificity; None where these are not known well enough.
+def by_error_rates(estimate: Estimate, pairs: Sequence[LabelledScore], rules: LabelRules) -> Estimate | None:
+    """Correct a judge's rate of yes by its sensitivity and specificity; None where these are not known well enough.
 
-    Its `n` counts the judge's verdicts, its `n_eff` how many answers that people had scored would say as much.
+    `n` of the result is the number of verdicts, `n_eff` the number of labels that would give the same precision.
     """
-    known = error_rates(pairs)
-    if known is None or min(known.positives, known.negatives) < A_FEW:
+    rates = error_rates(pairs)
+    if rates is None or min(rates.positives, rates.negatives) < MIN_LABELS:
         return None
-    made = rogan_gladen.correct(found.value, found.n_eff, known, rules.confidence)
-    if made is None:
+    interval = rogan_gladen.correct(estimate.value, estimate.n_eff, rates, rules.confidence)
+    if interval is None:
         return None
-    value, low, high = made
+    value, low, high = interval
     error = (high - low) / 2.0 / NormalDist().inv_cdf(0.5 + rules.confidence / 2.0)
-    least = max(value * (1.0 - value), 1.0 / (found.n_eff + 2.0))
-    effective = min(found.n_eff, least / error**2) if error > 0.0 else found.n_eff
-    bound = value * found.coverage
+    least = max(value * (1.0 - value), 1.0 / (estimate.n_eff + 2.0))
+    effective = min(estimate.n_eff, least / error**2) if error > 0.0 else estimate.n_eff
+    bound = value * estimate.coverage
     return replace(
-        found,
+        estimate,
         value=value,
         low=low,
         high=high,
         n_eff=effective,
         bound_low=bound,
-        bound_high=min(1.0, bound + 1.0 - found.coverage),
+        bound_high=min(1.0, bound + 1.0 - estimate.coverage),
         interval="rogan-gladen",
     )
 
 
-def answer_label(found: AnswerVerdicts, labels: Sequence[Label]) -> AnswerLabel:
-    """What people said of one answer, taken together: the mean, where several have scored the same."""
+def answer_label(verdicts: AnswerVerdicts, labels: Sequence[Label]) -> AnswerLabel:
+    """Combine the labels on one answer: mean scores over the people who labelled it."""
     quantities = {quantity for label in labels for quantity in label.scores}
-    scores = {each: fmean(label.scores[each] for label in labels if each in label.scores) for each in quantities}
-    known = [label.probability for label in labels if label.probability is not None]
-    return AnswerLabel(found, scores, known[-1] if known else None)
+    scores = {
+        quantity: fmean(label.scores[quantity] for label in labels if quantity in label.scores)
+        for quantity in quantities
+    }
+    probabilities = [label.probability for label in labels if label.probability is not None]
+    return AnswerLabel(verdicts, scores, probabilities[-1] if probabilities else None)
 
 
-def pairs_of(words: Sequence[AnswerLabel], judge: str, quantity: Quantity) -> list[LabelledScore]:
-    """Answers that a judge and people have scored."""
-    found = []
-    for word in words:
-        score = word.answer_verdicts.scores.get(judge, {}).get(quantity)
-        if score is not None and quantity in word.scores:
-            found.append(LabelledScore(word.answer_verdicts.key, score, word.scores[quantity], word.probability))
-    return found
+def pairs_of(answers: Sequence[AnswerLabel], judge: str, quantity: Quantity) -> list[LabelledScore]:
+    """Answers that both a judge and people have scored."""
+    pairs = []
+    for answer in answers:
+        score = answer.verdicts.scores.get(judge, {}).get(quantity)
+        if score is not None and quantity in answer.scores:
+            pairs.append(LabelledScore(answer.verdicts.key, score, answer.scores[quantity], answer.probability))
+    return pairs
 
 
 def span_name(seconds: float) -> str:
-    """A length of time as configuration writes it.
+    """A length of time, as in the configuration.
 
     >>> span_name(30 * 86400.0), span_name(43200.0)
     ('30d', '12h')

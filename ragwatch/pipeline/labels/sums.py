@@ -1,8 +1,8 @@
-"""Chains: sums over what judges said, by hour, route and quantity, ready for people's words to be added.
+"""Label sums: sums of scores for PPI++ by hour, route and quantity, to which labels are added.
 
-A judge reads every draw, a second one a part of these; the sums are those of `core.estimators.ppi`. A row that goes on
-to the second judge is taken out of the sums and put in again as one that went further. Memory grows with time, not
-with traffic, but for the last rows of the first judge, which are kept until the second one may have read them.
+One judge reads every draw, a second one a part of these; the sums are those of `core.estimators.ppi`. When the second
+judge has read an answer, its row of one tier is subtracted and a row of two tiers is added. Memory grows with time, not
+with traffic, except for the last rows of the first judge, which are kept until the second one may have read them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules
 from ragwatch.ports import ScoreRow
 
 HOUR = 3600.0
-KEPT = 20_000
-MOVING = 2  # hours at the end of a span to which answers are still added; what was before them as a rule stays
+MAX_KEPT_ROWS = 20_000
+MOVING_HOURS = 2  # at the end of a span, to which answers are still added; earlier hours rarely change
 Cell = tuple[int, str, Quantity]  # hour, route, quantity
 Place = tuple[str, Quantity]  # route, quantity
 Row = tuple[tuple[float, ...], tuple[float, ...]]  # scores and conditional probabilities, by tier
@@ -26,18 +26,18 @@ Row = tuple[tuple[float, ...], tuple[float, ...]]  # scores and conditional prob
 
 @dataclass(slots=True)
 class _PendingRows:
-    """Rows of one turn, to be added to the sums at once."""
+    """Rows of one call, to be added to or subtracted from the sums at once."""
 
-    come: dict[Cell, list[Row]] = field(default_factory=lambda: defaultdict(list))
-    gone: dict[Cell, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    added: dict[Cell, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    subtracted: dict[Cell, list[Row]] = field(default_factory=lambda: defaultdict(list))
 
 
 class LabelSums:
-    """Adds score rows to hours, and hours to spans.
+    """Adds up score rows by hour, and hours by span.
 
     Args:
-        rules: Who reads what.
-        look_up: What is known of an answer that was read long ago.
+        rules: Which judges read which quantities.
+        look_up: Reads the verdicts on an answer that was judged long ago.
     """
 
     def __init__(self, rules: LabelRules, look_up: Callable[[str], AnswerVerdicts | None]) -> None:
@@ -45,77 +45,85 @@ class LabelSums:
         self._look_up = look_up
         self._cells: dict[Place, dict[int, PpiSums]] = {}  # by hour
         self._until = 0
-        self._settled: dict[int, dict[Place, PpiSums | None]] = {}  # from an hour to the moving ones before `until`
+        self._settled: dict[int, dict[Place, PpiSums | None]] = {}  # from an hour to the moving hours before `until`
         self._oldest: int | None = None
         self._missed: dict[tuple[int, str], float] = {}
         self._first: dict[str, ScoreRow] = {}
         self._second: dict[str, ScoreRow] = {}
-        self._let_go = False
+        self._rows_dropped = False
 
     def tiers(self, quantity: Quantity) -> int:
-        """Length of a quantity's chain, people included."""
+        """Number of tiers of a quantity: its judges, and people."""
         return len(self._rules.readers(quantity)) + 1
 
     def add(self, rows: Iterable[ScoreRow]) -> None:
-        """Take in score rows of the versions in force."""
-        gathered = _PendingRows()
+        """Add score rows; those of other versions than the ones in force are skipped."""
+        pending = _PendingRows()
         for row in rows:
             if row.version != self._rules.judges.get(row.judge):
                 continue
             if row.judge == self._rules.chain[0]:
-                self._add_first(row, gathered)
+                self._add_first(row, pending)
             elif row.judge in self._rules.chain and row.scores is not None:
-                self._add_second(row, gathered)
-        for cell in {*gathered.come, *gathered.gone}:
+                self._add_second(row, pending)
+        for cell in {*pending.added, *pending.subtracted}:
             hour, place, tiers = cell[0], cell[1:], self.tiers(cell[2])
             cells = self._cells.setdefault(place, {})
-            now = cells.get(hour, PpiSums.none(tiers)) + PpiSums.of(tiers, gathered.come.get(cell, ()))
-            cells[hour] = less(now, PpiSums.of(tiers, gathered.gone.get(cell, ())))
-            if hour < self._until - MOVING:
+            now = cells.get(hour, PpiSums.none(tiers)) + PpiSums.of(tiers, pending.added.get(cell, ()))
+            cells[hour] = less(now, PpiSums.of(tiers, pending.subtracted.get(cell, ())))
+            if hour < self._until - MOVING_HOURS:
                 for settled in self._settled.values():
                     settled.pop(place, None)
 
-    def _add_first(self, row: ScoreRow, gathered: _PendingRows) -> None:
+    def _add_first(self, row: ScoreRow, pending: _PendingRows) -> None:
         place = (int(row.at // HOUR), row.route)
         if row.scores is None:
             self._missed[place] = self._missed.get(place, 0.0) + 1.0 / row.probability
             return
         for quantity, score in row.scores.items():
             if score is not None:
-                gathered.come[*place, quantity].append(((score,), (row.probability,)))
+                pending.added[*place, quantity].append(((score,), (row.probability,)))
         if len(self._rules.chain) > 1:
             early = self._second.pop(row.key, None)
             if early is not None:
-                self._go_on(row, early, gathered)
+                self._add_tier(row, early, pending)
             else:
-                self._let_go = _keep(self._first, row) or self._let_go
+                self._rows_dropped = _keep(self._first, row) or self._rows_dropped
 
-    def _add_second(self, row: ScoreRow, gathered: _PendingRows) -> None:
+    def _add_second(self, row: ScoreRow, pending: _PendingRows) -> None:
         first = self._first.pop(row.key, None) or self._stored(row)
         if first is None:
             _keep(self._second, row)
         else:
-            self._go_on(first, row, gathered)
+            self._add_tier(first, row, pending)
 
     def _stored(self, row: ScoreRow) -> ScoreRow | None:
-        """The first judge's row of long ago; None where it has none yet, or comes later in this turn."""
+        """An early row of the first judge from the store; None where it has none yet, or it follows in this call."""
         judge = self._rules.chain[0]
-        found = self._look_up(row.key) if self._let_go else None
-        if found is None or judge not in found.scores:
+        verdicts = self._look_up(row.key) if self._rows_dropped else None
+        if verdicts is None or judge not in verdicts.scores:
             return None
-        version, scores = self._rules.judges[judge], found.scores[judge]
         return ScoreRow(
-            0, row.key, found.at, found.route, judge, version, found.probabilities[judge], scores, None, None
+            seq=0,
+            key=row.key,
+            at=verdicts.at,
+            route=verdicts.route,
+            judge=judge,
+            version=self._rules.judges[judge],
+            probability=verdicts.probabilities[judge],
+            scores=verdicts.scores[judge],
+            reason=None,
+            trace_id=None,
         )
 
-    def _go_on(self, first: ScoreRow, second: ScoreRow, gathered: _PendingRows) -> None:
+    def _add_tier(self, first: ScoreRow, second: ScoreRow, pending: _PendingRows) -> None:
         for quantity in self._rules.second:
-            one, other = (first.scores or {}).get(quantity), (second.scores or {}).get(quantity)
-            if one is not None and other is not None:
+            score, next_score = (first.scores or {}).get(quantity), (second.scores or {}).get(quantity)
+            if score is not None and next_score is not None:
                 cell = (int(first.at // HOUR), first.route, quantity)
-                gathered.gone[cell].append(((one,), (first.probability,)))
+                pending.subtracted[cell].append(((score,), (first.probability,)))
                 onward = min(1.0, second.probability / first.probability)
-                gathered.come[cell].append(((one, other), (first.probability, onward)))
+                pending.added[cell].append(((score, next_score), (first.probability, onward)))
 
     def forget(self, now: float) -> None:
         """Drop the hours that no label reaches."""
@@ -125,36 +133,35 @@ class LabelSums:
         self._oldest = oldest
         self._settled.clear()
         for cells in self._cells.values():
-            for hour in [each for each in cells if each < oldest]:
+            for hour in [hour for hour in cells if hour < oldest]:
                 del cells[hour]
-        for place in [each for each in self._missed if each[0] < oldest]:
-            del self._missed[place]
+        self._missed = {place: weight for place, weight in self._missed.items() if place[0] >= oldest}
 
     def totals(self, hours: range) -> dict[Place, PpiSums]:
         """Sums over some hours, by route and quantity.
 
-        What lies before the moving hours is added up once an hour, and again where a late answer came.
+        Hours before the moving ones are added up once an hour, and again after a late answer.
         """
         if hours.stop != self._until:
             self._until, self._settled = hours.stop, {}
-        moving = range(max(hours.start, hours.stop - MOVING), hours.stop)
+        moving = range(max(hours.start, hours.stop - MOVING_HOURS), hours.stop)
         settled = self._settled.setdefault(hours.start, {})
-        found = {}
+        totals = {}
         for place, cells in self._cells.items():
             if place not in settled:
                 settled[place] = _total(cells, range(hours.start, moving.start))
             total = _total(cells, moving, settled[place])
             if total is not None:
-                found[place] = total
-        return found
+                totals[place] = total
+        return totals
 
     def missed(self, hours: range) -> dict[str, float]:
-        """Weight that the first judge could not read, over some hours, by route."""
-        found: dict[str, float] = {}
+        """Weight of the draws that the first judge could not judge, over some hours, by route."""
+        weights: dict[str, float] = {}
         for (hour, route), weight in self._missed.items():
             if hour in hours:
-                found[route] = found.get(route, 0.0) + weight
-        return found
+                weights[route] = weights.get(route, 0.0) + weight
+        return weights
 
 
 def hours(now: float, span: float) -> range:
@@ -163,53 +170,55 @@ def hours(now: float, span: float) -> range:
 
 
 def _total(cells: Mapping[int, PpiSums], hours: range, before: PpiSums | None = None) -> PpiSums | None:
-    """The sums of some hours, in their order, and of what was before; None where there is nothing."""
+    """Sums of some hours, in their order, added to `before`; None where there are none."""
     parts = [] if before is None else [before]
     parts += [cells[hour] for hour in hours if hour in cells]
     if not parts:
         return None
-    # Column by column: there are thousands of rows, and this is many times as fast as row by row.
-    return PpiSums(parts[0].tiers, tuple(map(sum, zip(*(each.numbers for each in parts), strict=True))))
+    # By column: there are thousands of rows, and by row it would take many times as long.
+    return PpiSums(parts[0].tiers, tuple(map(sum, zip(*(part.numbers for part in parts), strict=True))))
 
 
 def less(whole: PpiSums, part: PpiSums) -> PpiSums:
     """Sums without those of a part of their rows.
 
     >>> rows = [((0.5,), (0.1,)), ((1.0, 0.0), (0.1, 0.5))]
-    >>> less(Sums.of(2, rows), Sums.of(2, rows[1:])) == Sums.of(2, rows[:1])
+    >>> less(PpiSums.of(2, rows), PpiSums.of(2, rows[1:])) == PpiSums.of(2, rows[:1])
     True
     """
-    return PpiSums(whole.tiers, tuple(one - other for one, other in zip(whole.numbers, part.numbers, strict=True)))
+    return PpiSums(
+        whole.tiers, tuple(total - number for total, number in zip(whole.numbers, part.numbers, strict=True))
+    )
 
 
 def labelled(
-    rules: LabelRules, found: AnswerVerdicts, quantity: Quantity, score: float, probability: float
+    rules: LabelRules, verdicts: AnswerVerdicts, quantity: Quantity, score: float, probability: float
 ) -> Iterator[Row]:
-    """The row of an answer that people have scored: as the judges left it, then with people's word. Or nothing.
+    """The row of a labelled answer, first without its label and then with it. Or nothing.
 
-    Nothing, where a judge of the chain has no score, or where people were given it more often than the last judge: it
-    was then chosen before that judge was there.
+    Nothing is returned where a judge of the chain has no score, or where the probability of the label is higher than
+    that of the last judge: the answer was then selected before that judge was configured.
     """
     scores: list[float] = []
     probabilities: list[float] = []
     before = 1.0
     for name in rules.readers(quantity):
-        one: Mapping[Quantity, float | None] = found.scores.get(name, {})
-        value = one.get(quantity)
+        scores_of_judge: Mapping[Quantity, float | None] = verdicts.scores.get(name, {})
+        value = scores_of_judge.get(quantity)
         if value is None:
             return
         scores.append(value)
-        probabilities.append(min(1.0, found.probabilities[name] / before))
-        before = found.probabilities[name]
+        probabilities.append(min(1.0, verdicts.probabilities[name] / before))
+        before = verdicts.probabilities[name]
     if probability <= before * (1.0 + 1e-9):
         yield tuple(scores), tuple(probabilities)
         yield (*scores, score), (*probabilities, min(1.0, probability / before))
 
 
 def _keep(rows: dict[str, ScoreRow], row: ScoreRow) -> bool:
-    """Keep a row. True when the oldest one had to go for it."""
+    """Keep a row. True when the oldest row was dropped for it."""
     rows[row.key] = row
-    full = len(rows) > KEPT
+    full = len(rows) > MAX_KEPT_ROWS
     if full:
         del rows[next(iter(rows))]
     return full

@@ -1,4 +1,4 @@
-"""Sheets: what the judges in force have said of one answer, for whoever lays people's words beside it."""
+"""Verdicts of the judges in force on one answer, to be compared with labels by people."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 from ragwatch.core.scores import Quantity
 from ragwatch.ports import Query, Store
 
-MOST_JUDGES = 50
+MAX_JUDGES = 50
 DAY = 86400.0
 Scores = Mapping[Quantity, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelRules:
-    """What labels are laid beside.
+    """Which judges labels are compared with, and how.
 
     Attributes:
         judges: Version in force of each judge, by name.
-        chain: The judge that reads every draw, and one that reads a known part of what that one has read, if any.
-        second: What the second one reads.
+        chain: The judge that reads every draw, and the next one of its cascade, if any.
+        second: Quantities of the second judge.
         fresh: Seconds for which a label counts.
-        minimum: Labels below which nothing is concluded.
-        share_unsure: Share of the samples for people that is chosen by how unsure the judges are, in [0, 1).
-        double: Share of these samples that a second person is given too.
+        minimum: Labels below which nothing is estimated.
+        share_unsure: Share of the samples for people that is selected by how unsure the judges are, in [0, 1).
+        double: Share of these samples that a second person labels, too.
         confidence: Two-sided level of the intervals.
     """
 
@@ -40,21 +40,21 @@ class LabelRules:
     confidence: float = 0.95
 
     def readers(self, quantity: Quantity) -> tuple[str, ...]:
-        """Judges of a quantity, each of which reads a part of what the one before has read."""
+        """Judges of a quantity, each of which reads a part of what the one before it has read."""
         return self.chain if quantity in self.second else self.chain[:1]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdicts:
-    """One answer.
+    """One answer, with the verdicts of the judges in force.
 
     Attributes:
         key: Identity in the store.
         at: When it was answered, in seconds since the epoch.
-        lines: Verdict line of each judge in force that could read it, by name.
-        scores: Its scores, by name.
-        probabilities: With which it came to that judge, by name.
-        sample: The sample; None once retention has taken it.
+        lines: Verdict line by judge in force that has judged it.
+        scores: Scores by judge.
+        probabilities: Inclusion probability by judge.
+        sample: The sample; None once retention has deleted it.
     """
 
     key: str
@@ -67,10 +67,10 @@ class AnswerVerdicts:
 
 
 def answer_verdicts(store: Store, judges: Mapping[str, str], key: str, *, texts: bool = True) -> AnswerVerdicts | None:
-    """What is known of an answer; None where no judge in force has a verdict on it.
+    """Read the verdicts on an answer; None where no judge in force has judged it.
 
     Args:
-        store: Holds it.
+        store: Holds them.
         judges: Version in force of each judge, by name.
         key: Its identity in the store.
         texts: False leaves the sample unread.
@@ -78,22 +78,24 @@ def answer_verdicts(store: Store, judges: Mapping[str, str], key: str, *, texts:
     Raises:
         StoreError: The store cannot be read.
     """
-    found = [
-        each
-        for each in store.find(Query(key=key, limit=MOST_JUDGES, texts=texts))
-        if each.verdict["outcome"] == "judged"
-        and judges.get(each.verdict["judge_name"]) == each.verdict["judge"]["version"]
+    stored = [
+        row
+        for row in store.find(Query(key=key, limit=MAX_JUDGES, texts=texts))
+        if row.verdict["outcome"] == "judged"
+        and judges.get(row.verdict["judge_name"]) == row.verdict["judge"]["version"]
     ]
-    if not found:
+    if not stored:
         return None
-    lines = {str(each.verdict["judge_name"]): each.verdict for each in found}
-    first = found[0].verdict
+    lines = {str(row.verdict["judge_name"]): row.verdict for row in stored}
+    first = stored[0].verdict
     return AnswerVerdicts(
-        key,
-        str(first["route"]),
-        float(first["at"]),
-        MappingProxyType(lines),
-        {name: {each: line["scores"].get(each) for each in Quantity} for name, line in lines.items()},
-        {name: float(line["probability"]) for name, line in lines.items()},
-        found[0].sample,
+        key=key,
+        route=str(first["route"]),
+        at=float(first["at"]),
+        lines=MappingProxyType(lines),
+        scores={
+            name: {quantity: line["scores"].get(quantity) for quantity in Quantity} for name, line in lines.items()
+        },
+        probabilities={name: float(line["probability"]) for name, line in lines.items()},
+        sample=stored[0].sample,
     )

@@ -36,7 +36,7 @@ async def test_what_cannot_be_noted_ends_nobody(
     if lived:
         first = rooms(tmp_path, store, telemetry, 0.5)
         first.resume(store)
-        first.watchers.drift._keep()
+        first.watchers.drift._save()
     store._writer.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError):
         store.remember("anything", {})

@@ -50,7 +50,7 @@ async def test_known_bad_samples_are_no_injections(telemetry: Telemetry) -> None
     reader = DrawReader(judge, timeout_seconds=5.0, telemetry=telemetry)
     verdict = await reader.read(a_draw("a"))
     assert isinstance(verdict, Judged)
-    await JudgeSelfTests(known_bad=1.0).of(verdict, reader)
+    await JudgeSelfTests(known_bad=1.0).run(verdict, reader)
     assert [labels for count, labels in telemetry.counts() if count is EventCount.INSTRUCTIONS] == []
 
 

@@ -1,4 +1,4 @@
-"""Anchors and bridges: a judge that moves is told from one that is unsteady, and a change of version has an offset."""
+"""Anchors and version bridges: detect that a judge has drifted, and measure the offset of a new version."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SET = [Anchor(a_sample(f"a{index}", answer=f"Cats purr {index}."), index < 30) f
 def a_judge(*harsh: int, version: str = "scripted-1") -> ScriptedJudge:
     """A judge that accepts the first thirty answers of the set, but for those it is harsh on."""
     script = {f"a{index}": GOOD if index < 30 and index not in harsh else BAD for index in range(40)}
-    found = ScriptedJudge(script)
-    found.version = version
-    return found
+    judge = ScriptedJudge(script)
+    judge.version = version
+    return judge
 
 
 def the_anchors(
@@ -39,7 +39,7 @@ def the_anchors(
     **rules: Any,
 ) -> AnchorLoop:
     """A process that has begun."""
-    found = AnchorLoop(
+    loop = AnchorLoop(
         AnchorRules(**rules),
         some,
         judge=judge,
@@ -48,8 +48,8 @@ def the_anchors(
         holder="me",
         clock=clock,
     )
-    found.resume()
-    return found
+    loop.resume()
+    return loop
 
 
 async def test_a_steady_judge_has_not_moved(store: SqliteStore) -> None:
@@ -86,7 +86,7 @@ async def test_a_harsher_version_is_read_at_once_and_has_moved(
     assert body["offsets"]["faithfulness"]["value"] == pytest.approx(-0.25)
     assert body["offsets"]["faithfulness"]["high"] < 0.0
     assert body["agreement"]["value"] == 0.75
-    assert [(each["event"], each["changed"], each["moved"]) for each in log.entries] == [("anchors read", 10, True)]
+    assert [(entry["event"], entry["changed"], entry["moved"]) for entry in log.entries] == [("anchors read", 10, True)]
     assert await anchors.renew() is True
     assert the_anchors(store, clock, harsh).moved() is False
 
@@ -161,11 +161,11 @@ def a_bridge(
     store: SqliteStore, judge: ScriptedJudge, telemetry: Telemetry | None = None, most: int = 30
 ) -> VersionBridge:
     """A process that has begun."""
-    found = VersionBridge(
+    bridge = VersionBridge(
         judge, most, timeout_seconds=5.0, store=store, telemetry=telemetry or Telemetry(), clock=Clock(AT + DAY)
     )
-    found.resume()
-    return found
+    bridge.resume()
+    return bridge
 
 
 async def test_a_bridge_finds_the_offset(store: SqliteStore) -> None:
@@ -185,9 +185,9 @@ async def test_a_bridge_finds_the_offset(store: SqliteStore) -> None:
     assert judge.asked == [f"search-scripted-1-{index}" for index in range(39, 9, -1)]
     run = store.runs("bridge", JUDGE, 1)[0]
     assert (run.body["before"], run.body["after"], run.body["answers"]) == ("scripted-1", "scripted-2", 30)
-    found = run.body["offsets"]["faithfulness"]
-    assert (found["value"], found["n"]) == (-0.5, 30)
-    assert found["low"] < -0.5 < found["high"] < 0.0
+    offset = run.body["offsets"]["faithfulness"]
+    assert (offset["value"], offset["n"]) == (-0.5, 30)
+    assert offset["low"] < -0.5 < offset["high"] < 0.0
     assert "faithfulness -0.500" in store.events(0.0)[0].detail
     assert a_bridge(store, judge).is_open is False
 

@@ -1,4 +1,4 @@
-"""Message batches: half the price, nothing paid twice, nothing lost, whenever the process is killed."""
+"""Batch judging: half the price, nothing paid twice, nothing lost, at whatever instant the process is killed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ragwatch.judges.llm.calls.batched import BatchLLMJudge
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.reading import Prompt
-from ragwatch.pipeline.batching import GRACE, LONGEST_WAIT, LOST, MOST_OPEN
+from ragwatch.pipeline.batching import LISTING_GRACE_SECONDS, MAX_OPEN_BATCHES, MAX_UNKNOWN_SECONDS, MAX_WAIT_SECONDS
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.ports import JudgeContext, Query
@@ -56,8 +56,8 @@ async def test_all_are_read_for_half_the_price(life: Life) -> None:
     assert (life.store.pending(), life.store.batches(JUDGE)) == ({}, [])
     assert life.spent().usd == pytest.approx(10 * PRICE)
     assert worst > life.spent().usd
-    found = life.store.find(Query(limit=1))[0].verdict
-    assert found["scores"]["answer_relevancy"] == 1.0
+    verdict = life.store.find(Query(limit=1))[0].verdict
+    assert verdict["scores"]["answer_relevancy"] == 1.0
 
 
 async def test_few_draws_wait_a_while_for_others(life: Life) -> None:
@@ -66,20 +66,20 @@ async def test_few_draws_wait_a_while_for_others(life: Life) -> None:
     life.admit("a", "b")
     assert await life.loop.step() is False
     assert life.provider.taken == {}
-    life.clock.now = AT + LONGEST_WAIT + 1
+    life.clock.now = AT + MAX_WAIT_SECONDS + 1
     assert await life.loop.step() is True
     assert life.provider.entries == 2
 
 
 async def test_no_more_than_some_batches_are_out(life: Life) -> None:
     """While many are out, draws gather for a larger one."""
-    for number in range(MOST_OPEN + 4):
-        life.admit(*(f"{number}-{each}" for each in "abcd"))
+    for number in range(MAX_OPEN_BATCHES + 4):
+        life.admit(*(f"{number}-{letter}" for letter in "abcd"))
         await life.loop.step()
-    assert len(life.provider.taken) == MOST_OPEN
+    assert len(life.provider.taken) == MAX_OPEN_BATCHES
     await life.work(6)
-    assert len(life.provider.taken) == MOST_OPEN + 1
-    assert len(life.reasons()) == 4 * (MOST_OPEN + 4)
+    assert len(life.provider.taken) == MAX_OPEN_BATCHES + 1
+    assert len(life.reasons()) == 4 * (MAX_OPEN_BATCHES + 4)
 
 
 async def test_what_becomes_of_entries_that_failed(life: Life, log: LogCapture) -> None:
@@ -101,7 +101,7 @@ async def test_what_becomes_of_entries_that_failed(life: Life, log: LogCapture) 
         labels[-1]: value for (kind, labels), value in life.telemetry.counts().items() if kind == "judge_failures"
     }
     assert counts == {"server": 1, "overloaded": 1, "refusal": 1, "invalid_output": 1, "rejected": 1}
-    assert sum(each["event"] == "draw put back" for each in log.entries) == 2
+    assert sum(entry["event"] == "draw put back" for entry in log.entries) == 2
 
 
 async def test_what_needs_no_model_is_not_sent(life: Life) -> None:
@@ -152,8 +152,8 @@ async def test_evidence_about_something_else_is_unreadable(life: Life) -> None:
     """A reading that does not fit its sample is a bug of ours, and becomes no number."""
     life.admit(*names(4))
     await life.loop.step()
-    found = Collected(an_evidence((), relevant=()), FREE)
-    assert await life.loop._take(a_draw(names(1)[0]), found, 1.0) is True
+    result = Collected(an_evidence((), relevant=()), FREE)
+    assert await life.loop._take(a_draw(names(1)[0]), result, 1.0) is True
     await life.work(1)
     assert life.reasons() == {**dict.fromkeys(names(4)), "r00x": "unreadable"}
 
@@ -184,7 +184,7 @@ async def test_a_provider_that_takes_nothing_is_left_alone(life: Life) -> None:
 async def test_a_batch_whose_acceptance_was_not_heard_is_found(life: Life) -> None:
     """The line dies behind the submission, and the list is late: nothing is sent again, all results are collected."""
     life.provider.silent = True
-    life.provider.listed_after = GRACE - 1
+    life.provider.listed_after = LISTING_GRACE_SECONDS - 1
     life.provider.lists_fail = 2
     life.admit(*names(5))
     await life.work(4)
@@ -211,7 +211,7 @@ async def test_another_ones_batch_is_not_taken_for_ours(life: Life) -> None:
     life.admit(*names(5))
     await life.loop.step()
     assert life.spent().usd > 0.0  # it may have been accepted
-    life.clock.now += GRACE / 2
+    life.clock.now += LISTING_GRACE_SECONDS / 2
     await life.loop.step()
     assert life.reasons() == {}
     await life.work(4)
@@ -225,7 +225,7 @@ async def test_a_batch_that_nobody_knows_is_given_up_after_two_days(life: Life) 
     await life.loop.step()
     held = life.spent()
     life.provider.taken.clear()
-    await life.work(LOST / 3600 - 1)
+    await life.work(MAX_UNKNOWN_SECONDS / 3600 - 1)
     assert (life.reasons(), life.spent()) == ({}, held)
     await life.work(4)
     assert life.reasons() == dict.fromkeys(names(4))
@@ -240,7 +240,7 @@ async def test_replies_to_another_version_are_not_read(life: Life) -> None:
     await life.work(4)
     assert life.provider.entries == 8
     assert life.spent().usd == pytest.approx(8 * PRICE)
-    assert {each.verdict["judge"]["version"] for each in life.store.find(Query())} == {"claude-scripted-new"}
+    assert {row.verdict["judge"]["version"] for row in life.store.find(Query())} == {"claude-scripted-new"}
 
 
 async def test_each_page_has_ids_of_its_own(life: Life) -> None:

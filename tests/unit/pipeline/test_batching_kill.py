@@ -1,4 +1,4 @@
-"""Message batches under kill -9 at any instant: before and behind every statement of the store and every call."""
+"""Batch judging under kill -9: before and after every statement of the store and every call of the provider."""
 
 from __future__ import annotations
 

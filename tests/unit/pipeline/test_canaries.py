@@ -1,4 +1,4 @@
-"""Canaries: a run is kept and shown, never overlaps another, and survives a restart; failures are no scores."""
+"""Canaries: a run is stored and exposed, never overlaps another, survives a restart; a failure has no score."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteSto
     probe.gate = asyncio.Event()
     suite = canaries(probe, store, telemetry, time.time).suites["docs"]
     first, other = (
-        CanaryLoop([suite], store=store, telemetry=telemetry, holder=name, clock=time.time, claimed_seconds=0.3)
+        CanaryLoop([suite], store=store, telemetry=telemetry, holder=name, clock=time.time, claim_seconds=0.3)
         for name in ("me", "other")
     )
     under_way = asyncio.create_task(first.run("docs"))
@@ -171,8 +171,8 @@ async def test_changes_are_told_against_the_last_good_run(store: SqliteStore, te
         probe.replies |= {"q2": a_reply("d9", "d7")}
         await loop.run("docs")
     stored = [report_of("docs", run.body) for run in store.runs("canary", "docs", 9)]
-    found = changes([each for each in stored if each is not None])
-    assert [each.label for each in found["two"].vanished] == ["d2"]
+    differences = changes([old for old in stored if old is not None])
+    assert [canary.label for canary in differences["two"].vanished] == ["d2"]
     assert loop.gauges()[Gauge.CANARY_DEGRADED, ("docs",)] == 1
     assert [run.failing for run in store.runs("canary", "docs", 9)] == [True, True, False]
 

@@ -1,4 +1,4 @@
-"""Answers to canaries are judged, from retrieved and from the right contexts; what was not judged has no score."""
+"""Canary answers: judged from retrieved and from expected contexts; what was not judged has no score."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def answers(canaries: CanaryLoop) -> Mapping[tuple[str, ...], float]:
 async def test_the_oracle_run_tells_retriever_from_generator(store: SqliteStore, telemetry: Telemetry) -> None:
     """An answer that no retrieved passage supports is supported by the right one: the generator is not to blame."""
     service = Service()
-    found = answers(await run(service, embedded(), store, telemetry))
-    assert found["docs", "faithfulness", "retrieved"] == 0.0
-    assert found["docs", "faithfulness", "gold"] == 1.0
+    means = answers(await run(service, embedded(), store, telemetry))
+    assert means["docs", "faithfulness", "retrieved"] == 0.0
+    assert means["docs", "faithfulness", "gold"] == 1.0
     assert service.given == [(GOLD,)]
 
 
@@ -96,13 +96,14 @@ async def test_what_was_not_judged_is_kept_with_its_reason(store: SqliteStore, t
     canaries = await run(Service(), RefusingJudge(), store, telemetry)
     assert answers(canaries) == {}
     kept = {
-        (each.canary, each.contexts): each for each in from_records(store.runs("canary", "docs", 1)[0].body["answers"])
+        (answer.canary, answer.contexts): answer
+        for answer in from_records(store.runs("canary", "docs", 1)[0].body["answers"])
     }
     assert set(kept) == {(name, contexts) for name in ("refunds", "by id alone") for contexts in ("retrieved", "gold")}
-    assert all(each.scores is None for each in kept.values())
+    assert all(answer.scores is None for answer in kept.values())
     assert kept["refunds", "retrieved"].why == "refused: no canary"
     assert kept["by id alone", "retrieved"].why == "no answer, or a context without its text"
-    assert kept["by id alone", "gold"].why == "an expected context is known by its id alone"
+    assert kept["by id alone", "gold"].why == "an expected context has an id and no text"
 
 
 async def test_a_failed_call_has_no_answer(store: SqliteStore, telemetry: Telemetry) -> None:
@@ -110,13 +111,13 @@ async def test_a_failed_call_has_no_answer(store: SqliteStore, telemetry: Teleme
     service = Service()
     service.replies |= {"When are refunds paid?": a_failure("timeout")}
     canaries = await run(service, embedded(), store, telemetry)
-    found = answers(canaries)
-    assert {labels[2] for labels in found} == {"gold"}
+    means = answers(canaries)
+    assert {labels[2] for labels in means} == {"gold"}
     again = CanaryLoop(
         list(canaries.suites.values()), store=store, telemetry=telemetry, holder="me", clock=Clock(AT + 9)
     )
     again.resume()
-    assert answers(again) == found
+    assert answers(again) == means
 
 
 def test_what_another_version_kept_is_no_answer() -> None:
@@ -150,7 +151,7 @@ async def test_a_judge_is_given_as_many_as_it_reads_at_a_time(store: SqliteStore
     suite = CanarySuite("docs", CANARIES[:1], (5,), service, answers=limited)
     canaries = CanaryLoop([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
     assert await asyncio.wait_for(canaries.run("docs"), 10.0) is not None
-    kept = {each.contexts: each for each in from_records(store.runs("canary", "docs", 1)[0].body["answers"])}
+    kept = {answer.contexts: answer for answer in from_records(store.runs("canary", "docs", 1)[0].body["answers"])}
     assert (kept["retrieved"].scores, kept["retrieved"].why) == (None, "timeout: not read within 0.05 s")
     assert kept["gold"].scores is not None
     assert judge.most == 1

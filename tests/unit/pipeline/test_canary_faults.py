@@ -1,4 +1,4 @@
-"""Faults: canaries across a reload, and what one bad reading does to a whole run."""
+"""Canary faults: canaries across a reload, and the effect of one bad reading on a whole run."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Probe:
         if self.gate is not None:
             await self.gate.wait()
         self.closed_on += self.closed
-        found = a_reply("d1")
-        hits = tuple(hit._replace(text="Cats purr.") for hit in found.hits)
-        return replace(found, hits=hits, answer="Cats purr.")
+        reply = a_reply("d1")
+        hits = tuple(hit._replace(text="Cats purr.") for hit in reply.hits)
+        return replace(reply, hits=hits, answer="Cats purr.")
 
     async def close(self) -> None:
         """From now on nothing can be asked."""
@@ -143,8 +143,8 @@ async def test_the_last_success_survives_a_long_outage_and_a_restart(store: Sqli
 def test_resuming_holds_few_runs_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
     """472 canaries with ten hits each: 100 runs are 370 MB of JSON, 7 s of silence at every start and reload."""
     body = {"answered": False, "ks": [1], "reports": [], "answers": [], "line": {"hits": ["x" * 64] * 4000}}
-    for each in range(100):
-        store.record_run(StoredRun("canary", "docs", AT + each, failing=True, body=body), Counter())
+    for index in range(100):
+        store.record_run(StoredRun("canary", "docs", AT + index, failing=True, body=body), Counter())
     loop = canaries(store, telemetry, Probe())
     tracemalloc.start()
     loop.resume()
@@ -185,9 +185,9 @@ async def test_what_is_no_longer_configured_is_not_shown(store: SqliteStore, tel
     fewer = replace(suite, canaries=(kept, anew), ks=(5,), answers=None)
     second = CanaryLoop([fewer], store=store, telemetry=telemetry, holder="me", clock=Clock())
     second.resume()
-    found = second.gauges()
-    assert found[Gauge.CANARY_DEGRADED, ("docs",)] == 0.0
-    assert found[Gauge.CANARY_RECALL, ("docs", "5")] == 1.0
-    assert (Gauge.CANARY_RECALL, ("docs", "1")) not in found
-    assert {labels[1] for gauge, labels in found if gauge is Gauge.CANARY_SUCCESS} == {"one"}
-    assert not [labels for gauge, labels in found if gauge is Gauge.CANARY_ANSWER]
+    gauges = second.gauges()
+    assert gauges[Gauge.CANARY_DEGRADED, ("docs",)] == 0.0
+    assert gauges[Gauge.CANARY_RECALL, ("docs", "5")] == 1.0
+    assert (Gauge.CANARY_RECALL, ("docs", "1")) not in gauges
+    assert {labels[1] for gauge, labels in gauges if gauge is Gauge.CANARY_SUCCESS} == {"one"}
+    assert not [labels for gauge, labels in gauges if gauge is Gauge.CANARY_ANSWER]

@@ -1,4 +1,4 @@
-"""Answers to our own canaries, found in a service's log, are no traffic."""
+"""Canary traffic: answers to our own canaries in the log of a service do not count as traffic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_answers_to_our_own_canaries_are_no_traffic(store: SqliteStore, te
     lines = (a_line("a"), a_line("b", metadata={"canary": "refunds"}), a_line("c", metadata={"tier": "gold"}))
     await an_intake(store, telemetry, *lines).step()
     drawn = store.lease(JUDGE, 9, now=AT, seconds=1.0)
-    assert sorted(each.sample.id for each in drawn) == ["a", "c"]
+    assert sorted(draw.sample.id for draw in drawn) == ["a", "c"]
     tallies = store.tallies()
     assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.OF_CANARIES, ("app",)]) == (3, 1)
     assert tallies[Tally.ANSWER_CHARS, ("search", "50.0")] == 2

@@ -1,4 +1,4 @@
-"""Followers: a second judge reads behind a first one, with a probability that is stored and never counted twice."""
+"""Cascades: a second judge reads after a first one, with a probability that is stored and never counted twice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def first(store: SqliteStore, telemetry: Telemetry, rule: FollowRule, share: flo
 
 def leased(store: SqliteStore) -> dict[str, float]:
     """What waits for the second judge: probability by sample id."""
-    return {each.sample.id: each.probability for each in store.lease("second", 1000, now=AT, seconds=1.0)}
+    return {draw.sample.id: draw.probability for draw in store.lease("second", 1000, now=AT, seconds=1.0)}
 
 
 async def test_the_probabilities_multiply(store: SqliteStore, telemetry: Telemetry) -> None:

@@ -1,4 +1,4 @@
-"""Damaged draws: what cannot be read any more is settled as unjudged, and stops nobody behind it."""
+"""Damaged draws: settled as unjudged, without blocking other draws."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from structlog.testing import LogCapture
 
 from ragwatch.core.tally import Tally
 from ragwatch.pipeline.drift.bridge import VersionBridge
-from ragwatch.pipeline.judging import MOST_CHARS, JudgingLoop, JudgingRules, give_up
-from ragwatch.pipeline.labels.tasks import TASKS_CHARS, LabelTasks
+from ragwatch.pipeline.judging import MAX_CHARS, JudgingLoop, JudgingRules, give_up
+from ragwatch.pipeline.labels.tasks import MAX_CHARS as MAX_TASK_CHARS
+from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -26,7 +27,7 @@ def harm(store: SqliteStore, name: str) -> None:
 
 def outcomes(store: SqliteStore) -> dict[str, str | None]:
     """Reason by key, None for a judged one."""
-    return {each.verdict["key"]: each.verdict["reason"] for each in store.find(Query())}
+    return {row.verdict["key"]: row.verdict["reason"] for row in store.find(Query())}
 
 
 async def test_a_damaged_draw_is_unjudged_and_the_next_is_read(
@@ -42,7 +43,7 @@ async def test_a_damaged_draw_is_unjudged_and_the_next_is_read(
     assert outcomes(store) == {a_draw("a").key: "damaged", a_draw("b").key: None}
     assert (judge.asked, store.pending()) == (["b"], {})
     assert store.tallies()[Tally.UNJUDGED, ("search", JUDGE, "damaged")] == 1
-    (told,) = [each for each in log.entries if each.get("reason") == "damaged"]
+    (told,) = [entry for entry in log.entries if entry.get("reason") == "damaged"]
     assert a_draw("a").key in told["why"]
 
 
@@ -66,14 +67,14 @@ async def test_all_that_is_large_and_late_expires_in_one_step(store: SqliteStore
 
 async def test_long_answers_are_taken_up_a_few_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
     """However many draws a batch may hold, the texts that are held at a time are limited; all are read in the end."""
-    store.admit(an_admission(*(a_draw(name, answer="x" * (MOST_CHARS // 2)) for name in "abcdefgh")))
+    store.admit(an_admission(*(a_draw(name, answer="x" * (MAX_CHARS // 2)) for name in "abcdefgh")))
     loop = JudgingLoop(ScriptedJudge(), JudgingRules(batch=32), store=store, telemetry=telemetry, clock=Clock())
     most = 0
     while await loop.step():
         most = max(most, sum(loop._chars.values()))
-        assert len(loop._reading) <= 6
+        assert len(loop._tasks) <= 6
     assert len(outcomes(store)) == 8
-    assert most <= 3 * MOST_CHARS
+    assert most <= 3 * MAX_CHARS
 
 
 @pytest.mark.parametrize("sent", [False, True])
@@ -86,8 +87,8 @@ async def test_a_batch_passes_over_what_is_damaged(tmp_path: Path, telemetry: Te
     life.store._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw("a").key,))
     await life.work()
     assert life.provider.entries == 4 - (not sent)
-    found = {each.verdict["key"]: each.verdict["reason"] for each in life.store.find(Query())}
-    assert found == {a_draw(name).key: None for name in "bcd"} | {a_draw("a").key: "damaged"}
+    reasons = {row.verdict["key"]: row.verdict["reason"] for row in life.store.find(Query())}
+    assert reasons == {a_draw(name).key: None for name in "bcd"} | {a_draw("a").key: "damaged"}
     assert (life.store.pending(), life.store.batches(JUDGE)) == ({}, [])
     life.store.close()
 
@@ -106,7 +107,7 @@ def test_a_damaged_sample_is_no_task(store: SqliteStore) -> None:
 
 def test_tasks_are_fewer_where_texts_are_long(store: SqliteStore) -> None:
     """A person asks for ten and is given what fits a response; the others come the next time."""
-    draws = [a_draw(name, answer="x" * (TASKS_CHARS // 2 - 1000)) for name in "abcde"]
+    draws = [a_draw(name, answer="x" * (MAX_TASK_CHARS // 2 - 1000)) for name in "abcde"]
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw) for draw in draws])
     labelling = LabelTasks(LabelRules({JUDGE: "scripted-1"}, (JUDGE,)), store=store, clock=Clock(), uniform=lambda: 0.5)

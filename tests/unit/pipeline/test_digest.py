@@ -1,4 +1,4 @@
-"""Digest: the store's rows, counts and queue become one Snapshot."""
+"""Digest: the rows, counts and queues of the store become one Snapshot."""
 
 from __future__ import annotations
 
@@ -56,12 +56,18 @@ async def test_of_nothing(store: SqliteStore) -> None:
     """Before the first verdict a Snapshot hangs that says nothing of quality, and no zero."""
     board = Board()
     assert await a_digest(store, board, Clock()).step() is False
-    found = board.look()
-    assert found is not None
-    assert (found.at, found.estimates, found.coverage, found.last_sample, found.exemplars) == (AT, (), {}, {}, {})
-    assert (found.tallies, found.pending, found.probabilities) == ({}, {}, {"search": 0.1})
-    assert (found.lags, found.judges) == ({"app": Lag(7, 1.5)}, {JUDGE: ("scripted", "scripted-1")})
-    assert found.problems == ("source app: gone",)
+    snapshot = board.look()
+    assert snapshot is not None
+    assert (snapshot.at, snapshot.estimates, snapshot.coverage, snapshot.last_sample, snapshot.exemplars) == (
+        AT,
+        (),
+        {},
+        {},
+        {},
+    )
+    assert (snapshot.tallies, snapshot.pending, snapshot.probabilities) == ({}, {}, {"search": 0.1})
+    assert (snapshot.lags, snapshot.judges) == ({"app": Lag(7, 1.5)}, {JUDGE: ("scripted", "scripted-1")})
+    assert snapshot.problems == ("source app: gone",)
 
 
 async def test_news_come_once(store: SqliteStore) -> None:
@@ -75,11 +81,11 @@ async def test_news_come_once(store: SqliteStore) -> None:
     store.admit(an_admission(draw, a_draw("e")))
     store.settle([an_unjudged(draw)])
     assert await digest.step() is True
-    found = board.look()
-    assert found is not None
-    assert {row.estimate.n for row in found.estimates} == {3}
-    assert (found.coverage, found.pending) == ({("search", JUDGE, "1h"): 0.75}, {JUDGE: 1})
-    assert (found.tallies, found.last_sample["faithfulness", "search", JUDGE]) == (store.tallies(), AT)
+    snapshot = board.look()
+    assert snapshot is not None
+    assert {row.estimate.n for row in snapshot.estimates} == {3}
+    assert (snapshot.coverage, snapshot.pending) == ({("search", JUDGE, "1h"): 0.75}, {JUDGE: 1})
+    assert (snapshot.tallies, snapshot.last_sample["faithfulness", "search", JUDGE]) == (store.tallies(), AT)
 
 
 async def test_a_restart_gives_the_same_figures(store: SqliteStore) -> None:
@@ -102,10 +108,10 @@ async def test_old_rows_leave_and_are_not_read_again(store: SqliteStore) -> None
     await digest.step()
     clock.now += 7200
     assert await digest.step() is False
-    found = board.look()
-    assert found is not None
-    assert (found.estimates, found.coverage) == ((), {})
-    assert found.last_sample["faithfulness", "search", JUDGE] == AT
+    snapshot = board.look()
+    assert snapshot is not None
+    assert (snapshot.estimates, snapshot.coverage) == ((), {})
+    assert snapshot.last_sample["faithfulness", "search", JUDGE] == AT
 
 
 async def test_a_clock_that_was_ahead_hides_no_silence(store: SqliteStore) -> None:
@@ -119,9 +125,9 @@ async def test_a_clock_that_was_ahead_hides_no_silence(store: SqliteStore) -> No
     for now in (clock.now, AT, AT + 7200.0):
         clock.now = now
         await digest.step()
-        found = board.look()
-        assert found is not None
-        shown.append(found.last_sample["faithfulness", "search", JUDGE])
+        snapshot = board.look()
+        assert snapshot is not None
+        shown.append(snapshot.last_sample["faithfulness", "search", JUDGE])
     assert shown == [AT + 365 * 86400.0, AT, AT]
 
 
@@ -131,9 +137,9 @@ async def test_more_rows_than_one_read_takes(store: SqliteStore, monkeypatch: py
     board = Board()
     settle(store, *"abcde")
     await a_digest(store, board, Clock()).step()
-    found = board.look()
-    assert found is not None
-    assert {row.estimate.n for row in found.estimates} == {5}
+    snapshot = board.look()
+    assert snapshot is not None
+    assert {row.estimate.n for row in snapshot.estimates} == {5}
 
 
 async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore) -> None:
@@ -144,10 +150,10 @@ async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore
     store._writer.execute("DELETE FROM work WHERE key = (SELECT key FROM work LIMIT 1)")
     await digest.step()
     await digest.step()
-    found = board.look()
-    assert found is not None
+    snapshot = board.look()
+    assert snapshot is not None
     figures = f"judge {JUDGE}: 2 assigned, 0 judged + 0 unjudged + 1 pending"
-    assert f"our own counts do not balance: {figures}" in found.problems
+    assert f"invariant violated: {figures}" in snapshot.problems
     assert digest._telemetry.counts()[EventCount.VIOLATIONS, ("assigned_are_settled_or_pending",)] == 2
 
 
@@ -164,14 +170,14 @@ async def test_a_restart_shows_no_mean_of_failures_alone(store: SqliteStore) -> 
     store.prune(Retention(30.0, 90.0, store._size() - 1), now=AT)
     board = Board()
     await a_digest(store, board, Clock()).step()
-    found = board.look()
-    assert found is not None
-    assert (found.estimates, found.coverage) == ((), {})
+    snapshot = board.look()
+    assert snapshot is not None
+    assert (snapshot.estimates, snapshot.coverage) == ((), {})
     settle(store, "good")
     await a_digest(store, board, Clock()).step()
-    found = board.look()
-    assert found is not None
-    assert {(row.estimate.value, row.estimate.n) for row in found.estimates if row.quantity == "faithfulness"} == {
+    snapshot = board.look()
+    assert snapshot is not None
+    assert {(row.estimate.value, row.estimate.n) for row in snapshot.estimates if row.quantity == "faithfulness"} == {
         (1.0, 1)
     }
 

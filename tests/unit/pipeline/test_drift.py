@@ -1,4 +1,4 @@
-"""Drift: alarms at the right score, once; latched; by route; another judge begins anew; weights and controls."""
+"""Score drift: alarms at the right score, once; latched; by route; a new start per judge; weights and controls."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def a_drift(
     now: float = AT + 1e6,
 ) -> ScoreDriftLoop:
     """A drift that has continued what the store remembers."""
-    found = ScoreDriftLoop(
+    loop = ScoreDriftLoop(
         rules, store=store, telemetry=telemetry or Telemetry(), judge_moved=lambda: moved, clock=Clock(now)
     )
-    found.resume()
-    return found
+    loop.resume()
+    return loop
 
 
 def of_detector(drift: ScoreDriftLoop) -> Gauges:
@@ -69,7 +69,7 @@ async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry,
     await again.step()
     assert again.gauges() == drift.gauges()
     assert again.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
-    assert [each["event"] for each in log.entries] == ["drift"]
+    assert [entry["event"] for entry in log.entries] == ["drift"]
     assert len(store.runs(KIND, "faithfulness/search", 10)) == 1
 
 
@@ -99,9 +99,9 @@ async def test_acknowledged_alarms_are_gone_for_good(store: SqliteStore) -> None
     assert await drift.acknowledge(route="support") == ()
     assert await drift.acknowledge() == (CELL,)
     assert await drift.acknowledge() == ()
-    for each in (drift, a_drift(store)):
-        assert each.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
-        assert each.gauges()[Gauge.DRIFT_EVIDENCE, CELL] == 0.0
+    for loop in (drift, a_drift(store)):
+        assert loop.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
+        assert loop.gauges()[Gauge.DRIFT_EVIDENCE, CELL] == 0.0
     assert [(event.kind, event.detail) for event in store.events(0.0)] == [
         ("drift", "faithfulness/search: acknowledged")
     ]
@@ -116,7 +116,7 @@ async def test_a_renewed_baseline_is_learnt_from_what_follows(store: SqliteStore
     drift = a_drift(store)
     await drift.step()
     old = drift.gauges()[Gauge.DRIFT_BASELINE, CELL]
-    assert await drift.acknowledge("faithfulness", "search", anew=True) == (CELL,)
+    assert await drift.acknowledge("faithfulness", "search", renew=True) == (CELL,)
     assert of_detector(drift) == {}
     settle(store, faithful(0, 500), 500)
     await drift.step()
@@ -154,7 +154,7 @@ async def test_an_alarm_says_that_the_judge_has_moved(
     settle(store, faithful(400, 100))
     await a_drift(store, telemetry=telemetry, moved=True).step()
     assert store.runs(KIND, "faithfulness/search", 1)[0].body["judge_moved"] is True
-    assert [each["judge_moved"] for each in log.entries] == [True]
+    assert [entry["judge_moved"] for entry in log.entries] == [True]
 
 
 async def test_routes_are_apart_and_share_the_budget(store: SqliteStore) -> None:

@@ -1,4 +1,4 @@
-"""Drift under kill -9: whatever instant a process dies at, the alarm comes once, and at the same score."""
+"""Score drift under kill -9: whatever the instant of the kill, the alarm is raised once, and at the same score."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ RULES = DriftRules(
 
 def live(store: SqliteStore) -> ScoreDriftLoop:
     """A process that has begun."""
-    found = ScoreDriftLoop(RULES, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
-    found.resume()
-    return found
+    loop = ScoreDriftLoop(RULES, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
+    loop.resume()
+    return loop
 
 
 def left_behind(store: SqliteStore) -> tuple[Any, ...]:
@@ -49,10 +49,10 @@ def uninterrupted() -> tuple[Any, ...]:
         store = SqliteStore(Path(folder))
         settle(store, ANSWERS)
         live(store)._step()
-        found = left_behind(store)
+        traces = left_behind(store)
         store.close()
-    assert [len(runs) for runs in found[0]] == [1, 1]
-    return found
+    assert [len(runs) for runs in traces[0]] == [1, 1]
+    return traces
 
 
 @settings(max_examples=20)
@@ -105,7 +105,7 @@ def test_acknowledged_before_it_was_recorded() -> None:
             store.close()
             store = SqliteStore(Path(folder))
             life = live(store)
-            life._settle(None, None, anew=False)
+            life._settle(None, None, renew=False)
             life._step()
             assert left_behind(store)[:2] == uninterrupted()[:2], instant
             store.close()

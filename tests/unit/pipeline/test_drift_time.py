@@ -1,4 +1,4 @@
-"""Drift and time: the band of a day, routes that fall silent, clocks that were wrong, state of other versions."""
+"""Score drift and time: the band of a day, routes without traffic, wrong clocks, state of other versions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ BAND = {Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH, Gauge.BAND_SCORES, Gau
 
 def a_drift(store: SqliteStore, rules: DriftRules = RULES, *, now: float = AT + 1e6) -> ScoreDriftLoop:
     """A drift that has continued what the store remembers, at some instant."""
-    found = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(now))
-    found.resume()
-    return found
+    loop = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(now))
+    loop.resume()
+    return loop
 
 
 async def test_the_band_is_the_day_s_and_survives(store: SqliteStore) -> None:

@@ -120,7 +120,7 @@ async def test_a_batch_of_news_only(make: Any, store: SqliteStore, log: LogCaptu
     await make(a_batch(cursor="c", resets={"truncated": 2})).step()
     assert store.cursors("app") == {"log": "c"}
     assert store.tallies() == {(Tally.RESETS, ("app", "truncated")): 2}
-    assert [(each["event"], each["reason"]) for each in log.entries] == [("stream started over", "truncated")]
+    assert [(entry["event"], entry["reason"]) for entry in log.entries] == [("stream started over", "truncated")]
 
 
 async def test_repaired_records_are_counted(make: Any, store: SqliteStore) -> None:
@@ -154,7 +154,7 @@ async def test_secrets_never_reach_the_disk(make: Any, store: SqliteStore, tmp_p
     await make(a_batch(line), redactor=Redactor()).step()
     store._shrink()
     (draw,) = leased(store)
-    bodies = repr(draw).encode() + b"".join(each.read_bytes() for each in (tmp_path / "state").iterdir())
+    bodies = repr(draw).encode() + b"".join(path.read_bytes() for path in (tmp_path / "state").iterdir())
     assert [secret for secret in SECRETS if secret.encode() in bodies] == []
     assert sum(counts(store, Tally.REDACTED).values()) == 3
 
@@ -186,10 +186,10 @@ async def test_probability_is_stored_with_the_row(make: Any, store: SqliteStore)
     lines = [a_line(name, route="support" if index % 3 else "search") for index, name in enumerate(names)]
     gold = [a_line(f"gold{index}", metadata={"tier": "gold"}) for index in range(3)]
     await make(a_batch(*lines, *gold), plan=plan).step()
-    found = {draw.sample.id: draw.probability for draw in leased(store)}
+    probabilities = {draw.sample.id: draw.probability for draw in leased(store)}
     odds = {name: 0.25 if index % 3 else 0.5 for index, name in enumerate(names)}
     expected = {name: p for name, p in odds.items() if chosen(key_of("app", name), p)}
-    assert found == expected | {f"gold{index}": 1.0 for index in range(3)}
+    assert probabilities == expected | {f"gold{index}": 1.0 for index in range(3)}
     assert counts(store, Tally.SEEN) == {("app",): 63}
     assert sum(counts(store, Tally.ANSWER_CHARS).values()) > 63  # signals are of every request
 
@@ -198,11 +198,11 @@ async def test_a_judge_with_a_share_reads_a_share(make: Any, store: SqliteStore)
     """The probability of a pair is that of the draw times the judge's, and a draw nobody reads is none."""
     lines = [a_line(f"r{index}") for index in range(200)]
     await make(a_batch(*lines), plan=replace(ALL, probability=0.5), judges={JUDGE: 0.2}).step()
-    found = leased(store)
-    assert 5 <= len(found) <= 40
-    assert {draw.probability for draw in found} == {0.5 * 0.2}
-    assert counts(store, Tally.DRAWN) == {("search",): len(found)}
-    assert store.pending() == {JUDGE: len(found)}
+    draws = leased(store)
+    assert 5 <= len(draws) <= 40
+    assert {draw.probability for draw in draws} == {0.5 * 0.2}
+    assert counts(store, Tally.DRAWN) == {("search",): len(draws)}
+    assert store.pending() == {JUDGE: len(draws)}
 
 
 @pytest.mark.parametrize(("logged", "expected"), [(AT, AT), (AT + 9999, AT + 10), (None, AT + 10)])
@@ -259,7 +259,7 @@ scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats()
 anything = st.recursive(scalars, lambda part: st.lists(part, max_size=3) | st.dictionaries(st.text(), part, max_size=3))
 odd_parts = st.dictionaries(st.sampled_from([*a_sample().to_record(), "trace_id", "response"]), anything, max_size=2)
 lines = (odd_parts.map(lambda parts: a_sample().to_record() | parts) | anything).map(
-    lambda each: json.dumps(each).encode()
+    lambda record: json.dumps(record).encode()
 )
 
 

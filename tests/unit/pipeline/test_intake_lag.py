@@ -1,4 +1,4 @@
-"""Intake's lag: how far a source is behind is true also while nothing can be read or written."""
+"""Lag of intake: correct also while nothing can be read or written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intake of scores that are none: they are no figure, and stop no source."""
+"""Intake of invalid retrieval scores: they enter no figure and stop no source."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ async def test_scores_that_stand_for_none_stop_no_source(store: SqliteStore, sen
     intake = IntakeLoop(source, canonical.read, rules, **parts)  # type: ignore[arg-type]
     for _ in batches:
         assert await intake.step() is True
-    found = {labels: value for (tally, labels), value in store.tallies().items() if tally is Tally.TOP_SCORE}
-    assert found == {("search", "0.5"): 3.0, ("search", "sum"): 1.5}
+    counts = {labels: value for (tally, labels), value in store.tallies().items() if tally is Tally.TOP_SCORE}
+    assert counts == {("search", "0.5"): 3.0, ("search", "sum"): 1.5}

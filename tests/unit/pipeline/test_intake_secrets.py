@@ -1,4 +1,4 @@
-"""Intake's secrets: what was taken out is counted where it is stored, and there only."""
+"""Secrets in intake: redactions are counted where a draw is stored, and only there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judging: whatever a judge does becomes a verdict, once."""
+"""Judging: every outcome of a judge becomes a verdict, once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, **ru
 
 def outcomes(store: SqliteStore) -> dict[str, str | None]:
     """Reason by sample id; None for what was judged."""
-    return {each.verdict["id"]: each.verdict["reason"] for each in store.find(Query(limit=1000))}
+    return {row.verdict["id"]: row.verdict["reason"] for row in store.find(Query(limit=1000))}
 
 
 async def test_nothing_pending(store: SqliteStore, telemetry: Telemetry) -> None:
@@ -58,7 +58,7 @@ async def test_nothing_pending(store: SqliteStore, telemetry: Telemetry) -> None
 async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore, telemetry: Telemetry) -> None:
     """Each kind of failure is counted by its reason, in one step, beside the good ones."""
     store.admit(an_admission(a_draw("good"), *(a_draw(name) for name in FAILURES), a_draw("late")))
-    judge = ScriptedJudge({name: found for name, (found, _) in FAILURES.items()})
+    judge = ScriptedJudge({name: outcome for name, (outcome, _) in FAILURES.items()})
     assert await judging(judge, store, telemetry).step() is True
     assert outcomes(store) == {"good": None, "late": None} | {name: reason for name, (_, reason) in FAILURES.items()}
     assert store.pending() == {}
@@ -74,10 +74,10 @@ async def test_settled_in_the_order_of_the_log(store: SqliteStore, telemetry: Te
     read = {name: asyncio.Event() for name in names}
 
     def after(name: str) -> Any:
-        async def found() -> None:
+        async def fail() -> None:
             await read[name].wait()
 
-        return found
+        return fail
 
     async def last() -> None:
         for event in reversed(read.values()):
@@ -94,7 +94,7 @@ async def test_settled_in_the_order_of_the_log(store: SqliteStore, telemetry: Te
 async def test_no_failure_becomes_a_number(store: SqliteStore, telemetry: Telemetry) -> None:
     """A draw that was not judged has no score at all, and adds to none."""
     store.admit(an_admission(*(a_draw(name) for name in FAILURES)))
-    await judging(ScriptedJudge({name: found for name, (found, _) in FAILURES.items()}), store, telemetry).step()
+    await judging(ScriptedJudge({name: outcome for name, (outcome, _) in FAILURES.items()}), store, telemetry).step()
     assert {row.scores for row in store.window(0, 0.0, 100) if row.scores is None} == {None}
     assert [name for name, _ in store.tallies() if name in (Tally.N, Tally.W, Tally.SCORE)] == []
 
@@ -163,9 +163,9 @@ async def test_no_more_readings_at_once_than_the_judge_allows(telemetry: Telemet
 async def test_a_bug_is_told_with_its_traceback(telemetry: Telemetry, log: LogCapture) -> None:
     """The verdict says which error it was; the log says where."""
     reader = DrawReader(ScriptedJudge({"a": ZeroDivisionError("no")}), timeout_seconds=5.0, telemetry=telemetry)
-    found = await reader.read(a_draw("a"))
-    assert isinstance(found, Unjudged)
-    assert (found.reason, found.detail) == ("internal", "ZeroDivisionError")
+    verdict = await reader.read(a_draw("a"))
+    assert isinstance(verdict, Unjudged)
+    assert (verdict.reason, verdict.detail) == ("internal", "ZeroDivisionError")
     assert isinstance(log.entries[0]["exc_info"], ZeroDivisionError)
 
 

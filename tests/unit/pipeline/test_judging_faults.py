@@ -1,4 +1,4 @@
-"""Faults: what Judging does with time, with a store that cannot write, and with what it remembers."""
+"""Judging faults: slow readings, a store that cannot be written, and bounds on memory."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_what_is_expired_is_forgotten(store: SqliteStore, telemetry: Telem
     clock.now += 1000.0
     assert await loop.expire() is True
     assert store.pending() == {}
-    assert key_of("app", "a") not in loop._put_back
+    assert key_of("app", "a") not in loop._deferrals
 
 
 async def test_finishing_begins_nothing(store: SqliteStore, telemetry: Telemetry) -> None:
@@ -113,12 +113,12 @@ async def test_a_trial_never_costs_the_verdict(store: SqliteStore, telemetry: Te
     store.admit(an_admission(a_draw("a")))
     judge = ScriptedJudge({"a": first_at_once_then_never})
     loop = JudgingLoop(
-        judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock(), trials=JudgeSelfTests(repeat=1.0)
+        judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock(), self_tests=JudgeSelfTests(repeat=1.0)
     )
     await loop.step()
     await loop.close()
     assert len(asked) == 2
-    assert [each.verdict["outcome"] for each in store.find(Query(limit=1))] == ["judged"]
+    assert [row.verdict["outcome"] for row in store.find(Query(limit=1))] == ["judged"]
 
 
 async def test_what_could_not_be_written_outlives_a_reload(store: SqliteStore, telemetry: Telemetry) -> None:

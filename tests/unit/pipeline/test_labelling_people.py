@@ -1,4 +1,4 @@
-"""Labelling: what people are given, and the probability that is kept with their words."""
+"""Label tasks: the samples that people get, and the probability that is stored with their labels."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def test_large_pools_are_thinned_out_with_known_probability(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More candidates than are looked at, more than have places: the weights still add up to the traffic."""
-    monkeypatch.setattr(module, "CANDIDATES", 150)
-    monkeypatch.setattr(module, "PLACES", 100)
+    monkeypatch.setattr(module, "MAX_CANDIDATES", 150)
+    monkeypatch.setattr(module, "POOL_SIZE", 100)
     monkeypatch.setattr(module, "ROWS", 70)
     world = World(store, Random(7), requests=700)
     world.label(100)
@@ -132,7 +132,7 @@ def test_words_from_elsewhere(store: SqliteStore) -> None:
         "unmatched": 1,
     }
     assert labelling.put([world.word(key)]) == {"new": 0, "replaced": 1, "unmatched": 0}
-    assert [each["probability"] for each in sorted(labelling.labels(), key=lambda each: each["key"])][-1] == 0.3
+    assert [record["probability"] for record in sorted(labelling.labels(), key=lambda record: record["key"])][-1] == 0.3
 
 
 A_LABEL = {"key": "k", "annotator": "a", "at": 1, "scores": {"faithfulness": 1.0}}

@@ -1,4 +1,4 @@
-"""Labels at a digest: corrected estimates cover the truth, and there are none without enough labels."""
+"""Label correction: corrected estimates cover the truth, and there are none without enough labels."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def store_of(tmp_path: Path) -> Iterator[Callable[[], SqliteStore]]:
         return made[-1]
 
     yield another
-    for each in made:
-        each.close()
+    for store in made:
+        store.close()
 
 
 def judges_own(store: Store) -> Estimate:
     """What the first judge says of faithfulness, by itself."""
     rows = (row for row in store.window(0, 0.0, 100_000) if row.judge == JUDGE and row.scores is not None)
-    found = hajek.estimate(Addends.of((row.scores[F], row.probability) for row in rows))  # type: ignore[index,misc]
-    assert found is not None
-    return found
+    estimate = hajek.estimate(Addends.of((row.scores[F], row.probability) for row in rows))  # type: ignore[index,misc]
+    assert estimate is not None
+    return estimate
 
 
 def faithful(rows: tuple[EstimateRow, ...], window: str = "1d") -> EstimateRow | None:
@@ -65,7 +65,7 @@ def test_the_corrected_interval_covers_where_the_judge_misses(
     for seed in range(8):
         world = World(store_of(), Random(seed), requests=500, rules=rules)
         world.label(50)
-        row = faithful(world.people().look(NOW, ())[0])
+        row = faithful(world.people().correct(NOW, ())[0])
         assert row is not None
         assert (row.corrected, row.judge, row.estimate.interval) == (True, JUDGE, "ppi++")
         right += row.estimate.low <= world.truth <= row.estimate.high
@@ -77,7 +77,7 @@ def test_the_corrected_interval_covers_where_the_judge_misses(
 
 def test_without_labels_there_is_nothing(store: SqliteStore) -> None:
     """No labels, no series, and no reading of what was judged."""
-    assert World(store, Random(1), requests=100).people().look(NOW, ()) == ((), {})
+    assert World(store, Random(1), requests=100).people().correct(NOW, ()) == ((), {})
 
 
 def test_too_few_labels_correct_nothing(store: SqliteStore) -> None:
@@ -85,10 +85,10 @@ def test_too_few_labels_correct_nothing(store: SqliteStore) -> None:
     world = World(store, Random(2), requests=300)
     people = world.people()
     world.label(29)
-    rows, gauges = people.look(NOW, ())
+    rows, gauges = people.correct(NOW, ())
     assert (rows, gauges) == ((), {(Gauge.LABELS, (F,)): 29.0, (Gauge.LAST_LABEL, ()): NOW})
     world.label(1)
-    rows, gauges = people.look(NOW, ())
+    rows, gauges = people.correct(NOW, ())
     assert {row.window for row in rows} == {"1d", "30d"}
     assert gauges[Gauge.LABELS, (F,)] == 30.0
     assert 0.5 < gauges[Gauge.AGREEMENT, (JUDGE, F)] < 0.9
@@ -99,18 +99,18 @@ def test_labels_grow_old(store: SqliteStore) -> None:
     """A label given longer ago than is fresh corrects nothing any more."""
     world = World(store, Random(3), requests=300)
     world.label(40)
-    assert world.people().look(NOW, ())[0]
-    assert world.people().look(NOW + 29 * 86400.0, ())[0]
-    assert world.people().look(NOW + 31 * 86400.0, ()) == ((), {})
+    assert world.people().correct(NOW, ())[0]
+    assert world.people().correct(NOW + 29 * 86400.0, ())[0]
+    assert world.people().correct(NOW + 31 * 86400.0, ()) == ((), {})
 
 
 def test_a_person_s_clock_may_be_ahead(store: SqliteStore) -> None:
     """A label that says it comes from next year does not hide that people have long stopped."""
     year = 365 * 86400.0
     store.add_labels([Label("a", "ann", NOW + year, {F: 1.0})])
-    assert LabelCorrection(ALONE, {}, store=store).look(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW})
+    assert LabelCorrection(ALONE, {}, store=store).correct(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW})
     store.add_labels([Label("b", "bob", NOW - 9.0, {F: 1.0})])
-    assert LabelCorrection(ALONE, {}, store=store).look(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW - 9.0})
+    assert LabelCorrection(ALONE, {}, store=store).correct(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW - 9.0})
 
 
 def test_another_version_is_another_judge(store: SqliteStore) -> None:
@@ -118,7 +118,7 @@ def test_another_version_is_another_judge(store: SqliteStore) -> None:
     world = World(store, Random(4), requests=300)
     world.label(40)
     rules = replace(ALONE, judges={JUDGE: "scripted-2"})
-    rows, gauges = LabelCorrection(rules, {"1d": 86400.0}, store=store).look(NOW, ())
+    rows, gauges = LabelCorrection(rules, {"1d": 86400.0}, store=store).correct(NOW, ())
     assert (rows, gauges) == ((), {(Gauge.LAST_LABEL, ()): NOW})
 
 
@@ -127,7 +127,7 @@ def test_labels_without_a_probability_correct_nothing(store: SqliteStore) -> Non
     world = World(store, Random(5), requests=300)
     keys = list(world.said)[:60]
     world.labelling().put([world.word(key) for key in keys])
-    rows, gauges = world.people().look(NOW, ())
+    rows, gauges = world.people().correct(NOW, ())
     assert rows == ()
     assert gauges[Gauge.AGREEMENT, (JUDGE, F)] == pytest.approx(0.6, abs=0.25)
 
@@ -138,11 +138,11 @@ def test_the_past_is_caught_up_with_little_by_little(store: SqliteStore, monkeyp
     world = World(store, Random(6), requests=300)
     world.label(40)
     people = world.people()
-    first, told = people.look(NOW, ())
+    first, told = people.correct(NOW, ())
     assert (first, told[Gauge.LABELS, (F,)]) == ((), 40.0)
-    found = [people.look(NOW, ())[0] for _ in range(5)][-1]
+    rows = [people.correct(NOW, ())[0] for _ in range(5)][-1]
     monkeypatch.undo()
-    (one, other) = (faithful(found), faithful(world.people().look(NOW, ())[0]))
+    (one, other) = (faithful(rows), faithful(world.people().correct(NOW, ())[0]))
     assert one is not None
     assert other is not None
     assert one.estimate.value == pytest.approx(other.estimate.value)
@@ -156,7 +156,7 @@ def test_what_stayed_unjudged_widens_the_worst_case(store: SqliteStore) -> None:
     draws = [a_draw(f"lost{index}", probability=0.2) for index in range(20)]
     store.admit(an_admission(*draws))
     store.settle([an_unjudged(draw) for draw in draws])
-    row = faithful(world.people().look(NOW, ())[0])
+    row = faithful(world.people().correct(NOW, ())[0])
     assert row is not None
     assert row.estimate.coverage < 0.9
     assert row.estimate.bound_high - row.estimate.bound_low == pytest.approx(1.0 - row.estimate.coverage)
@@ -177,32 +177,32 @@ def binary(store: Store) -> tuple[EstimateRow, float]:
     store.add_labels(labels[:100])
     own = hajek.estimate(Addends.of(shown))
     assert own is not None
-    return EstimateRow(IGNORED, "search", JUDGE, "15m", own), sum(each.scores[IGNORED] for each in labels) / 200
+    return EstimateRow(IGNORED, "search", JUDGE, "15m", own), sum(label.scores[IGNORED] for label in labels) / 200
 
 
 def test_yes_or_no_is_corrected_by_error_rates(store: SqliteStore) -> None:
     """A short window of a binary quantity is corrected by the judge's error rates on all fresh labels."""
     row, truth = binary(store)
-    found, _ = LabelCorrection(ALONE, {"15m": 900.0}, store=store).look(NOW, (row,))
-    (made,) = found
+    rows, _ = LabelCorrection(ALONE, {"15m": 900.0}, store=store).correct(NOW, (row,))
+    (made,) = rows
     assert (made.window, made.corrected, made.estimate.interval) == ("15m", True, "rogan-gladen")
     assert made.estimate.low <= truth <= made.estimate.high
     assert abs(made.estimate.value - truth) < abs(row.estimate.value - truth)
     assert made.estimate.n_eff < row.estimate.n_eff
-    assert LabelCorrection(ALONE, {}, store=store).look(NOW, (replace(row, judge="other"),))[0] == ()
+    assert LabelCorrection(ALONE, {}, store=store).correct(NOW, (replace(row, judge="other"),))[0] == ()
 
 
 def test_error_rates_need_labels_of_both_kinds(store: SqliteStore) -> None:
     """Where people saw (almost) only one kind, or the judge is a coin, nothing is corrected."""
     row, _ = binary(store)
     words = [
-        answer_label(found, [label])
+        answer_label(verdicts, [label])
         for label in store.labels(0.0)
-        if (found := answer_verdicts(store, ALONE.judges, label.key))
+        if (verdicts := answer_verdicts(store, ALONE.judges, label.key))
     ]
     pairs = pairs_of(words, JUDGE, IGNORED)
-    assert by_error_rates(row.estimate, [each for each in pairs if each.people == 1.0], ALONE) is None
-    assert by_error_rates(row.estimate, [replace(each, people=1.0 - each.judge) for each in pairs], ALONE) is None
+    assert by_error_rates(row.estimate, [pair for pair in pairs if pair.people == 1.0], ALONE) is None
+    assert by_error_rates(row.estimate, [replace(pair, people=1.0 - pair.judge) for pair in pairs], ALONE) is None
 
 
 def test_two_people_on_one_answer_are_one_word(store: SqliteStore) -> None:
@@ -210,15 +210,15 @@ def test_two_people_on_one_answer_are_one_word(store: SqliteStore) -> None:
     world = World(store, Random(9), requests=100)
     key = next(iter(world.said))
     store.add_labels([Label(key, name, NOW, {F: score}, probability=0.1) for name, score in (("a", 1.0), ("b", 0.5))])
-    found = answer_verdicts(store, ALONE.judges, key)
-    assert found is not None
-    word = answer_label(found, store.labels(0.0))
+    verdicts = answer_verdicts(store, ALONE.judges, key)
+    assert verdicts is not None
+    word = answer_label(verdicts, store.labels(0.0))
     assert (word.scores, word.probability) == ({F: 0.75}, 0.1)
-    assert world.people().look(NOW, ())[1][Gauge.LABELS, (F,)] == 1.0
+    assert world.people().correct(NOW, ())[1][Gauge.LABELS, (F,)] == 1.0
 
 
-async def test_a_digest_hangs_them_up(store: SqliteStore) -> None:
-    """What labels say stands in the Snapshot beside the judge's own estimates."""
+async def test_a_digest_publishes_corrected_estimates(store: SqliteStore) -> None:
+    """Corrected estimates are in the Snapshot, next to the estimates of the judge."""
     world, board = World(store, Random(10), requests=200), Board()
     world.label(40)
     digest = DigestLoop(
@@ -230,27 +230,27 @@ async def test_a_digest_hangs_them_up(store: SqliteStore) -> None:
         telemetry=Telemetry(),
         judges=[ScriptedJudge()],
         clock=lambda: NOW,
-        people=world.people(),
+        labels=world.people(),
     )
     await digest.step()
-    found = board.look()
-    assert found is not None
-    assert {(row.corrected, row.window) for row in found.estimates} == {(False, "1d")}
-    assert {(row.corrected, row.window) for row in found.corrected} == {(True, "1d"), (True, "30d")}
-    assert found.gauges[Gauge.LABELS, (F,)] == 40.0
+    snapshot = board.look()
+    assert snapshot is not None
+    assert {(row.corrected, row.window) for row in snapshot.estimates} == {(False, "1d")}
+    assert {(row.corrected, row.window) for row in snapshot.corrected} == {(True, "1d"), (True, "30d")}
+    assert snapshot.gauges[Gauge.LABELS, (F,)] == 40.0
 
 
 def test_words_on_what_retention_has_picked_from_say_nothing(store_of: Callable[[], SqliteStore]) -> None:
     """Failures outlive successes: agreement on what is left would be that on failures, and no mean holds them."""
     world = World(store_of(), Random(11), requests=400)
     world.label(60)
-    assert world.people().look(NOW, ())[0]
+    assert world.people().correct(NOW, ())[0]
     world.store.prune(Retention(1e-9, 1e6, 1 << 40), now=NOW)
-    found = [answer_verdicts(world.store, ALONE.judges, label.key) for label in world.store.labels(0.0)]
-    there = [each.at for each in found if each is not None]
+    verdicts = [answer_verdicts(world.store, ALONE.judges, label.key) for label in world.store.labels(0.0)]
+    there = [answer.at for answer in verdicts if answer is not None]
     younger = [at for at in there if at > world.store.picked_until()]
     assert len(younger) < 10 < len(there)
-    rows, gauges = world.people().look(NOW, ())
+    rows, gauges = world.people().correct(NOW, ())
     assert (rows, gauges.get((Gauge.LABELS, ("faithfulness",)), 0.0)) == ((), len(younger))
     assert not any(gauge is Gauge.AGREEMENT for gauge, _ in gauges)
 
@@ -261,7 +261,7 @@ def test_a_clock_that_was_ahead_loses_no_row(store: SqliteStore) -> None:
     later = world._now = NOW + 2 * 3600.0
     world.label(40)
     people = world.people()
-    before = people.look(later, ())
-    assert people.look(later + ALONE.fresh - 60.0, ())[0] == ()
+    before = people.correct(later, ())
+    assert people.correct(later + ALONE.fresh - 60.0, ())[0] == ()
     assert before[0]
-    assert people.look(later, ()) == before
+    assert people.correct(later, ()) == before

@@ -1,4 +1,4 @@
-"""Outages: what cannot be read at present waits, is tried again later and later, and is never lost or doubled."""
+"""Outages: draws that cannot be read at present are deferred with backoff, and never lost or read twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kit import JUDGE, Clock, ScriptedJudge, a_draw, an_admission, an_evidence
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.judging import LONGEST_PAUSE, JudgingLoop, JudgingRules
+from ragwatch.pipeline.judging import MAX_PAUSE_SECONDS, JudgingLoop, JudgingRules
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -49,7 +49,7 @@ async def test_pauses_grow_to_a_limit(store: SqliteStore, telemetry: Telemetry) 
         clock.now += 5
     pauses = [later - earlier for earlier, later in pairwise(times)]
     assert pauses == sorted(pauses)
-    assert max(pauses) <= LONGEST_PAUSE + 5
+    assert max(pauses) <= MAX_PAUSE_SECONDS + 5
     assert len(times) < 80
 
 
@@ -76,7 +76,7 @@ async def test_what_waited_too_long_expires_and_is_counted(store: SqliteStore, t
         expired.append(await loop.expire())
     assert expired.count(True) == 1
     assert store.tallies()[Tally.UNJUDGED, ("search", JUDGE, "expired")] == 1
-    assert [each.verdict["reason"] for each in store.find(Query())] == ["expired"]
+    assert [row.verdict["reason"] for row in store.find(Query())] == ["expired"]
 
 
 async def test_a_slow_reading_holds_nobody_up(store: SqliteStore, telemetry: Telemetry) -> None:

@@ -1,4 +1,4 @@
-"""Traffic drift: shifts of what every request tells are noticed, ordinary days are not, kills change nothing."""
+"""Traffic drift: shifts of all traffic raise an alarm, ordinary days do not, and kills change nothing."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ WORDS = ("question_words", "search")
 
 def requests(count: int, *, score: float, abstained: float, seed: int) -> Tallies:
     """Counts of some requests whose best context scores about so much, of which a share abstained."""
-    rng, found = random.Random(seed), Tallies()
+    rng, tallies = random.Random(seed), Tallies()
     for _ in range(count):
-        observe(found, Tally.CONTEXTS, ("search",), 5)
-        observe(found, Tally.ANSWER_CHARS, ("search",), rng.uniform(50, 900))
-        observe(found, Tally.TOP_SCORE, ("search",), min(1.0, max(0.0, rng.gauss(score, 0.1))))
-        found[Tally.ABSTENTIONS, ("search",)] += rng.random() < abstained
-    return found
+        observe(tallies, Tally.CONTEXTS, ("search",), 5)
+        observe(tallies, Tally.ANSWER_CHARS, ("search",), rng.uniform(50, 900))
+        observe(tallies, Tally.TOP_SCORE, ("search",), min(1.0, max(0.0, rng.gauss(score, 0.1))))
+        tallies[Tally.ABSTENTIONS, ("search",)] += rng.random() < abstained
+    return tallies
 
 
 def hours(first: int, last: int, *, score: float = 0.8, abstained: float = 0.05) -> list[Tallies]:
     """Some hours of 200 requests each."""
-    return [requests(200, score=score, abstained=abstained, seed=each) for each in range(first, last)]
+    return [requests(200, score=score, abstained=abstained, seed=hour) for hour in range(first, last)]
 
 
 def a_watch(store: SqliteStore, clock: Clock, telemetry: Telemetry | None = None) -> TrafficDriftLoop:
     """A process that has begun."""
-    found = TrafficDriftLoop(RULES, tallies=store.tallies, store=store, telemetry=telemetry or Telemetry(), clock=clock)
-    found.resume()
-    return found
+    loop = TrafficDriftLoop(RULES, tallies=store.tallies, store=store, telemetry=telemetry or Telemetry(), clock=clock)
+    loop.resume()
+    return loop
 
 
 def pass_by(store: SqliteStore, clock: Clock, watch: TrafficDriftLoop, some: Sequence[Tallies]) -> None:
     """An hour passes for each of these, with a look at its end."""
-    for each in some:
+    for tallies in some:
         clock.now += HOUR
-        store.admit(an_admission(tallies=Counter(each)))
+        store.admit(an_admission(tallies=Counter(tallies)))
         assert watch._step() is True
 
 
@@ -78,7 +78,7 @@ def test_learns_for_a_day_then_warns(store: SqliteStore, telemetry: Telemetry, l
     run = store.runs(KIND, "top_context_score/search", 5)[0]
     assert (run.body["direction"], run.at) == ("fall", AT + 61 * HOUR)
     assert 0.5 <= float(run.body["cut"]) <= 0.8
-    assert [each["event"] for each in log.entries] == ["traffic has shifted"]
+    assert [entry["event"] for entry in log.entries] == ["traffic has shifted"]
 
 
 def test_a_rate_that_rises_is_noticed(store: SqliteStore) -> None:
@@ -89,12 +89,12 @@ def test_a_rate_that_rises_is_noticed(store: SqliteStore) -> None:
     pass_by(store, clock, watch, hours(30, 36, abstained=0.25))
     cell = (Gauge.TRAFFIC_DRIFT_ALARM, ("abstentions", "search"))
     assert watch.gauges()[cell] == 1.0
-    assert watch._settle("contexts", None, anew=False) == ()
-    assert watch._settle(None, "support", anew=False) == ()
-    assert watch._settle(None, None, anew=False) == (("abstentions", "search"),)
-    for each in (watch, a_watch(store, clock)):
-        assert each.gauges()[cell] == 0.0
-    assert watch._settle("abstentions", "search", anew=True) == (("abstentions", "search"),)
+    assert watch._settle("contexts", None, renew=False) == ()
+    assert watch._settle(None, "support", renew=False) == ()
+    assert watch._settle(None, None, renew=False) == (("abstentions", "search"),)
+    for loop in (watch, a_watch(store, clock)):
+        assert loop.gauges()[cell] == 0.0
+    assert watch._settle("abstentions", "search", renew=True) == (("abstentions", "search"),)
     assert cell not in watch.gauges()
     pass_by(store, clock, watch, hours(36, 90, abstained=0.25))
     assert watch.gauges()[cell] == 0.0
@@ -123,19 +123,19 @@ def uninterrupted() -> tuple[Any, ...]:
     with tempfile.TemporaryDirectory() as folder:
         store, clock = SqliteStore(Path(folder)), Clock()
         pass_by(store, clock, a_watch(store, clock), STORY)
-        found = left_behind(store, clock)
+        traces = left_behind(store, clock)
         store.close()
-    assert len(found[0]) == 1
-    return found
+    assert len(traces[0]) == 1
+    return traces
 
 
 def lived(folder: Path, deaths: Collection[int], instants: int) -> tuple[Any, ...]:
     """What is left when the process died at some write of some hours, and began again within the hour."""
     store, clock = SqliteStore(folder), Clock()
     watch = a_watch(store, clock)
-    for hour, each in enumerate(STORY):
+    for hour, tallies in enumerate(STORY):
         clock.now += HOUR
-        store.admit(an_admission(tallies=Counter(each)))
+        store.admit(an_admission(tallies=Counter(tallies)))
         if hour in deaths:
             fate = Fate()
             store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
@@ -146,9 +146,9 @@ def lived(folder: Path, deaths: Collection[int], instants: int) -> tuple[Any, ..
             store = SqliteStore(folder)
             watch = a_watch(store, clock)
         watch._step()
-    found = left_behind(store, clock)
+    traces = left_behind(store, clock)
     store.close()
-    return found
+    return traces
 
 
 @settings(max_examples=10)
@@ -182,10 +182,10 @@ def test_rates_are_of_all_requests() -> None:
 
 def asked(count: int, strangeness: float, seed: int) -> Tallies:
     """Counts of some requests whose questions are about so strange."""
-    rng, found = random.Random(seed), Tallies()
+    rng, tallies = random.Random(seed), Tallies()
     for _ in range(count):
-        observe(found, Tally.QUESTION_STRANGENESS, ("search",), min(1.0, max(0.0, rng.gauss(strangeness, 0.15))))
-    return found
+        observe(tallies, Tally.QUESTION_STRANGENESS, ("search",), min(1.0, max(0.0, rng.gauss(strangeness, 0.15))))
+    return tallies
 
 
 def a_worded_watch(store: SqliteStore, clock: Clock) -> tuple[TrafficDriftLoop, Vocabularies]:
@@ -193,9 +193,9 @@ def a_worded_watch(store: SqliteStore, clock: Clock) -> tuple[TrafficDriftLoop, 
     words = Vocabularies(3, ("search",), store=store)
     words.resume()
     parts: dict[str, Any] = {"tallies": store.tallies, "store": store, "telemetry": Telemetry(), "clock": clock}
-    found = TrafficDriftLoop(replace(RULES, signals=(Signal.QUESTION_WORDS,)), vocabularies=words, **parts)
-    found.resume()
-    return found, words
+    loop = TrafficDriftLoop(replace(RULES, signals=(Signal.QUESTION_WORDS,)), vocabularies=words, **parts)
+    loop.resume()
+    return loop, words
 
 
 def test_other_words_in_questions_are_noticed(store: SqliteStore) -> None:
@@ -204,10 +204,10 @@ def test_other_words_in_questions_are_noticed(store: SqliteStore) -> None:
     watch, words = a_worded_watch(store, clock)
     words.learn({"search": ["what do cats do"] * 3})
     assert watch._step() is True  # from now on, with these words
-    pass_by(store, clock, watch, [asked(200, 0.4, each) for each in range(30)])
+    pass_by(store, clock, watch, [asked(200, 0.4, seed) for seed in range(30)])
     assert watch.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, WORDS] == 0.0
     watch, _ = a_worded_watch(store, clock)
-    pass_by(store, clock, watch, [asked(200, 0.6, each) for each in range(30, 34)])
+    pass_by(store, clock, watch, [asked(200, 0.6, seed) for seed in range(30, 34)])
     assert watch.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, WORDS] == 1.0
     assert store.runs(KIND, "/".join(WORDS), 5)[0].body["direction"] == "rise"
 
@@ -217,17 +217,17 @@ def test_a_new_reference_is_one_of_new_words(store: SqliteStore) -> None:
     clock = Clock()
     watch, words = a_worded_watch(store, clock)
     words.learn({"search": ["what do cats do"] * 3})
-    pass_by(store, clock, watch, [asked(200, 0.4, each) for each in range(31)])
+    pass_by(store, clock, watch, [asked(200, 0.4, seed) for seed in range(31)])
     assert (Gauge.TRAFFIC_DRIFT_ALARM, WORDS) in watch.gauges()
-    assert watch._settle("contexts", None, anew=True) == ()
+    assert watch._settle("contexts", None, renew=True) == ()
     assert words.mark("search") is not None
-    assert watch._settle("question_words", "search", anew=True) == (WORDS,)
+    assert watch._settle("question_words", "search", renew=True) == (WORDS,)
     assert words.mark("search") is None
     assert watch.gauges() == {}
     watch, words = a_worded_watch(store, clock)
     assert words.mark("search") is None
     words.learn({"search": ["where is my refund"] * 3})
-    pass_by(store, clock, watch, [asked(200, 0.6, each) for each in range(31, 63)])
+    pass_by(store, clock, watch, [asked(200, 0.6, seed) for seed in range(31, 63)])
     assert watch.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, WORDS] == 0.0
 
 
@@ -236,7 +236,7 @@ def test_without_its_vocabulary_a_reference_is_none(store: SqliteStore) -> None:
     clock = Clock()
     watch, words = a_worded_watch(store, clock)
     words.learn({"search": ["what do cats do"] * 3})
-    pass_by(store, clock, watch, [asked(200, 0.4, each) for each in range(31)])
+    pass_by(store, clock, watch, [asked(200, 0.4, seed) for seed in range(31)])
     store.remember("vocabulary/search", {"counts": "AAAA", "questions": 3, "learnt": True})
     watch, words = a_worded_watch(store, clock)
     assert (watch._step(), watch.gauges(), words.meters) == (True, {}, {})

@@ -1,4 +1,4 @@
-"""Unreadable: files that cannot be read while others can are told once for each change."""
+"""Unreadable files: files that cannot be read while others can are logged once for each change."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from structlog.testing import LogCapture
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag
 from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
-from ragwatch.pipeline.unreadable import SETTLED, UnreadableFiles
+from ragwatch.pipeline.intake import SETTLE_SECONDS, IntakeLoop, IntakeRules, UnreadableFiles
 from ragwatch.sources.tail.source import Options, TailSource
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -23,17 +22,17 @@ DENIED, SICK = {"a": "Permission denied"}, {"a": "Input/output error"}
 
 def told(log: LogCapture) -> list[tuple[str, Any]]:
     """What the log says of files, and of which."""
-    return [(each["event"], each["first"]) for each in log.entries]
+    return [(entry["event"], entry["first"]) for entry in log.entries]
 
 
 def test_once_for_each_change(telemetry: Telemetry, log: LogCapture) -> None:
     """A file that stays closed is told once; another reason and another file are news, and so is that it is well."""
     unreadable = UnreadableFiles("app", telemetry)
     for at, failing in enumerate([{}, DENIED, DENIED, SICK, SICK | {"b": "gone"}, {"b": "gone"}]):
-        unreadable.look(failing, AT + at)
-    assert told(log) == [("files cannot be read", each) for each in (DENIED, SICK, {"b": "gone"})]
-    unreadable.look({}, AT + 5 + SETTLED)
-    unreadable.look({}, AT + 6 + SETTLED)
+        unreadable.update(failing, AT + at)
+    assert told(log) == [("files cannot be read", reasons) for reasons in (DENIED, SICK, {"b": "gone"})]
+    unreadable.update({}, AT + 5 + SETTLE_SECONDS)
+    unreadable.update({}, AT + 6 + SETTLE_SECONDS)
     assert told(log)[3:] == [("files no longer unreadable", ["a", "b"])]
 
 
@@ -41,7 +40,7 @@ def test_what_comes_and_goes_is_told_once(telemetry: Telemetry, log: LogCapture)
     """A sick disk opens a file on each scan, and fails where it is read."""
     unreadable = UnreadableFiles("app", telemetry)
     for at in range(500):
-        unreadable.look(SICK if at % 2 else {}, AT + at)
+        unreadable.update(SICK if at % 2 else {}, AT + at)
     assert told(log) == [("files cannot be read", SICK)]
 
 

@@ -1,4 +1,4 @@
-"""Vocabularies: learnt from the first questions, once, and the same after a kill; intake measures with them."""
+"""Vocabularies: learnt once from the first questions, the same after a kill; intake measures with them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SHORT = b64encode(compress(bytes(8))).decode()
 
 def words(store: SqliteStore, questions: int = 10) -> Vocabularies:
     """A process that has begun."""
-    found = Vocabularies(questions, ("search", "other"), store=store)
-    found.resume()
-    return found
+    vocabularies = Vocabularies(questions, ("search", "other"), store=store)
+    vocabularies.resume()
+    return vocabularies
 
 
 def test_learnt_once_and_left_alone(store: SqliteStore) -> None:
@@ -49,14 +49,14 @@ def test_learnt_once_and_left_alone(store: SqliteStore) -> None:
 
 def test_renewed_begins_with_nothing(store: SqliteStore) -> None:
     """Here and after a restart."""
-    found = words(store)
-    found.learn({"search": [ORDINARY] * 10})
-    found.renew("search")
-    for each in (found, words(store)):
-        assert each.mark("search") is None
-        each.learn({"search": ["Refund!"] * 10})
-        assert each.meters["search"].vocabulary == learn(Vocabulary(), ["Refund!"] * 10)
-        each.renew("search")
+    vocabularies = words(store)
+    vocabularies.learn({"search": [ORDINARY] * 10})
+    vocabularies.renew("search")
+    for same in (vocabularies, words(store)):
+        assert same.mark("search") is None
+        same.learn({"search": ["Refund!"] * 10})
+        assert same.meters["search"].vocabulary == learn(Vocabulary(), ["Refund!"] * 10)
+        same.renew("search")
 
 
 @pytest.mark.parametrize(
@@ -72,19 +72,19 @@ def test_renewed_begins_with_nothing(store: SqliteStore) -> None:
 def test_what_another_version_kept_is_learnt_anew(store: SqliteStore, kept: dict[str, object]) -> None:
     """State that cannot be understood is no reason to stop."""
     store.remember(f"{KIND}/search", kept)
-    found = words(store)
-    found.learn({"search": [ORDINARY] * 10})
-    assert found.meters["search"].vocabulary.questions == 10
+    vocabularies = words(store)
+    vocabularies.learn({"search": [ORDINARY] * 10})
+    assert vocabularies.meters["search"].vocabulary.questions == 10
 
 
 def test_what_cannot_be_kept_is_not_used(tmp_path: Path) -> None:
     """A vocabulary that a restart would not know measures nothing."""
     store = SqliteStore(tmp_path / "state")
-    found = words(store)
+    vocabularies = words(store)
     store.close()
     with pytest.raises(StoreError):
-        found.learn({"search": [ORDINARY] * 10})
-    assert found.meters == {}
+        vocabularies.learn({"search": [ORDINARY] * 10})
+    assert vocabularies.meters == {}
 
 
 def lines(first: int, last: int, question: str) -> list[bytes]:
@@ -94,22 +94,24 @@ def lines(first: int, last: int, question: str) -> list[bytes]:
 
 def read(store: SqliteStore, batches: list[tuple[int, int, str]]) -> tuple[Vocabularies, Tallies]:
     """What intake makes of these batches: vocabularies, and counts of strangeness."""
-    found = words(store)
+    vocabularies = words(store)
     plan = SamplingPlan(0.0, known_routes=frozenset({"search"}))
-    rules = IntakeRules(plan, {JUDGE: 1.0}, None, 10**6, vocabularies=found)
-    source = ListSource([a_batch(*lines(*each), cursor=str(each[1])) for each in batches])
+    rules = IntakeRules(plan, {JUDGE: 1.0}, None, 10**6, vocabularies=vocabularies)
+    source = ListSource([a_batch(*lines(*span), cursor=str(span[1])) for span in batches])
     loop = IntakeLoop(source, canonical.read, rules, store=store, telemetry=Telemetry(), clock=Clock())
     while loop._step():
         pass
-    counted = {place: each for place, each in store.tallies().items() if place[0] is Tally.QUESTION_STRANGENESS}
-    return found, Tallies(counted)
+    counted = {place: count for place, count in store.tallies().items() if place[0] is Tally.QUESTION_STRANGENESS}
+    return vocabularies, Tallies(counted)
 
 
 def test_intake_learns_then_measures(store: SqliteStore) -> None:
     """The batch that completes the vocabulary is not measured with it, every one after it is."""
-    found, counted = read(store, [(0, 6, ORDINARY), (6, 12, ORDINARY), (12, 14, ORDINARY), (14, 17, "Refund tickets")])
-    assert found.meters["search"].vocabulary.questions == 12
-    cells = {labels[1]: each for (_, labels), each in counted.items() if labels[1] != "sum"}
+    vocabularies, counted = read(
+        store, [(0, 6, ORDINARY), (6, 12, ORDINARY), (12, 14, ORDINARY), (14, 17, "Refund tickets")]
+    )
+    assert vocabularies.meters["search"].vocabulary.questions == 12
+    cells = {labels[1]: count for (_, labels), count in counted.items() if labels[1] != "sum"}
     assert sum(cells.values()) == 5
     assert cells["1.0"] == 3
 

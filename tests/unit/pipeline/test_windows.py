@@ -1,4 +1,4 @@
-"""Windows: sums by minute, added up over what each window reaches."""
+"""Sliding windows: sums by minute, added up over the range of each window."""
 
 from __future__ import annotations
 
@@ -22,7 +22,21 @@ F = Quantity.FAITHFULNESS
 
 def a_row(score: float | None = 1.0, *, at: float = NOW, **parts: Any) -> ScoreRow:
     """A judged row with one score (None: unknown)."""
-    return replace(ScoreRow(1, "k", at, "search", JUDGE, "v1", 1.0, {F: score}, None, "t"), **parts)
+    return replace(
+        ScoreRow(
+            seq=1,
+            key="k",
+            at=at,
+            route="search",
+            judge=JUDGE,
+            version="v1",
+            probability=1.0,
+            scores={F: score},
+            reason=None,
+            trace_id="t",
+        ),
+        **parts,
+    )
 
 
 def missed(**parts: Any) -> ScoreRow:
@@ -50,10 +64,10 @@ def test_empty(windows: SlidingWindows) -> None:
 def test_estimates_are_those_of_the_scores(windows: SlidingWindows) -> None:
     """The sums of the rows give the estimate, weights and all."""
     windows.add([a_row(1.0, probability=0.5), a_row(0.0, at=NOW - 300), missed(probability=0.25)])
-    found = windows.summary(NOW)[0]
+    rows = windows.summary(NOW)[0]
     recent = hajek.estimate(Addends.of([(1.0, 0.5)]), unjudged_weight=4.0)
     whole = hajek.estimate(Addends.of([(1.0, 0.5), (0.0, 1.0)]), unjudged_weight=4.0)
-    assert found == (EstimateRow(F, "search", JUDGE, "1m", recent), EstimateRow(F, "search", JUDGE, "15m", whole))  # type: ignore[arg-type]
+    assert rows == (EstimateRow(F, "search", JUDGE, "1m", recent), EstimateRow(F, "search", JUDGE, "15m", whole))  # type: ignore[arg-type]
 
 
 def test_windows_slide(windows: SlidingWindows) -> None:
@@ -138,14 +152,14 @@ def test_what_is_kept_changes_no_figure() -> None:
 def test_nothing_was_answered_later_than_now(windows: SlidingWindows) -> None:
     """Answers of a clock that was ahead are as new as the look that met them: who falls silent then grows old."""
     windows.add([a_row(0.95, key="ahead", at=NOW + 9e6), a_row(0.05, key="right", at=NOW - 1.0)])
-    windows.set_back(NOW)
+    windows.limit_times(NOW)
     series = ("faithfulness", "search", JUDGE)
     assert windows.last_sample == {series: NOW}
     assert windows.exemplars[*series, "1.0"] == Exemplar("ahead", "t", 0.95, NOW)
     assert windows.exemplars[*series, "0.1"].at == NOW - 1.0
-    windows.set_back(NOW + 3600.0)
+    windows.limit_times(NOW + 3600.0)
     assert windows.last_sample == {series: NOW}
     windows.add([a_row(0.96, key="later", at=NOW + 60.0)])
-    windows.set_back(NOW + 3600.0)
+    windows.limit_times(NOW + 3600.0)
     assert windows.last_sample == {series: NOW + 60.0}
     assert windows.exemplars[*series, "1.0"].key == "later"

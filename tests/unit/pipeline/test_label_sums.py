@@ -1,4 +1,4 @@
-"""Chains: each row counts once, as far as it went, and what is kept of sums that were added up changes no figure."""
+"""Label sums: each row counts once, in its last tier, and cached sums change no figure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,18 @@ START = 1_700_000_000.0
 def a_row(key: str, judge: str, score: float | None, probability: float, at: float = AT) -> ScoreRow:
     """A row of either judge."""
     scores = None if score is None else {F: score}
-    return ScoreRow(1, key, at, "search", judge, "scripted-1", probability, scores, None, None)
+    return ScoreRow(
+        seq=1,
+        key=key,
+        at=at,
+        route="search",
+        judge=judge,
+        version="scripted-1",
+        probability=probability,
+        scores=scores,
+        reason=None,
+        trace_id=None,
+    )
 
 
 ROWS = [
@@ -44,30 +55,30 @@ TIERS = [((0.5, 1.0), (0.2, 0.5)), ((1.0,), (0.4,))]
 @pytest.mark.parametrize("at_once", [True, False])
 def test_sums_are_those_of_the_rows(order: list[ScoreRow], *, at_once: bool) -> None:
     """Whichever judge comes first, and in however many turns: each row counts once, as far as it went."""
-    found = LabelSums(BOTH, lambda _: None)
+    sums = LabelSums(BOTH, lambda _: None)
     for turn in [order] if at_once else [[row] for row in order]:
-        found.add(turn)
-    assert found.totals(hours(AT, 3600.0))["search", F].numbers == pytest.approx(PpiSums.of(3, TIERS).numbers)
-    assert found.missed(hours(AT, 3600.0)) == {"search": 2.0}
-    found.forget(AT)
-    assert found.totals(hours(AT, 80 * 86400.0))["search", F].numbers == pytest.approx(PpiSums.of(3, TIERS).numbers)
-    found.forget(AT + 60 * 86400.0)
-    assert (found.totals(hours(AT, 3600.0)), found.missed(hours(AT, 3600.0))) == ({}, {})
+        sums.add(turn)
+    assert sums.totals(hours(AT, 3600.0))["search", F].numbers == pytest.approx(PpiSums.of(3, TIERS).numbers)
+    assert sums.missed(hours(AT, 3600.0)) == {"search": 2.0}
+    sums.forget(AT)
+    assert sums.totals(hours(AT, 80 * 86400.0))["search", F].numbers == pytest.approx(PpiSums.of(3, TIERS).numbers)
+    sums.forget(AT + 60 * 86400.0)
+    assert (sums.totals(hours(AT, 3600.0)), sums.missed(hours(AT, 3600.0))) == ({}, {})
 
 
 def test_rows_of_long_ago_are_looked_up(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory holds the last rows only; what the second judge reads later is found in the store."""
-    monkeypatch.setattr(module, "KEPT", 1)
+    monkeypatch.setattr(module, "MAX_KEPT_ROWS", 1)
     draws = [a_draw(name, probability=0.4) for name in ("one", "two", "three")]
     store.admit(an_admission(*draws))
     onward = [replace(draw, probability=0.1) for draw in draws]
     store.settle(
-        [a_verdict(draw) for draw in draws], [FollowUp(each.key, JUDGE, Assignment(LLM, 0.1), AT) for each in onward]
+        [a_verdict(draw) for draw in draws], [FollowUp(draw.key, JUDGE, Assignment(LLM, 0.1), AT) for draw in onward]
     )
     store.settle([a_verdict(draw, reading=a_reading(LLM)) for draw in onward])
-    found = LabelSums(BOTH, lambda key: answer_verdicts(store, BOTH.judges, key))
-    found.add(store.window(0, 0.0, 100))
-    assert found.totals(hours(AT, 3600.0))["search", F].rows(1) == 3
+    sums = LabelSums(BOTH, lambda key: answer_verdicts(store, BOTH.judges, key))
+    sums.add(store.window(0, 0.0, 100))
+    assert sums.totals(hours(AT, 3600.0))["search", F].rows(1) == 3
 
 
 def test_a_quantity_that_the_second_judge_does_not_read_has_a_short_chain() -> None:
@@ -79,17 +90,43 @@ def test_a_quantity_that_the_second_judge_does_not_read_has_a_short_chain() -> N
 
 def rows(rng: random.Random, turn: int, now: float) -> list[ScoreRow]:
     """What was settled in a turn: answers of now, late ones, some that nobody could read, some read twice."""
-    found: list[ScoreRow] = []
+    rows: list[ScoreRow] = []
     for number in range(rng.randrange(4)):
         at = now - rng.choice((0.0, 60.0, 2 * HOUR, 20 * HOUR, 300 * HOUR, -HOUR))
         key, route = f"{turn}-{number}", rng.choice("ab")
         scores = rng.choice(({F: rng.random()}, {F: rng.random(), NEED: None}, {NEED: 1.0}, None))
         judge, version = BOTH.chain[0], BOTH.judges[BOTH.chain[0]]
-        found.append(ScoreRow(0, key, at, route, judge, version, 0.5, scores, None, None))
+        rows.append(
+            ScoreRow(
+                seq=0,
+                key=key,
+                at=at,
+                route=route,
+                judge=judge,
+                version=version,
+                probability=0.5,
+                scores=scores,
+                reason=None,
+                trace_id=None,
+            )
+        )
         if rng.random() < 0.5:
-            found.append(ScoreRow(0, key, at, route, LLM, BOTH.judges[LLM], 0.25, {F: rng.random()}, None, None))
-    rng.shuffle(found)
-    return found
+            rows.append(
+                ScoreRow(
+                    seq=0,
+                    key=key,
+                    at=at,
+                    route=route,
+                    judge=LLM,
+                    version=BOTH.judges[LLM],
+                    probability=0.25,
+                    scores={F: rng.random()},
+                    reason=None,
+                    trace_id=None,
+                )
+            )
+    rng.shuffle(rows)
+    return rows
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -102,8 +139,8 @@ def test_what_is_kept_changes_no_figure(seed: int) -> None:
         often.forget(now)
         often.add(turns[-1])
         once = LabelSums(BOTH, lambda _: None)
-        for each in turns:
-            once.add(each)
+        for rows_of_turn in turns:
+            once.add(rows_of_turn)
         for span in SPANS:
             within = hours(now, span)
             assert often.totals(within) == once.totals(within)
@@ -114,27 +151,36 @@ def test_what_is_kept_changes_no_figure(seed: int) -> None:
 
 def plain(chains: LabelSums, within: range) -> dict[Place, tuple[float, ...]]:
     """The sums, one hour after the other."""
-    found: dict[Place, tuple[float, ...]] = {}
+    totals: dict[Place, tuple[float, ...]] = {}
     for place, cells in chains._cells.items():
         numbers = [sums.numbers for hour, sums in cells.items() if hour in within]
         if numbers:
-            found[place] = tuple(map(sum, zip(*numbers, strict=True)))
-    return found
+            totals[place] = tuple(map(sum, zip(*numbers, strict=True)))
+    return totals
 
 
 def test_a_month_is_not_added_up_at_every_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within an hour a look adds the moving hours to what is known, whatever the span."""
-    rng, found, now = random.Random(1), LabelSums(BOTH, lambda _: None), START
+    rng, sums, now = random.Random(1), LabelSums(BOTH, lambda _: None), START
     judge = BOTH.chain[0]
-    found.add(
+    sums.add(
         [
             ScoreRow(
-                0, f"{hour}", now - hour * HOUR, "a", judge, BOTH.judges[judge], 1.0, {F: rng.random()}, None, None
+                seq=0,
+                key=f"{hour}",
+                at=now - hour * HOUR,
+                route="a",
+                judge=judge,
+                version=BOTH.judges[judge],
+                probability=1.0,
+                scores={F: rng.random()},
+                reason=None,
+                trace_id=None,
             )
             for hour in range(700)
         ]
     )
-    found.totals(hours(now, SPANS[-1]))
+    sums.totals(hours(now, SPANS[-1]))
     added: list[int] = []
 
     def counted(numbers: tuple[float, ...]) -> float:
@@ -142,16 +188,27 @@ def test_a_month_is_not_added_up_at_every_digest(monkeypatch: pytest.MonkeyPatch
         return sum(numbers)
 
     monkeypatch.setattr(module, "sum", counted, raising=False)
-    assert found.totals(hours(now, SPANS[-1]))["a", F].numbers[0] == 700.0
-    assert max(added) <= 1 + module.MOVING
+    assert sums.totals(hours(now, SPANS[-1]))["a", F].numbers[0] == 700.0
+    assert max(added) <= 1 + module.MOVING_HOURS
 
 
 def test_what_is_forgotten_is_in_no_sum() -> None:
     """An hour that no label reaches is gone from what was added up, too."""
-    found, judge = LabelSums(BOTH, lambda _: None), BOTH.chain[0]
-    row = ScoreRow(0, "k", START, "a", judge, BOTH.judges[judge], 1.0, {F: 1.0}, None, None)
-    found.add([row])
+    sums, judge = LabelSums(BOTH, lambda _: None), BOTH.chain[0]
+    row = ScoreRow(
+        seq=0,
+        key="k",
+        at=START,
+        route="a",
+        judge=judge,
+        version=BOTH.judges[judge],
+        probability=1.0,
+        scores={F: 1.0},
+        reason=None,
+        trace_id=None,
+    )
+    sums.add([row])
     within = range(int(START // HOUR) + 10)
-    assert found.totals(within)["a", F] == PpiSums.of(3, [((1.0,), (1.0,))])
-    found.forget(START + BOTH.fresh + 2 * HOUR)
-    assert found.totals(within) == {}
+    assert sums.totals(within)["a", F] == PpiSums.of(3, [((1.0,), (1.0,))])
+    sums.forget(START + BOTH.fresh + 2 * HOUR)
+    assert sums.totals(within) == {}

@@ -1,4 +1,4 @@
-"""Keeping: retention is applied, and told when it took something."""
+"""Retention: old verdicts are pruned, and the log has their number."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ async def test_old_verdicts_go(store: SqliteStore, telemetry: Telemetry, log: Lo
     store.settle([a_verdict(old), a_verdict(new)])
     keeping = RetentionLoop(Retention(1, 1, 1 << 40), store=store, telemetry=telemetry, clock=Clock())
     assert [await keeping.step(), await keeping.step()] == [True, False]
-    assert [each.verdict["id"] for each in store.find(Query())] == ["new"]
-    assert [(each["event"], each["verdicts"]) for each in log.entries] == [("verdicts pruned", 1)]
+    assert [row.verdict["id"] for row in store.find(Query())] == ["new"]
+    assert [(entry["event"], entry["verdicts"]) for entry in log.entries] == [("verdicts pruned", 1)]
 
 
 @pytest.mark.parametrize("restarts", [False, True])

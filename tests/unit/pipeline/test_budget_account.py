@@ -1,4 +1,4 @@
-"""Purse: the worst case is set aside, what it did cost is kept, and a refusal says when there will be room."""
+"""Budget accounts: the worst case is reserved, the actual cost is settled, and a refusal has a waiting time."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ async def refusal(purse: StoredBudgetAccount, worst: Cost) -> JudgeError:
 
 def seconds(error: JudgeError) -> float:
     """When room is expected."""
-    found = re.search(r"expected in (\d+) s", str(error))
-    assert found is not None
-    return float(found[1])
+    match = re.search(r"expected in (\d+) s", str(error))
+    assert match is not None
+    return float(match[1])
 
 
 async def test_a_call_is_set_aside_then_paid(store: SqliteStore) -> None:
@@ -59,7 +59,7 @@ async def test_a_refusal_is_not_for_ever_and_says_how_long(store: SqliteStore) -
     clock.now += 600
     error = await refusal(purse, Cost(0.25, 10))
     assert (error.reason, error.permanent) == ("over_budget", False)
-    assert str(error).startswith("no room for $0.2500 and 10 tokens within $1.00 in 3600 s; expected in ")
+    assert str(error).startswith("no budget for $0.2500 and 10 tokens within $1.00 in 3600 s; expected in ")
     wait = seconds(error)
     assert 2400 <= wait <= 2400 + 3600 / 64
     assert store.spent("claude", 0.0) == Cost(1.0)

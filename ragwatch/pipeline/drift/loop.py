@@ -1,0 +1,165 @@
+"""Drift loop: what the loops over scores and over traffic have in common: resume, step, acknowledge, store, record.
+
+All state is stored after each step, so that a process that is killed at any instant raises the same alarm, at the same
+value, as one that was not; a value that was taken before changes nothing. An alarm is active until it is acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from ragwatch.core.drift.detect import Alarm
+from ragwatch.core.snapshot import Gauge, Gauges
+from ragwatch.pipeline.drift.streams import DriftStream
+from ragwatch.ports import NoteStore
+from ragwatch.telemetry import Telemetry
+
+MAX_RUNS = 20  # that are searched for one of the same alarm
+Cell = tuple[str, str]  # quantity or signal, route
+Figures = dict[tuple[Gauge, tuple[str, ...]], float]
+_S = TypeVar("_S", bound=DriftStream[Any])
+
+
+class DriftLoop(ABC, Generic[_S]):
+    """A loop over drift streams, one for each (quantity or signal, route).
+
+    Args:
+        store: Keeps state, alarms and events.
+        clock: Seconds since the epoch.
+
+    Attributes:
+        kind: Name of the state, and kind of the stored runs.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, *, store: NoteStore, telemetry: Telemetry, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._telemetry = telemetry
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._streams: dict[Cell, _S] = {}
+        self._recorded: dict[Cell, int] = {}  # number of the last alarm that was recorded
+        self._gauges: Gauges = {}
+
+    def resume(self) -> None:
+        """Continue where an earlier process stopped.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        self._load(self._store.recall(self.kind))
+        self._render()
+
+    async def step(self) -> bool:
+        """Take what is new since the last step. True when there was something."""
+        async with self._lock:
+            return await asyncio.to_thread(self._step)
+
+    async def acknowledge(
+        self, name: str | None = None, route: str | None = None, *, renew: bool = False
+    ) -> tuple[Cell, ...]:
+        """End alarms. Returns the (quantity or signal, route) of those, or of the references that were renewed.
+
+        Args:
+            name: Only this quantity or signal; None for all.
+            route: Only this route; None for all.
+            renew: Whether to learn another reference as well, with or without an alarm.
+
+        Raises:
+            StoreError: It could not be written; a restart would undo it.
+        """
+        async with self._lock:
+            return await asyncio.to_thread(self._settle, name, route, renew=renew)
+
+    def gauges(self) -> Gauges:
+        """Values of the last step."""
+        return self._gauges
+
+    def _step(self) -> bool:
+        busy = self._observe(self._clock())
+        self._record_alarms()
+        self._render()
+        return busy
+
+    def _settle(self, name: str | None, route: str | None, *, renew: bool) -> tuple[Cell, ...]:
+        self._record_alarms()  # one that is not recorded yet, because of a kill, would be lost
+        active = self._active()
+        cells = tuple(
+            cell
+            for cell in self._streams
+            if name in (None, cell[0]) and route in (None, cell[1]) and (renew or cell in active)
+        )
+        for cell in cells:
+            if renew:
+                self._renew(cell)
+            else:
+                self._acknowledge(cell)
+        if cells:
+            self._save()
+            self._announce(cells, renewed=renew)
+        self._render()
+        return cells
+
+    def _record_alarms(self) -> None:
+        """Record each alarm once, whether or not a process was killed after it."""
+        news = False
+        for cell, alarm in self._active().items():
+            if self._recorded.get(cell) == alarm.seq:
+                continue
+            if all(run.body["seq"] != alarm.seq for run in self._store.runs(self.kind, name_of(cell), MAX_RUNS)):
+                self._record(cell, alarm)
+            self._recorded[cell], news = alarm.seq, True
+        if news:  # a run may be deleted one day while its alarm is still active
+            self._save()
+
+    def _save(self) -> None:
+        self._store.remember(self.kind, self._state())
+
+    def _active(self) -> Mapping[Cell, Alarm]:
+        """Active alarms."""
+        return {cell: stream.alarm for cell, stream in self._streams.items() if stream.alarm is not None}
+
+    def _acknowledge(self, cell: Cell) -> None:
+        self._streams[cell].acknowledge()
+
+    def _renew(self, cell: Cell) -> None:
+        self._streams[cell].renew()
+
+    def _announce(self, cells: Sequence[Cell], *, renewed: bool) -> None:
+        """Store an event about alarms that were acknowledged; as a rule there is none."""
+
+    def _render(self) -> None:
+        self._gauges = self._figures()
+
+    @abstractmethod
+    def _load(self, state: Mapping[str, Any] | None) -> None:
+        """Continue with the stored state; None for none."""
+
+    @abstractmethod
+    def _state(self) -> dict[str, Any]:
+        """The state to store, as JSON values."""
+
+    @abstractmethod
+    def _observe(self, now: float) -> bool:
+        """Take and store what is new. True when there was something."""
+
+    @abstractmethod
+    def _record(self, cell: Cell, alarm: Alarm) -> None:
+        """Store an alarm as a run, and log it."""
+
+    @abstractmethod
+    def _figures(self) -> Figures:
+        """Gauges of all streams."""
+
+
+def name_of(cell: Cell) -> str:
+    """Name of the runs of a (quantity or signal, route).
+
+    >>> name_of(("faithfulness", "search"))
+    'faithfulness/search'
+    """
+    return "/".join(cell)
