@@ -11,9 +11,9 @@ import pytest
 from tail_reader import Reader, append, lines_of
 
 from ragwatch.sources.tail import content
+from ragwatch.sources.tail.disk import GONE, UNMOUNTED, missing_directories
 from ragwatch.sources.tail.first_scan import FirstScan, load
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
-from ragwatch.sources.tail.missing import GONE, UNMOUNTED, missing
 
 
 def test_what_is_passed_over_is_told_also_after_a_restart(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_nothing_is_told_where_nothing_is_passed_over(tmp_path: Path) -> None:
 def test_large_files_are_not_counted_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound it says `more than`, or how many bytes."""
     append(tmp_path / "a.jsonl", *lines_of("a", 2000))
-    monkeypatch.setattr(content, "COUNTED", 1000)
+    monkeypatch.setattr(content, "MAX_COUNTED_BYTES", 1000)
     reader = Reader(tmp_path / "*.jsonl", start="end")
     reader.drain()
     assert reader.source.lag().skipped.startswith("0 of 30.2 KiB of existing records read")
@@ -92,9 +92,9 @@ def test_a_missing_directory_is_told_and_an_empty_one_is_not(tmp_path: Path) -> 
 def test_a_directory_that_hides_is_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be asked is told as unreadable, not as missing; paths without a directory are in this one."""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    assert missing([str(tmp_path / "loop" / "a.jsonl")], [], {}) == {}
+    assert missing_directories([str(tmp_path / "loop" / "a.jsonl")], [], {}) == {}
     monkeypatch.chdir(tmp_path)
-    assert missing(["a.jsonl", "*.jsonl"], [], {}) == {}
+    assert missing_directories(["a.jsonl", "*.jsonl"], [], {}) == {}
 
 
 def test_a_file_system_that_is_no_longer_mounted(tmp_path: Path) -> None:
@@ -118,4 +118,4 @@ def test_a_file_system_that_is_no_longer_mounted(tmp_path: Path) -> None:
     assert reader.source.lag().problems == ()
     gone = FilePosition(status.st_dev + 1, 1, str(tmp_path / "gone" / "a.jsonl"))
     here = FilePosition(status.st_dev, 2, os.fspath(tmp_path / "a.jsonl"))
-    assert missing([], [gone, here], {FileIdentity(1, 1): None}) == {}  # type: ignore[dict-item]
+    assert missing_directories([], [gone, here], {FileIdentity(1, 1): None}) == {}  # type: ignore[dict-item]

@@ -10,7 +10,13 @@ import pytest
 from mortal import open_inodes
 from tail_reader import Reader, append, copytruncate, lines_of, pack
 
-from ragwatch.sources.tail.descriptors import SPARE, DescriptorBudget, FileGoneError, FileHandle, allowed
+from ragwatch.sources.tail.descriptors import (
+    MAX_OVER_BUDGET,
+    DescriptorBudget,
+    FileGoneError,
+    FileHandle,
+    max_open_files,
+)
 
 
 def handle(path: Path, descriptors: DescriptorBudget) -> FileHandle:
@@ -25,7 +31,7 @@ def handle(path: Path, descriptors: DescriptorBudget) -> FileHandle:
 def test_a_part_of_the_limit_is_kept_back(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
     """At least 64 descriptors and a quarter of all are for others, but some are always left for logs."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
-    assert allowed() == most
+    assert max_open_files() == most
 
 
 def test_the_least_recently_written_are_closed_first(tmp_path: Path) -> None:
@@ -37,7 +43,7 @@ def test_the_least_recently_written_are_closed_first(tmp_path: Path) -> None:
         os.utime(path, (1000 + number, 1000 + number))
     handles = [handle(path, descriptors) for path in paths[:32]]
     assert all(each.fd is not None for each in handles)
-    handles[20].drained = True
+    handles[20].at_end = True
     handles.append(handle(paths[32], descriptors))
     assert [index for index, each in enumerate(handles) if each.fd is None] == [0, 1, 20]
     assert handles[0].read(9, 0) == b"x\n"  # opened again
@@ -50,12 +56,12 @@ def test_unread_files_without_a_name_stay_open_for_a_while(tmp_path: Path) -> No
     """A deleted file that is not read to its end is closed only when there are too many of its kind."""
     descriptors = DescriptorBudget(lambda: 1)
     handles = []
-    for number in range(SPARE + 3):
+    for number in range(MAX_OVER_BUDGET + 3):
         path = tmp_path / str(number)
         append(path, b"x")
         handles.append(handle(path, descriptors))
         path.unlink()
-        assert len([each for each in handles if each.fd is not None]) <= SPARE + 1
+        assert len([each for each in handles if each.fd is not None]) <= MAX_OVER_BUDGET + 1
     closed = next(each for each in handles if each.fd is None)
     with pytest.raises(FileGoneError, match="no longer under this name"):
         closed.read(1, 0)
@@ -72,17 +78,17 @@ def test_a_closed_file_is_known_by_its_inode(tmp_path: Path) -> None:
     append(other, b"y")
     closed = handle(path, DescriptorBudget(lambda: 9))
     assert closed.release()
-    assert closed.in_place()
-    assert closed.again().read(2, 0) == b"x\n"
+    assert closed.is_reachable()
+    assert closed.duplicate().read(2, 0) == b"x\n"
     closed.release()
     other.replace(path)
-    assert not closed.in_place()
-    for asked in (closed.status, lambda: closed.read(1, 0), closed.again):
+    assert not closed.is_reachable()
+    for asked in (closed.status, lambda: closed.read(1, 0), closed.duplicate):
         with pytest.raises(FileGoneError):
             asked()
     path.unlink()
     path.symlink_to(path)
-    assert closed.in_place()  # nothing is known: too many levels of symbolic links
+    assert closed.is_reachable()  # nothing is known: too many levels of symbolic links
     closed.identity = closed.identity._replace(dev=closed.identity.dev + 1)
     path.unlink()
     append(path, b"z")
@@ -100,7 +106,7 @@ def test_a_file_that_is_being_read_is_not_closed(tmp_path: Path) -> None:
     """Another thread's read is under way: it keeps its descriptor."""
     append(tmp_path / "a", b"x")
     busy = handle(tmp_path / "a", DescriptorBudget(lambda: 9))
-    with busy._turn:
+    with busy._lock:
         assert not busy.release()
     busy.close()
 
@@ -167,7 +173,7 @@ def test_never_read_and_deleted_while_it_was_closed(tmp_path: Path) -> None:
     append(tmp_path / "a.jsonl", *lines_of("a", 9))
     append(tmp_path / "b.jsonl", *lines_of("b", 9))
     reader = Reader(tmp_path / "*.jsonl", open_files=1)
-    reader.source._roster.scan()
+    reader.source._scanner.scan()
     reader.source.lag()
     assert open_inodes(tmp_path) == {(tmp_path / "b.jsonl").stat().st_ino}
     (tmp_path / "a.jsonl").unlink()

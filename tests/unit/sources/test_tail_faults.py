@@ -242,7 +242,7 @@ def test_truncated_before_it_was_read(tmp_path: Path, steps: int) -> None:
     reader = Reader(path, read_bytes=100)
     for _ in range(steps):
         reader.step()
-    reader.source._roster.scan()
+    reader.source._scanner.scan()
     reader.source.lag()
     path.write_bytes(b"")
     reader.source.lag()

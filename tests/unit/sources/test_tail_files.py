@@ -82,7 +82,7 @@ def test_t20_a_descriptor_that_fails_is_opened_again(tmp_path: Path) -> None:
     append(tmp_path / "a.jsonl", b"one")
     reader = Reader(tmp_path / "a.jsonl")
     reader.drain()
-    fd = reader.source._files.active[0].content.fd
+    fd = reader.source._files.active[0].content.handle.fd
     assert fd is not None
     os.close(fd)
     append(tmp_path / "a.jsonl", b"two")

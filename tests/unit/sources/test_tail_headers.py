@@ -59,13 +59,13 @@ def test_m4_between_copy_and_truncation(tmp_path: Path, read: int, stopped: bool
     reader = Reader(path, read_bytes=150)
     reader.drain()
     append(path, *old[read:])
-    reader.source._roster.scan()
+    reader.source._scanner.scan()
     whole = path.read_bytes()
     for size in (1, 60, len(whole) // 2, len(whole)):  # as far as the copy is when somebody looks
         (tmp_path / f"{LIVE}.1").write_bytes(whole[:size])
         if stopped:
             reader.restart()
-        reader.source._roster.scan()
+        reader.source._scanner.scan()
     reader.step()
     with path.open("r+b") as file:
         file.truncate(0)

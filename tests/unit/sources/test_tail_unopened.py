@@ -20,7 +20,7 @@ def unopenable(reader: Reader) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))
     hog = os.open("/", os.O_RDONLY)
     try:
-        reader.source._roster.scan()
+        reader.source._scanner.scan()
     finally:
         os.close(hog)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
