@@ -87,9 +87,9 @@ class UnopenedFiles:
 
     def resolve(self) -> None:
         """Follow files that were renamed before they could be opened; count those that were deleted."""
-        known = {position.identity for position in self._table.positions()}
+        tracked = {position.identity for position in self._table.positions()}
         for identity, (path, match) in list(self._files.items()):
-            if identity in known:
+            if identity in tracked:
                 del self._files[identity]
             elif identity not in self._table.matched:
                 self._find(identity, path, match)

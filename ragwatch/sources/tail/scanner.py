@@ -191,8 +191,8 @@ class FileScanner:
         table = self._table
         if not path.endswith(GZIP) or identity in table.stored:
             return False
-        known = {(position.identity, position.generation) for position in table.positions()}
-        if self._originals.get(identity) in known:
+        contents = {(position.identity, position.generation) for position in table.positions()}
+        if self._originals.get(identity) in contents:
             return True
         origin = family(os.path.realpath(path))
         plain = path.removesuffix(GZIP)

@@ -42,13 +42,13 @@ def test_the_least_recently_written_are_closed_first(tmp_path: Path) -> None:
         append(path, b"x")
         os.utime(path, (1000 + number, 1000 + number))
     handles = [handle(path, descriptors) for path in paths[:32]]
-    assert all(each.fd is not None for each in handles)
+    assert all(opened.fd is not None for opened in handles)
     handles[20].at_end = True
     handles.append(handle(paths[32], descriptors))
-    assert [index for index, each in enumerate(handles) if each.fd is None] == [0, 1, 20]
+    assert [index for index, opened in enumerate(handles) if opened.fd is None] == [0, 1, 20]
     assert handles[0].read(9, 0) == b"x\n"  # opened again
-    for each in handles:
-        each.close()
+    for opened in handles:
+        opened.close()
     assert open_inodes(tmp_path) == set()
 
 
@@ -61,14 +61,14 @@ def test_unread_files_without_a_name_stay_open_for_a_while(tmp_path: Path) -> No
         append(path, b"x")
         handles.append(handle(path, descriptors))
         path.unlink()
-        assert len([each for each in handles if each.fd is not None]) <= MAX_OVER_BUDGET + 1
-    closed = next(each for each in handles if each.fd is None)
+        assert len([opened for opened in handles if opened.fd is not None]) <= MAX_OVER_BUDGET + 1
+    closed = next(opened for opened in handles if opened.fd is None)
     with pytest.raises(FileGoneError, match="no longer under this name"):
         closed.read(1, 0)
     with pytest.raises(FileGoneError):
         closed.status()
-    for each in handles:
-        each.close()
+    for opened in handles:
+        opened.close()
 
 
 def test_a_closed_file_is_known_by_its_inode(tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_a_closed_file_is_known_by_its_inode(tmp_path: Path) -> None:
     closed.release()
     other.replace(path)
     assert not closed.is_reachable()
-    for asked in (closed.status, lambda: closed.read(1, 0), closed.duplicate):
+    for call in (closed.status, lambda: closed.read(1, 0), closed.duplicate):
         with pytest.raises(FileGoneError):
-            asked()
+            call()
     path.unlink()
     path.symlink_to(path)
     assert closed.is_reachable()  # nothing is known: too many levels of symbolic links

@@ -64,7 +64,7 @@ def test_parts_are_joined(tmp_path: Path, kind: str, block: int, seed: int) -> N
     printed = dict.fromkeys(left, b"")
     written = []
     while any(left.values()):
-        stream = rng.choice([each for each in left if left[each]])
+        stream = rng.choice([name for name, lines in left.items() if lines])
         rest = left[stream][0][len(printed[stream]) :]
         if rng.random() < 0.5 and len(rest) > 1:
             cut = rng.randint(1, len(rest) - 1)

@@ -207,7 +207,7 @@ def test_a_sparse_file_larger_than_memory_would_like(tmp_path: Path) -> None:
 def test_wide_text_is_counted_once(tmp_path: Path, encoding: str) -> None:
     """A log in UTF-16 is refused by the parser, line by line; half of each line end is no hole on top of that."""
     path = tmp_path / "app.jsonl"
-    path.write_bytes("".join(f'{{"answer": "{each}"}}\r\n' for each in range(50)).encode(encoding))
+    path.write_bytes("".join(f'{{"answer": "{number}"}}\r\n' for number in range(50)).encode(encoding))
     reader = Reader(path)
     reader.drain()
     path.rename(tmp_path / "app.jsonl.1")

@@ -26,7 +26,7 @@ def test_t01_rotations_packed_at_random(tmp_path: Path, pattern: str, seed: int)
             0
         ]
         if action == "write":
-            lines = [b'{"id":"%d-%d","text":"%s"}' % (number, each, b"x" * 80) for each in range(rng.randint(1, 5))]
+            lines = [b'{"id":"%d-%d","text":"%s"}' % (number, line, b"x" * 80) for line in range(rng.randint(1, 5))]
             written += lines
             append(path, *lines)
         elif action == "step":
@@ -37,7 +37,7 @@ def test_t01_rotations_packed_at_random(tmp_path: Path, pattern: str, seed: int)
         elif action == "rotate" and not (tmp_path / f"{LIVE}.9.gz").exists() and not (tmp_path / f"{LIVE}.9").exists():
             rotate(path)
             append(path)
-        elif action == "pack" and (plain := [each for each in tmp_path.glob(f"{LIVE}.?") if each.suffix != ".gz"]):
+        elif action == "pack" and (plain := [log for log in tmp_path.glob(f"{LIVE}.?") if log.suffix != ".gz"]):
             pack(rng.choice(plain))
         elif action == "pause":
             reader.now += rng.choice((0.1, 6.0))
