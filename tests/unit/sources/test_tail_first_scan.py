@@ -72,7 +72,7 @@ def test_the_cursor_of_an_earlier_version_is_read() -> None:
 
 
 def test_a_missing_directory_is_reported_and_an_empty_one_is_not(tmp_path: Path) -> None:
-    """By the first directory that no wildcard stands for; reading goes on once it is back."""
+    """Reported as the directory above the first wildcard; reading continues once it exists."""
     folder = tmp_path / "logs"
     reader = Reader([str(folder / "*.jsonl"), str(folder / "sub*" / "a.jsonl"), str(tmp_path / "b.jsonl")])
     reader.drain()

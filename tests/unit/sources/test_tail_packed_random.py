@@ -1,4 +1,4 @@
-"""Rotations that are packed at random: every line once, whichever inode the kernel gives to which file."""
+"""Rotations that are compressed at random: every line once, whichever inode the kernel gives to a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIVE = "app.jsonl"
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 def test_t01_rotations_packed_at_random(tmp_path: Path, pattern: str, seed: int) -> None:
-    """Writing, renaming, packing at once or later, kills and reading in any order: every line once."""
+    """Writing, renaming, compressing at once or later, kills and reading in any order: every line once."""
     rng = random.Random(seed)
     path = tmp_path / LIVE
     written = [b"first" * 30]
