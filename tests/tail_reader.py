@@ -10,7 +10,7 @@ from typing import Any
 
 from ragwatch.ports import Batch, Rejection
 from ragwatch.sources.tail.descriptors import DescriptorBudget
-from ragwatch.sources.tail.file_table import STARTED
+from ragwatch.sources.tail.first_scan import STARTED
 from ragwatch.sources.tail.source import Options, TailSource
 
 

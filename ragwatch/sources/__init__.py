@@ -1,4 +1,8 @@
-"""Sources: transports that yield records. `build(options)`; to add a kind, write its module and name it here."""
+"""Sources of log records, by kind.
+
+A source implements `ports.Source`; its module has `Options` and `build(options)`. To add a kind, write such a module
+and add it to `KINDS`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kind `tail`: follows JSONL files through rotation, truncation and restarts; no line is lost or read twice."""
+"""Source kind `tail`: follows JSONL files through rotation, truncation and restarts; no line is lost or read twice."""
 
 from __future__ import annotations
 

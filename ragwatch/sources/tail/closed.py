@@ -1,91 +1,110 @@
-"""Closed: files that the budget of descriptors keeps closed, and that were renamed or deleted meanwhile."""
+"""Files without an open descriptor: closed to save descriptors, or not opened yet, and renamed or deleted meanwhile."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from ragwatch.sources.tail.content import edges_at
+from ragwatch.sources.tail.directories import DirectoryListing, list_directory
 from ragwatch.sources.tail.disk import GZIP, MatchedFile
-from ragwatch.sources.tail.file_table import FileTable, note
-from ragwatch.sources.tail.identity import FileIdentity
-from ragwatch.sources.tail.listing import DirectoryListing, list_directory
+from ragwatch.sources.tail.file_table import FileTable
+from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 from ragwatch.sources.tail.reader import FollowedFile
+from ragwatch.sources.tail.rotation import OpenedFile
 
 
 class ClosedFiles:
-    """Finds closed files again. An open file needs no name; a closed one is only as good as the name it is found by.
+    """Finds closed files again. An open file does not depend on its path; a closed one is reopened by it.
 
     Args:
-        ledger: The files.
+        table: The files.
     """
 
-    def __init__(self, ledger: FileTable) -> None:
-        self._ledger = ledger
+    def __init__(self, table: FileTable) -> None:
+        self._table = table
 
-    def trace(self, found: Mapping[FileIdentity, MatchedFile]) -> set[str]:
-        """Bring the names of closed files up to date. Returns the paths of files that are gone.
-
-        Args:
-            found: What the patterns match at present.
-        """
+    def update_paths(self) -> set[str]:
+        """Update the paths of closed files and release deleted ones. Returns the original paths of the latter."""
         gone: set[str] = set()
         listings: dict[str, DirectoryListing | None] = {}
-        for followed in list(self._ledger.active):
+        for followed in list(self._table.active):
             content = followed.content
-            if content is None or content.handle.in_place():
+            if content is None or content.handle.is_reachable():
                 continue
-            path = self._path(followed, found, listings)
+            path = self._find(followed, listings)
             if path is None:
-                continue  # its folder cannot be read at present, or is not mounted
-            if path and path.endswith(GZIP) == followed.content_packed:
+                continue  # its directory cannot be listed at present, or is not mounted
+            if path and path.endswith(GZIP) == followed.is_packed:
                 content.handle.path = path
                 if self._is_same(followed):
                     followed.path = path
                     continue
             gone.add(followed.position.path)
-            self._let_go(followed)
+            self._table.release_deleted(followed)
         return gone
 
-    def _path(
-        self,
-        followed: FollowedFile,
-        found: Mapping[FileIdentity, MatchedFile],
-        listings: dict[str, DirectoryListing | None],
-    ) -> str | None:
-        """Where the file is by now; empty when it is gone, None when that is not known."""
+    def _find(self, followed: FollowedFile, listings: dict[str, DirectoryListing | None]) -> str | None:
+        """The path of the file by now; empty when it was deleted, None when that is not known."""
         identity = followed.position.identity
-        if identity in found:
-            return found[identity].paths[0]
-        known = True
-        for directory in {os.path.dirname(each) for each in (followed.path, followed.position.path)}:  # noqa: PTH120
+        if identity in self._table.matched:
+            return self._table.matched[identity].paths[0]
+        searched = True
+        for directory in {os.path.dirname(path) for path in (followed.path, followed.position.path)}:  # noqa: PTH120
             if directory not in listings:
                 listings[directory] = list_directory(directory)
             listing = listings[directory]
             if listing is None or listing.device != identity.dev:
-                known = False
+                searched = False
             elif identity.ino in listing.paths:
                 return listing.paths[identity.ino]
-        return "" if known else None
+        return "" if searched else None
 
     @staticmethod
     def _is_same(followed: FollowedFile) -> bool:
-        """Whether the file with this inode has what was read. If not, the inode was given to another file."""
+        """Whether the file with this inode has the content that was read. If not, the inode was reused."""
         position = followed.position
         try:
             return followed.content is None or position.fits(edges_at(followed.content, position.offset))
         except OSError:
-            return True  # it cannot be read at present: the next step says so
+            return True  # it cannot be read at present: the next step raises it again
 
-    def _let_go(self, followed: FollowedFile) -> None:
-        """It is gone from where it was: its copy is looked for, or its loss counted, as after a restart."""
-        ledger, position = self._ledger, followed.last_seen
-        ledger.active.remove(followed)
-        if followed.stream is not None:
-            ledger.stored[position.identity] = (followed.stream, position)
-        elif position.size:
-            stream = f"{position.dev:x}-{position.ino:x}"
-            ledger.notes.append(note(stream, followed.path, "", {"deleted_unread": 1}))
-        for stream in followed.superseded:
-            ledger.notes.append(note(stream, followed.path, ""))
-        followed.close()
+
+class UnopenedFiles:
+    """Files that a scan matched and could not open: no permission, no descriptor left, or renamed in between.
+
+    Args:
+        table: The files.
+    """
+
+    def __init__(self, table: FileTable) -> None:
+        self._table = table
+        self._files: dict[FileIdentity, tuple[str, MatchedFile]] = {}
+
+    def add(self, identity: FileIdentity, match: MatchedFile) -> None:
+        """Remember a file that was matched and not opened."""
+        if not match.paths[0].endswith(GZIP):
+            self._files[identity] = (os.path.realpath(match.paths[0]), match)
+
+    def resolve(self) -> None:
+        """Follow files that were renamed before they could be opened; count those that were deleted."""
+        tracked = {position.identity for position in self._table.positions()}
+        for identity, (path, match) in list(self._files.items()):
+            if identity in tracked:
+                del self._files[identity]
+            elif identity not in self._table.matched:
+                self._find(identity, path, match)
+
+    def _find(self, identity: FileIdentity, path: str, match: MatchedFile) -> None:
+        listing = list_directory(os.path.dirname(path))  # noqa: PTH120 - a string stays a string
+        if listing is None or listing.device != identity.dev:
+            return  # its directory cannot be listed, or is not mounted
+        opened = self._table.open_in(listing, identity)
+        if identity.ino not in listing.paths:
+            del self._files[identity]
+            if match.size:
+                self._table.count_deleted(identity, path)
+        elif opened is not None:
+            renamed, content, _ = opened
+            del self._files[identity]
+            position = FilePosition(identity.dev, identity.ino, path, mtime_ns=match.mtime_ns)
+            self._table.adopt(OpenedFile(renamed, content, position), None)

@@ -1,4 +1,4 @@
-"""Content: the bytes of a file as its writer wrote them, whether they lie on disk plain or packed."""
+"""File content: the bytes of a log file as its writer wrote them, whether it is stored plain or gzip-compressed."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Protocol
 from ragwatch.sources.tail.descriptors import FileHandle
 from ragwatch.sources.tail.identity import HEAD, TAIL, ContentEdges, FilePosition
 
-CHUNK = 1 << 20
-COUNTED = 64 << 20
-"""Text up to this many bytes is worth reading once to know line numbers behind it (about 50 ms)."""
+CHUNK_BYTES = 1 << 20
+MAX_COUNTED_BYTES = 64 << 20
+"""Text up to this many bytes is read once to know line numbers after it (about 50 ms)."""
 
 
 class Content(Protocol):
-    """Bytes that can be read at any offset; cheapest forward."""
+    """Bytes that can be read at any offset; reading forward is cheapest."""
 
     handle: FileHandle
 
     @property
     def packed(self) -> int | None:
-        """Bytes that it takes on disk, where that is not its length."""
+        """Bytes of the compressed file; None for a plain file."""
         ...
 
     def pread(self, size: int, offset: int) -> bytes:
@@ -34,21 +34,21 @@ class Content(Protocol):
         """Length and modification time (ns) at present.
 
         Raises:
-            OSError: It cannot be asked.
+            OSError: They are not available.
         """
         ...
 
-    def again(self) -> Content:
-        """The same file once more, for a look beside reading. To be closed by itself."""
+    def duplicate(self) -> Content:
+        """A second reader of the same file, to be closed separately."""
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...
 
 
 class PlainContent:
-    """A file as it is.
+    """The content of a plain file.
 
     Args:
         handle: Open for reading; closed by `close`.
@@ -60,11 +60,6 @@ class PlainContent:
     def __init__(self, handle: FileHandle) -> None:
         self.handle = handle
 
-    @property
-    def fd(self) -> int | None:
-        """Its descriptor, None while it is closed."""
-        return self.handle.fd
-
     def pread(self, size: int, offset: int) -> bytes:
         """See `Content.pread`."""
         return self.handle.read(size, offset)
@@ -74,9 +69,9 @@ class PlainContent:
         status = self.handle.status()
         return status.st_size, status.st_mtime_ns
 
-    def again(self) -> PlainContent:
-        """See `Content.again`."""
-        return PlainContent(self.handle.again())
+    def duplicate(self) -> PlainContent:
+        """See `Content.duplicate`."""
+        return PlainContent(self.handle.duplicate())
 
     def close(self) -> None:
         """See `Content.close`."""
@@ -84,35 +79,35 @@ class PlainContent:
 
 
 def edges_at(content: Content, offset: int) -> ContentEdges | None:
-    """The edges before an offset as they are now; None when the content is shorter than that."""
+    """Read the edges before an offset; None when the content is shorter than that."""
     head = content.pread(min(HEAD, offset), 0)
     tail = content.pread(min(TAIL, offset), max(0, offset - TAIL))
     return ContentEdges(head, tail) if (len(head), len(tail)) == (min(HEAD, offset), min(TAIL, offset)) else None
 
 
-def proves(content: Content, place: FilePosition) -> bool:
-    """Whether this content goes on behind a place, although it is another file.
+def continues(content: Content, position: FilePosition) -> bool:
+    """Whether reading can continue at a position in the content of another file, because that is a copy.
 
-    Proof is the content before the place, if that is long enough to tell or is everything there is.
+    Proof is equal content before the position, if that is long enough to be distinctive or is the whole file.
     """
-    whole = place.offset > 0 and place.offset == content.state()[0]
-    return (place.telling or whole) and place.fits(edges_at(content, place.offset))
+    whole = position.offset > 0 and position.offset == content.state()[0]
+    return (position.is_distinctive or whole) and position.fits(edges_at(content, position.offset))
 
 
 def end_of_last_line(content: Content, size: int) -> int:
-    """The byte after the last newline in the first `size` bytes, 0 when there is none."""
+    """The offset after the last newline in the first `size` bytes, 0 when there is none."""
     end = size
     while end > 0:
-        start = max(0, end - CHUNK)
-        at = content.pread(end - start, start).rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
+        start = max(0, end - CHUNK_BYTES)
+        newline = content.pread(end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
         end = start
     return 0
 
 
 def count_lines(content: Content, end: int) -> int | None:
-    """Newlines in the first `end` bytes; None when that is too much to read for a line number."""
-    if end > COUNTED:
+    """Count newlines in the first `end` bytes; None when that is too much to read for a line number."""
+    if end > MAX_COUNTED_BYTES:
         return None
-    return sum(content.pread(min(CHUNK, end - at), at).count(b"\n") for at in range(0, end, CHUNK))
+    return sum(content.pread(min(CHUNK_BYTES, end - start), start).count(b"\n") for start in range(0, end, CHUNK_BYTES))

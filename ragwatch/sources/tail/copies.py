@@ -1,76 +1,75 @@
-"""Twins: whether a content that nobody knows is a copy of one that is known, or only begins like it."""
+"""Copy detection: whether an unknown file is a copy of a known one, or only begins with the same bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from contextlib import suppress
 
-from ragwatch.sources.tail.content import Content, edges_at, proves
+from ragwatch.sources.tail.content import Content, continues, edges_at
+from ragwatch.sources.tail.directories import DirectoryListing
 from ragwatch.sources.tail.disk import family
 from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
-from ragwatch.sources.tail.listing import DirectoryListing
 from ragwatch.sources.tail.rotation import OpenedFile
 
 
 class CopyDetector:
-    """What is known at this moment, to be compared with contents that are not.
+    """Compares unknown content with the files that are known at this moment.
 
-    Services write the same header at the top of every file, so that a content holds what was read before a place is no
-    proof while the file of that place can be asked: a copy of it, finished or not, is all a beginning of it. Where that
-    file is gone, or was emptied and nobody has noticed yet, its copy may go on behind the place, and is left to those
-    who look for it there.
+    Services write the same header at the top of every file, so that equal content before a position is no proof while
+    the original can be read: a copy, complete or not, is a prefix of it. Where the original is gone, or was truncated
+    and that is not detected yet, its copy may go on after the position: `LostFileSearch` continues there.
 
     Args:
-        ledger: What is known.
-        listing: The folder in which the files are.
+        table: Known files.
+        listing: The directory that the files are in.
     """
 
-    def __init__(self, ledger: FileTable, listing: DirectoryListing) -> None:
-        self._ledger = ledger
+    def __init__(self, table: FileTable, listing: DirectoryListing) -> None:
+        self._table = table
         self._listing = listing
-        self._open = {each.position.identity: each.content for each in ledger.active}
-        self._places: dict[str, list[FilePosition]] = {}
-        for place in sorted(ledger.positions(), key=lambda each: each.offset):  # packed content is cheapest forward
-            self._places.setdefault(family(place.path), []).append(place)
+        self._open = {followed.position.identity: followed.content for followed in table.active}
+        self._positions: dict[str, list[FilePosition]] = {}
+        for position in sorted(table.positions(), key=lambda position: position.offset):  # gzip is cheapest forward
+            self._positions.setdefault(family(position.path), []).append(position)
 
-    def of(self, opened: OpenedFile, *, gone: Container[FileIdentity] = ()) -> FilePosition | None:
-        """The place in a file of which this may be a copy; None when it is news.
+    def find_original(self, opened: OpenedFile, *, gone: Container[FileIdentity] = ()) -> FilePosition | None:
+        """The position in a file of which this may be a copy; None when it is a new file.
 
         Args:
-            opened: A content that nobody knows, with the path it was written under.
-            gone: Files that are known not to be there.
+            opened: An unknown file; its position has the path it was written under.
+            gone: Files that are known to be deleted.
         """
         size, packed = opened.content.state()[0], opened.content.packed is not None
-        for place in self._places.get(opened.position.path, ()) if size else ():
-            if not packed and place.path != opened.position.path:
+        for position in self._positions.get(opened.position.path, ()) if size else ():
+            if not packed and position.path != opened.position.path:
                 continue  # a file beside it with a name like `app-7` may be no rotation at all
-            if place.identity != opened.position.identity and place.identity not in gone:
-                if place.offset <= size and not place.fits(edges_at(opened.content, place.offset)):
+            if position.identity != opened.position.identity and position.identity not in gone:
+                if position.offset <= size and not position.fits(edges_at(opened.content, position.offset)):
                     continue
-                if self._may_be_copy(opened.content, size, place):
-                    return place
+                if self._may_be_copy(opened.content, size, position):
+                    return position
         return None
 
-    def _may_be_copy(self, content: Content, size: int, place: FilePosition) -> bool:
-        edges, other = edges_at(content, size), self._original(place)
-        if other is None:
-            return proves(content, place)
-        try:  # the file is asked after the content: it may be growing
-            if edges is not None and edges == edges_at(other, size):
+    def _may_be_copy(self, content: Content, size: int, position: FilePosition) -> bool:
+        edges, original = edges_at(content, size), self._open_original(position)
+        if original is None:
+            return continues(content, position)
+        try:  # the original is read after the content: it may be growing
+            if edges is not None and edges == edges_at(original, size):
                 return True
-            moved = not place.fits(edges_at(other, place.offset))
+            truncated = not position.fits(edges_at(original, position.offset))
         except OSError:
-            moved = True  # it cannot be asked: as if it were not here
+            truncated = True  # it cannot be read: treated as if it were not here
         finally:
-            other.close()
-        return moved and proves(content, place)
+            original.close()
+        return truncated and continues(content, position)
 
-    def _original(self, place: FilePosition) -> Content | None:
-        """The file of a place, for a look at it. None when it is not in this folder, or cannot be read."""
-        content = self._open.get(place.identity)
+    def _open_original(self, position: FilePosition) -> Content | None:
+        """A second reader of the file of a position. None when it is not in this directory, or cannot be opened."""
+        content = self._open.get(position.identity)
         if content is not None:
-            with suppress(OSError):  # closed for want of descriptors, and renamed since
-                return content.again()
-        found = self._ledger.find(self._listing, place.identity)
-        return found[1] if found is not None else None
+            with suppress(OSError):  # closed to save descriptors, and renamed since
+                return content.duplicate()
+        opened = self._table.open_in(self._listing, position.identity)
+        return opened[1] if opened is not None else None

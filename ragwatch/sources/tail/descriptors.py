@@ -1,8 +1,8 @@
-"""Descriptors: how many log files one process keeps open, and handles that may be closed and opened again.
+"""File descriptor budget: how many log files one process keeps open, and file handles that reopen on demand.
 
-More files can match than a process may have open. So all sources share one budget: when it is spent, the files that
-were written least recently are closed, those that are read to their end first, and each is opened again when it is
-read next. A closed file is identified by device and inode; callers compare the content, as they do after a restart.
+More files can match than a process may have open. So all sources share one budget: when it is used up, the files that
+were written least recently are closed, those that are read to their end first, and each is reopened when it is read
+next. A closed file is identified by device and inode; callers compare the content, as they do after a restart.
 """
 
 from __future__ import annotations
@@ -16,138 +16,133 @@ from collections.abc import Callable, Iterable
 from ragwatch.sources.tail.disk import open_regular
 from ragwatch.sources.tail.identity import FileIdentity
 
-KEPT_BACK = 64
-"""Descriptors that logs never use: for connections, the store, clients of judges, and listing folders."""
+RESERVED_DESCRIPTORS = 64
+"""Descriptors that logs never use: for connections, the store, clients of judges, and directory listings."""
 
-
-SPARE = 32
+MAX_OVER_BUDGET = 32
 """Files above the budget that stay open because they were deleted or renamed before they were read to their end."""
 
 
 class FileGoneError(FileNotFoundError):
-    """A file that was closed is no longer there under the name it had."""
+    """A closed file is no longer at its path."""
 
 
-def allowed() -> int:
-    """Files that may be open: the soft limit, less 64 and at least a quarter of it, and never none.
+def max_open_files() -> int:
+    """Log files that may be open: the soft limit, less 64 and at least a quarter of it, and at least 1.
 
     The quarter is for the server's connections, of which there may be 256 where the limit is the usual 1024.
     """
-    soft = most_open()
-    return max(soft // 8, soft - max(KEPT_BACK, soft // 4), 1)
-
-
-def most_open() -> int:
-    """The soft limit of open files of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return soft if soft != resource.RLIM_INFINITY else 1 << 30
+    if soft == resource.RLIM_INFINITY:
+        soft = 1 << 30
+    return max(soft // 8, soft - max(RESERVED_DESCRIPTORS, soft // 4), 1)
 
 
 class DescriptorBudget:
-    """The budget. Safe to use from several threads.
+    """Limits how many files are open. Thread-safe.
 
     Args:
-        most: How many files may be open at present.
+        limit: Returns how many files may be open at present.
     """
 
-    def __init__(self, most: Callable[[], int] = allowed) -> None:
-        self._most = most
+    def __init__(self, limit: Callable[[], int] = max_open_files) -> None:
+        self._limit = limit
         self._lock = threading.Lock()
         self._open: set[FileHandle] = set()
 
-    def opened(self, handle: FileHandle) -> None:
-        """Count an open file. Others are closed if that is one too many."""
+    def add(self, handle: FileHandle) -> None:
+        """Count an open file. Closes others if that exceeds the budget."""
         with self._lock:
             self._open.add(handle)
-            most = self._most()
-            if len(self._open) <= most:
+            limit = self._limit()
+            if len(self._open) <= limit:
                 return
-            victims = sorted(self._open - {handle}, key=lambda each: (not each.drained, each.written))
-            self._release(victims, most - most // 16)  # several at once, so that the search is paid once
-            if len(self._open) > most + SPARE:
-                self._release(victims, most, lose=True)
+            candidates = sorted(self._open - {handle}, key=lambda other: (not other.at_end, other.mtime_ns))
+            self._close_down_to(limit - limit // 16, candidates)  # several at once, so that the sort is paid once
+            if len(self._open) > limit + MAX_OVER_BUDGET:
+                self._close_down_to(limit, candidates, lose=True)
 
-    def closed(self, handle: FileHandle) -> None:
-        """This file is closed."""
+    def remove(self, handle: FileHandle) -> None:
+        """Stop counting a file that was closed."""
         with self._lock:
             self._open.discard(handle)
 
-    def _release(self, victims: Iterable[FileHandle], most: int, *, lose: bool = False) -> None:
-        for victim in victims:
-            if len(self._open) <= most:
+    def _close_down_to(self, limit: int, candidates: Iterable[FileHandle], *, lose: bool = False) -> None:
+        for handle in candidates:
+            if len(self._open) <= limit:
                 return
-            if victim.release(lose=lose):
-                self._open.discard(victim)
+            if handle.release(lose=lose):
+                self._open.discard(handle)
 
 
-SHARED = DescriptorBudget()
-"""The budget of this process: the kernel's limit is one for all of its sources."""
+SHARED_BUDGET = DescriptorBudget()
+"""The budget of this process: the kernel's limit covers all of its sources."""
 
 
 class FileHandle:
-    """An open file that may be closed whenever it is not being read, and is opened again when it is.
+    """A file that may be closed whenever it is not being read, and is reopened on the next read.
 
     Args:
-        fd: Open for reading.
-        path: Its name.
-        status: What the file system says of it.
-        descriptors: The budget it counts against.
+        fd: Descriptor, open for reading.
+        path: Path of the file.
+        status: Result of `fstat`.
+        descriptors: The budget that it counts against.
 
     Attributes:
-        fd: None while it is closed.
-        path: Name under which it is opened again.
-        written: Modification time (ns) when it was looked at last.
-        drained: Whether it is read to its end, as far as is known.
+        fd: The descriptor, None while the file is closed.
+        path: Path at which it is reopened.
+        mtime_ns: Modification time (ns) at the last status.
+        at_end: Whether it is read to its end, as far as is known.
     """
 
-    __slots__ = ("_descriptors", "_turn", "drained", "fd", "identity", "path", "written")
+    __slots__ = ("_descriptors", "_lock", "at_end", "fd", "identity", "mtime_ns", "path")
 
     def __init__(self, fd: int, path: str, status: os.stat_result, descriptors: DescriptorBudget) -> None:
         self.fd: int | None = fd
         self.path = path
         self.identity = FileIdentity(status.st_dev, status.st_ino)
-        self.written = status.st_mtime_ns
-        self.drained = False
-        self._turn = threading.Lock()
+        self.mtime_ns = status.st_mtime_ns
+        self.at_end = False
+        self._lock = threading.Lock()
         self._descriptors = descriptors
-        descriptors.opened(self)
+        descriptors.add(self)
 
     def read(self, size: int, offset: int) -> bytes:
         """Up to `size` bytes from `offset` on.
 
         Raises:
-            GoneError: It was closed, and its name no longer means this file.
-            OSError: It cannot be opened, or not be read.
+            FileGoneError: It was closed, and its path no longer leads to this file.
+            OSError: It cannot be opened or read.
         """
-        with self._turn:
-            return os.pread(self._opened(), size, offset)
+        with self._lock:
+            return os.pread(self._reopened(), size, offset)
 
     def status(self) -> os.stat_result:
-        """What the file system says of it now; a closed file is not opened for that.
+        """The file's status now. A closed file is not opened for that.
 
         Raises:
-            GoneError: It was closed, and its name no longer means this file.
-            OSError: It cannot be asked.
+            FileGoneError: It was closed, and its path no longer leads to this file.
+            OSError: The status is not available.
         """
-        with self._turn:
-            status = self._by_name() if self.fd is None else os.fstat(self.fd)
-        self.written = status.st_mtime_ns
+        with self._lock:
+            status = self._status_at_path() if self.fd is None else os.fstat(self.fd)
+        self.mtime_ns = status.st_mtime_ns
         return status
 
-    def again(self) -> FileHandle:
-        """The same file once more.
+    def duplicate(self) -> FileHandle:
+        """A second handle of the same file.
 
         Raises:
-            GoneError: It was closed, and its name no longer means this file.
+            FileGoneError: It was closed, and its path no longer leads to this file.
             OSError: It cannot be opened.
         """
-        with self._turn:
-            fd = os.dup(self._opened())
+        with self._lock:
+            fd = os.dup(self._reopened())
             status = os.fstat(fd)
         return FileHandle(fd, self.path, status, self._descriptors)
 
-    def in_place(self) -> bool:
-        """Whether its name can be relied on: it is open, or its name still means it, or that cannot be asked."""
+    def is_reachable(self) -> bool:
+        """Whether the file is open, its path still leads to it, or its path cannot be checked at present."""
         if self.fd is not None:
             return True
         try:
@@ -159,45 +154,46 @@ class FileHandle:
         return True
 
     def release(self, *, lose: bool = False) -> bool:
-        """Close the file until it is read again. Returns whether it is closed: not while somebody reads it.
+        """Close the file until it is read again. Returns whether it is closed: not while another thread reads it.
 
         Args:
-            lose: Close it also if it is not read to its end and its name leads elsewhere, so that it may be lost.
+            lose: Close it also if it is not read to its end and its path leads elsewhere, so that it may be lost.
         """
-        if not self._turn.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):
             return False
         try:
-            if self.drained or lose or self._is_named():
-                self._shut()
+            if self.at_end or lose or self._is_at_path():
+                self._close_descriptor()
             return self.fd is None
         finally:
-            self._turn.release()
+            self._lock.release()
 
     def close(self) -> None:
-        """Close the file for good."""
-        with self._turn:
-            self._shut()
-        self._descriptors.closed(self)
+        """Close the file and stop counting it."""
+        with self._lock:
+            self._close_descriptor()
+        self._descriptors.remove(self)
 
     def abandon(self) -> None:
-        """Forget the descriptor without closing it: its number may be another file's by now."""
-        with self._turn:
+        """Forget the descriptor without closing it: its number may belong to another file by now."""
+        with self._lock:
             self.fd = None
-        self._descriptors.closed(self)
+        self._descriptors.remove(self)
 
-    def _is_named(self) -> bool:
+    def _is_at_path(self) -> bool:
         try:
-            self._by_name()
+            self._status_at_path()
         except OSError:
             return False
         return True
 
-    def _shut(self) -> None:
+    def _close_descriptor(self) -> None:
         fd, self.fd = self.fd, None
         if fd is not None:
             os.close(fd)
 
-    def _opened(self) -> int:
+    def _reopened(self) -> int:
+        """The descriptor; opens the file if it is closed."""
         if self.fd is None:
             try:
                 opened = open_regular(self.path, self.identity.ino)
@@ -210,10 +206,10 @@ class FileHandle:
                 os.close(fd)
                 raise FileGoneError(errno.ENOENT, "closed, and its file system is another one now", self.path)
             self.fd = fd
-            self._descriptors.opened(self)
+            self._descriptors.add(self)
         return self.fd
 
-    def _by_name(self) -> os.stat_result:
+    def _status_at_path(self) -> os.stat_result:
         try:
             status = os.stat(self.path)  # noqa: PTH116 - pathlib would cost more than the call on every poll
         except (FileNotFoundError, NotADirectoryError) as error:

@@ -1,28 +1,29 @@
-"""Ledger: the files of one source: which are open, which are done with, and which are only known from their cursors."""
+"""File table: the state of one source: which files are followed, which are read to their end, which only have cursors.
+
+The table is changed by its methods only. Every change of a stored cursor goes through its queue of updates.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from errno import EBADF
+from types import MappingProxyType
 
 from ragwatch.ports import Batch
 from ragwatch.sources.tail.content import Content
 from ragwatch.sources.tail.descriptors import DescriptorBudget
-from ragwatch.sources.tail.disk import family, gone_from
-from ragwatch.sources.tail.folders import TICK
+from ragwatch.sources.tail.directories import DirectoryListing
+from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS, MatchedFile, family, has_left
 from ragwatch.sources.tail.gzip import ContentOpener
-from ragwatch.sources.tail.identity import FileIdentity, FilePosition
-from ragwatch.sources.tail.listing import DirectoryListing
+from ragwatch.sources.tail.identity import FileIdentity, FilePosition, load
 from ragwatch.sources.tail.reader import FollowedFile
 from ragwatch.sources.tail.records import ReadLimits
 from ragwatch.sources.tail.rotation import OpenedFile
-
-STARTED = "started"
-"""Stream of the cursor that says: the first start is over, what has no cursor is new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,123 +32,236 @@ class FollowPlan:
 
     Attributes:
         patterns: Paths and globs.
-        skip_first: Whether text that is there at the very first start is passed over.
+        skip_existing: Whether content that exists at the very first start is skipped.
         limits: How much is read at once.
-        scan_seconds: How often names are looked up; open files are looked at on every read.
-        patience: Seconds that a packed file may stay incomplete before it is counted.
+        scan_seconds: How often directories are scanned; open files are checked on every read.
+        rotate_wait_seconds: How long a compressed file may stay incomplete before it is counted.
     """
 
     patterns: Sequence[str]
-    skip_first: bool
+    skip_existing: bool
     limits: ReadLimits
     scan_seconds: float
-    patience: float
-
-
-def note(stream: str, file: str, cursor: str, resets: Mapping[str, int] | None = None) -> Batch:
-    """A batch without records that moves, or with an empty cursor deletes, the cursor of a stream, and counts."""
-    return Batch(stream=stream, file=file, lines=(), offsets=(), numbers=(), cursor=cursor, resets=resets or {})
+    rotate_wait_seconds: float
 
 
 class FileTable:
     """The files of one source.
 
     Attributes:
-        active: Open files in the order they take turns.
-        adopted: Files that were taken up under another name since the last scan began.
-        finished: Rotated files that were read to their end. Their cursors stay as long as they do.
-        stored: Stream and position of files that are not met again yet.
-        notes: Cursors to store or to delete, and counts, that come with no records.
-        unreadable: Names that match but cannot be read at present, and why.
-        packs: Opens files.
-        limits: How much is read at once.
-        since_ns: File time from which on files are news.
-        now: Monotonic seconds of the last scan. What it found together is ordered by the files' own times.
+        active: Followed files in the order they take turns.
+        finished: Rotated files that were read to their end. Their cursors stay as long as the files do.
+        stored: Stream and position of stored cursors whose files were not found yet.
+        adopted: Files that were followed under another path since the last scan began.
+        matched: Files that the patterns matched at the last scan.
+        unreadable: Paths that match but cannot be read at present, and why.
+        opener: Opens files.
+        since_ns: File time from which on files are new.
+        scanned_at: Monotonic seconds of the last scan. Files of one scan are ordered by their own times.
     """
 
     def __init__(self, plan: FollowPlan, clock: Callable[[], float], descriptors: DescriptorBudget) -> None:
-        self.active: list[FollowedFile] = []
-        self.adopted: set[FileIdentity] = set()
-        self.finished: dict[FileIdentity, FollowedFile] = {}
-        self.stored: dict[FileIdentity, tuple[str, FilePosition]] = {}
-        self.notes: deque[Batch] = deque()
-        self.unreadable: dict[str, str] = {}
-        self.packs = ContentOpener(clock, plan.patience, descriptors)
-        self.limits = plan.limits
-        self.now = clock()
+        self._active: list[FollowedFile] = []
+        self._finished: dict[FileIdentity, FollowedFile] = {}
+        self._stored: dict[FileIdentity, tuple[str, FilePosition]] = {}
+        self._adopted: set[FileIdentity] = set()
+        self._unreadable: dict[str, str] = {}
+        self._updates: deque[Batch] = deque()
+        self.active: Sequence[FollowedFile] = self._active  # these are views: they show every change
+        self.finished: Mapping[FileIdentity, FollowedFile] = MappingProxyType(self._finished)
+        self.stored: Mapping[FileIdentity, tuple[str, FilePosition]] = MappingProxyType(self._stored)
+        self.adopted: AbstractSet[FileIdentity] = self._adopted
+        self.unreadable: Mapping[str, str] = MappingProxyType(self._unreadable)
+        self.matched: Mapping[FileIdentity, MatchedFile] = {}
+        self.opener = ContentOpener(clock, plan.rotate_wait_seconds, descriptors)
         self.since_ns = 0
-        self._between_looks_ns = int((plan.scan_seconds + TICK) * 1e9)
+        self.scanned_at = clock()
+        self._limits = plan.limits
+        self._between_scans_ns = int((plan.scan_seconds + TIMESTAMP_SECONDS) * 1e9)
+
+    def restore(self, cursors: Mapping[str, str]) -> None:
+        """Load the cursors of streams; files are matched with them at the first scan.
+
+        Raises:
+            SourceError: A cursor is not valid.
+        """
+        positions = [(stream, load(stream, cursor)) for stream, cursor in cursors.items()]
+        for stream, position in sorted(positions, key=lambda item: item[1].generation):
+            older = self._stored.get(position.identity)
+            if older and older[1].generation == position.generation:  # killed right after an inode was reused
+                self.store_without_file(*older)
+            elif older:  # killed between the commit of a new generation and the deletion of the one before
+                self.delete_cursor(older[0], position.path)
+            self._stored[position.identity] = (stream, position)
+
+    def begin_scan(
+        self, now: float, matched: Mapping[FileIdentity, MatchedFile], unreadable: Mapping[str, str], since_ns: int
+    ) -> None:
+        """Start a scan with what the patterns match now. Arguments are the attributes of the same names."""
+        self.scanned_at, self.matched, self.since_ns = now, matched, since_ns
+        self._adopted.clear()
+        self._unreadable.clear()
+        self._unreadable.update(unreadable)
+
+    def next_update(self) -> Batch | None:
+        """The oldest cursor update that is not committed, None when there is none."""
+        return self._updates[0] if self._updates else None
+
+    def commit_update(self) -> None:
+        """The oldest cursor update is stored."""
+        self._updates.popleft()
+
+    def delete_cursor(self, stream: str, path: str, resets: Mapping[str, int] | None = None) -> None:
+        """Queue the deletion of a stream's cursor, and counts of resets by reason."""
+        self._updates.append(_update(stream, path, "", resets))
+
+    def move_cursor(
+        self, stream: str, path: str, position: FilePosition, resets: Mapping[str, int] | None = None
+    ) -> None:
+        """Queue a new cursor of a stream, and counts of resets by reason."""
+        self._updates.append(_update(stream, path, position.dump(), resets))
+
+    def put_cursor_first(self, stream: str, cursor: str) -> None:
+        """Queue a cursor before all other updates."""
+        self._updates.appendleft(_update(stream, "", cursor))
+
+    def count_deleted(self, identity: FileIdentity, path: str) -> None:
+        """Count the loss of a file that was deleted before anything of it was read."""
+        self.delete_cursor(f"{identity.dev:x}-{identity.ino:x}", path, {"deleted_unread": 1})
 
     def positions(self) -> list[FilePosition]:
-        """Every known place."""
-        followed = [each.position for each in (*self.active, *self.finished.values())]
-        return followed + [position for _, position in self.stored.values()]
+        """Every known position."""
+        followed = [file.position for file in (*self._active, *self._finished.values())]
+        return followed + [position for _, position in self._stored.values()]
 
-    def known(self) -> dict[FileIdentity, FilePosition | None]:
-        """Files that were met, and with their positions those that are only known from cursors."""
-        met: dict[FileIdentity, FilePosition | None] = {identity: place for identity, (_, place) in self.stored.items()}
-        return met | dict.fromkeys(each.position.identity for each in (*self.active, *self.finished.values()))
+    def tracked(self) -> dict[FileIdentity, FilePosition | None]:
+        """All known files: None for those that were found, the position for those that are only known from cursors."""
+        tracked: dict[FileIdentity, FilePosition | None] = {
+            identity: position for identity, (_, position) in self._stored.items()
+        }
+        return tracked | dict.fromkeys(file.position.identity for file in (*self._active, *self._finished.values()))
 
-    def keep(self, stream: str, position: FilePosition) -> FilePosition:
-        """Keep the place in a content without a file. No file has an inode below zero."""
-        kept = (
-            position if position.ino < 0 else replace(position, ino=min([0, *(each.ino for each in self.stored)]) - 1)
-        )
-        self.stored[kept.identity] = (stream, kept)
-        return kept
+    def take_stored(self, identity: FileIdentity) -> tuple[str, FilePosition]:
+        """Remove and return the stored stream and position of a file."""
+        return self._stored.pop(identity)
 
-    def newest(self) -> dict[str, int]:
-        """For each followed path, from which file time (ns) on a rotation of it that is not known is news."""
-        newest: dict[str, int] = {}
+    def store_without_file(self, stream: str, position: FilePosition) -> FilePosition:
+        """Store a position whose file is gone, under a negative inode, which no file has."""
+        if position.ino >= 0:
+            position = replace(position, ino=min([0, *(identity.ino for identity in self._stored)]) - 1)
+        self._stored[position.identity] = (stream, position)
+        return position
+
+    def unseen_since_by_path(self) -> dict[str, int]:
+        """For each followed path, the modification time (ns) from which on an unknown rotation of it is new."""
+        since: dict[str, int] = {}
         for position in self.positions():
-            newest[position.path] = max(newest.get(position.path, 0), self.news_since(position.mtime_ns))
-        return newest
+            since[position.path] = max(since.get(position.path, 0), self.unseen_since(position.mtime_ns))
+        return since
 
-    def news_since(self, mtime_ns: int) -> int:
-        """From which file time on (ns) a rotation is news if what was read last under its name is as old as that.
+    def unseen_since(self, mtime_ns: int) -> int:
+        """Modification time (ns) from which on a rotation is new if the content read last at its path is of `mtime_ns`.
 
-        What is read was written at most one scan's time after the last look through the folder. All that has come into
-        it since then is younger than that look; what was there before the very first look is history.
+        What is read was written at most one scan interval after the last scan of the directory. All files that were
+        added since then are younger than that scan; those that were there before the very first scan are not new.
         """
-        return max(self.since_ns, mtime_ns - self._between_looks_ns)
+        return max(self.since_ns, mtime_ns - self._between_scans_ns)
 
-    def busy(self) -> set[str]:
-        """Families with a file that is gone and not read to its end: its packed copy may lie there already."""
+    def families_in_rotation(self) -> set[str]:
+        """Families with a file that is gone and not read to its end: its compressed copy may already exist."""
         return {
-            family(each.position.path)
-            for each in self.active
-            if each.rotated_since is not None
-            and not each.content_packed
-            and gone_from(each.path, each.position.identity)
+            family(followed.position.path)
+            for followed in self._active
+            if followed.rotated_since is not None
+            and not followed.is_packed
+            and has_left(followed.path, followed.position.identity)
         }
 
-    def follow(self, opened: OpenedFile, stream: str | None) -> FollowedFile:
-        """Take a file up."""
-        followed = FollowedFile(opened.path, opened.content, opened.position, stream, self.limits)
-        self.active.append(followed)
+    def follow(self, opened: OpenedFile, stream: str | None, *, rotated: bool = False) -> FollowedFile:
+        """Follow a file. A rotated one is no longer at the path it was written under."""
+        followed = FollowedFile(opened.path, opened.content, opened.position, stream, self._limits)
+        self._active.append(followed)
+        if rotated:
+            followed.original_path, followed.rotated_since = opened.position.path, self.scanned_at
         return followed
 
-    def follow_rotated(self, opened: OpenedFile, stream: str | None) -> None:
-        """Take a file up that no longer has the name it was written under."""
-        followed = self.follow(opened, stream)
-        self.adopted.add(opened.position.identity)
-        followed.home, followed.rotated_since = opened.position.path, self.now
+    def adopt(self, opened: OpenedFile, stream: str | None) -> None:
+        """Follow a rotated file that was found by a search."""
+        self.follow(opened, stream, rotated=True)
+        self._adopted.add(opened.position.identity)
 
-    def reopen(self, done: FollowedFile, path: str, content: Content) -> None:
-        """A finished file has grown."""
-        del self.finished[done.position.identity]
-        done.reopen(path, content)
-        done.rotated_since = self.now if gone_from(done.home, done.position.identity) else None
-        self.active.append(done)
+    def reopen(self, followed: FollowedFile, path: str, content: Content) -> None:
+        """Follow a finished file again: it has grown."""
+        del self._finished[followed.position.identity]
+        followed.reopen(path, content)
+        left = has_left(followed.original_path, followed.position.identity)
+        followed.rotated_since = self.scanned_at if left else None
+        self._active.append(followed)
+
+    def finish(self, followed: FollowedFile) -> None:
+        """Close a rotated file that was read to its end. Its cursor stays as long as the file does."""
+        self._active.remove(followed)
+        followed.close()
+        self._finished[followed.position.identity] = followed
+
+    def forget_finished(self, followed: FollowedFile) -> None:
+        """Forget a finished file that was deleted."""
+        del self._finished[followed.position.identity]
+
+    def suspend(self, followed: FollowedFile, error: OSError) -> None:
+        """Close a file that cannot be read at present; a scan that can open it continues where it stopped."""
+        if followed.content is not None:
+            self.close_unreadable(followed.path, followed.content, error)
+        followed.content = None
+        if followed.stream is not None:
+            self._stored[followed.position.identity] = (followed.stream, followed.position)
+
+    def release_deleted(self, followed: FollowedFile) -> None:
+        """Close a file that is gone: its copy is searched for, or its loss is counted, as after a restart."""
+        position = followed.last_seen
+        self._active.remove(followed)
+        if followed.stream is not None:
+            self._stored[position.identity] = (followed.stream, position)
+        elif position.size:
+            self.count_deleted(position.identity, followed.path)
+        for stream in followed.superseded:
+            self.delete_cursor(stream, followed.path)
+        followed.close()
+
+    def detect_renames(self) -> set[str]:
+        """Update which files were renamed or deleted. Returns the original paths where that is new."""
+        renamed = set()
+        for followed in self._active:
+            identity = followed.position.identity
+            match = self.matched.get(identity)
+            if (match and followed.original_path in match.paths) or not has_left(followed.original_path, identity):
+                followed.rotated_since = None
+                continue
+            if match and followed.path not in match.paths:
+                followed.path = match.paths[0]
+            if followed.rotated_since is None:
+                followed.rotated_since = self.scanned_at
+                renamed.add(followed.position.path)
+        return renamed
+
+    def rotated(self) -> dict[str, list[FollowedFile]]:
+        """Rotated files by the path they were written under, oldest first: they are read before its present file."""
+        rotated: dict[str, list[FollowedFile]] = {}
+        for followed in self._active:
+            if followed.rotated_since is not None:
+                rotated.setdefault(followed.position.path, []).append(followed)
+        for files in rotated.values():
+            files.sort(key=lambda followed: (followed.rotated_since, followed.position.mtime_ns))
+        return rotated
 
     def open(self, path: str, identity: FileIdentity) -> Content | None:
-        """Open, and make sure that it is still the file that was found under this name."""
+        """Open a file, and check that it is still the one that was matched at this path."""
         try:
-            opened = self.packs.open(path, identity.ino)
+            opened = self.opener.open(path, identity.ino)
         except FileNotFoundError:
-            return None  # renamed since it was found: the next look meets it under another name
+            return None  # renamed since it was matched: the next scan finds it under another name
         except OSError as error:
-            self.unreadable[path] = error.strerror or str(error)
+            self.report_unreadable(path, error)
             return None
         if opened is None:
             return None
@@ -157,20 +271,29 @@ class FileTable:
         content.close()
         return None
 
-    def refuse(self, path: str, content: Content, error: OSError) -> None:
-        """It was opened, and cannot be read at present: let it go."""
-        self.unreadable[path] = error.strerror or str(error)
-        self.active[:] = [each for each in self.active if each.content is not content]
-        if error.errno == EBADF:  # the number may be another file's by now
+    def open_in(self, listing: DirectoryListing, identity: FileIdentity) -> tuple[str, Content, os.stat_result] | None:
+        """Open a file by its inode, under any name in a directory; None when it is not there, or cannot be opened."""
+        try:
+            return listing.open(identity.ino, self.opener) if listing.device == identity.dev else None
+        except OSError as error:
+            self.report_unreadable(listing.paths.get(identity.ino, listing.directory), error)
+            return None
+
+    def report_unreadable(self, path: str, error: OSError) -> None:
+        """Report that this path cannot be read at present."""
+        self._unreadable[path] = error.strerror or str(error)
+
+    def close_unreadable(self, path: str, content: Content, error: OSError) -> None:
+        """Close a file that was opened and cannot be read at present."""
+        self.report_unreadable(path, error)
+        self._active[:] = [followed for followed in self._active if followed.content is not content]
+        if error.errno == EBADF:  # the number may belong to another file by now
             content.handle.abandon()
             return
-        with suppress(OSError):  # of a stale handle the descriptor is free all the same
+        with suppress(OSError):  # a stale handle's descriptor is released all the same
             content.close()
 
-    def find(self, listing: DirectoryListing, identity: FileIdentity) -> tuple[str, Content, os.stat_result] | None:
-        """Open a file wherever in a folder it is by now; None when it is not there, or cannot be opened at present."""
-        try:
-            return listing.open(identity.ino, self.packs) if listing.device == identity.dev else None
-        except OSError as error:
-            self.unreadable[listing.paths.get(identity.ino, listing.directory)] = error.strerror or str(error)
-            return None
+
+def _update(stream: str, path: str, cursor: str, resets: Mapping[str, int] | None = None) -> Batch:
+    """A batch without records: sets the cursor of a stream, or deletes it if `cursor` is empty, and counts resets."""
+    return Batch(stream=stream, file=path, lines=(), offsets=(), numbers=(), cursor=cursor, resets=resets or {})

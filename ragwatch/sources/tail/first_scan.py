@@ -1,4 +1,4 @@
-"""Beginning: the first look of a source: since when files are news, and how much of what was there is not read."""
+"""The first scan of a source: since when files are new, and how much existing content is not read."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from dataclasses import asdict, dataclass, replace
 
 import orjson
 
+from ragwatch.sources.tail.directories import list_directory
 from ragwatch.sources.tail.identity import FilePosition
-from ragwatch.sources.tail.listing import list_directory
+
+STARTED = "started"
+"""Stream of the cursor that holds the first scan: once it is stored, a file without a cursor is new."""
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 @dataclass(frozen=True, slots=True)
 class FirstScan:
-    """What the first look found. It is stored as a cursor.
+    """The result of the first scan. It is stored as a cursor.
 
     Attributes:
-        since_ns: File time from which on files are news.
-        records: Lines that were there and are not read, where they were counted.
-        size: Bytes that were there and are not read.
+        since_ns: File time from which on files are new.
+        records: Existing lines that are not read, where they were counted.
+        size: Existing bytes that are not read.
         more: Whether there are further lines, in files that are too large to be counted.
     """
 
@@ -32,7 +35,7 @@ class FirstScan:
     more: bool = False
 
     def skipping(self, position: FilePosition) -> FirstScan:
-        """The same after what lies before this place was passed over."""
+        """The same after the content before this position was skipped."""
         return replace(
             self,
             records=self.records + (position.line or 0),
@@ -41,35 +44,35 @@ class FirstScan:
         )
 
     def dump(self) -> str:
-        """The cursor."""
+        """The result as a cursor."""
         return orjson.dumps(asdict(self)).decode()
 
     def __str__(self) -> str:
-        """How much was passed over, and what to do about it; empty when nothing was."""
+        """How much was skipped, and what to do about it; empty when nothing was."""
         if not self.size:
             return ""
-        many = f"{self.records:,} existing records"
+        count = f"{self.records:,} existing records"
         if self.more:
-            many = f"more than {many}" if self.records else f"{_bytes(self.size)} of existing records"
+            count = f"more than {count}" if self.records else f"{_bytes(self.size)} of existing records"
         return (
-            f"0 of {many} read: `start: end`; only what is written from now on is read (to read what is there: "
+            f"0 of {count} read: `start: end`; only what is written from now on is read (to read what is there: "
             "`start: beginning` and a new `state` directory, or a trial with `ragwatch run --once`)"
         )
 
 
 def load(cursor: str) -> FirstScan:
-    """The beginning in a stored cursor. What an earlier version left out is not known: all files are news."""
+    """Parse a stored cursor. Without `since_ns`, as earlier versions stored it, all files are new."""
     stored = orjson.loads(cursor)
     return FirstScan(**{name: stored[name] for name in FirstScan.__slots__ if name in stored})
 
 
-def history_until(folders: Iterable[str]) -> int:
-    """File time (ns) after which nothing in these folders was written yet. No clock of ours is asked."""
+def history_end(directories: Iterable[str]) -> int:
+    """File time (ns) after the last write in these directories. The system clock is not used."""
     times = [0]
-    for folder in folders:
-        listing = list_directory(folder)
+    for directory in directories:
+        listing = list_directory(directory)
         for path in listing.paths.values() if listing else ():
-            with suppress(OSError):  # gone meanwhile, so it is no history
+            with suppress(OSError):  # deleted meanwhile, so it does not count
                 times.append(os.stat(path).st_mtime_ns + 1)  # noqa: PTH116 - a string stays a string
     return max(times)
 

@@ -1,7 +1,8 @@
-r"""Frames: what a container runtime wraps around each line that a service prints, taken off again.
+r"""Log framing of container runtimes: detects and removes what a runtime wraps around each line that a service prints.
 
-CRI (containerd, CRI-O): `2026-01-01T00:00:00.123456789Z stdout F text`, with `P` for a part that goes on in the next
-line of that stream. Docker's json-file: `{"log":"text\n","stream":"stdout","time":"..."}`, where a part has no `\n`.
+CRI (containerd, CRI-O): `2026-01-01T00:00:00.123456789Z stdout F text`, with `P` for a partial line that is continued
+in the next line of that stream. Docker's json-file: `{"log":"text\n","stream":"stdout","time":"..."}`, where a partial
+line has no `\n`.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from ragwatch.sources.tail.lines import BOM, CutLines
 Framing = Literal["plain", "cri", "docker"]
 Dropped = Literal["", "stdout", "stderr", "stdout+stderr"]
 
+_FRAMES: tuple[Framing, ...] = ("cri", "docker")
 _CRI = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* (?P<stream>stdout|stderr) (?P<tag>[FP])(?::\S*)?(?: |$)")
-_STREAMS = ("stdout", "stderr")
-_LOOKED_AT = 16
+_STREAMS: tuple[Dropped, ...] = ("stdout", "stderr")
+_MAX_LINES_TO_DETECT = 16
 
 
 @dataclass(frozen=True, slots=True)
 class FramedLine:
-    """One line, unwrapped.
+    """One line without its frame.
 
     Attributes:
         stream: `stdout` or `stderr`.
@@ -40,34 +42,35 @@ class FramedLine:
 
 @dataclass(frozen=True, slots=True)
 class UnwrappedLines:
-    """What framed lines hold.
+    """The records of framed lines.
 
     Attributes:
-        piece: Their records; offsets and numbers are those of a record's first line.
-        open_at: Index of the first line of the piece that must be read again, None when no record is left open.
+        lines: The records; offsets and numbers are those of a record's first line.
+        open_at: Index of the first line that must be read again because a record is incomplete, None when all are
+            complete.
         dropped: Streams that are inside a record that is dropped up to its end.
     """
 
-    piece: CutLines
+    lines: CutLines
     open_at: int | None
     dropped: Dropped
 
 
 def detect(block: bytes) -> Framing | None:
-    """How the first lines are framed, None when there is no complete line that is not blank."""
+    """Detect how the first lines are framed. None when there is no complete line that is not blank."""
     start = 0
-    for _ in range(_LOOKED_AT):
+    for _ in range(_MAX_LINES_TO_DETECT):
         end = block.find(b"\n", start)
         if end < 0:
             return None
         if line := block[start:end].removeprefix(BOM).strip():
-            return next((each for each in ("cri", "docker") if frame_of(line, each)), "plain")
+            return next((framing for framing in _FRAMES if frame_of(line, framing)), "plain")
         start = end + 1
     return None
 
 
 def frame_of(line: bytes, framing: Framing) -> FramedLine | None:
-    """Unwrap a line; None when it is not framed like that."""
+    """Parse the frame of a line. None when it has no such frame."""
     if framing == "cri":
         match = _CRI.match(line)
         return FramedLine(match["stream"].decode(), match["tag"] == b"F", line[match.end() :]) if match else None
@@ -84,7 +87,15 @@ def frame_of(line: bytes, framing: Framing) -> FramedLine | None:
 
 
 @dataclass(slots=True)
-class _FrameRun:
+class _PartialRecord:
+    """The parts of a record so far.
+
+    Attributes:
+        start: Index of its first line.
+        parts: Text of each part.
+        size: Bytes of all parts.
+    """
+
     start: int
     parts: list[bytes]
     size: int = 0
@@ -93,73 +104,74 @@ class _FrameRun:
 class _RecordJoiner:
     """Joins the parts of records, stream by stream."""
 
-    def __init__(self, piece: CutLines, limit: int, dropped: AbstractSet[str]) -> None:
-        self.piece = piece
+    def __init__(self, lines: CutLines, limit: int, dropped: AbstractSet[str]) -> None:
+        self.numbers = lines.numbers
         self.limit = limit
         self.dropping = set(dropped)
-        self.runs: dict[str, _FrameRun] = {}
+        self.partial: dict[str, _PartialRecord] = {}
         self.records: list[tuple[int, int, bytes]] = []
-        self.too_long = list(piece.too_long)
+        self.too_long = list(lines.too_long)
 
-    def take(self, at: int, frame: FramedLine) -> None:
+    def add(self, index: int, frame: FramedLine) -> None:
         if frame.stream in self.dropping:
             if frame.whole:
                 self.dropping.remove(frame.stream)
             return
-        run = self.runs.setdefault(frame.stream, _FrameRun(at, []))
-        run.parts.append(frame.text)
-        run.size += len(frame.text)
-        if run.size > self.limit:
-            self.give_up(frame.stream)
+        record = self.partial.setdefault(frame.stream, _PartialRecord(index, []))
+        record.parts.append(frame.text)
+        record.size += len(frame.text)
+        if record.size > self.limit:
+            self.drop(frame.stream)
             if frame.whole:
                 self.dropping.remove(frame.stream)
         elif frame.whole:
-            self.records.append((run.start, at, b"".join(self.runs.pop(frame.stream).parts).removesuffix(b"\r")))
+            parts = self.partial.pop(frame.stream).parts
+            self.records.append((record.start, index, b"".join(parts).removesuffix(b"\r")))
 
-    def give_up(self, stream: str) -> None:
-        run = self.runs.pop(stream)
-        self.too_long.append((self.piece.numbers[run.start], run.size))
+    def drop(self, stream: str) -> None:
+        record = self.partial.pop(stream)
+        self.too_long.append((self.numbers[record.start], record.size))
         self.dropping.add(stream)
 
     def open_at(self) -> int | None:
-        """The first line of what is open. A record that begins before it and ends behind it is read again too."""
-        if not self.runs:
+        """The first line to read again: of an incomplete record, or of a record that ends after that line."""
+        if not self.partial:
             return None
-        first = min(run.start for run in self.runs.values())
+        first = min(record.start for record in self.partial.values())
         for start, end, _ in reversed(self.records):
             if start < first <= end:
                 first = start
         return first
 
 
-def unwrap(piece: CutLines, framing: Framing, *, limit: int, dropped: Dropped, last: bool) -> UnwrappedLines:
-    """Take the frames off.
+def unwrap(lines: CutLines, framing: Framing, *, limit: int, dropped: Dropped, last: bool) -> UnwrappedLines:
+    """Remove frames and join the parts of records.
 
     Args:
-        piece: Framed lines.
-        framing: How they are framed; a line that is not is passed on as it is.
-        limit: Longest record in bytes.
+        lines: Framed lines.
+        framing: How they are framed; a line that is not is passed on unchanged.
+        limit: Maximum length of a record in bytes.
         dropped: Streams that begin inside a record that is dropped.
-        last: Whether records that are still open at the end are given up, as too long.
+        last: Whether records that are incomplete at the end are dropped, as too long.
     """
-    joiner = _RecordJoiner(piece, limit, {each for each in dropped.split("+") if each})
-    for at, line in enumerate(piece.lines):
+    joiner = _RecordJoiner(lines, limit, {stream for stream in dropped.split("+") if stream})
+    for index, line in enumerate(lines.lines):
         frame = frame_of(line, framing)
         if frame is None:
-            joiner.records.append((at, at, line))
+            joiner.records.append((index, index, line))
         else:
-            joiner.take(at, frame)
+            joiner.add(index, frame)
     if last:
-        for stream in list(joiner.runs):
-            joiner.give_up(stream)
+        for stream in list(joiner.partial):
+            joiner.drop(stream)
     records = sorted((start, text) for start, _, text in joiner.records if text and not text.isspace())
     unwrapped = replace(
-        piece,
+        lines,
         lines=[text for _, text in records],
-        offsets=[piece.offsets[start] for start, _ in records],
-        numbers=[piece.numbers[start] for start, _ in records],
+        offsets=[lines.offsets[start] for start, _ in records],
+        numbers=[lines.numbers[start] for start, _ in records],
         too_long=joiner.too_long,
     )
     both: Dropped = "stdout+stderr"
-    dropping: Dropped = next((each for each in ("stdout", "stderr") if joiner.dropping == {each}), "")
+    dropping: Dropped = next((stream for stream in _STREAMS if joiner.dropping == {stream}), "")
     return UnwrappedLines(unwrapped, joiner.open_at(), both if len(joiner.dropping) > 1 else dropping)

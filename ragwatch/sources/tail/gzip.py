@@ -1,7 +1,8 @@
-"""Packed: what a rotation compressed with gzip. Read as its decompressed content, and only once that is known whole.
+"""Gzip-compressed rotations: read as their decompressed content, once that is known to be complete.
 
-A file is decompressed twice: first to the end, to know that it is complete (gzip writes while we look), undamaged (its
-checksum stands at the end) and no bomb; then, in bounded memory, for its lines. Offsets count decompressed bytes.
+A file is decompressed twice: first to its end, to check that it is complete (gzip may still be writing it), undamaged
+(the checksum is at the end) and no decompression bomb; then, in bounded memory, for its lines. Offsets count
+decompressed bytes.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ragwatch.sources.tail.content import Content, PlainContent
-from ragwatch.sources.tail.descriptors import SHARED, DescriptorBudget, FileHandle
-from ragwatch.sources.tail.disk import GZIP, open_regular, size_and_time
+from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileHandle
+from ragwatch.sources.tail.disk import GZIP, open_regular, size_and_mtime
 from ragwatch.sources.tail.identity import HEAD, TAIL, FileIdentity
 
-READ, PIECE = 1 << 18, 1 << 20
-TRUSTED = 64 << 20
-"""Decompressed bytes up to which no ratio is suspicious: they cost little."""
-RATIO = 500
-"""Decompressed bytes per byte on disk above which this is a bomb. Deflate ends at 1032; logs stay below 100."""
-LARGEST = 64 << 30
+READ_BYTES, CHUNK_BYTES = 1 << 18, 1 << 20
+MIN_BOMB_BYTES = 64 << 20
+"""Decompressed bytes up to which any compression ratio is accepted."""
+MAX_RATIO = 500
+"""Decompressed bytes per byte on disk above which a file is a bomb. Deflate reaches 1032; logs stay below 100."""
+MAX_UNPACKED_BYTES = 64 << 30
 """Decompressed bytes above which a rotation is refused."""
 
 _GZIP = zlib.MAX_WBITS | 16
@@ -32,10 +33,10 @@ Flaw = Literal["gz_truncated", "gz_damaged", "gz_bomb"]
 
 
 class GzipRefusedError(OSError):
-    """It is packed in a way that cannot, or should not, be read.
+    """A compressed file cannot, or should not, be read.
 
     Attributes:
-        flaw: What is counted.
+        flaw: The reason that is counted.
     """
 
     def __init__(self, flaw: Flaw, why: str) -> None:
@@ -44,52 +45,53 @@ class GzipRefusedError(OSError):
 
 
 def unpack(read: Callable[[int, int], bytes], end: int) -> Iterator[bytes]:
-    """The decompressed content of the first `end` bytes, all members, in pieces of at most 1 MiB.
+    """Decompress the first `end` bytes, all members, in chunks of at most 1 MiB.
 
     Args:
-        read: Gives so many bytes from an offset on.
-        end: Bytes that count.
+        read: Reads a number of bytes from an offset on.
+        end: Compressed bytes.
 
     Raises:
-        RefusedError: It ends early, is damaged, or is far larger than it should be. Earlier pieces may be wrong then.
+        GzipRefusedError: The data ends early, is damaged, or is far larger than expected. Chunks that were yielded
+            before may be wrong then.
     """
     at = out = 0
     data = b""
-    machine: Any = zlib.decompressobj(wbits=_GZIP)
+    decompressor: Any = zlib.decompressobj(wbits=_GZIP)
     while True:
         if not data:
-            data = read(min(READ, end - at), at)
+            data = read(min(READ_BYTES, end - at), at)
             at += len(data)
-        if machine is None:
-            data = data.lstrip(b"\0")  # tapes and block devices pad
+        if decompressor is None:
+            data = data.lstrip(b"\0")  # padding of tapes and block devices
             if not data and at < end:
                 continue
             if not data or not _MAGIC.startswith(data[:2]):
-                return  # what follows the last member is ignored, as gzip does
-            machine = zlib.decompressobj(wbits=_GZIP)
+                return  # trailing garbage is ignored, as gzip does
+            decompressor = zlib.decompressobj(wbits=_GZIP)
         ended = not data
-        piece = _next_piece(machine, data)
-        out += len(piece)
-        if out > LARGEST or out > max(TRUSTED, RATIO * at):
+        chunk = _next_chunk(decompressor, data)
+        out += len(chunk)
+        if out > MAX_UNPACKED_BYTES or out > max(MIN_BOMB_BYTES, MAX_RATIO * at):
             raise GzipRefusedError("gz_bomb", f"more than {out} bytes in {at}")
-        if piece:
-            yield piece
-        elif ended and not machine.eof:
+        if chunk:
+            yield chunk
+        elif ended and not decompressor.eof:
             raise GzipRefusedError("gz_truncated", f"ends within its compressed data, after {end} bytes")
-        data = machine.unused_data if machine.eof else machine.unconsumed_tail
-        machine = None if machine.eof else machine
+        data = decompressor.unused_data if decompressor.eof else decompressor.unconsumed_tail
+        decompressor = None if decompressor.eof else decompressor
 
 
-def _next_piece(machine: Any, data: bytes) -> bytes:  # noqa: ANN401 - zlib does not name the type of its machine
+def _next_chunk(decompressor: Any, data: bytes) -> bytes:  # noqa: ANN401 - zlib does not export the type
     try:
-        piece: bytes = machine.decompress(data, PIECE)
+        chunk: bytes = decompressor.decompress(data, CHUNK_BYTES)
     except zlib.error as error:
         raise GzipRefusedError("gz_damaged", str(error)) from error
-    return piece
+    return chunk
 
 
 class GzipContent:
-    """The decompressed content of a file that is known to be whole. A window of it is in memory.
+    """The decompressed content of a file that was checked to be complete. A window of it is in memory.
 
     Args:
         handle: Open for reading; closed by `close`.
@@ -106,84 +108,99 @@ class GzipContent:
         self._rewind()
 
     def pread(self, size: int, offset: int) -> bytes:
-        """See `Content.pread`. Going back further than 64 bytes begins again at the first byte."""
+        """See `Content.pread`. Seeking back more than 64 bytes decompresses from the start again."""
         if offset + size <= len(self._head):
             return self._head[offset : offset + size]
         if offset < self._start:
             self._rewind()
         while self._start + len(self._window) < offset + size:
-            piece = next(self._pieces, None)
-            if piece is None:
+            chunk = next(self._chunks, None)
+            if chunk is None:
                 break
             if len(self._head) < HEAD and self._start + len(self._window) == len(self._head):
-                self._head += piece[: HEAD - len(self._head)]
-            self._window += piece
+                self._head += chunk[: HEAD - len(self._head)]
+            self._window += chunk
             passed = min(max(0, offset - TAIL - self._start), len(self._window))
             del self._window[:passed]
             self._start += passed
-        at = offset - self._start
-        return bytes(self._window[at : at + size])
+        start = offset - self._start
+        return bytes(self._window[start : start + size])
 
     def state(self) -> tuple[int, int]:
-        """See `Content.state`. A file that changed must be examined again, so it cannot be read as it is."""
+        """See `Content.state`. A file that changed must be checked again, so it cannot be read now."""
         status = self.handle.status()
         if status.st_size != self._size:
             raise GzipRefusedError("gz_truncated", "changed while it was read")
         return self._length, status.st_mtime_ns
 
-    def again(self) -> GzipContent:
-        """See `Content.again`."""
-        return GzipContent(self.handle.again(), self._size, self._length)
+    def duplicate(self) -> GzipContent:
+        """See `Content.duplicate`."""
+        return GzipContent(self.handle.duplicate(), self._size, self._length)
 
     def close(self) -> None:
         """See `Content.close`."""
         self.handle.close()
 
     def _rewind(self) -> None:
-        self._pieces = unpack(self.handle.read, self._size)
+        self._chunks = unpack(self.handle.read, self._size)
         self._window = bytearray()
         self._start = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _GzipCheck:
-    """What examining a packed file, as it was then, said; `told` once its flaw is counted."""
+    """The result of checking a compressed file.
+
+    Attributes:
+        path: Its latest path.
+        state: Size and modification time (ns) when it was checked.
+        since: Monotonic seconds of the check.
+        length: Decompressed bytes.
+        flaw: Why it is refused, None when it is complete.
+        why: The same as an error message.
+        reported: Whether the flaw was counted.
+    """
 
     path: str
     state: tuple[int, int]
-    length: int
-    flaw: Flaw | None
-    why: str
     since: float
-    told: bool = False
+    length: int = 0
+    flaw: Flaw | None = None
+    why: str = ""
+    reported: bool = False
 
 
 class ContentOpener:
-    """Opens files, packed or plain, and remembers what is wrong with which.
+    """Opens plain and compressed files, and remembers which compressed files are refused, and why.
 
     Args:
         clock: Monotonic seconds.
-        patience: Seconds that a truncated file must stay as it is before it is counted: gzip may be at work.
+        truncated_seconds: How long a truncated file must stay unchanged before it is counted: gzip may be writing it.
         descriptors: The budget of open files.
     """
 
-    def __init__(self, clock: Callable[[], float], patience: float, descriptors: DescriptorBudget = SHARED) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        truncated_seconds: float,
+        descriptors: DescriptorBudget = SHARED_BUDGET,
+    ) -> None:
         self._descriptors = descriptors
         self._clock = clock
-        self._patience = patience
-        self._known: dict[FileIdentity, _GzipCheck] = {}
+        self._truncated_seconds = truncated_seconds
+        self._checks: dict[FileIdentity, _GzipCheck] = {}
 
     def open(self, path: str, ino: int | None = None) -> tuple[Content, os.stat_result] | None:
         """Open for reading; None when it is not a regular file (any more).
 
         Args:
-            path: Its name.
-            ino: The inode that had this name.
+            path: Path of the file.
+            ino: The inode that was at this path.
 
         Raises:
-            FileNotFoundError: The name is gone, or another file has it by now.
-            RefusedError: It is packed, and not to be read as it is now.
-            OSError: It cannot be opened, or not be read.
+            FileNotFoundError: The path does not exist, or another file is there by now.
+            GzipRefusedError: It is compressed, and cannot be read as it is now.
+            OSError: It cannot be opened or read.
         """
         opened = open_regular(path, ino)
         if opened is None:
@@ -192,52 +209,57 @@ class ContentOpener:
         handle = FileHandle(fd, path, status, self._descriptors)
         try:
             if not path.endswith(GZIP):
-                handle.read(1, 0)  # a file on a sick disk can be opened, and is as good as closed
+                handle.read(1, 0)  # on a failing disk a file may open and not be readable
                 return PlainContent(handle), status
-            known = self._examined(path, handle, status)
+            check = self._check(path, handle, status)
         except OSError:
             handle.close()
             raise
-        if known.flaw is None:
-            return GzipContent(handle, status.st_size, known.length), status
+        if check.flaw is None:
+            return GzipContent(handle, status.st_size, check.length), status
         handle.close()
-        raise GzipRefusedError(known.flaw, known.why)
+        raise GzipRefusedError(check.flaw, check.why)
 
-    def changed(self) -> bool:
-        """Whether a file that was refused is another one now, or gone. Such are forgotten."""
-        gone = [each for each, known in self._known.items() if known.flaw and size_and_time(known.path) != known.state]
-        for each in gone:
-            del self._known[each]
-        return bool(gone)
+    def forget_changed(self) -> bool:
+        """Forget refused files that have changed or are gone. Returns whether there were any."""
+        changed = [
+            identity
+            for identity, check in self._checks.items()
+            if check.flaw and size_and_mtime(check.path) != check.state
+        ]
+        for identity in changed:
+            del self._checks[identity]
+        return bool(changed)
 
-    def refuses(self, paths: set[str]) -> bool:
-        """Whether one of these was refused."""
-        return any(known.flaw and known.path in paths for known in self._known.values())
+    def has_refused(self, paths: set[str]) -> bool:
+        """Whether any of these paths was refused."""
+        return any(check.flaw and check.path in paths for check in self._checks.values())
 
     def refusals(self) -> dict[str, str]:
-        """Refused files, and why."""
-        return {known.path: known.why for known in self._known.values() if known.flaw}
+        """Refused paths, and why."""
+        return {check.path: check.why for check in self._checks.values() if check.flaw}
 
-    def flaws(self) -> list[tuple[str, Flaw]]:
-        """RefusedError files that are not counted yet, and why they were refused."""
+    def new_flaws(self) -> list[tuple[str, Flaw]]:
+        """Refused paths that were not reported by an earlier call, and why. Recently truncated ones are left out."""
         now = self._clock()
-        found = []
-        for known in self._known.values():
-            patient = known.flaw == "gz_truncated" and now - known.since < self._patience
-            if known.flaw and not known.told and not patient:
-                known.told = True
-                found.append((known.path, known.flaw))
-        return found
+        flaws = []
+        for check in self._checks.values():
+            may_grow = check.flaw == "gz_truncated" and now - check.since < self._truncated_seconds
+            if check.flaw and not check.reported and not may_grow:
+                check.reported = True
+                flaws.append((check.path, check.flaw))
+        return flaws
 
-    def _examined(self, path: str, handle: FileHandle, status: os.stat_result) -> _GzipCheck:
+    def _check(self, path: str, handle: FileHandle, status: os.stat_result) -> _GzipCheck:
+        """Check a compressed file, unless it was checked before and has not changed."""
         identity, state = FileIdentity(status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
-        known = self._known.get(identity)
-        if known is None or known.state != state:
-            known = _GzipCheck(path, state, 0, None, "", self._clock())
+        check = self._checks.get(identity)
+        if check is None or check.state != state:
+            check = _GzipCheck(path=path, state=state, since=self._clock())
             try:
-                known.length = sum(map(len, unpack(handle.read, status.st_size)))
+                check.length = sum(map(len, unpack(handle.read, status.st_size)))
             except GzipRefusedError as refused:
-                known.flaw, known.why = refused.flaw, str(refused)
-            self._known[identity] = known
-        known.path = path
-        return known
+                check.flaw, check.why = refused.flaw, str(refused)
+            self._checks[identity] = check
+        check.path = path
+        return check

@@ -1,7 +1,8 @@
-"""Identity of a followed file: where reading stopped, and what the bytes before that place looked like.
+"""File identity and read position: where reading stopped in a file, and a fingerprint of the bytes before that offset.
 
-Every one-key scheme loses data: inodes are reused, first lines repeat, paths are renamed. So a place in a file is
-`(device, inode)` AND the first 1024 bytes AND the 64 bytes before it; only when all three agree is the old place used.
+Every scheme with a single key loses data: inodes are reused, first lines repeat, paths are renamed. So a position is
+identified by `(device, inode)` AND the first 1024 bytes AND the 64 bytes before its offset; a stored position is
+resumed only if all three match.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ TAIL = 64
 
 
 class FileIdentity(NamedTuple):
-    """What the file system calls a file."""
+    """Device and inode of a file."""
 
     dev: int
     ino: int
@@ -31,7 +32,7 @@ class FileIdentity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ContentEdges:
-    """The raw bytes that are remembered of everything before an offset.
+    """The raw bytes before an offset that its fingerprint is computed from.
 
     Attributes:
         head: The first `min(1024, offset)` bytes of the file.
@@ -41,33 +42,33 @@ class ContentEdges:
     head: bytes = b""
     tail: bytes = b""
 
-    def grown(self, block: bytes, used: int) -> ContentEdges:
-        """The edges after `block[:used]`, which follows at once, has been read too."""
+    def extended(self, block: bytes, used: int) -> ContentEdges:
+        """The edges after `block[:used]`, which starts at the offset, has been read as well."""
         head = self.head if len(self.head) >= HEAD else (self.head + block[: min(used, HEAD)])[:HEAD]
         return ContentEdges(head, (self.tail + block[max(0, used - TAIL) : used])[-TAIL:])
 
     def mark(self) -> str:
-        """A hash of both edges: logged text itself never enters a cursor."""
+        """The fingerprint: a hash of both edges, because logged text itself is never stored in a cursor."""
         return blake2b(self.head + b"\0" + self.tail, digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class FilePosition:
-    """Behind the last committed byte of one file: what a cursor holds.
+    """The position after the last committed byte of one file. Serialized as JSON, it is the cursor of a stream.
 
     Attributes:
         dev: Device of the file.
         ino: Its inode.
-        path: Its real path when it was first followed: rotated siblings are looked for beside it.
-        generation: How often its content was started over.
-        offset: Bytes read. Behind a newline, or a record at the file's end that had none, except when `within` says
-            otherwise.
-        line: Line ends passed; None when unknown (reading began behind much unread text).
+        path: Its real path when it was first followed: rotations are searched for in the same directory.
+        generation: How often the file was truncated or replaced and read from its start again.
+        offset: Bytes read. It is after a newline, or after a record at the file's end that had none, except when
+            `within` says otherwise.
+        line: Line ends before the offset; None when unknown (reading began after much unread text).
         mark: Hash of the edges before the offset.
-        within: `line` inside a line that is dropped up to its end, `hole` behind NUL bytes that were counted; a name
-            of streams (see `frames`) inside a record of theirs that is dropped up to its last part.
+        within: `line` inside a line that is dropped up to its end, `hole` after NUL bytes that were counted; names of
+            streams (see `framing`) inside a record of theirs that is dropped up to its last part.
         size: Size of the file when this was read.
-        mtime_ns: Its modification time then: only orders rotated files, never identifies.
+        mtime_ns: Its modification time then. It only orders rotated files and never identifies one.
     """
 
     dev: int
@@ -92,16 +93,16 @@ class FilePosition:
         return 0 if self.line is None else self.line + 1
 
     @property
-    def telling(self) -> bool:
-        """Whether so much was read that its content alone, under another inode, is proof. Six bytes of JSON are not."""
+    def is_distinctive(self) -> bool:
+        """Whether enough was read that equal content under another inode proves a copy. Six bytes of JSON do not."""
         return self.offset >= TAIL
 
     def fits(self, edges: ContentEdges | None) -> bool:
-        """Whether these bytes (None: the file is too short) are the ones that were read before the offset."""
+        """Whether these edges (None: the file is too short) are those of the bytes that were read before the offset."""
         return self.offset == 0 or (edges is not None and edges.mark() == self.mark)
 
     def dump(self) -> str:
-        """The cursor."""
+        """The position as a cursor."""
         return orjson.dumps(self).decode()
 
 
@@ -109,10 +110,11 @@ _POSITION = TypeAdapter(FilePosition)
 
 
 def load(stream: str, cursor: str) -> FilePosition:
-    """Read a stored cursor.
+    """Parse a stored cursor.
 
     Raises:
-        SourceError: It is not one of ours. Starting over, or at the end, would be a guess: a person decides.
+        SourceError: The cursor is not valid. Starting at the beginning or at the end would be a guess, so the user has
+            to decide.
     """
     try:
         return _POSITION.validate_json(cursor)
@@ -121,11 +123,11 @@ def load(stream: str, cursor: str) -> FilePosition:
 
 
 def name_stream(position: FilePosition) -> str:
-    """A name, never used before, for the stream that starts at this place.
+    """A unique name for the stream that starts at this position.
 
-    `(device, inode, generation)` alone would come back once a file is gone, its cursor forgotten and its inode used
-    again, and records without an id, which are named by stream and offset, would then pass for known ones. Its first
-    bytes do not tell the two apart either: they may be the header that a service writes at the top of every file. The
-    name is kept with the cursor; before the first commit nothing is stored under it, so a new one is as good.
+    `(device, inode, generation)` alone would repeat once a file is deleted, its cursor removed and its inode reused:
+    records without an id, which are identified by stream and offset, would then be dropped as duplicates. The first
+    bytes do not make it unique either: they may be a header that a service writes at the top of every file. The name is
+    stored with the cursor; before the first commit nothing is stored under it, so another name serves as well.
     """
     return f"{position.dev:x}-{position.ino:x}-{position.generation}-{token_hex(6)}"

@@ -1,4 +1,4 @@
-"""Lines: cut a block of bytes into records. The hot path: whole-block operations in C, a loop only where needed."""
+"""Line splitting: cuts a block of bytes into records. Hot path: whole-block operations in C, loops only if needed."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from itertools import accumulate
 BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CutLines:
-    """What a block holds.
+    """The records of a block.
 
     Attributes:
-        lines: Records without line ends; blank ones and too long ones are left out.
-        offsets: Where each record starts in the file.
+        lines: Records without line ends; blank and too long ones are left out.
+        offsets: Offset in the file at which each record starts.
         numbers: 1-based number of each line, 0 when unknown.
         too_long: Number (0: unknown) and length in bytes of each line above the limit.
-        used: Bytes of the block up to and with its last newline.
+        used: Bytes of the block up to and including its last newline, or all that are consumed.
         ends: Line ends in those bytes.
     """
 
-    lines: Sequence[bytes]
-    offsets: Sequence[int]
-    numbers: Sequence[int]
-    too_long: Sequence[tuple[int, int]]
+    lines: Sequence[bytes] = ()
+    offsets: Sequence[int] = ()
+    numbers: Sequence[int] = ()
+    too_long: Sequence[tuple[int, int]] = ()
     used: int
-    ends: int
+    ends: int = 0
 
 
 def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> CutLines:
-    r"""Cut a block that starts at a line's start. What follows the last newline is left for later.
+    r"""Cut a block that begins at the start of a line. Bytes after the last newline are left for the next block.
 
     Args:
         block: Bytes of the file from `offset` on.
-        offset: Where the block starts in the file; at 0 a byte order mark is taken off.
+        offset: Offset of the block in the file; at 0 a byte order mark is removed.
         line: Line ends before the block, None when unknown.
-        limit: Longest record in bytes.
+        limit: Maximum length of a record in bytes.
 
     >>> cut(b'{"a":1}\r\n\n{"b":2}\n{"c"', offset=0, line=0, limit=99).numbers
     [1, 3]
@@ -48,8 +48,8 @@ def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> CutLines:
     starts = list(accumulate((len(raw) + 1 for raw in lines), initial=offset))
     starts.pop()
     numbers: Sequence[int] = range(line + 1, line + 1 + ends) if line is not None else [0] * ends
-    if not _odd(block, lines, offset, limit):
-        return CutLines(lines, starts, numbers, (), used, ends)
+    if not _needs_cleaning(block, lines, offset, limit):
+        return CutLines(lines=lines, offsets=starts, numbers=numbers, used=used, ends=ends)
     too_long: list[tuple[int, int]] = []
     kept: list[tuple[bytes, int, int]] = []
     for raw, start, number in zip(lines, starts, numbers, strict=True):
@@ -59,11 +59,18 @@ def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> CutLines:
             too_long.append((number, len(record)))
         elif record and not record.isspace():
             kept.append((record, start + bom, number))
-    return CutLines([k[0] for k in kept], [k[1] for k in kept], [k[2] for k in kept], too_long, used, ends)
+    return CutLines(
+        lines=[record for record, _, _ in kept],
+        offsets=[start for _, start, _ in kept],
+        numbers=[number for _, _, number in kept],
+        too_long=too_long,
+        used=used,
+        ends=ends,
+    )
 
 
-def _odd(block: bytes, lines: list[bytes], offset: int, limit: int) -> bool:
-    """Whether any line needs a closer look."""
+def _needs_cleaning(block: bytes, lines: list[bytes], offset: int, limit: int) -> bool:
+    """Whether any line is blank, too long, or has a carriage return or byte order mark to remove."""
     return (
         not all(lines)
         or b"\r" in block

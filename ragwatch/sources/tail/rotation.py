@@ -1,4 +1,4 @@
-"""Beside: where a file's content went when its name changed hands: renamed, copied, packed, or rotated unseen."""
+"""Rotation detection: finds where the content of a rotated file is now: renamed, copied, compressed, or never seen."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ragwatch.sources.tail.content import Content, edges_at, proves
+from ragwatch.sources.tail.content import Content, continues, edges_at
+from ragwatch.sources.tail.directories import DirectoryListing
 from ragwatch.sources.tail.disk import GZIP, family, origin_of
 from ragwatch.sources.tail.gzip import ContentOpener
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
-from ragwatch.sources.tail.listing import DirectoryListing
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
-    """An open file, and where to go on in it."""
+    """An open file, and the position at which to continue in it."""
 
     path: str
     content: Content
     position: FilePosition
 
 
-def renamed(listing: DirectoryListing, position: FilePosition, packs: ContentOpener) -> OpenedFile | None:
-    """The file itself under whatever name it has now: same inode, same content. Unrelated users of the inode differ.
+def find_renamed(listing: DirectoryListing, position: FilePosition, opener: ContentOpener) -> OpenedFile | None:
+    """Find the same file under whatever name it has now: same inode, same content. None if the inode was reused.
 
     Raises:
-        OSError: It is there and cannot be opened at present.
+        OSError: It exists and cannot be opened at present.
     """
-    opened = listing.open(position.ino, packs)
+    opened = listing.open(position.ino, opener)
     if opened is None:
         return None
     path, content, status = opened
@@ -42,117 +42,119 @@ def renamed(listing: DirectoryListing, position: FilePosition, packs: ContentOpe
     return None
 
 
-def copied(
+def find_copy(
     listing: DirectoryListing,
     lost: FilePosition,
-    known: Mapping[FileIdentity, FilePosition | None],
-    packs: ContentOpener,
+    tracked: Mapping[FileIdentity, FilePosition | None],
+    opener: ContentOpener,
     *,
-    closed: Callable[[str, str, OSError], None],
+    on_error: Callable[[str, str, OSError], None],
     since: int = 0,
 ) -> OpenedFile | None:
-    """A rotation of the same name with the content that was read (copytruncate, gzip): reading goes on there.
+    """Find a rotation of the same log with the content that was read (copytruncate, gzip), to continue there.
 
     Args:
-        listing: Directory to look through.
-        lost: Where reading stopped in a content that is no longer where it was.
-        known: Files that are followed already, and those that are only known from a cursor, with its position: their
-            inodes may be other files' by now.
-        packs: Opens files.
-        closed: Is told the path, and the path it was written under, of what cannot be read at present, and why.
-        since: Modification time (ns) below which packed files are passed over: to compare one costs much.
+        listing: Directory to search.
+        lost: Position in content that is no longer where it was.
+        tracked: See `FileTable.tracked`: followed files are skipped; the inode of a file that is only known from a
+            cursor may belong to another file by now.
+        opener: Opens files.
+        on_error: Called with the path, the path it was written under, and the error, for files that cannot be read.
+        since: Modification time (ns) below which compressed files are skipped: comparing one is expensive.
     """
-    for path, content, status in _rotations(listing, {family(lost.path): since}, known, packs, closed):
+    for path, content, status in _rotations(listing, {family(lost.path): since}, tracked, opener, on_error):
         try:
-            if proves(content, lost):
+            if continues(content, lost):
                 return OpenedFile(path, content, replace(_moved(lost, status), generation=0))
-        except OSError as error:  # the first bytes were there, others are not: this is no reason to look no further
-            closed(path, family(lost.path), error)
+        except OSError as error:  # the first bytes were readable, others are not: the search goes on
+            on_error(path, family(lost.path), error)
         content.close()
     return None
 
 
-def younger(
+def new_rotations(
     listing: DirectoryListing,
-    newest: Mapping[str, int],
-    known: Mapping[FileIdentity, FilePosition | None],
-    packs: ContentOpener,
+    since: Mapping[str, int],
+    tracked: Mapping[FileIdentity, FilePosition | None],
+    opener: ContentOpener,
     *,
-    copy: Callable[[OpenedFile], bool],
-    closed: Callable[[str, str, OSError], None],
+    is_copy: Callable[[OpenedFile], bool],
+    on_error: Callable[[str, str, OSError], None],
 ) -> Iterator[OpenedFile]:
-    """Rotations that nobody has seen under their first name: written after what was read last, so read whole.
+    """Find rotations that were never seen under their original path, to be read from their first byte.
 
     Args:
-        listing: Directory to look through.
-        newest: For each followed path, the modification time (ns) of what was read last under it. Older rotations were
+        listing: Directory to search.
+        since: For each followed path, the modification time (ns) from which on a rotation is new. Older rotations were
             there before ragwatch was.
-        known: See `copied`.
-        packs: Opens files.
-        copy: Whether such a content may be a copy of one that is known.
-        closed: Is told the path, and the path it was written under, of what cannot be read at present, and why.
+        tracked: See `find_copy`.
+        opener: Opens files.
+        is_copy: Whether the content may be a copy of one that is known.
+        on_error: Called with the path, the path it was written under, and the error, for files that cannot be read.
     """
-    for path, content, status in _rotations(listing, newest, known, packs, closed):
+    for path, content, status in _rotations(listing, since, tracked, opener, on_error):
         origin = origin_of(path) or path
         position = FilePosition(status.st_dev, status.st_ino, origin, mtime_ns=status.st_mtime_ns)
         opened = OpenedFile(path, content, position)
         try:
-            news = status.st_mtime_ns >= newest[origin] and not copy(opened)
+            is_new = status.st_mtime_ns >= since[origin] and not is_copy(opened)
         except OSError as error:
-            closed(path, origin, error)
-            news = False
-        if news:
+            on_error(path, origin, error)
+            is_new = False
+        if is_new:
             yield opened
         else:
             content.close()
 
 
 def _moved(position: FilePosition, status: os.stat_result) -> FilePosition:
-    """The same place in a file with another identity."""
+    """The same position in a file with another identity."""
     return replace(position, dev=status.st_dev, ino=status.st_ino)
 
 
 def _rotations(
     listing: DirectoryListing,
     origins: Mapping[str, int],
-    known: Mapping[FileIdentity, FilePosition | None],
-    packs: ContentOpener,
-    closed: Callable[[str, str, OSError], None],
+    tracked: Mapping[FileIdentity, FilePosition | None],
+    opener: ContentOpener,
+    on_error: Callable[[str, str, OSError], None],
 ) -> Iterator[tuple[str, Content, os.stat_result]]:
-    """Unknown regular files that are named like a rotation of one of these paths, opened.
+    """Open regular files that are not tracked and are named like a rotation of one of these paths.
 
-    While a file that is being packed still stands beside its packed copy, that file is the one to read.
+    While a file that is being compressed still exists beside its compressed copy, only that file is read.
     """
     names = set(listing.paths.values())
     for ino, path in list(listing.paths.items()):
         origin = origin_of(path)
         identity = FileIdentity(listing.device, ino)
-        place = known.get(identity)
-        if (identity in known and place is None) or origin is None or origin not in origins:
+        position = tracked.get(identity)
+        if (identity in tracked and position is None) or origin is None or origin not in origins:
             continue
         if path.endswith(GZIP) and (path.removesuffix(GZIP) in names - {origin} or _older(path, ino, origins[origin])):
             continue
         try:
-            opened = listing.open(ino, packs)
+            opened = listing.open(ino, opener)
         except OSError as error:
-            closed(path, origin, error)
+            on_error(path, origin, error)
             continue
         if opened is None:
             continue
-        now, content, status = opened
+        new_path, content, status = opened
         try:
-            other = origin_of(now) != origin or (place and place.offset and place.fits(edges_at(content, place.offset)))
+            skip = origin_of(new_path) != origin or (
+                position and position.offset and position.fits(edges_at(content, position.offset))
+            )
         except OSError as error:
-            closed(now, origin, error)
-            other = True
-        if other:
+            on_error(new_path, origin, error)
+            skip = True
+        if skip:
             content.close()
         else:
-            yield now, content, status
+            yield new_path, content, status
 
 
 def _older(path: str, ino: int, since: int) -> bool:
-    """Whether this file, if the name still means it, was written before that time (ns)."""
+    """Whether this file, if the path still leads to it, was written before that time (ns)."""
     try:
         status = os.stat(path)  # noqa: PTH116 - a string stays a string
     except OSError:

@@ -1,4 +1,4 @@
-"""Search: what became of contents that are no longer where they were, and what of that is lost for good."""
+"""Search for lost files: continues in the copies of content that is no longer where it was, or counts its loss."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ragwatch.sources.tail.content import Content, edges_at, proves
+from ragwatch.sources.tail.content import Content, continues, edges_at
 from ragwatch.sources.tail.copies import CopyDetector
-from ragwatch.sources.tail.disk import GZIP, MatchedFile, family, size_and_time
-from ragwatch.sources.tail.file_table import FileTable, note
+from ragwatch.sources.tail.directories import DirectoryListing, list_directory
+from ragwatch.sources.tail.disk import GZIP, family, size_and_mtime
+from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.gzip import GzipRefusedError
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition, name_stream
-from ragwatch.sources.tail.listing import DirectoryListing, list_directory
 from ragwatch.sources.tail.reader import FollowedFile
-from ragwatch.sources.tail.rotation import OpenedFile, copied, renamed, younger
+from ragwatch.sources.tail.rotation import OpenedFile, find_copy, find_renamed, new_rotations
 
 
 @dataclass(frozen=True, slots=True)
 class _PossibleCopy:
-    """A rotation that may be a copy: of which path, which age is news there, and its size and time."""
+    """A rotation that may be a copy.
+
+    Attributes:
+        origin: The path it was written under.
+        since: Modification time (ns) from which on a rotation of that path is new.
+        state: Its size and modification time, None to check it on every scan.
+    """
 
     origin: str
     since: int
@@ -29,217 +35,233 @@ class _PossibleCopy:
 
 
 class LostFileSearch:
-    """Looks through directories on behalf of a ledger.
+    """Searches directories for the files of a table that were renamed, copied, compressed or deleted.
 
     Args:
-        ledger: What is known; it is brought up to date.
+        table: The files; it is updated with the results.
 
     Attributes:
-        unsettled: Whether something that is known could not be opened when it was looked for.
+        incomplete: Whether a known file could not be opened in the last search.
     """
 
-    def __init__(self, ledger: FileTable) -> None:
-        self._ledger = ledger
-        self.unsettled = False
+    def __init__(self, table: FileTable) -> None:
+        self._table = table
+        self.incomplete = False
         self._postponed: dict[str, int] = {}
-        self._doubted: dict[str, _PossibleCopy] = {}
+        self._possible_copies: dict[str, _PossibleCopy] = {}
 
     @property
     def due(self) -> bool:
-        """Whether something that was put off can be looked for now."""
-        busy = self._ledger.busy() if self._postponed else set()
-        return any(family(path) not in busy for path in self._postponed) or any(
-            size_and_time(path) != doubt.state for path, doubt in self._doubted.items()
+        """Whether a search for new rotations that was postponed can be done now."""
+        in_rotation = self._table.families_in_rotation() if self._postponed else set()
+        return any(family(path) not in in_rotation for path in self._postponed) or any(
+            size_and_mtime(path) != copy.state for path, copy in self._possible_copies.items()
         )
 
-    def beside(self, paths: Iterable[str], found: Mapping[FileIdentity, MatchedFile]) -> None:
-        """Names have changed hands, or this is a start: look through the directories for what is known and moved."""
-        self.unsettled = False
+    def find_moved(self, paths: Iterable[str]) -> None:
+        """Search the directories of these paths for known files that were moved, after renames or a start."""
+        self.incomplete = False
         for directory in {os.path.dirname(path) for path in paths}:  # noqa: PTH120 - strings on both sides
             listing = list_directory(directory)
             if listing is None:
-                continue  # nothing is known, so nothing is forgotten
-            for identity, (stream, position) in list(self._ledger.stored.items()):
-                if os.path.dirname(position.path) == directory and identity not in found:  # noqa: PTH120
+                continue  # it cannot be listed, so nothing is forgotten
+            for identity, (stream, position) in list(self._table.stored.items()):
+                if os.path.dirname(position.path) == directory and identity not in self._table.matched:  # noqa: PTH120
                     self._find_stored(listing, identity, stream, position)
-            for followed in list(self._ledger.finished.values()):
+            for followed in list(self._table.finished.values()):
                 if os.path.dirname(followed.position.path) == directory:  # noqa: PTH120
-                    self._tend_finished(listing, followed)
+                    self._check_finished(listing, followed)
 
-    def adopt_younger(self, newest: Mapping[str, int]) -> None:
-        """Read what was created and rotated under these paths while nobody looked."""
-        ledger, wanted = self._ledger, dict(newest)
+    def follow_new_rotations(self, since_by_path: Mapping[str, int]) -> None:
+        """Follow files that were created and rotated between two scans.
+
+        Args:
+            since_by_path: Paths they were written under, and the modification time (ns) from which on they are new.
+        """
+        table, since = self._table, dict(since_by_path)
         for path, mtime_ns in (
             *self._postponed.items(),
-            *((each.origin, each.since) for each in self._doubted.values()),
+            *((copy.origin, copy.since) for copy in self._possible_copies.values()),
         ):
-            wanted[path] = min(mtime_ns, wanted.get(path, mtime_ns))
-        busy = ledger.busy()
-        self._postponed = {path: mtime_ns for path, mtime_ns in wanted.items() if family(path) in busy}
-        self._doubted = {}
-        for directory in {os.path.dirname(path) for path in wanted}:  # noqa: PTH120 - strings on both sides
+            since[path] = min(mtime_ns, since.get(path, mtime_ns))
+        in_rotation = table.families_in_rotation()
+        self._postponed = {path: mtime_ns for path, mtime_ns in since.items() if family(path) in in_rotation}
+        self._possible_copies = {}
+        for directory in {os.path.dirname(path) for path in since}:  # noqa: PTH120 - strings on both sides
             listing = list_directory(directory)
-            if listing is None:  # nothing is known, so what may be news stays so
-                self._postponed |= {each: at for each, at in wanted.items() if os.path.dirname(each) == directory}  # noqa: PTH120
+            if listing is None:  # it cannot be listed, so the search is postponed
+                self._postponed |= {
+                    path: mtime_ns
+                    for path, mtime_ns in since.items()
+                    if os.path.dirname(path) == directory  # noqa: PTH120
+                }
                 continue
-            copy, closed = partial(self._doubtful, CopyDetector(ledger, listing), wanted), partial(self._closed, wanted)
-            for opened in younger(listing, wanted, ledger.known(), ledger.packs, copy=copy, closed=closed):
+            for opened in new_rotations(
+                listing,
+                since,
+                table.tracked(),
+                table.opener,
+                is_copy=partial(self._may_be_copy, CopyDetector(table, listing), since),
+                on_error=partial(self._retry_later, since),
+            ):
                 if opened.content.packed is not None and opened.position.path in self._postponed:
                     opened.content.close()
                 else:
-                    ledger.follow_rotated(opened, None)
+                    table.adopt(opened, None)
 
-    def _doubtful(self, twins: CopyDetector, wanted: Mapping[str, int], opened: OpenedFile) -> bool:
-        """Whether a content may be, or become, a copy of a known one. If so it is looked at again once it changed."""
-        if opened.content.state()[0] and twins.of(opened) is None:
+    def _may_be_copy(self, detector: CopyDetector, since: Mapping[str, int], opened: OpenedFile) -> bool:
+        """Whether a file is, or may become, a copy of a known one. If so it is checked again once it has changed."""
+        if opened.content.state()[0] and detector.find_original(opened) is None:
             return False
         origin = opened.position.path
-        self._doubted[opened.path] = _PossibleCopy(origin, wanted[origin], size_and_time(opened.path))
+        self._possible_copies[opened.path] = _PossibleCopy(origin, since[origin], size_and_mtime(opened.path))
         return True
 
-    def _closed(self, wanted: Mapping[str, int], path: str, origin: str, error: OSError) -> None:
-        """A rotation cannot be opened at present. If it may be news, it stays so until it can be."""
-        state = size_and_time(path)
-        if not isinstance(error, GzipRefusedError) and (state is None or state[1] >= wanted[origin]):
-            self._ledger.unreadable[path] = error.strerror or str(error)
-            self._doubted[path] = _PossibleCopy(origin, wanted[origin], None)
+    def _retry_later(self, since: Mapping[str, int], path: str, origin: str, error: OSError) -> None:
+        """A rotation cannot be read at present. If it may be new, it is tried again on every scan."""
+        state = size_and_mtime(path)
+        if not isinstance(error, GzipRefusedError) and (state is None or state[1] >= since[origin]):
+            self._table.report_unreadable(path, error)
+            self._possible_copies[path] = _PossibleCopy(origin, since[origin], None)
 
-    def copies(self, followed: FollowedFile) -> None:
-        """Its content was taken away: if a copy lies beside it (copytruncate), go on there, where reading stopped."""
-        while followed.lost:
-            lost = followed.lost.pop()
-            stream, place = lost.stream, lost.position
-            there = lost.gone and self._copy(place, stream)
-            if there and stream in followed.superseded:
-                followed.superseded.remove(stream)  # it goes on in the copy
-            self.adopt_younger({place.path: self._ledger.news_since(place.mtime_ns)})
-            if there or self._is_read(followed, place):
+    def continue_in_copies(self, followed: FollowedFile) -> None:
+        """Continue in the copies of truncated or replaced content (copytruncate), where reading stopped."""
+        table = self._table
+        while followed.lost_contents:
+            lost = followed.lost_contents.pop()
+            stream, position = lost.stream, lost.position
+            continued = lost.gone and self._continue_in_copy(position, stream)
+            if continued:
+                followed.keep_stream(stream)
+            self.follow_new_rotations({position.path: table.unseen_since(position.mtime_ns)})
+            if continued or self._is_read_elsewhere(followed, position):
                 continue
-            if stream is not None and lost.gone and self._refused(place):
-                followed.superseded.remove(stream)
-                self._keep(stream, place)
-            elif place.size > place.offset:
-                cursor = replace(place, size=place.offset).dump() if stream is not None else ""
-                known = stream or name_stream(place)
-                self._ledger.notes.append(note(known, followed.path, cursor, {"truncated_unread": 1}))
+            if stream is not None and lost.gone and self._has_refused_rotation(position):
+                followed.keep_stream(stream)
+                self._wait_for_copy(stream, position)
+            elif position.size > position.offset:
+                resets = {"truncated_unread": 1}
+                if stream is not None:
+                    table.move_cursor(stream, followed.path, replace(position, size=position.offset), resets)
+                else:
+                    table.delete_cursor(name_stream(position), followed.path, resets)
 
-    def _is_read(self, followed: FollowedFile, lost: FilePosition) -> bool:
-        """Whether a copy of this content is being read, from its first byte, because nobody had seen it before."""
+    def _is_read_elsewhere(self, followed: FollowedFile, lost: FilePosition) -> bool:
+        """Whether a copy of this content is being read from its first byte, because it was not seen before."""
         rotated = [
-            each
-            for each in self._ledger.active
-            if each is not followed and each.position.path == lost.path and each.rotated_since is not None
+            other
+            for other in self._table.active
+            if other is not followed and other.position.path == lost.path and other.rotated_since is not None
         ]
-        return any(_holds(each.content, lost) for each in rotated if each.content is not None)
+        return any(_contains(other.content, lost) for other in rotated if other.content is not None)
 
-    def vanished(self, stream: str, position: FilePosition) -> None:
-        """A file is gone for good: go on in a copy of it, or count what of it was not read."""
-        if self._copy(position, stream):
+    def handle_deleted(self, stream: str, position: FilePosition) -> None:
+        """Continue in a copy of a deleted file, or count what was not read of it."""
+        if self._continue_in_copy(position, stream):
             return
-        if self._refused(position):
-            self._keep(stream, position)
+        if self._has_refused_rotation(position):
+            self._wait_for_copy(stream, position)
             return
         lost = position.size > position.offset
-        self._ledger.notes.append(note(stream, position.path, "", {"deleted_unread": 1} if lost else None))
+        self._table.delete_cursor(stream, position.path, {"deleted_unread": 1} if lost else None)
 
     def _find_stored(
         self, listing: DirectoryListing, identity: FileIdentity, stream: str, position: FilePosition
     ) -> None:
-        """A file that was renamed while nobody looked: followed if it is the same, forgotten if it is gone."""
-        ledger = self._ledger
+        """Find the file of a stored position: follow it if it was renamed, forget it if it was deleted."""
+        table = self._table
         try:
-            opened = renamed(listing, position, ledger.packs)
+            opened = find_renamed(listing, position, table.opener)
         except OSError as error:
-            ledger.unreadable[listing.paths.get(position.ino, position.path)] = error.strerror or str(error)
-            self.unsettled = True
+            table.report_unreadable(listing.paths.get(position.ino, position.path), error)
+            self.incomplete = True
             return
         if opened is None and listing.device != position.dev:
             return  # its file system is not mounted
+        table.take_stored(identity)
         if opened is not None:
-            del ledger.stored[identity]
-            ledger.follow_rotated(opened, stream)
+            table.adopt(opened, stream)
             return
-        del ledger.stored[identity]
-        self.vanished(stream, position)
+        self.handle_deleted(stream, position)
 
-    def _refused(self, position: FilePosition) -> bool:
-        """Whether a packed rotation of that name cannot be read as it is: it may yet be completed."""
+    def _has_refused_rotation(self, position: FilePosition) -> bool:
+        """Whether a compressed rotation of the same path was refused: it may yet be completed."""
         listing = list_directory(os.path.dirname(position.path))  # noqa: PTH120 - a string stays a string
         paths = listing.paths.values() if listing else ()
-        return self._ledger.packs.refuses(
+        return self._table.opener.has_refused(
             {path for path in paths if path.endswith(GZIP) and family(path) == family(position.path)}
         )
 
-    def _keep(self, stream: str, position: FilePosition) -> None:
-        """Wait for a packed copy to become readable."""
-        kept = self._ledger.keep(stream, position)
-        if kept is not position:
-            self._ledger.notes.append(note(stream, position.path, kept.dump()))
+    def _wait_for_copy(self, stream: str, position: FilePosition) -> None:
+        """Keep a position until a compressed copy becomes readable."""
+        stored = self._table.store_without_file(stream, position)
+        if stored is not position:
+            self._table.move_cursor(stream, position.path, stored)
 
-    def _sick(self, path: str, _: str, error: OSError) -> None:
-        """A file that may be a copy cannot be read at present, and so proves nothing."""
+    def _report_unreadable(self, path: str, _: str, error: OSError) -> None:
+        """Report a possible copy that cannot be read at present, and so proves nothing."""
         if not isinstance(error, GzipRefusedError):
-            self._ledger.unreadable[path] = error.strerror or str(error)
+            self._table.report_unreadable(path, error)
 
-    def _tend_finished(self, listing: DirectoryListing, followed: FollowedFile) -> None:
-        """Forget a finished file that is gone, unless it is packed now; take up one that has grown since."""
-        ledger, position = self._ledger, followed.position
+    def _check_finished(self, listing: DirectoryListing, followed: FollowedFile) -> None:
+        """Forget a finished file that was deleted, unless it is compressed now; follow one that has grown."""
+        table, position = self._table, followed.position
         if listing.device != position.dev:
             return  # its file system is not mounted
         name = listing.paths.get(position.ino)
-        if name is not None and name.endswith(GZIP) != followed.content_packed:  # its inode was given to another file
-            self.finished_gone(followed)
+        if name is not None and name.endswith(GZIP) != followed.is_packed:  # its inode was reused
+            self.forget_finished(followed)
             return
-        found = ledger.find(listing, position.identity)
-        if found is None:
+        opened = table.open_in(listing, position.identity)
+        if opened is None:
             if position.ino not in listing.paths:
-                self.finished_gone(followed)
+                self.forget_finished(followed)
             return
-        path, content, status = found
+        path, content, status = opened
         try:
-            same = followed.unchanged(status.st_size, status.st_mtime_ns)
-            fits = same or position.fits(edges_at(content, position.offset))
+            unchanged = followed.unchanged(status.st_size, status.st_mtime_ns)
+            fits = unchanged or position.fits(edges_at(content, position.offset))
         except OSError as error:
-            ledger.refuse(path, content, error)
-            self.unsettled = True
+            table.close_unreadable(path, content, error)
+            self.incomplete = True
             return
-        if fits and not same:
-            ledger.reopen(followed, path, content)
+        if fits and not unchanged:
+            table.reopen(followed, path, content)
             return
         content.close()
-        if not same:  # its inode was given to another file
-            self.finished_gone(followed)
+        if not unchanged:  # its inode was reused
+            self.forget_finished(followed)
 
-    def finished_gone(self, followed: FollowedFile) -> None:
-        """A finished file is gone: go on in a packed copy that holds more, and forget it."""
-        ledger, position = self._ledger, followed.position
-        del ledger.finished[position.identity]
-        if not self._copy(position, followed.stream, since=position.mtime_ns) and followed.stream is not None:
-            ledger.notes.append(note(followed.stream, followed.path, ""))
+    def forget_finished(self, followed: FollowedFile) -> None:
+        """Forget a finished file that was deleted; continue in a compressed copy that holds more."""
+        position, stream = followed.position, followed.stream
+        self._table.forget_finished(followed)
+        if not self._continue_in_copy(position, stream, since=position.mtime_ns) and stream is not None:
+            self._table.delete_cursor(stream, followed.path)
 
-    def _copy(self, lost: FilePosition, stream: str | None, since: int = 0) -> bool:
-        """Go on in a copy of a content that is gone, as the same stream: its cursor moves there. Returns whether so."""
-        ledger = self._ledger
+    def _continue_in_copy(self, lost: FilePosition, stream: str | None, since: int = 0) -> bool:
+        """Find a copy of lost content and continue in it as the same stream. Returns whether there is one."""
+        table = self._table
         listing = list_directory(os.path.dirname(lost.path))  # noqa: PTH120 - a string stays a string
-        opened = (
-            copied(listing, lost, ledger.known(), ledger.packs, closed=self._sick, since=since) if listing else None
-        )
+        if listing is None:
+            return False
+        opened = find_copy(listing, lost, table.tracked(), table.opener, on_error=self._report_unreadable, since=since)
         if opened is None:
             return False
-        with suppress(OSError):  # the next read finds out, and says so
-            for place in ledger.positions():  # another copy of it may have been read further, and be gone as well
-                here = opened.position
-                further = place.offset > here.offset and family(place.path) == family(here.path)
-                if further and proves(opened.content, place):
-                    opened = replace(opened, position=replace(place, dev=here.dev, ino=here.ino, generation=0))
+        with suppress(OSError):  # the next read raises it again
+            for position in table.positions():  # another copy may have been read further, and be gone as well
+                copy = opened.position
+                further = position.offset > copy.offset and family(position.path) == family(copy.path)
+                if further and continues(opened.content, position):
+                    opened = replace(opened, position=replace(position, dev=copy.dev, ino=copy.ino, generation=0))
         stream = stream or name_stream(opened.position)
-        ledger.follow_rotated(opened, stream)
-        ledger.notes.append(note(stream, opened.path, opened.position.dump()))
+        table.adopt(opened, stream)
+        table.move_cursor(stream, opened.path, opened.position)
         return True
 
 
-def _holds(content: Content, lost: FilePosition) -> bool:
-    """Whether a content has all that was seen of a lost one, by its size and what was read."""
+def _contains(content: Content, lost: FilePosition) -> bool:
+    """Whether a content has all that was seen of a lost one, judging by its size and the part that was read."""
     try:
         return content.state()[0] >= lost.size and lost.fits(edges_at(content, lost.offset))
     except OSError:

@@ -59,14 +59,14 @@ def test_the_tail_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("good.jsonl", "shut.jsonl"):
         (tmp_path / name).write_bytes(b"{}\n")
     source = TailSource(Options(name="app", path=str(tmp_path / "*.jsonl"), start="beginning"))
-    opened = source._files.packs.open
+    opened = source._files.opener.open
 
     def shut(path: str, ino: int | None = None) -> Any:
         if path.endswith("shut.jsonl"):
             raise PermissionError(13, "Permission denied")
         return opened(path, ino)
 
-    monkeypatch.setattr(source._files.packs, "open", shut)
+    monkeypatch.setattr(source._files.opener, "open", shut)
     assert source.read() is not None
     assert source.lag().unreadable == {str(tmp_path / "shut.jsonl"): "Permission denied"}
     source.close()

@@ -1,4 +1,4 @@
-"""Plain copies whose names match the glob themselves: what they hold is read once, whether there or in the log."""
+"""Plain copies whose names match the glob: their records are read once, either there or in the log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _rows(name: str, count: int) -> list[bytes]:
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("read", [0, 1, 99], ids=["unread", "begun", "done"])
 def test_a_copy_that_matches_is_read_once(tmp_path: Path, read: int, restart: bool) -> None:  # noqa: FBT001
-    """Nothing, the first records, or everything was read when the log was copied and emptied, seen or not."""
+    """Nothing, the first records, or everything was read before copytruncate, while running or not."""
     live = tmp_path / LIVE
     reader = Reader(str(tmp_path / PATTERN), read_bytes=200)
     written = _rows("a", 5)
@@ -42,7 +42,7 @@ def test_a_copy_that_matches_is_read_once(tmp_path: Path, read: int, restart: bo
 
 @pytest.mark.parametrize("pattern", [LIVE, PATTERN])
 def test_a_copy_in_the_making_is_no_news(tmp_path: Path, pattern: str) -> None:
-    """It is empty, then half of it is there, then all: each time somebody looks."""
+    """It is empty, then half written, then complete, with a scan at each stage."""
     live = tmp_path / LIVE
     reader = Reader(str(tmp_path / pattern), read_bytes=200)
     reader.drain()
@@ -60,7 +60,7 @@ def test_a_copy_in_the_making_is_no_news(tmp_path: Path, pattern: str) -> None:
 
 
 def test_a_log_is_begun_anew_and_copied_within_one_look(tmp_path: Path) -> None:
-    """Lines that were read, and not yet committed, when a copy took them away are not read in it again."""
+    """Lines that were read and not yet committed before copytruncate are not read again in the copy."""
     for after in range(40):
         folder = tmp_path / f"{after}"
         folder.mkdir()
@@ -80,7 +80,7 @@ def test_a_log_is_begun_anew_and_copied_within_one_look(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("restart", [False, True])
 def test_files_with_numbers_that_are_no_rotations_are_read_each(tmp_path: Path, restart: bool) -> None:  # noqa: FBT001
-    """`shard-1` and `shard-2` of one service begin alike, one is a beginning of the other: both are logs."""
+    """`shard-1` and `shard-2` of one service begin with the same bytes, one is a prefix of the other: both are logs."""
     reader = Reader(str(tmp_path / "shard-*"))
     reader.drain()
     append(tmp_path / "shard-1", HEADER, *_rows("a", 3))
@@ -95,7 +95,7 @@ def test_files_with_numbers_that_are_no_rotations_are_read_each(tmp_path: Path, 
 
 
 def test_a_rotation_that_begins_like_the_log_is_read(tmp_path: Path) -> None:
-    """Both begin with a header; the rotation, never seen as the log, holds more, or other records, than the log."""
+    """Both begin with a header; the rotation, never seen as the log, has more or other records than the log."""
     live = tmp_path / LIVE
     reader = Reader(str(tmp_path / PATTERN))
     reader.drain()
@@ -108,7 +108,7 @@ def test_a_rotation_that_begins_like_the_log_is_read(tmp_path: Path) -> None:
 
 
 def test_a_packed_copy_goes_on_where_the_furthest_reader_stopped(tmp_path: Path) -> None:
-    """Earlier versions left a cursor with the emptied log; its copy, which was read on, and packed, has one as well."""
+    """Earlier versions left a cursor of the truncated log; its compressed copy, which was read further, has one too."""
     live = tmp_path / LIVE
     reader = Reader(live)
     append(live, *_rows("a", 2))

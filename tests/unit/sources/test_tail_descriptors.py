@@ -1,4 +1,4 @@
-"""The budget of open files: which are closed, that nothing is lost by it, and what is counted when something is."""
+"""The descriptor budget: which files are closed, that nothing is lost by it, and how losses are counted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ import pytest
 from mortal import open_inodes
 from tail_reader import Reader, append, copytruncate, lines_of, pack
 
-from ragwatch.sources.tail.descriptors import SPARE, DescriptorBudget, FileGoneError, FileHandle, allowed
+from ragwatch.sources.tail.descriptors import (
+    MAX_OVER_BUDGET,
+    DescriptorBudget,
+    FileGoneError,
+    FileHandle,
+    max_open_files,
+)
 
 
 def handle(path: Path, descriptors: DescriptorBudget) -> FileHandle:
@@ -23,66 +29,66 @@ def handle(path: Path, descriptors: DescriptorBudget) -> FileHandle:
     ("soft", "most"), [(4, 1), (64, 8), (100, 36), (256, 192), (1024, 768), (resource.RLIM_INFINITY, 3 << 28)]
 )
 def test_a_part_of_the_limit_is_kept_back(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
-    """At least 64 descriptors and a quarter of all are for others, but some are always left for logs."""
+    """At least 64 descriptors and a quarter of all are reserved, but some are always left for logs."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
-    assert allowed() == most
+    assert max_open_files() == most
 
 
 def test_the_least_recently_written_are_closed_first(tmp_path: Path) -> None:
-    """Those that are read to their end come first, then the older ones; a sixteenth is closed at once."""
+    """Files that are read to their end are closed first, then the older ones; a sixteenth is closed at once."""
     descriptors = DescriptorBudget(lambda: 32)
     paths = [tmp_path / f"{number:02}" for number in range(33)]
     for number, path in enumerate(paths):
         append(path, b"x")
         os.utime(path, (1000 + number, 1000 + number))
     handles = [handle(path, descriptors) for path in paths[:32]]
-    assert all(each.fd is not None for each in handles)
-    handles[20].drained = True
+    assert all(opened.fd is not None for opened in handles)
+    handles[20].at_end = True
     handles.append(handle(paths[32], descriptors))
-    assert [index for index, each in enumerate(handles) if each.fd is None] == [0, 1, 20]
+    assert [index for index, opened in enumerate(handles) if opened.fd is None] == [0, 1, 20]
     assert handles[0].read(9, 0) == b"x\n"  # opened again
-    for each in handles:
-        each.close()
+    for opened in handles:
+        opened.close()
     assert open_inodes(tmp_path) == set()
 
 
 def test_unread_files_without_a_name_stay_open_for_a_while(tmp_path: Path) -> None:
-    """A deleted file that is not read to its end is closed only when there are too many of its kind."""
+    """A deleted file that is not read to its end is closed only when there are too many such files."""
     descriptors = DescriptorBudget(lambda: 1)
     handles = []
-    for number in range(SPARE + 3):
+    for number in range(MAX_OVER_BUDGET + 3):
         path = tmp_path / str(number)
         append(path, b"x")
         handles.append(handle(path, descriptors))
         path.unlink()
-        assert len([each for each in handles if each.fd is not None]) <= SPARE + 1
-    closed = next(each for each in handles if each.fd is None)
+        assert len([opened for opened in handles if opened.fd is not None]) <= MAX_OVER_BUDGET + 1
+    closed = next(opened for opened in handles if opened.fd is None)
     with pytest.raises(FileGoneError, match="no longer under this name"):
         closed.read(1, 0)
     with pytest.raises(FileGoneError):
         closed.status()
-    for each in handles:
-        each.close()
+    for opened in handles:
+        opened.close()
 
 
 def test_a_closed_file_is_known_by_its_inode(tmp_path: Path) -> None:
-    """Another file under its name, a directory, or a name that cannot be asked, is not taken for it."""
+    """Another file at its path, a directory, or a path without access, is not taken for it."""
     path, other = tmp_path / "a", tmp_path / "b"
     append(path, b"x")
     append(other, b"y")
     closed = handle(path, DescriptorBudget(lambda: 9))
     assert closed.release()
-    assert closed.in_place()
-    assert closed.again().read(2, 0) == b"x\n"
+    assert closed.is_reachable()
+    assert closed.duplicate().read(2, 0) == b"x\n"
     closed.release()
     other.replace(path)
-    assert not closed.in_place()
-    for asked in (closed.status, lambda: closed.read(1, 0), closed.again):
+    assert not closed.is_reachable()
+    for call in (closed.status, lambda: closed.read(1, 0), closed.duplicate):
         with pytest.raises(FileGoneError):
-            asked()
+            call()
     path.unlink()
     path.symlink_to(path)
-    assert closed.in_place()  # nothing is known: too many levels of symbolic links
+    assert closed.is_reachable()  # nothing is known: too many levels of symbolic links
     closed.identity = closed.identity._replace(dev=closed.identity.dev + 1)
     path.unlink()
     append(path, b"z")
@@ -100,7 +106,7 @@ def test_a_file_that_is_being_read_is_not_closed(tmp_path: Path) -> None:
     """Another thread's read is under way: it keeps its descriptor."""
     append(tmp_path / "a", b"x")
     busy = handle(tmp_path / "a", DescriptorBudget(lambda: 9))
-    with busy._turn:
+    with busy._lock:
         assert not busy.release()
     busy.close()
 
@@ -136,7 +142,7 @@ def cramped(tmp_path: Path) -> Reader:
 
 
 def test_renamed_while_it_was_closed(tmp_path: Path, cramped: Reader) -> None:
-    """What was written before it was renamed to a name that nobody watches is read, before what replaces it."""
+    """Lines written before it was renamed to a name that no pattern matches are read, before those of the new file."""
     append(tmp_path / "a.jsonl", b"late")
     (tmp_path / "a.jsonl").rename(tmp_path / "kept-by-hand")
     append(tmp_path / "a.jsonl", b"new")
@@ -153,7 +159,7 @@ def test_deleted_while_it_was_closed(tmp_path: Path, cramped: Reader) -> None:
 
 
 def test_deleted_unread_while_it_was_closed(tmp_path: Path, cramped: Reader) -> None:
-    """It grew, that was seen and not read, and it is gone: a loss that is counted once."""
+    """It grew, that was seen and not read, and it was deleted: the loss is counted once."""
     append(tmp_path / "a.jsonl", b"late")
     cramped.source.lag()
     (tmp_path / "a.jsonl").unlink()
@@ -167,7 +173,7 @@ def test_never_read_and_deleted_while_it_was_closed(tmp_path: Path) -> None:
     append(tmp_path / "a.jsonl", *lines_of("a", 9))
     append(tmp_path / "b.jsonl", *lines_of("b", 9))
     reader = Reader(tmp_path / "*.jsonl", open_files=1)
-    reader.source._roster.scan()
+    reader.source._scanner.scan()
     reader.source.lag()
     assert open_inodes(tmp_path) == {(tmp_path / "b.jsonl").stat().st_ino}
     (tmp_path / "a.jsonl").unlink()
@@ -185,7 +191,7 @@ def test_copied_and_truncated_while_it_was_closed(tmp_path: Path, cramped: Reade
 
 
 def test_packed_while_it_was_closed(tmp_path: Path, cramped: Reader) -> None:
-    """Renamed and compressed: reading goes on in the packed file."""
+    """Renamed and compressed: reading continues in the compressed file."""
     append(tmp_path / "a.jsonl", b"late")
     (tmp_path / "a.jsonl").rename(tmp_path / "a.jsonl.1")
     pack(tmp_path / "a.jsonl.1")
@@ -194,7 +200,7 @@ def test_packed_while_it_was_closed(tmp_path: Path, cramped: Reader) -> None:
 
 
 def test_packed_files_are_closed_too(tmp_path: Path) -> None:
-    """Six packed rotations and one descriptor: each is read whole, however often it was closed."""
+    """Six compressed rotations and one descriptor: every file is read whole, however often it was closed."""
     for number in range(1, 7):
         append(tmp_path / f"a.jsonl.{number}", *lines_of(f"{number}", 400))
         pack(tmp_path / f"a.jsonl.{number}")
@@ -203,7 +209,7 @@ def test_packed_files_are_closed_too(tmp_path: Path) -> None:
 
 
 def test_an_inode_that_was_used_again_while_its_file_was_closed(tmp_path: Path, cramped: Reader) -> None:
-    """The closed file is deleted, and its inode given to a file with another name and content: that is read whole."""
+    """The closed file is deleted and its inode reused by a file with another name and content: that is read whole."""
     (tmp_path / "a.jsonl").rename(tmp_path / "c.jsonl")
     (tmp_path / "c.jsonl").write_bytes(b"".join(line + b"\n" for line in lines_of("c", 20)))
     assert cramped.settle()[18:] == lines_of("c", 20)
@@ -211,7 +217,7 @@ def test_an_inode_that_was_used_again_while_its_file_was_closed(tmp_path: Path, 
 
 
 def test_an_inode_that_a_packed_file_got(tmp_path: Path, cramped: Reader) -> None:
-    """A packed file with the inode of a closed plain one is never read as plain text."""
+    """A compressed file with the inode of a closed plain one is never read as plain text."""
     packed = pack(tmp_path / "b.jsonl", keep=True).read_bytes()
     (tmp_path / "b.jsonl.gz").unlink()
     (tmp_path / "a.jsonl").rename(tmp_path / "b.jsonl.1.gz")
@@ -221,7 +227,7 @@ def test_an_inode_that_a_packed_file_got(tmp_path: Path, cramped: Reader) -> Non
 
 
 def test_its_folder_is_gone_for_a_while(tmp_path: Path) -> None:
-    """While the folder of a closed file cannot be listed nothing is known, and nothing is counted."""
+    """While the directory of a closed file cannot be listed, nothing is counted as lost."""
     folder, away = tmp_path / "logs", tmp_path / "away"
     folder.mkdir()
     append(folder / "a.jsonl", *lines_of("a", 9))
@@ -243,7 +249,7 @@ def test_its_folder_is_gone_for_a_while(tmp_path: Path) -> None:
 def test_its_folder_cannot_be_listed_for_a_while(
     tmp_path: Path, cramped: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A closed file was renamed: it is waited for, and read once its folder can be listed again."""
+    """A closed file was renamed: it is read once its directory can be listed again."""
     append(tmp_path / "a.jsonl", b"late")
     (tmp_path / "a.jsonl").rename(tmp_path / "kept-by-hand")
     with monkeypatch.context() as patched:

@@ -1,4 +1,4 @@
-"""Faults around the tail: hostile lines, permissions, clocks, a full queue, and losses that cannot be helped."""
+"""Fault injection: hostile lines, permissions, clock jumps, a full queue, and unavoidable losses."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def descriptors(limit: int) -> Iterator[None]:
     ],
 )
 def test_t18_lines_that_are_no_records(tmp_path: Path, line: bytes, reason: str) -> None:
-    """Each is handed on once and refused with its reason; the place moves behind it, also across a restart."""
+    """Every line is delivered once and rejected with its reason; the position moves after it, also across a restart."""
     path = tmp_path / LIVE
     append(path, b'{"id":1}', line, b'{"id":2}')
     reader = Reader(path)
@@ -97,13 +97,13 @@ def test_t18_lines_that_are_no_records(tmp_path: Path, line: bytes, reason: str)
 
 
 def test_t20_permission_taken_and_given_back(tmp_path: Path) -> None:
-    """Real permissions, as a user that they bind: it is said, and nothing is lost or read twice, renamed or not."""
+    """Real permissions, as an unprivileged user: errors are reported; nothing is lost or read twice."""
     if os.getuid() != 0:
         pytest.skip("needs root, to become a user without rights")
     folder = Path(tempfile.mkdtemp(dir="/tmp" if os.access("/tmp", os.W_OK) else tmp_path))  # noqa: S108
     try:
         os.chown(folder, NOBODY, NOBODY)
-        modules = os.pathsep.join(str(Path(each).resolve()) for each in sys.path if each)
+        modules = os.pathsep.join(str(Path(path).resolve()) for path in sys.path if path)
         done = subprocess.run(
             [sys.executable, "-c", AS_NOBODY, folder],
             env=os.environ | {"PYTHONPATH": modules},
@@ -149,16 +149,17 @@ def test_t26_the_wall_clock_jumps(tmp_path: Path) -> None:
 
 
 def test_t26_no_wall_clock_is_read() -> None:
-    """The sources know monotonic time only."""
-    room = Path(str(sources.__file__)).parent
+    """The sources use the monotonic clock only."""
+    modules = list(Path(str(sources.__file__)).parent.rglob("*.py"))
+    assert len(modules) > 10
     assert [
-        each.name for each in room.glob("*.py") if re.search(r"time\.time\b|time\.time_ns|datetime", each.read_text())
+        module.name for module in modules if re.search(r"time\.time\b|time\.time_ns|datetime", module.read_text())
     ] == []
 
 
 @pytest.mark.parametrize("copy", [True, False])
 def test_t27_nothing_is_read_for_ten_minutes(tmp_path: Path, copy: bool) -> None:  # noqa: FBT001
-    """While a full queue stops reading, the backlog is seen to grow, and rotations in that time lose nothing."""
+    """While a full queue stops reads, the lag grows, and rotations in that time lose nothing."""
     path = tmp_path / LIVE
     written = lines_of("first", 10)
     append(path, *written)
@@ -186,7 +187,7 @@ def test_t27_nothing_is_read_for_ten_minutes(tmp_path: Path, copy: bool) -> None
 
 
 def test_t32_a_thousand_files_that_rotate(tmp_path: Path) -> None:
-    """No line twice; what is missing was in files that were deleted before a look, and those are counted."""
+    """No line twice; missing lines were in files that were deleted before a scan, and those are counted."""
     count, rounds = 1000, 6
     files = [tmp_path / f"{number:04}.jsonl" for number in range(count)]
     written: set[bytes] = set()
@@ -219,7 +220,7 @@ def test_t32_a_thousand_files_that_rotate(tmp_path: Path) -> None:
 
 
 def test_deleted_while_stopped(tmp_path: Path) -> None:
-    """Known to be unread, and gone: counted once."""
+    """A deleted file that was known to have unread bytes is counted once."""
     path = tmp_path / LIVE
     append(path, *lines_of("a", 20))
     reader = Reader(path, read_bytes=100)
@@ -236,13 +237,13 @@ def test_deleted_while_stopped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("steps", [0, 1])
 def test_truncated_before_it_was_read(tmp_path: Path, steps: int) -> None:
-    """Bytes that were seen, not read, and are nowhere any more are counted once; the new content is read."""
+    """Bytes that were seen, not read, and are in no file any more are counted once; the new content is read."""
     path = tmp_path / LIVE
     append(path, *lines_of("a", 20))
     reader = Reader(path, read_bytes=100)
     for _ in range(steps):
         reader.step()
-    reader.source._roster.scan()
+    reader.source._scanner.scan()
     reader.source.lag()
     path.write_bytes(b"")
     reader.source.lag()

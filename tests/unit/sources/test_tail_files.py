@@ -1,4 +1,4 @@
-"""Files: which ones are followed, from where, and what the port promises."""
+"""Which files are followed, and from which position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ragwatch.errors import SourceError
 
 
 def test_t09_two_files_with_identical_beginnings(tmp_path: Path) -> None:
-    """Both are read fully, although their first 4 KiB are the same."""
+    """Both files are read fully, although their first 4 KiB are the same."""
     same = b'{"resource":"' + b"r" * 5000 + b'"}'
     append(tmp_path / "a.jsonl", same, b"a")
     reader = Reader(tmp_path / "*.jsonl")
@@ -25,7 +25,7 @@ def test_t09_two_files_with_identical_beginnings(tmp_path: Path) -> None:
 
 
 def test_t28_what_is_no_file_is_skipped(tmp_path: Path) -> None:
-    """FIFOs, folders, devices, dangling links and compressed files are passed over without a hang, and named."""
+    """FIFOs, directories, devices, dangling links and compressed files are skipped without blocking, and reported."""
     os.mkfifo(tmp_path / "fifo.jsonl")
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "nowhere.jsonl").symlink_to(tmp_path / "missing")
@@ -59,7 +59,7 @@ def test_t19_a_symlink_that_is_pointed_elsewhere(tmp_path: Path) -> None:
 
 
 def test_t20_a_file_that_cannot_be_opened_for_a_while(tmp_path: Path) -> None:
-    """It is said, other files go on, and nothing is lost once it can be opened."""
+    """It is reported, other files are read, and nothing is lost once it can be opened."""
     append(tmp_path / "a.jsonl", b"one")
     reader = Reader(tmp_path / "*.jsonl")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -78,11 +78,11 @@ def test_t20_a_file_that_cannot_be_opened_for_a_while(tmp_path: Path) -> None:
 
 
 def test_t20_a_descriptor_that_fails_is_opened_again(tmp_path: Path) -> None:
-    """A stale handle (a remounted share) costs nothing: reading goes on where it stood."""
+    """After a stale handle (a remounted share), reading continues at the same position."""
     append(tmp_path / "a.jsonl", b"one")
     reader = Reader(tmp_path / "a.jsonl")
     reader.drain()
-    fd = reader.source._files.active[0].content.fd
+    fd = reader.source._files.active[0].content.handle.fd
     assert fd is not None
     os.close(fd)
     append(tmp_path / "a.jsonl", b"two")
@@ -93,7 +93,7 @@ def test_t20_a_descriptor_that_fails_is_opened_again(tmp_path: Path) -> None:
 
 
 def test_t23_t24_restored_from_a_backup(tmp_path: Path) -> None:
-    """The same content under the same name but another inode is gone on with, not read again."""
+    """The same content at the same path with another inode is continued, not read again."""
     path = tmp_path / "app.jsonl"
     append(path, *lines_of("a", 9))
     reader = Reader(path)
@@ -108,7 +108,7 @@ def test_t23_t24_restored_from_a_backup(tmp_path: Path) -> None:
 
 
 def test_t29_hard_link_and_original(tmp_path: Path) -> None:
-    """One file under two names is read once; it is still the same when one name goes."""
+    """A file with two names is read once; it is still the same when one name is removed."""
     path = tmp_path / "a.jsonl"
     append(path, b"one")
     os.link(path, tmp_path / "b.jsonl")
@@ -122,7 +122,7 @@ def test_t29_hard_link_and_original(tmp_path: Path) -> None:
 
 
 def test_an_inode_used_again_by_another_name(tmp_path: Path) -> None:
-    """A new file that got the inode of one that is gone is new: its own name, its own stream."""
+    """A new file that reuses the inode of a deleted one gets a stream of its own."""
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     append(old, *lines_of("old", 3))
     reader = Reader(tmp_path / "*.jsonl")
@@ -139,7 +139,7 @@ def test_an_inode_used_again_by_another_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_start_at_the_end_skips_once(tmp_path: Path, rounds: int) -> None:
-    """Only what is there at the very first start is skipped, and a restart does not skip again."""
+    """Only content that exists at the very first start is skipped, and a restart does not skip again."""
     path = tmp_path / "app.jsonl"
     append(path, b"history")
     append(path, b"torn at the start", end=b"")
@@ -168,7 +168,7 @@ def test_start_at_the_end_with_no_file_yet(tmp_path: Path) -> None:
 
 
 def test_start_at_the_end_of_much_text(tmp_path: Path) -> None:
-    """Behind more text than is worth counting, line numbers are unknown, not wrong."""
+    """After more text than is counted, line numbers are unknown, not wrong."""
     path = tmp_path / "app.jsonl"
     with path.open("wb") as file:
         file.write(b"x" * 100 + b"\n")

@@ -1,4 +1,4 @@
-"""Framed logs: what container runtimes wrap around lines is taken off, and what they split is joined."""
+"""Framed logs: frames of container runtimes are removed, and split records are joined."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def docker(text: bytes, *, stream: bytes = b"stdout", end: bytes = b"\n") -> byt
 
 
 def part(text: bytes, kind: str, stream: bytes = b"stdout") -> bytes:
-    """A part of a record that goes on."""
+    """A part of a record that is continued."""
     return cri(text, stream=stream, tag=b"P") if kind == "cri" else docker(text, stream=stream, end=b"")
 
 
@@ -55,7 +55,7 @@ def test_frames_are_taken_off(tmp_path: Path, kind: str, framing: str) -> None:
 @pytest.mark.parametrize("block", [64, 500, 100_000])
 @pytest.mark.parametrize("seed", range(5))
 def test_parts_are_joined(tmp_path: Path, kind: str, block: int, seed: int) -> None:
-    """However two streams interleave, wherever blocks end and ragwatch is killed: each record once, whole."""
+    """However two streams interleave, and wherever blocks end and ragwatch is killed: every record once, complete."""
     rng = random.Random(seed)
     path = tmp_path / "app.log"
     append(path)
@@ -64,7 +64,7 @@ def test_parts_are_joined(tmp_path: Path, kind: str, block: int, seed: int) -> N
     printed = dict.fromkeys(left, b"")
     written = []
     while any(left.values()):
-        stream = rng.choice([each for each in left if left[each]])
+        stream = rng.choice([name for name, lines in left.items() if lines])
         rest = left[stream][0][len(printed[stream]) :]
         if rng.random() < 0.5 and len(rest) > 1:
             cut = rng.randint(1, len(rest) - 1)
@@ -104,7 +104,7 @@ def test_t13_parts_that_add_up_to_too_much(tmp_path: Path, kind: str, restart: b
 
 
 def test_a_part_whose_stream_falls_silent(tmp_path: Path) -> None:
-    """It is given up within a bounded window; the other stream does not wait for ever."""
+    """It is rejected within a bounded window; the other stream does not wait for ever."""
     path = tmp_path / "app.log"
     lines = lines_of("a", 400)
     append(path, part(b"never finished", "cri", b"stderr"), *(cri(line) for line in lines))
@@ -114,7 +114,7 @@ def test_a_part_whose_stream_falls_silent(tmp_path: Path) -> None:
 
 
 def test_t12_a_record_in_parts_at_rotation(tmp_path: Path) -> None:
-    """Its unfinished parts are counted once, when the file is left; whole records behind them are read."""
+    """Its incomplete records are counted once, when the file is closed; complete records after them are read."""
     path = tmp_path / "app.log"
     append(path, cri(b"one"), part(b"half", "cri"), cri(b"other", stream=b"stderr"))
     reader = Reader(path)
@@ -128,7 +128,7 @@ def test_t12_a_record_in_parts_at_rotation(tmp_path: Path) -> None:
 
 
 def test_framing_is_decided_for_each_content(tmp_path: Path) -> None:
-    """A file that is started over may be framed otherwise; JSON that only resembles a frame is passed on."""
+    """A truncated file may get another framing; JSON that only resembles a frame is passed on unchanged."""
     path = tmp_path / "app.log"
     append(path, cri(b"one"), *[cri(b"more")] * 9)
     reader = Reader(path)

@@ -1,4 +1,4 @@
-"""Files that begin alike: a service writes the same header at the top of each. None is taken for a copy of another."""
+"""Files that begin with the same header: none is taken for a copy of another."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_m4_rotated_unseen_with_a_known_header(
     stopped: bool,  # noqa: FBT001
     packed: bool,  # noqa: FBT001
 ) -> None:
-    """A file that nobody saw under its first name is read whole, at once, also where only the header is the same."""
+    """A file that was never seen under its first name is read whole, also where only the header is the same."""
     path = tmp_path / LIVE
     parts = [lines_of(name, 7) for name in "abc"]
     append(path, HEADER, *parts[0][:read])
@@ -52,20 +52,20 @@ def test_m4_rotated_unseen_with_a_known_header(
 @pytest.mark.parametrize("stopped", [True, False])
 @pytest.mark.parametrize("read", [0, 1, 5])
 def test_m4_between_copy_and_truncation(tmp_path: Path, read: int, stopped: bool) -> None:  # noqa: FBT001
-    """A copy beside the file that it was made of is not read, however little is known of that file, nor lost later."""
+    """A copy of an existing file is not read, however little was read of that file, and is not lost later."""
     path = tmp_path / LIVE
     old, new = [HEADER, *lines_of("old", 9)], [HEADER, *lines_of("new", 3)]
     append(path, *old[:read])
     reader = Reader(path, read_bytes=150)
     reader.drain()
     append(path, *old[read:])
-    reader.source._roster.scan()
+    reader.source._scanner.scan()
     whole = path.read_bytes()
     for size in (1, 60, len(whole) // 2, len(whole)):  # as far as the copy is when somebody looks
         (tmp_path / f"{LIVE}.1").write_bytes(whole[:size])
         if stopped:
             reader.restart()
-        reader.source._roster.scan()
+        reader.source._scanner.scan()
     reader.step()
     with path.open("r+b") as file:
         file.truncate(0)
@@ -77,7 +77,7 @@ def test_m4_between_copy_and_truncation(tmp_path: Path, read: int, stopped: bool
 
 
 def test_m4_a_copy_that_somebody_keeps(tmp_path: Path) -> None:
-    """The same bytes under two names, both there to stay, are read once."""
+    """The same bytes in two files that both stay are read once."""
     path = tmp_path / LIVE
     old = [HEADER, *lines_of("old", 9)]
     append(path, *old)
@@ -95,7 +95,7 @@ def test_m4_a_copy_that_somebody_keeps(tmp_path: Path) -> None:
 
 
 def test_m4_a_rotation_that_holds_no_more_than_the_header_yet(tmp_path: Path) -> None:
-    """Rotated unseen with nothing but the header in it, it is read once its writer, who holds it open, goes on."""
+    """A rotation that has only the header is read once its writer, which holds it open, continues."""
     path = tmp_path / LIVE
     append(path, HEADER, b"one")
     reader = Reader(path)
@@ -131,7 +131,7 @@ def test_m4_copytruncate_of_files_with_a_header(tmp_path: Path, stopped: bool) -
 
 
 def test_m4_many_rotations_unseen_beside_one_another(tmp_path: Path) -> None:
-    """Hundreds of files that begin alike are told apart in one look, each read once, oldest first."""
+    """Hundreds of files with the same header are told apart in one scan and read once, oldest first."""
     path = tmp_path / LIVE
     append(path, HEADER, b"first")
     reader = Reader(path)
@@ -146,7 +146,7 @@ def test_m4_many_rotations_unseen_beside_one_another(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("regrown", [1, 40])
 def test_truncated_and_begun_anew_with_the_header_that_was_read(tmp_path: Path, regrown: int) -> None:
-    """Only the header was read, and it is back: what the copy holds is read, whether the file is smaller or larger."""
+    """Only the header was read, and the new content has it too: the rest of the copy is read."""
     path = tmp_path / LIVE
     old, new = lines_of("old", 9), lines_of("new", regrown)
     append(path, HEADER)
@@ -161,7 +161,7 @@ def test_truncated_and_begun_anew_with_the_header_that_was_read(tmp_path: Path, 
 
 
 def test_truncated_before_more_than_the_header_was_read(tmp_path: Path) -> None:
-    """Without a copy, what was seen behind the header and not read is counted as lost, once."""
+    """Without a copy, unread bytes after the header are counted as lost, once."""
     path = tmp_path / LIVE
     append(path, HEADER)
     reader = Reader(path)
@@ -188,7 +188,7 @@ def test_space_that_a_writer_reserved_and_gave_back_is_no_loss(tmp_path: Path) -
 
 
 def test_streams_that_begin_alike_have_names_of_their_own(tmp_path: Path) -> None:
-    """Same inode, same first batch, cursor forgotten in between: records without an id are told apart all the same."""
+    """Same inode, same first batch, cursor deleted in between: records without an id are still distinct."""
     path = tmp_path / LIVE
     reader = Reader(path, read_bytes=len(HEADER) + 1, rotate_wait_seconds=0)
     for number in range(30):
@@ -200,7 +200,7 @@ def test_streams_that_begin_alike_have_names_of_their_own(tmp_path: Path) -> Non
 
 
 def test_the_same_size_and_time_are_no_proof_at_once(tmp_path: Path) -> None:
-    """Rewritten within one tick of the file system's clock: only content that stood for a second is taken as it is."""
+    """Rewritten within the timestamp granularity: content counts as unchanged only after a second."""
     path = tmp_path / LIVE
     old, new = lines_of("old", 5), lines_of("new", 5)
     append(path, *old)
@@ -213,7 +213,7 @@ def test_the_same_size_and_time_are_no_proof_at_once(tmp_path: Path) -> None:
 
 
 def test_a_loss_is_counted_whatever_else_is_found(tmp_path: Path) -> None:
-    """Truncated, written anew and rotated, another file after it: that one is news, and no copy of what is gone."""
+    """Truncated, rewritten and rotated, and then another file: that one is new, and no copy of the lost content."""
     path = tmp_path / LIVE
     append(path, *lines_of("old", 20))
     reader = Reader(path, read_bytes=100)

@@ -1,4 +1,4 @@
-"""Lines: what is a record, what is counted, and what waits."""
+"""Line parsing: what is a record, what is rejected, and what waits for more bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragwatch.sources.tail.lines import cut
 
 @pytest.mark.parametrize("size", [1, 10])
 def test_t10_bytes_without_a_newline_wait(tmp_path: Path, size: int) -> None:
-    """Nothing is emitted, nothing lost; the completed line comes once. A torn line is not reported as lag."""
+    """An unterminated line is not read before it is complete, and then once. It is not reported as lag."""
     path = tmp_path / "app.jsonl"
     append(path, b"x" * size, end=b"")
     reader = Reader(path)
@@ -28,7 +28,7 @@ def test_t10_bytes_without_a_newline_wait(tmp_path: Path, size: int) -> None:
 
 
 def test_t11_partial_line_across_a_restart(tmp_path: Path) -> None:
-    """One record, whole, with its number and its offset."""
+    """One complete record, with its number and its offset."""
     path = tmp_path / "app.jsonl"
     append(path, b"one")
     append(path, b"two, fi", end=b"")
@@ -55,7 +55,7 @@ def test_t13_a_line_that_is_too_long(tmp_path: Path, block: int) -> None:
 
 
 def test_t13_a_restart_inside_a_line_that_is_too_long(tmp_path: Path) -> None:
-    """Progress inside the line is kept: it is counted once, and dropped up to its end although that comes later."""
+    """Progress inside the line is kept: it is counted once, and dropped up to its end, although that arrives later."""
     path = tmp_path / "app.jsonl"
     append(path, b"x" * 9000, end=b"")
     reader = Reader(path, max_line_bytes=1000, read_bytes=500)
@@ -89,7 +89,7 @@ def test_t14_memory_is_bounded_on_an_endless_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [10, 100_000])
 def test_t15_a_hole_of_nul_bytes(tmp_path: Path, size: int) -> None:
-    """A writer that kept its offset across a truncation leaves NULs: passed over, counted once, the line intact."""
+    """A writer that kept its offset across a truncation leaves NUL bytes: skipped, counted once, the line intact."""
     path = tmp_path / "app.jsonl"
     old = lines_of("old", 3)
     append(path, *old)
@@ -107,7 +107,7 @@ def test_t15_a_hole_of_nul_bytes(tmp_path: Path, size: int) -> None:
 
 
 def test_t15_a_hole_between_lines(tmp_path: Path) -> None:
-    """A hole in the middle of a block is counted too; NULs inside a line are the parser's affair."""
+    """A hole in the middle of a block is counted too; NUL bytes inside a line are left to the format."""
     path = tmp_path / "app.jsonl"
     append(path, b"one", b"\0\0\0two", b"th\0ree")
     reader = Reader(path)
@@ -117,7 +117,7 @@ def test_t15_a_hole_between_lines(tmp_path: Path) -> None:
 
 
 def test_t15_nul_bytes_at_the_end_wait(tmp_path: Path) -> None:
-    """Space that a writer reserved may be filled later, so it is not passed over; at rotation it is counted."""
+    """Preallocated space may be filled later, so it is not skipped; at rotation it is counted."""
     path = tmp_path / "app.jsonl"
     append(path, b"one", b"\0\0\0\0", end=b"\n")
     path.write_bytes(b"one\n\0\0\0\0")
@@ -133,14 +133,14 @@ def test_t15_nul_bytes_at_the_end_wait(tmp_path: Path) -> None:
 
 
 def test_t16_bytes_that_are_no_text_pass_untouched(tmp_path: Path) -> None:
-    """Invalid UTF-8 is the parser's to replace and count: the tail hands on what is there."""
+    """Invalid UTF-8 is replaced and counted by the format: the tail delivers the raw bytes."""
     path = tmp_path / "app.jsonl"
     append(path, b'{"answer":"\xff\xfe"}', b"ok")
     assert Reader(path).drain() == [b'{"answer":"\xff\xfe"}', b"ok"]
 
 
 def test_t17_crlf_bom_and_empty_lines(tmp_path: Path) -> None:
-    """Line ends and the byte order mark are taken off, blank lines are left out but counted in line numbers."""
+    """Line ends and the byte order mark are removed, blank lines are left out but counted in line numbers."""
     path = tmp_path / "app.jsonl"
     path.write_bytes(b"\xef\xbb\xbfone\r\n\r\n  \ntwo\n\n\nthree\r\r\n")
     reader = Reader(path)
@@ -163,7 +163,7 @@ def test_blank_lines_alone_move_the_cursor(tmp_path: Path) -> None:
 
 
 def test_numbers_and_offsets_find_the_line(tmp_path: Path) -> None:
-    """For any content and block size, the offset of a record is where its bytes stand, its number where they count."""
+    """For any content and block size, offsets and numbers of records are right."""
     rng = random.Random(5)
     path = tmp_path / "app.jsonl"
     ends = (b"\n", b"\r\n", b"\n\n")
@@ -192,7 +192,7 @@ def test_cut_leaves_the_torn_rest() -> None:
 
 
 def test_a_sparse_file_larger_than_memory_would_like(tmp_path: Path) -> None:
-    """A 200 MiB hole is passed in bounded memory."""
+    """A 200 MiB hole is skipped in bounded memory."""
     path = tmp_path / "app.jsonl"
     with path.open("wb") as file:
         os.truncate(file.fileno(), 200 << 20)
@@ -205,9 +205,9 @@ def test_a_sparse_file_larger_than_memory_would_like(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_wide_text_is_counted_once(tmp_path: Path, encoding: str) -> None:
-    """A log in UTF-16 is refused by the parser, line by line; half of each line end is no hole on top of that."""
+    """A log in UTF-16 is rejected by the format, line by line; half of a line end is not counted as a hole as well."""
     path = tmp_path / "app.jsonl"
-    path.write_bytes("".join(f'{{"answer": "{each}"}}\r\n' for each in range(50)).encode(encoding))
+    path.write_bytes("".join(f'{{"answer": "{number}"}}\r\n' for number in range(50)).encode(encoding))
     reader = Reader(path)
     reader.drain()
     path.rename(tmp_path / "app.jsonl.1")

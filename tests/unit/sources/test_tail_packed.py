@@ -1,4 +1,4 @@
-"""Packed rotations: what gzip took away before it was read is read from there, and nothing is read twice."""
+"""Gzip-compressed rotations: unread lines are read from the compressed file, and nothing is read twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIVE = "app.jsonl"
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 @pytest.mark.parametrize("stopped", [True, False])
 def test_t24_partly_read_then_packed(tmp_path: Path, pattern: str, stopped: bool) -> None:  # noqa: FBT001
-    """Rotated and packed before it was read to its end: the rest is read from the packed file, once."""
+    """Rotated and compressed before it was read to its end: the rest is read from the compressed file, once."""
     path = tmp_path / LIVE
     old, new = lines_of("old", 60), lines_of("new", 3)
     append(path, *old[:40])
@@ -44,7 +44,7 @@ def test_t24_partly_read_then_packed(tmp_path: Path, pattern: str, stopped: bool
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 def test_t24_rotations_that_were_packed_unseen(tmp_path: Path, pattern: str) -> None:
-    """Files that were created, rotated and packed while ragwatch was stopped are read whole, oldest first."""
+    """Files that were created, rotated and compressed while ragwatch was stopped are read whole, oldest first."""
     path = tmp_path / LIVE
     parts = [lines_of(name, 9) for name in ("a", "b", "c", "d")]
     append(path, *parts[0][:5])
@@ -72,7 +72,7 @@ def test_t24_rotations_that_were_packed_unseen(tmp_path: Path, pattern: str) -> 
 @pytest.mark.parametrize("count", [1, 30])
 @pytest.mark.parametrize("stopped", [True, False])
 def test_t24_packed_after_it_was_read(tmp_path: Path, pattern: str, count: int, stopped: bool) -> None:  # noqa: FBT001
-    """No line twice, however little the file held, whenever it is packed, and while both stand side by side."""
+    """No line twice, however small the file, whenever it is compressed, and while both files exist."""
     path = tmp_path / LIVE
     append(path, *lines_of("old", count))
     reader = Reader(tmp_path / pattern)
@@ -99,7 +99,7 @@ def test_t24_packed_after_it_was_read(tmp_path: Path, pattern: str, count: int, 
 
 
 def test_t24_packed_while_it_is_read(tmp_path: Path) -> None:
-    """The open file is read to its end; its packed copy waits until then, and holds nothing new."""
+    """The open file is read to its end; its compressed copy waits until then, and has nothing new."""
     path = tmp_path / LIVE
     append(path, *lines_of("old", 50))
     reader = Reader(tmp_path / f"{LIVE}*", read_bytes=50)
@@ -115,7 +115,7 @@ def test_t24_packed_while_it_is_read(tmp_path: Path) -> None:
 
 
 def test_t24_a_copy_that_was_truncated_and_packed(tmp_path: Path) -> None:
-    """Logrotate with copytruncate and compress: the unread lines are read from the packed copy."""
+    """Logrotate with copytruncate and compress: the unread lines are read from the compressed copy."""
     path = tmp_path / LIVE
     old = lines_of("old", 20)
     append(path, *old[:9])
@@ -130,7 +130,7 @@ def test_t24_a_copy_that_was_truncated_and_packed(tmp_path: Path) -> None:
 
 
 def test_packed_files_alone(tmp_path: Path) -> None:
-    """A folder of archives is read whole: members, padding, trailing garbage; resumed inside a file; appended to."""
+    """A directory of archives is read whole: members, padding, trailing garbage; resumed inside a file; appended to."""
     first, second = lines_of("first", 30), lines_of("second", 30)
     packed = tmp_path / "2026-01.jsonl.gz"
     parts = [gzip.compress(line + b"\n") for line in first]
@@ -148,7 +148,7 @@ def test_packed_files_alone(tmp_path: Path) -> None:
 
 
 def test_packed_files_at_the_first_start(tmp_path: Path) -> None:
-    """With `start: end` archives that are there already are passed over, for good; later ones are read."""
+    """With `start: end` existing archives are skipped, for good; later ones are read."""
     (tmp_path / "old.jsonl.gz").write_bytes(gzip.compress(b"history\n"))
     reader = Reader(tmp_path / "*.gz", start="end")
     reader.settle()

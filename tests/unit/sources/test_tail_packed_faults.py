@@ -1,4 +1,4 @@
-"""Packed files that are torn, wrong, far too large, or change while they are read."""
+"""Compressed files that are truncated, damaged, far too large, or change while they are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIVE = "app.jsonl"
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 def test_t25_a_packed_file_that_is_not_complete(tmp_path: Path, pattern: str) -> None:
-    """Counted once it has stood still for a while; nothing of it is read before all of it can be, then all is."""
+    """Counted once it has not changed for a while; nothing of it is read before it is complete, then all is."""
     path = tmp_path / LIVE
     old = lines_of("old", 400)
     append(path, *old[:100])
@@ -48,7 +48,7 @@ def test_t25_a_packed_file_that_is_not_complete(tmp_path: Path, pattern: str) ->
 
 
 def test_t25_a_checksum_that_does_not_match(tmp_path: Path) -> None:
-    """Nothing of a damaged file is believed; it is counted once, and read when it has been mended."""
+    """Nothing of a damaged file is read; it is counted once, and read when it has been repaired."""
     packed = tmp_path / "a.jsonl.gz"
     whole = gzip.compress(b"one\ntwo\n")
     packed.write_bytes(whole[:-8] + bytes(4) + whole[-4:])
@@ -68,7 +68,7 @@ def test_t25_a_checksum_that_does_not_match(tmp_path: Path) -> None:
 
 
 def test_t25_a_bomb(tmp_path: Path) -> None:
-    """A file a thousand times as large as it looks is given up early, in little memory, and counted."""
+    """A decompression bomb is refused early, in little memory, and counted."""
     packed = tmp_path / "a.jsonl.gz"
     with gzip.open(packed, "wb") as file:
         for _ in range(200):
@@ -85,7 +85,7 @@ def test_t25_a_bomb(tmp_path: Path) -> None:
 
 
 def test_a_large_packed_file_in_little_memory(tmp_path: Path) -> None:
-    """Only a window of the content is held, wherever reading begins."""
+    """Only a window of the content is in memory, wherever reading begins."""
     packed = tmp_path / "a.jsonl.gz"
     rng = random.Random(3)
     with gzip.open(packed, "wb", compresslevel=1) as file:
@@ -107,7 +107,7 @@ def test_a_large_packed_file_in_little_memory(tmp_path: Path) -> None:
 
 
 def test_a_packed_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
-    """It is examined again before more of it is believed: an appended member is read, other content is new."""
+    """It is checked again before more of it is read: an appended member is read, other content is new."""
     packed = tmp_path / "a.jsonl.gz"
     old = lines_of("old", 30)
     packed.write_bytes(gzip.compress(b"\n".join(old) + b"\n"))
@@ -122,7 +122,7 @@ def test_a_packed_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
 
 
 def test_a_packed_file_that_is_a_folder_or_fifo(tmp_path: Path) -> None:
-    """Whatever is no regular file is not opened, whatever its name and beside whom it lies."""
+    """Only regular files are opened, whatever the name and the directory."""
     append(tmp_path / LIVE, b"one")
     (tmp_path / f"{LIVE}.1.gz").mkdir()
     os.mkfifo(tmp_path / f"{LIVE}.2.gz")

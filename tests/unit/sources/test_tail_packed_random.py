@@ -1,4 +1,4 @@
-"""Rotations that are packed at random: every line once, whichever inode the kernel gives to which file."""
+"""Rotations that are compressed at random: every line once, whichever inode the kernel gives to a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIVE = "app.jsonl"
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 def test_t01_rotations_packed_at_random(tmp_path: Path, pattern: str, seed: int) -> None:
-    """Writing, renaming, packing at once or later, kills and reading in any order: every line once."""
+    """Writing, renaming, compressing at once or later, kills and reading in any order: every line once."""
     rng = random.Random(seed)
     path = tmp_path / LIVE
     written = [b"first" * 30]
@@ -26,7 +26,7 @@ def test_t01_rotations_packed_at_random(tmp_path: Path, pattern: str, seed: int)
             0
         ]
         if action == "write":
-            lines = [b'{"id":"%d-%d","text":"%s"}' % (number, each, b"x" * 80) for each in range(rng.randint(1, 5))]
+            lines = [b'{"id":"%d-%d","text":"%s"}' % (number, line, b"x" * 80) for line in range(rng.randint(1, 5))]
             written += lines
             append(path, *lines)
         elif action == "step":
@@ -37,7 +37,7 @@ def test_t01_rotations_packed_at_random(tmp_path: Path, pattern: str, seed: int)
         elif action == "rotate" and not (tmp_path / f"{LIVE}.9.gz").exists() and not (tmp_path / f"{LIVE}.9").exists():
             rotate(path)
             append(path)
-        elif action == "pack" and (plain := [each for each in tmp_path.glob(f"{LIVE}.?") if each.suffix != ".gz"]):
+        elif action == "pack" and (plain := [log for log in tmp_path.glob(f"{LIVE}.?") if log.suffix != ".gz"]):
             pack(rng.choice(plain))
         elif action == "pause":
             reader.now += rng.choice((0.1, 6.0))

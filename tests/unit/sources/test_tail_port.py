@@ -1,4 +1,4 @@
-"""The port: what the pipeline is promised by the tail, whatever the files do."""
+"""The `Source` contract of the tail: batches, commits, lag, cursors and options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ragwatch.sources.tail.source import Options, TailSource, build
 
 
 def test_files_take_turns(tmp_path: Path) -> None:
-    """A file with much news does not keep others waiting."""
+    """A file with many new lines does not block others."""
     for name in ("a", "b", "c"):
         append(tmp_path / f"{name}.jsonl", *lines_of(name, 4))
     reader = Reader(tmp_path / "*.jsonl", read_bytes=13)
@@ -23,7 +23,7 @@ def test_files_take_turns(tmp_path: Path) -> None:
 
 
 def test_the_same_batch_until_it_is_committed(tmp_path: Path) -> None:
-    """Reading repeats itself; only the batch that was read can be committed."""
+    """Reading returns the same batch until it is committed; only the batch that was read last can be committed."""
     append(tmp_path / "a.jsonl", b"one")
     reader = Reader(tmp_path / "a.jsonl")
     batch = reader.read()
@@ -39,7 +39,7 @@ def test_the_same_batch_until_it_is_committed(tmp_path: Path) -> None:
 
 
 def test_lag_counts_unread_bytes_and_their_age(tmp_path: Path) -> None:
-    """Bytes not committed yet, and how long the oldest of them have been known; unknown before the first look."""
+    """Bytes not committed yet, and the age of the oldest; unknown before the first scan."""
     path = tmp_path / "app.jsonl"
     append(path, b"one")
     reader = Reader(path, read_bytes=4)
@@ -67,7 +67,7 @@ def test_lag_counts_unread_bytes_and_their_age(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_listed_forgets_nothing(tmp_path: Path) -> None:
-    """A folder that is away for a while (a mount) is no silence, and does not make its files new when it is back."""
+    """A directory that is missing for a while (a mount) is an error, and its files are not new when it is back."""
     folder, away = tmp_path / "logs", tmp_path / "away"
     folder.mkdir()
     append(folder / "app.jsonl", b"one")
@@ -86,7 +86,7 @@ def test_a_folder_that_cannot_be_listed_forgets_nothing(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_gone_is_forgotten(tmp_path: Path) -> None:
-    """Per-pod folders come and go: their cursors go with them."""
+    """Cursors of per-pod directories are deleted with the directories."""
     folder = tmp_path / "pods" / "one"
     folder.mkdir(parents=True)
     append(folder / "app.jsonl", b"one")
@@ -101,7 +101,7 @@ def test_a_folder_that_is_gone_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_recursive_globs(tmp_path: Path) -> None:
-    """`**` looks into folders, also into those that appear later."""
+    """`**` matches in directories, also in those that are created later."""
     reader = Reader(str(tmp_path / "**" / "*.jsonl"))
     reader.drain()
     (tmp_path / "x" / "y").mkdir(parents=True)
@@ -143,7 +143,7 @@ def test_killed_between_a_new_generation_and_the_end_of_the_old(tmp_path: Path) 
 
 
 def test_t22_a_cursor_that_is_not_ours_is_refused(tmp_path: Path) -> None:
-    """Neither the beginning nor the end would be true: a person decides."""
+    """A cursor that is not valid is an error: the user has to decide where to start."""
     source = build(Options(name="app", path=str(tmp_path / "a.jsonl")))
     with pytest.raises(SourceError, match="stream 'x'") as caught:
         source.resume({"x": '{"offset": 1}'})
@@ -151,7 +151,7 @@ def test_t22_a_cursor_that_is_not_ours_is_refused(tmp_path: Path) -> None:
 
 
 def test_names_are_looked_up_only_so_often(tmp_path: Path) -> None:
-    """Between two scans only open files are looked at."""
+    """Between two scans only open files are checked."""
     reader = Reader(tmp_path / "*.jsonl", scan_seconds=5)
     reader.drain()
     append(tmp_path / "a.jsonl", b"one")

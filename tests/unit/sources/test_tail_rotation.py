@@ -1,4 +1,4 @@
-"""Rotation and truncation: every line once, whoever moves the file and whenever."""
+"""Rotation and truncation: every line once, whenever and however a file is moved."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Writer:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_t01_kills_at_random_lose_nothing_and_repeat_nothing(tmp_path: Path, seed: int) -> None:
-    """However writing, rotation, kills (also between read and commit) and reading fall together: no line twice.
+    """However writing, rotation, kills (also between read and commit) and reading interleave: no line twice.
 
     Renames lose no line. (A rotated file that held nothing but one torn line may stay uncounted when the kill comes
     before the wait is over: nothing of it was ever committed.)
@@ -174,7 +174,7 @@ def test_t05_copytruncate_and_the_file_stays_shorter(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stopped", [True, False])
 @pytest.mark.parametrize("size", ["same", "larger"])
 def test_t06_copytruncate_then_regrown_past_the_offset(tmp_path: Path, stopped: bool, size: str) -> None:  # noqa: FBT001
-    """Size alone cannot tell: the bytes before the offset do. Read from the first byte, counted."""
+    """The bytes before the offset show the truncation, not the size. Read from the first byte, counted."""
     path = tmp_path / LIVE
     old = lines_of("old", 5)
     new = lines_of("new", 5 if size == "same" else 50)

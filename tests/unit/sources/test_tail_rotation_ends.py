@@ -1,4 +1,4 @@
-"""Ends of files: torn lines, files that are gone, compressed, grown again."""
+"""Ends of files: unterminated lines, and files that were deleted, compressed, or have grown again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIRST = b"first" * 20
 
 
 def test_t12_partial_line_at_rotation(tmp_path: Path) -> None:
-    """The rest of the old file is counted and never glued to the first line of the next one."""
+    """The unterminated end of the old file is counted and never joined with the first line of the next file."""
     path = tmp_path / LIVE
     append(path, b"whole")
     append(path, b'{"id":"to', end=b"")
@@ -34,7 +34,7 @@ def test_t12_partial_line_at_rotation(tmp_path: Path) -> None:
 
 
 def test_t12_a_partial_line_completed_within_the_wait_is_a_line(tmp_path: Path) -> None:
-    """A writer that finishes its line in the renamed file is not cut short."""
+    """A line that is completed in the renamed file is read as one record."""
     path = tmp_path / LIVE
     append(path, b"half", end=b"")
     reader = Reader(path, rotate_wait_seconds=5)
@@ -47,7 +47,7 @@ def test_t12_a_partial_line_completed_within_the_wait_is_a_line(tmp_path: Path) 
 
 
 def test_t12_the_end_of_a_line_given_up_is_no_record(tmp_path: Path) -> None:
-    """When the rest of a counted partial line arrives after all, it is dropped; lines behind it are read."""
+    """When the rest of a counted partial line arrives after all, it is dropped; lines after it are read."""
     path = tmp_path / LIVE
     append(path, b"half", end=b"")
     reader = Reader(tmp_path / "app.jsonl*", rotate_wait_seconds=5)
@@ -61,7 +61,7 @@ def test_t12_the_end_of_a_line_given_up_is_no_record(tmp_path: Path) -> None:
 
 
 def test_t23_offset_beyond_the_size_at_start(tmp_path: Path) -> None:
-    """A reset, not silence until the file outgrows its old size."""
+    """A truncated file is read at once, not only after it exceeds its old size."""
     path = tmp_path / LIVE
     old, new = lines_of("old", 30), lines_of("new", 1)
     append(path, *old)
@@ -77,7 +77,7 @@ def test_t23_offset_beyond_the_size_at_start(tmp_path: Path) -> None:
 
 
 def test_cursors_of_files_that_are_gone_are_deleted(tmp_path: Path) -> None:
-    """The table of cursors stays as small as the folder, running and after a stop."""
+    """There are no more cursors than files in the directory, running and after a stop."""
     path = tmp_path / LIVE
     reader = Reader(path)
     for turn in range(6):
@@ -165,7 +165,7 @@ def test_t04_the_first_file_of_its_name_rotated_before_anyone_looked(
     again: bool,  # noqa: FBT001
     pattern: str,
 ) -> None:
-    """What is made and renamed after the first look is news, although nothing was ever read under its name."""
+    """A file that is created and renamed after the first scan is new, although nothing was read under its name."""
     append(tmp_path / "app.jsonl.2", b"history")
     os.utime(tmp_path / "app.jsonl.2", (0, 0))
     reader = Reader(tmp_path / pattern)

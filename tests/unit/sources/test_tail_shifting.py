@@ -1,4 +1,4 @@
-"""Rotations give every file another name, one by one, while a tail looks at them: every line once all the same."""
+"""Rotations that rename files one by one during a scan: every line is still read once."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _rows(name: str, count: int) -> list[bytes]:
 
 
 def _poll(reader: Reader, times: int = 4) -> None:
-    """Read on as intake does: what cannot be read now is tried again."""
+    """Read as the intake loop does: an error is retried."""
     for _ in range(times):
         with suppress(SourceError):
             reader.step()
 
 
 def _unseen(folder: Path, pattern: str) -> tuple[Reader, list[bytes]]:
-    """A tail that has read one file and was away while three more were begun, two of them rotated; one is tiny."""
+    """A tail that has read one file and was stopped while three more were created, two of them rotated; one is tiny."""
     live = folder / LIVE
     reader = Reader(str(folder / pattern))
     reader.drain()
@@ -59,7 +59,7 @@ def test_a_turn_falls_into_the_first_look_of_a_start(
     pace: int,
     killed: bool,  # noqa: FBT001
 ) -> None:
-    """Whatever call of ours a rename comes before, and wherever a kill follows: all is read, once."""
+    """Whichever system call a rename precedes, and wherever a kill follows: every line is read once."""
     for after in range(0, 48, 3):
         folder = tmp_path / f"{after}"
         folder.mkdir()
@@ -77,7 +77,7 @@ def test_a_turn_falls_into_the_first_look_of_a_start(
 
 @pytest.mark.parametrize("pace", [1, 3])
 def test_turns_fall_into_the_looks_of_a_running_tail(tmp_path: Path, pace: int) -> None:
-    """Turn after turn, each at another call: files that are done with are neither forgotten nor read again."""
+    """Many rotations, each at another system call: finished files are neither forgotten nor read again."""
     live = tmp_path / LIVE
     reader = Reader(live, rotate_wait_seconds=1)
     reader.drain()
@@ -95,7 +95,7 @@ def test_turns_fall_into_the_looks_of_a_running_tail(tmp_path: Path, pace: int) 
 
 
 def test_a_file_whose_name_changes_at_every_look_is_met_at_a_later_one(tmp_path: Path) -> None:
-    """While two names are exchanged before each of our calls nothing is proven: nothing is forgotten, or counted."""
+    """While two names are exchanged before every system call, nothing is forgotten or counted."""
     live = tmp_path / LIVE
     reader = Reader(live)
     append(live, *lines_of("a", 3))
@@ -118,7 +118,7 @@ def test_a_file_whose_name_changes_at_every_look_is_met_at_a_later_one(tmp_path:
 
 
 def test_an_unseen_rotation_that_cannot_be_opened_stays_news_until_it_can(tmp_path: Path) -> None:
-    """Its time is long past when it can be read; what was read in between is no reason to pass it over."""
+    """A rotation that could not be read for long is read later, although newer files were read in between."""
     live = tmp_path / LIVE
     reader = Reader(live)
     append(live, *lines_of("a", 3))
@@ -146,7 +146,7 @@ def test_an_unseen_rotation_that_cannot_be_opened_stays_news_until_it_can(tmp_pa
 
 
 def test_what_was_read_since_the_last_look_does_not_make_history(tmp_path: Path) -> None:
-    """The clock is set forward, or we sleep, between a look and a read: what was rotated in between is older by far."""
+    """The clock is set forward, or the host sleeps, between a scan and a read: rotations in between are much older."""
     live = tmp_path / LIVE
     reader = Reader(live, scan_seconds=1)
     append(live, *lines_of("a", 3))

@@ -1,4 +1,4 @@
-"""Records without a newline: a JSON object is whole at its last brace, and no file's last answer may go unread."""
+"""Unterminated records: a JSON object is complete at its last brace, so the last record of a file is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOCKER = b'{"log":"{\\"id\\":1}\\n","stream":"stdout","time":"2026-01-01T00:00:0
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("end", [b"", b"\r", b" "])
 def test_the_last_record_of_a_file_is_read(tmp_path: Path, start: bytes, end: bytes) -> None:
-    """Written with newlines between records, not behind them; found at its place, and once, also across a restart."""
+    """Newlines between records, not after them: every record once, at its offset, also across a restart."""
     path = tmp_path / "app.jsonl"
     path.write_bytes(start + ONE + b"\n" + TWO + end)
     reader = Reader(path)
@@ -30,7 +30,7 @@ def test_the_last_record_of_a_file_is_read(tmp_path: Path, start: bytes, end: by
 
 
 def test_a_newline_before_each_record(tmp_path: Path) -> None:
-    """The newest answer does not wait for the next one, nor is it given up at rotation."""
+    """The newest record does not wait for the next one, nor is it rejected at rotation."""
     path = tmp_path / "app.jsonl"
     reader = Reader(path)
     for number, line in enumerate((ONE, TWO, THREE), 1):
@@ -43,7 +43,7 @@ def test_a_newline_before_each_record(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", range(1, len(ONE)))
 def test_a_torn_record_waits(tmp_path: Path, cut: int) -> None:
-    """No beginning of a record is a record; what is in pieces of any size comes once, whole."""
+    """No prefix of a record is a record; one that is written in pieces of any size is read once, complete."""
     path = tmp_path / "app.jsonl"
     reader = Reader(path)
     append(path, TWO)
@@ -55,14 +55,14 @@ def test_a_torn_record_waits(tmp_path: Path, cut: int) -> None:
 
 @pytest.mark.parametrize("text", [b"[1]", b'"a"', b"1", b"null", b'{"a":1}x', b'{"a":1}\0', b'{"a":"\xff"}', DOCKER])
 def test_what_is_no_object_waits(tmp_path: Path, text: bytes) -> None:
-    """A number may go on, and what a container runtime wrapped is not the record."""
+    """A number may be continued, and a frame of a container runtime is not the record."""
     path = tmp_path / "app.jsonl"
     append(path, text, end=b"")
     assert Reader(path).settle() == []
 
 
 def test_a_frame_waits_for_its_newline(tmp_path: Path) -> None:
-    """Records in parts are put together by lines."""
+    """Records in parts are joined by lines."""
     path = tmp_path / "app.jsonl"
     append(path, DOCKER)
     append(path, DOCKER, end=b"")
@@ -83,7 +83,7 @@ def test_blocks_smaller_than_a_record(tmp_path: Path, block: int) -> None:
 
 @pytest.mark.parametrize("torn", [b"", b"\n" + THREE[:5]])
 def test_a_last_record_that_was_there_before_the_first_start_is_history(tmp_path: Path, torn: bytes) -> None:
-    """Reading begins at the end, which is behind it; a torn line is news, for it was not there yet."""
+    """Reading starts after it; an unterminated line is new, because it was not complete yet."""
     path = tmp_path / "app.jsonl"
     path.write_bytes(ONE + b"\n" + TWO + torn)
     reader = Reader(path, start="end")

@@ -1,4 +1,4 @@
-"""Files that were seen and could not be opened, and then were deleted, renamed or hidden."""
+"""Files that were matched and could not be opened, and then were deleted, renamed or hidden."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ragwatch.errors import SourceError
 
 
 def unopenable(reader: Reader) -> None:
-    """Let names be looked up while nothing can be opened: no descriptor is left but the one that lists folders."""
+    """Scan while no file can be opened: no descriptor is left but the one that lists directories."""
     free = os.open("/", os.O_RDONLY)
     os.close(free)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))
     hog = os.open("/", os.O_RDONLY)
     try:
-        reader.source._roster.scan()
+        reader.source._scanner.scan()
     finally:
         os.close(hog)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -43,7 +43,7 @@ def test_deleted_before_it_could_be_opened(tmp_path: Path) -> None:
 
 
 def test_what_could_not_be_opened_waits_for_its_folder(tmp_path: Path) -> None:
-    """Where nothing can be known, nothing is counted; once it can, the file is read."""
+    """While the directory cannot be listed nothing is counted; once it can be, the file is read."""
     folder, away = tmp_path / "logs", tmp_path / "away"
     folder.mkdir()
     append(folder / "a.jsonl", b"one")
@@ -61,7 +61,7 @@ def test_what_could_not_be_opened_waits_for_its_folder(tmp_path: Path) -> None:
 
 
 def test_renamed_by_hand_before_it_could_be_opened(tmp_path: Path) -> None:
-    """Whatever it is called now, it is read once it can be opened, and nothing is counted as lost."""
+    """Whatever its name is now, it is read once it can be opened, and nothing is counted as lost."""
     reader = Reader(tmp_path / "a.jsonl")
     reader.drain()
     append(tmp_path / "a.jsonl", b"one")
@@ -72,7 +72,7 @@ def test_renamed_by_hand_before_it_could_be_opened(tmp_path: Path) -> None:
 
 
 def test_something_else_got_the_name_before_it_could_be_opened(tmp_path: Path) -> None:
-    """A file that stays closed is tried at every look, and read in the end, behind the one that has its name now."""
+    """A file that cannot be opened is tried at every scan, and read in the end, after the new file at its path."""
     reader = Reader(tmp_path / "a.jsonl")
     reader.drain()
     append(tmp_path / "a.jsonl", b"one")

@@ -1,4 +1,4 @@
-"""Sick disks: files that can be named and opened, and cannot be read; folders that hide what is in them."""
+"""Unreadable files and directories: failing disks, files that open and cannot be read, directories without access."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragwatch.errors import SourceError
 
 @pytest.fixture
 def bad(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Inodes whose bytes cannot be read, as of a bad sector or a share that has gone."""
+    """Inodes whose bytes cannot be read, as with a bad sector or a lost network share."""
     inodes: set[int] = set()
     pread = os.pread
 
@@ -29,12 +29,12 @@ def bad(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 
 def descriptors() -> int:
-    """How many this process has open."""
+    """Count the open descriptors of this process."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def test_a_file_that_cannot_be_read_holds_no_more_descriptors(tmp_path: Path, bad: set[int]) -> None:
-    """Each look opens it again, and closes what failed; once it is well, it goes on where it stood."""
+    """Each scan opens the file again and closes it when that fails; reading continues once it can be read."""
     path = tmp_path / "app.jsonl"
     append(path, b"one")
     reader = Reader(path)
@@ -53,11 +53,11 @@ def test_a_file_that_cannot_be_read_holds_no_more_descriptors(tmp_path: Path, ba
 
 @pytest.mark.parametrize("name", ["bad.jsonl", "good.jsonl.1", "bad.jsonl.2026-01-01"])
 def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[int], name: str) -> None:
-    """Whatever it is called and whenever it is met: other files go on, it is named, and read once it can be."""
-    good, sick = tmp_path / "good.jsonl", tmp_path / name
+    """Whatever its name: other files are read, it is reported as unreadable, and it is read once it can be."""
+    good, failing = tmp_path / "good.jsonl", tmp_path / name
     append(good, b"first")
-    append(sick, *lines_of("s", 9))
-    bad.add(sick.stat().st_ino)
+    append(failing, *lines_of("s", 9))
+    bad.add(failing.stat().st_ino)
     reader = Reader(tmp_path / "*.jsonl*")
     before = descriptors()
     for round_ in range(9):
@@ -65,22 +65,22 @@ def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[int]
         reader.now += 1
         reader.drain()
     assert reader.lines[-9:] == [b"%d" % round_ for round_ in range(9)]
-    assert [Path(each).name for each in reader.source.unreadable] == [name]
+    assert [Path(name).name for name in reader.source.unreadable] == [name]
     assert descriptors() <= before + 1
     bad.clear()
     reader.drain()
-    append(sick, b"new")
+    append(failing, b"new")
     assert [*lines_of("s", 9), b"new"] == [
         line for line, file in zip(reader.settle(), reader.files, strict=True) if file == name
     ]
 
 
-def test_a_sick_place_behind_the_first_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What can be opened, and not be looked through for its last line, stops no other file, and is not read whole."""
-    good, sick = tmp_path / "good.jsonl", tmp_path / "sick.jsonl"
+def test_a_bad_sector_after_the_first_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that opens, but cannot be searched for its last line, stops no other file and is not read whole."""
+    good, failing = tmp_path / "good.jsonl", tmp_path / "failing.jsonl"
     append(good, b"first")
-    append(sick, *lines_of("s", 9))
-    pread, inode = os.pread, sick.stat().st_ino
+    append(failing, *lines_of("s", 9))
+    pread, inode = os.pread, failing.stat().st_ino
 
     def read(fd: int, size: int, offset: int) -> bytes:
         if os.fstat(fd).st_ino == inode and size > 1:
@@ -96,11 +96,11 @@ def test_a_sick_place_behind_the_first_bytes(tmp_path: Path, monkeypatch: pytest
         reader.now += 1
         reader.drain()
     assert (reader.lines, descriptors()) == ([b"new"], before)
-    assert [Path(each).name for each in reader.source.unreadable] == ["sick.jsonl"]
+    assert [Path(name).name for name in reader.source.unreadable] == ["failing.jsonl"]
 
 
 def test_a_rotation_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[int]) -> None:
-    """It was renamed while nobody looked: the log that has its name now is read, and it too once it is well."""
+    """It was renamed while ragwatch was stopped: the new log at its path is read, and the rotation once it can be."""
     path = tmp_path / "app.jsonl"
     append(path, b"one")
     reader = Reader(path)
@@ -118,8 +118,8 @@ def test_a_rotation_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[
 
 
 @pytest.mark.parametrize("pattern", ["open/*.jsonl", "open/link.jsonl", "shut/*/*.jsonl", "shut/deep/app.jsonl"])
-def test_what_hides_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
-    """Links into a folder of another user's, as of pods and containers: that nothing can be seen there is said."""
+def test_a_directory_without_access_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
+    """Links into a directory of another user, as with pods and containers, are reported as unreadable."""
     shut, link = tmp_path / "shut", tmp_path / "open" / "link.jsonl"
     (shut / "deep").mkdir(parents=True)
     link.parent.mkdir()
@@ -153,8 +153,8 @@ def test_what_hides_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("pattern", ["nowhere/*.jsonl", "file/*.jsonl", "file/app.jsonl", "*.jsonl", "dangling"])
-def test_what_is_not_there_yet_is_no_fault(tmp_path: Path, pattern: str) -> None:
-    """A service that has not started has no log: nothing is wrong with that."""
+def test_a_missing_file_is_no_error(tmp_path: Path, pattern: str) -> None:
+    """A service that has not started has no log."""
     append(tmp_path / "file", b"one")
     (tmp_path / "dangling").symlink_to(tmp_path / "missing")
     reader = Reader(tmp_path / pattern)
@@ -178,7 +178,7 @@ def scratched(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 @pytest.mark.parametrize("emptied", [True, False])
 def test_a_copy_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[int], *, emptied: bool) -> None:
-    """It is opened, and fails where it is compared with what was read: other files go on, and it is named."""
+    """It opens, and fails when it is compared with what was read: other files are read, and it is reported."""
     path, other = tmp_path / "app.jsonl", tmp_path / "other.jsonl"
     append(path, *lines_of("old", 200))
     append(other, b"first")
@@ -190,19 +190,19 @@ def test_a_copy_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[
     if emptied:
         path.write_bytes(b"")
     append(path, b"new")
-    before, rounds = descriptors(), [b"%d" % each for each in range(9)]
+    before, rounds = descriptors(), [b"%d" % number for number in range(9)]
     named = set()
     for line in rounds:
         append(other, line)
         reader.now += 1
         reader.drain()
-        named |= {Path(each).name for each in reader.source.unreadable}
+        named |= {Path(name).name for name in reader.source.unreadable}
     assert [line for line in reader.lines if line in rounds] == rounds
     assert (b"new" in reader.lines, named, descriptors() <= before) == (True, {"app.jsonl.1"}, True)
 
 
 def test_a_finished_file_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[int]) -> None:
-    """A rotation that was read to its end and has grown is looked at again, and is compared with what is new."""
+    """A rotation that was read to its end and has grown is checked again, and compared with new files."""
     path = tmp_path / "app.jsonl"
     append(path, *lines_of("old", 200))
     reader = Reader(path)
@@ -216,7 +216,7 @@ def test_a_finished_file_with_a_bad_sector_stops_no_other(tmp_path: Path, scratc
     append(path, b"two")
     reader.settle()
     assert reader.lines[-2:] == [b"one", b"two"]
-    assert [Path(each).name for each in reader.source.unreadable] == ["app.jsonl.2"]
+    assert [Path(name).name for name in reader.source.unreadable] == ["app.jsonl.2"]
     scratched.clear()
     append(path, b"three")
     assert {b"late", b"three"} <= set(reader.settle())
