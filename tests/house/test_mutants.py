@@ -122,6 +122,7 @@ def test_a_planted_bug_is_caught(monkeypatch: pytest.MonkeyPatch, plant: Plant, 
         run(machine, 3 * EXAMPLES)  # some 30 find the rarest, and the first that does is the last
 
 
+@pytest.mark.slow  # tests/machine runs the same machine in every test run
 @pytest.mark.parametrize("machine", [CRASHES, CONTENTS, TURNS], ids=["crashes", "contents", "turns"])
 def test_the_real_one_passes(machine: Any) -> None:
     """The same examples find nothing in the real tail and store: what is caught is the bug, not the weather."""

@@ -66,7 +66,7 @@ def run(machine: type[Machine], examples: int, steps: int) -> None:
 )
 def test_what_was_written_is_counted(machine: type[Machine]) -> None:
     """A few examples, the same ones every time."""
-    run(machine, 60, 30)
+    run(machine, 30, 30)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from batched import FULLY, PRICE, Life, Provider, names
 from callers import failed, said
 from hypothesis import given, settings
@@ -53,10 +54,11 @@ def check(life: Life) -> None:
     life.store.close()
 
 
-def test_a_kill_at_any_instant_costs_nothing_twice() -> None:
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_kill_at_any_instant_costs_nothing_twice(step: int) -> None:
     """Killed before or behind every statement and every call, in turn: all draws are judged and paid once."""
     with tempfile.TemporaryDirectory() as folder:
-        for instants in range(1000):
+        for instants in range(0, 1000, step):
             life, cut = survive(Path(folder) / str(instants), [instants])
             check(life)
             if not cut:
@@ -64,7 +66,7 @@ def test_a_kill_at_any_instant_costs_nothing_twice() -> None:
     assert instants > 40
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(st.lists(st.integers(0, 60), min_size=2, max_size=4))
 def test_any_number_of_kills_costs_nothing_twice(kills: list[int]) -> None:
     """Killed again and again."""

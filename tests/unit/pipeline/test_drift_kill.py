@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit import AT, JUDGE, Clock
@@ -25,6 +26,10 @@ from ragwatch.telemetry import Telemetry
 ANSWERS = faithful(320, 80)
 RULES = DriftRules(
     JUDGE, "scripted-1", (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED), ("search", "other"), reference=250
+)
+
+INSTANTS = pytest.mark.parametrize(
+    "instants", [range(0, 20, 3), pytest.param(range(20), marks=pytest.mark.slow)], ids=["some", "all"]
 )
 
 
@@ -55,7 +60,7 @@ def uninterrupted() -> tuple[Any, ...]:
     return traces
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.lists(st.tuples(st.integers(1, 90), st.none() | st.integers(0, 11)), max_size=12))
 def test_a_kill_changes_nothing(lives: Sequence[tuple[int, int | None]]) -> None:
     """Some answers come, and the process dies at some write, or never; in the end all is as in one life."""
@@ -75,9 +80,10 @@ def test_a_kill_changes_nothing(lives: Sequence[tuple[int, int | None]]) -> None
         store.close()
 
 
-def test_a_kill_between_alarm_and_record_is_made_up_for() -> None:
+@INSTANTS
+def test_a_kill_between_alarm_and_record_is_made_up_for(instants: range) -> None:
     """At each instant of the step that raises the alarm: one run, one count, after one more life."""
-    for instant in range(20):
+    for instant in instants:
         with tempfile.TemporaryDirectory() as folder:
             store, fate = SqliteStore(Path(folder)), Fate()
             settle(store, ANSWERS)
@@ -92,9 +98,10 @@ def test_a_kill_between_alarm_and_record_is_made_up_for() -> None:
             store.close()
 
 
-def test_acknowledged_before_it_was_recorded() -> None:
+@INSTANTS
+def test_acknowledged_before_it_was_recorded(instants: range) -> None:
     """Who acknowledges as soon as a killed process is back loses no alarm: it is in the record, once."""
-    for instant in range(20):
+    for instant in instants:
         with tempfile.TemporaryDirectory() as folder:
             store, fate = SqliteStore(Path(folder)), Fate()
             settle(store, ANSWERS)

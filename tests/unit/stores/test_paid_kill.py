@@ -98,8 +98,11 @@ def check(state: Path, provider: Provider) -> int:
     return waiting
 
 
-@pytest.mark.parametrize("lives", [1, 2, 5])
-def test_a_kill_at_any_instant_loses_no_draw_and_no_money(tmp_path: Path, lives: int) -> None:
+@pytest.mark.parametrize(
+    ("lives", "step"),
+    [(1, 3), (2, 5), (5, 7), *(pytest.param(lives, 1, marks=pytest.mark.slow) for lives in (1, 2, 5))],
+)
+def test_a_kill_at_any_instant_loses_no_draw_and_no_money(tmp_path: Path, lives: int, step: int) -> None:
     """A life is cut at its n-th statement, for every n, once or several times in a row; the last one finishes."""
     instants, whole = 0, False
     while not whole:
@@ -121,5 +124,5 @@ def test_a_kill_at_any_instant_loses_no_draw_and_no_money(tmp_path: Path, lives:
         assert sorted(key for keys in provider.taken.values() for key in keys) == sorted(
             a_draw(name).key for name in NAMES
         )
-        instants += 1 if lives == 1 else 3
+        instants += step
     assert instants > 30
