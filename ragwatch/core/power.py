@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import NormalDist, fmean, pstdev
 from typing import Protocol
 
-from ragwatch.core.drift.detect import MOST_DAYS, Score, threshold_for
+from ragwatch.core.drift.detect import MAX_DAYS_PER_READING, Score, threshold_for
 from ragwatch.core.drift.detectors.betting import Betting
 
 _DAY_HOURS = 24.0
@@ -85,7 +85,7 @@ def plan(question: PowerQuestion, scores: Sequence[float], rng: Random, *, runs:
     watching = Betting(
         baseline=fmean(scores) - question.tolerance,
         # Run length is counted in scores here: a day has so many of them, and one adds that of a day at most.
-        threshold=threshold_for(question.false_alarm_days, question.detectors, max(rate, 1.0 / MOST_DAYS)),
+        threshold=threshold_for(question.false_alarm_days, question.detectors, max(rate, 1.0 / MAX_DAYS_PER_READING)),
     )
     waited = delay(watching, scores, question.drop, rng, runs=runs)
     return PowerAnswer(

@@ -11,15 +11,15 @@ from ragwatch.core.drift.detect import (
     Watch,
     acknowledge,
     begin,
+    cap_time,
     from_dict,
-    no_later,
     renew,
     step,
     to_dict,
 )
 from ragwatch.core.drift.detectors.betting import ScorePair
-from ragwatch.core.drift.detectors.control import AgainstControl, ScoreQueue, pair, queue_from_dict, queue_to_dict
-from ragwatch.core.drift.detectors.reference import AgainstReference
+from ragwatch.core.drift.detectors.control import ControlScheme, ScoreQueue, pair, queue_from_dict, queue_to_dict
+from ragwatch.core.drift.detectors.reference import ReferenceScheme
 
 
 class Stream(Protocol):
@@ -75,7 +75,7 @@ class Stream(Protocol):
 class ReferenceStream:
     """Scores against a reference of their own."""
 
-    def __init__(self, scheme: AgainstReference) -> None:
+    def __init__(self, scheme: ReferenceScheme) -> None:
         self._scheme = scheme
         self._watch: Watch[Score] = begin(scheme)
 
@@ -106,7 +106,7 @@ class ReferenceStream:
 
     def no_later(self, now: float) -> None:
         """The clock was ahead."""
-        self._watch = no_later(self._watch, now)
+        self._watch = cap_time(self._watch, now)
 
     def settle(self, *, anew: bool) -> None:
         """Start over, against the same reference or (`anew`) another one."""
@@ -124,7 +124,7 @@ class ReferenceStream:
 class ControlStream:
     """Scores beside those of a control that runs at the same time."""
 
-    def __init__(self, scheme: AgainstControl) -> None:
+    def __init__(self, scheme: ControlScheme) -> None:
         self._scheme = scheme
         self._watch: Watch[ScorePair] = begin(scheme)
         self._queue = ScoreQueue()
@@ -156,7 +156,7 @@ class ControlStream:
 
     def no_later(self, now: float) -> None:
         """The clock was ahead."""
-        self._watch = no_later(self._watch, now)
+        self._watch = cap_time(self._watch, now)
 
     def settle(self, *, anew: bool) -> None:
         """Start over. There is nothing to learn anew."""

@@ -19,14 +19,14 @@ from ragwatch.core.drift.detect import (
     Watch,
     acknowledge,
     begin,
+    cap_time,
     from_dict,
-    no_later,
     renew,
     step,
     threshold_for,
     to_dict,
 )
-from ragwatch.core.drift.detectors.shift import AgainstCounts, Counts, ShiftDetector
+from ragwatch.core.drift.detectors.shift import Counts, CountScheme, ShiftDetector
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import BUCKETS, Tallies, bound_label
 from ragwatch.errors import StoreError
@@ -65,10 +65,10 @@ class TrafficRules:
         """All (signal, route) that have a detector."""
         return tuple((signal, route) for signal in self.signals for route in self.routes)
 
-    def scheme(self, signal: Signal) -> AgainstCounts:
+    def scheme(self, signal: Signal) -> CountScheme:
         """How a signal is watched."""
         threshold = threshold_for(self.false_alarm_days, len(self.cells))
-        return AgainstCounts(
+        return CountScheme(
             threshold, buckets_of(signal), self.requests, self.tolerance, Unit.DAYS, span=self.reference_seconds
         )
 
@@ -195,7 +195,7 @@ class TrafficDriftLoop:
         more = tuple(one - other for one, other in zip(counts, seen.counts, strict=True))
         if not any(more):
             return False
-        seen.counts, seen.watch = counts, no_later(seen.watch, now)
+        seen.counts, seen.watch = counts, cap_time(seen.watch, now)
         if min(more) < 0:  # kept by a version with other buckets: the difference is no traffic
             return True
         seen.watch = step(self._schemes[signal], seen.watch, seen.watch.seq + sum(more), now, more)

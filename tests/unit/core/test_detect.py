@@ -16,16 +16,16 @@ from ragwatch.core.drift.detect import (
     Watch,
     acknowledge,
     begin,
+    cap_time,
     from_dict,
-    no_later,
     renew,
     step,
     threshold_for,
     to_dict,
 )
 from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
-from ragwatch.core.drift.detectors.control import AgainstControl
-from ragwatch.core.drift.detectors.reference import AgainstReference
+from ragwatch.core.drift.detectors.control import ControlScheme
+from ragwatch.core.drift.detectors.reference import ReferenceScheme
 
 DAY = 86400.0
 
@@ -35,7 +35,7 @@ def build(baseline: float) -> Betting:
     return Betting(baseline, 1000)
 
 
-SCHEME = AgainstReference(build, scores=500)
+SCHEME = ReferenceScheme(build, scores=500)
 
 
 def stream(seed: int = 1, good: int = 800, bad: int = 400) -> list[Score]:
@@ -113,7 +113,7 @@ def test_renew_learns_anew() -> None:
 
 def test_days_count_where_days_were_promised() -> None:
     """With run length in days evidence grows by the days that passed, not by scores; late ones add none."""
-    scheme = AgainstControl(TwoSample(30.0), Unit.DAYS)
+    scheme = ControlScheme(TwoSample(30.0), Unit.DAYS)
     even = TwoSample(30.0).start()
     watch = begin(scheme)
     assert watch.numbers == even
@@ -156,7 +156,7 @@ def test_an_alarm_stands_while_another_reference_is_learnt() -> None:
     """A larger reference is wanted after the alarm: what was learnt is too little now, and the alarm stays."""
     alarmed = watched(stream())
     assert alarmed.alarm is not None
-    wider = AgainstReference(build, scores=5000)
+    wider = ReferenceScheme(build, scores=5000)
     found = from_dict(wider, to_dict(alarmed))
     assert (found.detector, found.alarm) == (None, alarmed.alarm)
     found = step(wider, found, alarmed.seq + 1, 1e9, Score(1.0))
@@ -185,7 +185,7 @@ def test_a_stray_time_is_no_day_of_readings() -> None:
         watch = begin(scheme)
         for index, each in enumerate(stream()):
             watch = step(scheme, watch, index, at if index == stray else 60.0 * index, each)
-            watch = no_later(watch, 60.0 * index)
+            watch = cap_time(watch, 60.0 * index)
         assert watch.detector is None
         assert watch.learnt <= 1199 * 60.0 + DAY / 8
 
@@ -228,12 +228,12 @@ def test_silence_is_no_evidence() -> None:
 
 def test_a_clock_that_was_ahead_is_set_back() -> None:
     """What was read a year ahead of time adds run length again as soon as the clock is right."""
-    scheme = AgainstControl(TwoSample(30.0), Unit.DAYS)
+    scheme = ControlScheme(TwoSample(30.0), Unit.DAYS)
     pair = ScorePair(Score(0.5), Score(0.5))
-    watch = no_later(step(scheme, begin(scheme), 0, 365.0 * DAY, pair), DAY)
+    watch = cap_time(step(scheme, begin(scheme), 0, 365.0 * DAY, pair), DAY)
     assert watch.at == DAY
     assert step(scheme, watch, 1, 1.5 * DAY, pair).evidence == pytest.approx(0.5)
     learning = step(SCHEME, begin(SCHEME), 0, 365.0 * DAY, Score(1.0))
-    assert (no_later(learning, DAY).learnt, no_later(learning, DAY).at) == (0.0, DAY)
+    assert (cap_time(learning, DAY).learnt, cap_time(learning, DAY).at) == (0.0, DAY)
     for right in (begin(SCHEME), step(SCHEME, begin(SCHEME), 0, 0.0, Score(1.0))):
-        assert no_later(right, DAY) is right
+        assert cap_time(right, DAY) is right

@@ -50,7 +50,7 @@ def test_page_hinkley_is_rivers(seed: int, direction: Direction, mode: str) -> N
         assert found == expected
 
 
-@pytest.mark.parametrize("watching", [Cusum(0.9, heaviest=4.0), PageHinkley(5.0, heaviest=4.0)])
+@pytest.mark.parametrize("watching", [Cusum(0.9, max_weight=4.0), PageHinkley(5.0, max_weight=4.0)])
 def test_a_light_score_moves_little(watching: Cusum | PageHinkley) -> None:
     """A score of a quarter of the heaviest weight moves the sum by a quarter."""
     numbers = watching.start()
