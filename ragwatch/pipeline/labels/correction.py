@@ -140,7 +140,7 @@ class LabelCorrection:
                     whole,
                     unjudged_weight=missed.get(route, 0.0),
                     confidence=self._rules.confidence,
-                    fewest=self._rules.minimum,
+                    min_labels=self._rules.minimum,
                 )
                 if found.estimate is not None:
                     yield EstimateRow(quantity, route, self._rules.chain[0], name, found.estimate, corrected=True)

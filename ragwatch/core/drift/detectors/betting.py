@@ -77,7 +77,7 @@ class Betting:
         )
 
     def evidence(self, numbers: Numbers) -> float:
-        """Return the mean over all sizes of bet, whose expectation is at most the run length while there is no change."""
+        """Return the mean over all sizes of bet; without a change its expectation is at most the run length."""
         return fsum(numbers) / len(numbers)
 
 

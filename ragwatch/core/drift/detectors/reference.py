@@ -25,7 +25,7 @@ def lower_bound(addends: Addends, max_weight: float, risk: float = 0.05) -> floa
     """Return a mean that the true mean exceeds with probability 1 - risk; None if no such bound is above 0.
 
     >>> addends = Addends.of([(0.5, 1.0), (1.0, 1.0)] * 1000)           # s^2 = 1/16, ln 40 = 3.689
-    >>> round(lower_bound(addends, max_weight=1.0), 4)                    # .75 - sqrt(.125 * 3.689/2000) - 7 * 3.689/5997
+    >>> round(lower_bound(addends, max_weight=1.0), 4)               # .75 - sqrt(.125 * 3.689/2000) - 7 * 3.689/5997
     0.7305
     """
     if addends.n < 2:
@@ -84,7 +84,7 @@ class ReferenceScheme:
         return 1.0
 
     def learn(self, reference: Numbers, reading: Score) -> Numbers:
-        """Return the sums of all scores so far, reversed for a rise, followed by the largest weight that was allowed."""
+        """Return the sums of all scores so far (reversed for a rise), then the largest weight that was allowed."""
         value = reading.value if self.direction is Direction.FALL else 1.0 - reading.value
         addends = _addends(reference) + Addends.one(value, 1.0 / min(reading.weight, self.max_weight))
         sums = (addends.w, addends.wx, addends.w2, addends.w2x, addends.w2x2)

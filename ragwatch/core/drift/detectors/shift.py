@@ -101,7 +101,7 @@ class ShiftDetector:
         return math.fsum(numbers) / len(numbers)
 
     def where(self, numbers: Numbers) -> tuple[int, Direction]:
-        """Return the cut with most evidence, and the direction: `rise` if more values lie above it than in the reference."""
+        """Return the cut with most evidence, and the direction: `rise` if more values than before lie above it."""
         strongest_bet = max(range(len(numbers)), key=numbers.__getitem__)
         cut, rest = divmod(strongest_bet, 2 * len(FRACTIONS))
         return cut, Direction.RISE if rest < len(FRACTIONS) else Direction.FALL

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from statistics import NormalDist
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.estimators.corrected import A_FEW, Method, UncorrectedReason, correct, correct_stratified
+from ragwatch.core.estimators.corrected import MIN_MINORITY_LABELS, Method, UncorrectedReason, correct
 from ragwatch.core.estimators.ppi import PpiSums, solve
 
 Row = tuple[list[float], list[float]]
@@ -168,7 +167,7 @@ def test_too_few_labels(labels: int, reason: UncorrectedReason) -> None:
 
 def test_rare_failures_are_left_to_labels() -> None:
     """With fewer than five labels on the smaller side the normal limit does not hold: labels alone, exact name."""
-    rows: list[Row] = [([0.9, float(index >= A_FEW - 1)], [1.0, 1.0]) for index in range(100)]
+    rows: list[Row] = [([0.9, float(index >= MIN_MINORITY_LABELS - 1)], [1.0, 1.0]) for index in range(100)]
     found = correct(total(rows + [([0.9], [1.0])] * 900), unjudged_weight=250.0)
     assert (found.method, found.gain) == (Method.LABELS, 1.0)
     assert found.estimate is not None
@@ -193,34 +192,3 @@ def test_beyond_the_end() -> None:
     found = correct(total(rows + [([1.0], [1.0])] * 600))
     assert found.estimate is not None
     assert found.estimate.low < found.estimate.value <= found.estimate.high <= 1.0
-
-
-def test_one_stratum_is_no_stratum() -> None:
-    """Over a single stratum the stratified estimate is the plain one."""
-    sums = total(traffic(random.Random(5), 500, 100))
-    plain, found = correct(sums, unjudged_weight=10), correct_stratified({"a": sums}, {"a": 7.0}, unjudged_weight=10)
-    assert plain.estimate is not None
-    assert found.estimate is not None
-    assert found.gain == pytest.approx(plain.gain)
-    for name in ("value", "low", "high", "n_eff", "coverage", "bound_low"):
-        assert getattr(found.estimate, name) == pytest.approx(getattr(plain.estimate, name)), name
-    assert replace(found, estimate=None, tuning=(), gain=None) == replace(plain, estimate=None, tuning=(), gain=None)
-
-
-def test_strata_are_weighted_by_their_shares() -> None:
-    """A stratum labelled as often as another counts by its share of the traffic, not by its labels."""
-    good = total([([float(index % 10 > 0)] * 2, [1.0, 1.0]) for index in range(50)] + [([0.9], [1.0])] * 100)
-    bad = total([([float(index % 2)] * 2, [1.0, 1.0]) for index in range(50)] + [([0.5], [1.0])] * 100)
-    found = correct_stratified({"good": good, "bad": bad, "none": bad}, {"good": 3, "bad": 1, "none": 0})
-    assert found.estimate is not None
-    assert found.estimate.value == pytest.approx(0.75 * 0.9 + 0.25 * 0.5)
-    assert found.estimate.n == 100
-
-
-def test_strata_without_labels_are_refused() -> None:
-    """Every stratum with traffic needs ten labels: nothing is concluded, and the number missing is told."""
-    sums = total(traffic(random.Random(5), 500, 100))
-    found = correct_stratified({"a": sums}, {"a": 1, "b": 1})
-    assert (found.estimate, found.reason, found.missing) == (None, UncorrectedReason.TOO_FEW_LABELS, 10)
-    assert correct_stratified({}, {"a": 1}).reason is UncorrectedReason.NO_LABELS
-    assert correct_stratified({}, {}).estimate is None
