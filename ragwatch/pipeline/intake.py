@@ -10,7 +10,7 @@ from typing import Any
 
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample
-from ragwatch.core.sampling import SamplingPlan, chosen, kept_when_behind, key_of
+from ragwatch.core.sampling import SamplingPlan, chosen, key_of, shedding_factor
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally
@@ -36,7 +36,7 @@ class IntakeRules:
         judges: Conditional probability with which each judge reads a draw, by judge name; the first is the default.
         redactor: Takes personal data and secrets out of draws; None when redaction is off.
         max_pending: Unsettled draws of the default judge above which nothing more is read.
-        shed_above: The same above which fewer are drawn (see `kept_when_behind`); None for never.
+        shed_above: The same above which fewer are drawn (see `shedding_factor`); None for never.
         share: What a judge's probability is multiplied with at present: see `shares`.
         vocabularies: Where the words of questions are learnt; None where nobody watches them.
     """
@@ -154,7 +154,7 @@ class IntakeLoop:
 
     def _admit(self) -> bool:
         waiting = self._waiting()
-        self.factor = kept_when_behind(waiting, self.rules.shed_above)
+        self.factor = shedding_factor(waiting, self.rules.shed_above)
         if waiting >= self.rules.max_pending:
             return False
         batch = self.source.read()

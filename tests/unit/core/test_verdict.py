@@ -30,5 +30,5 @@ def test_claim_behind_the_answer_is_refused() -> None:
     """Offsets lie in the answer: a page that marks them must not run over its end."""
     last = len(a_draw().sample.answer)
     judged(a_draw(), a_reading(), an_evidence(a_claim(start=0, end=last)))
-    with pytest.raises(ShapeError, match="ends behind the answer"):
+    with pytest.raises(ShapeError, match="ends after the answer"):
         judged(a_draw(), a_reading(), an_evidence(a_claim(start=0, end=last + 1)))
