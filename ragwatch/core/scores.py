@@ -135,7 +135,7 @@ def need_recall(evidence: Evidence) -> float | None:
 
 
 def top_ranked_ignored(evidence: Evidence) -> float | None:
-    """Return 1.0 if the first context alone supports no claim, else 0.0; None without claims or contexts, or abstained."""
+    """Return 1.0 if the first context alone supports no claim. None without claims, contexts, or on abstention."""
     if not evidence.claims or not evidence.contexts or evidence.abstained:
         return None
     return 0.0 if evidence.used[0] else 1.0
