@@ -1,4 +1,4 @@
-"""The band of a day: anew at midnight and when the mean has moved, not otherwise; the same after a restart."""
+"""The band of a day restarts at midnight and when the mean has moved, and survives a restart of the daemon."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_a_steady_day_is_one_band() -> None:
     scores, plain = yes(0.9, 800), HedgedBand()
     for score in scores:
         plain = plain.after(score)
-    found = run(scores)
-    assert (found.band, found.since) == (plain, 0.0)
-    assert found.mean == pytest.approx(sum(scores) / len(scores))
+    result = run(scores)
+    assert (result.band, result.since) == (plain, 0.0)
+    assert result.mean == pytest.approx(sum(scores) / len(scores))
     assert FRESH.mean is None
 
 

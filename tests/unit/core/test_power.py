@@ -32,9 +32,9 @@ def test_plan() -> None:
 
 
 def test_what_tolerance_swallows_is_not_noticed() -> None:
-    """A drop within the tolerance, or no traffic to speak of, has no delay and no width."""
-    found = plan(PowerQuestion(20, 0.5, drop=0.02), SCORES, random.Random(1), runs=5)
-    assert (found.delay_scores, found.delay_hours, found.half_width_hour) == (None, None, None)
+    """A drop within the tolerance has no delay, and too little traffic has no width."""
+    answer = plan(PowerQuestion(20, 0.5, drop=0.02), SCORES, random.Random(1), runs=5)
+    assert (answer.delay_scores, answer.delay_hours, answer.half_width_hour) == (None, None, None)
     assert half_width(SCORES, 0.5) is None
 
 
@@ -64,16 +64,16 @@ def test_a_false_alarm_before_the_drop_starts_over() -> None:
 
 def test_a_drop_below_nothing() -> None:
     """A drop of more than the mean is one to 0."""
-    found = delay(Betting(0.9, 100), [0.9, 0.95], 2.0, random.Random(3), runs=3)
-    assert found is not None
-    assert found < 5
+    answer = delay(Betting(0.9, 100), [0.9, 0.95], 2.0, random.Random(3), runs=3)
+    assert answer is not None
+    assert answer < 5
 
 
 def test_a_score_a_month_is_not_noticed_at_the_first() -> None:
     """One reading adds the run length of a day at most, however long the silence before it: so it is in the daemon."""
     scores = [1.0] * 9 + [0.5]
-    found = plan(PowerQuestion(1.0, 0.03, drop=0.9), scores, random.Random(1), runs=20)
+    answer = plan(PowerQuestion(1.0, 0.03, drop=0.9), scores, random.Random(1), runs=20)
     daily = plan(PowerQuestion(1.0, 1.0, drop=0.9), scores, random.Random(1), runs=20)
-    assert found.delay_scores == daily.delay_scores
-    assert found.delay_scores is not None
-    assert found.delay_scores > 1.5
+    assert answer.delay_scores == daily.delay_scores
+    assert answer.delay_scores is not None
+    assert answer.delay_scores > 1.5

@@ -30,15 +30,15 @@ def test_unjudged_counts_its_reason_only() -> None:
 
 def test_judged_adds_weighted_sums() -> None:
     """A score x at p adds w = 1/p to the sums, and one to its bucket."""
-    found = verdict_tallies(a_verdict(a_draw(probability=0.25), an_evidence((1, 0), (0, 0))))
-    sums = {tally: found[tally, FAITHFUL] for tally in (Tally.N, Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2)}
+    tallies = verdict_tallies(a_verdict(a_draw(probability=0.25), an_evidence((1, 0), (0, 0))))
+    sums = {tally: tallies[tally, FAITHFUL] for tally in (Tally.N, Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2)}
     assert list(sums.values()) == [1, 4.0, 2.0, 16.0, 8.0, 4.0]
-    assert found[Tally.SCORE, (*FAITHFUL, "0.5")] == 1
-    assert found[Tally.SCORE, (*FAITHFUL, "sum")] == 0.5
-    assert found[Tally.JUDGED, ("search", "embedded")] == 1
-    assert found[Tally.STAGE, ("search", "embedded", "generation")] == 1
-    assert found[Tally.UNKNOWN, ("need_recall", "search", "embedded", "not_read")] == 1
-    assert (Tally.N, ("need_recall", "search", "embedded")) not in found
+    assert tallies[Tally.SCORE, (*FAITHFUL, "0.5")] == 1
+    assert tallies[Tally.SCORE, (*FAITHFUL, "sum")] == 0.5
+    assert tallies[Tally.JUDGED, ("search", "embedded")] == 1
+    assert tallies[Tally.STAGE, ("search", "embedded", "generation")] == 1
+    assert tallies[Tally.UNKNOWN, ("need_recall", "search", "embedded", "not_read")] == 1
+    assert (Tally.N, ("need_recall", "search", "embedded")) not in tallies
 
 
 def test_fault_and_unknown_stage() -> None:
@@ -68,10 +68,10 @@ def test_buckets_hold_their_upper_bound(histogram: Tally, value: float, expected
 
 def test_observations_add_up() -> None:
     """Cells are not cumulative; the sum is a cell of its own."""
-    found: Tallies = Counter()
+    tallies: Tallies = Counter()
     for value in (10, 60, 60):
-        observe(found, Tally.ANSWER_CHARS, ("search",), value)
-    assert found == {
+        observe(tallies, Tally.ANSWER_CHARS, ("search",), value)
+    assert tallies == {
         (Tally.ANSWER_CHARS, ("search", "50.0")): 1,
         (Tally.ANSWER_CHARS, ("search", "100.0")): 2,
         (Tally.ANSWER_CHARS, ("search", "sum")): 130,

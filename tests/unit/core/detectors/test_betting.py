@@ -97,9 +97,9 @@ def test_alarm_on_a_fall() -> None:
     rng = random.Random(2)
     good = [Score(float(rng.random() < 0.9)) for _ in range(1000)]
     bad = [Score(float(rng.random() < 0.7)) for _ in range(1000)]
-    found = until(Betting(0.9, 10_000), good + bad)
-    assert found is not None
-    assert 1000 < found < 1100
+    result = until(Betting(0.9, 10_000), good + bad)
+    assert result is not None
+    assert 1000 < result < 1100
 
 
 def test_two_samples() -> None:

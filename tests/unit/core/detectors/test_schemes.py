@@ -104,14 +104,14 @@ def test_control() -> None:
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60))
 def test_pairs_in_order_of_arrival(stream: list[tuple[float, bool]]) -> None:
     """The i-th score of either side meets the i-th of the other, whichever runs ahead, and over a restart."""
-    queue, found = ScoreQueue(), []
+    queue, result = ScoreQueue(), []
     for value, control in stream:
         queue, made = pair(queue_from_dict(queue_to_dict(queue)), Score(value), control=control)
         if made is not None:
-            found.append((made.score.value, made.control.value))
+            result.append((made.score.value, made.control.value))
     ours = [value for value, control in stream if not control]
     theirs = [value for value, control in stream if control]
-    assert found == list(zip(ours, theirs, strict=False))
+    assert result == list(zip(ours, theirs, strict=False))
 
 
 def test_a_side_far_ahead_lets_its_oldest_go() -> None:

@@ -49,9 +49,9 @@ def test_learns_then_watches() -> None:
         reference = scheme.learn(reference, (50, 30, 20))
         assert scheme.detector(reference) is None
     assert scheme.detector(()) is None
-    found = scheme.detector(scheme.learn(reference, (50, 30, 2500 - 49 * 100 + 2500)))
-    assert found is not None
-    assert len(found.design) == 4
+    result = scheme.detector(scheme.learn(reference, (50, 30, 2500 - 49 * 100 + 2500)))
+    assert result is not None
+    assert len(result.design) == 4
     assert (scheme.size((1, 2, 3)), scheme.unit) == (6.0, Unit.SCORES)
 
 

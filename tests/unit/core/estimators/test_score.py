@@ -36,8 +36,8 @@ def test_ends_by_scipy(ones: int, n: int) -> None:
 
 def test_like_jeffreys_in_the_middle() -> None:
     """Where nothing is rare it is what everybody's interval is."""
-    found = interval(SampleMoments.of(yes_no(600, 1000)))
-    assert found == pytest.approx(stats.beta(600.5, 400.5).ppf([0.025, 0.975]), abs=5e-4)
+    result = interval(SampleMoments.of(yes_no(600, 1000)))
+    assert result == pytest.approx(stats.beta(600.5, 400.5).ppf([0.025, 0.975]), abs=5e-4)
 
 
 @given(st.integers(1, 40), st.data())
