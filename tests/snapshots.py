@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Exemplar, Lag, Snapshot
-from ragwatch.core.tally import Tallies, Tally, addend_cells, cell, observe
+from ragwatch.core.tally import Tallies, Tally, addend_tallies, bucket_label, observe
 
 AT = 1_700_000_000.0
 KEY = "0123456789abcdef0123456789abcdef"
@@ -30,7 +30,7 @@ def counted(route: str, scores: Sequence[float], quantity: Quantity = Quantity.F
     found: Tallies = Counter()
     labels = (str(quantity), route, JUDGE)
     for score in scores:
-        for tally, value in addend_cells(Addends.one(score, 0.5)):
+        for tally, value in addend_tallies(Addends.one(score, 0.5)):
             found[tally, labels] += value  # type: ignore[assignment]  # Counter adds floats as well as ints
         observe(found, Tally.SCORE, labels, score)
     found[Tally.DRAWN, (route,)] += len(scores)
@@ -60,7 +60,7 @@ def small(at: float = AT) -> Snapshot:
         coverage={("search", JUDGE, "1h"): 0.75},
         last_sample={("faithfulness", "search", JUDGE): at - 90.0},
         exemplars={
-            ("faithfulness", "search", JUDGE, cell(Tally.SCORE, 0.05)): Exemplar(
+            ("faithfulness", "search", JUDGE, bucket_label(Tally.SCORE, 0.05)): Exemplar(
                 KEY, "4bf92f3577b34da6", 0.05, at - 90.0
             )
         },

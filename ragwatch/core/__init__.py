@@ -1,1 +1,1 @@
-"""The floor: pure values and arithmetic. Values in, values out; no I/O, no clock, standard library only."""
+"""Core: pure values and arithmetic. No I/O, no clock, standard library only."""

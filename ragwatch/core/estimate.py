@@ -1,4 +1,4 @@
-"""Estimate: a number about a population, with its interval; and the addends it is made of."""
+"""Estimate of a mean with its interval, and the sums that it is computed from."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add, attrgetter
-from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
 class Addends:
-    """Sums from which a weighted mean, its standard error and its interval follow. They add up over time and replicas.
+    """Sums for a weighted mean and its interval, which add up over time and replicas.
 
     Attributes:
         n: Number of scores.
@@ -20,8 +19,8 @@ class Addends:
         w2: Sum of w^2.
         w2x: Sum of w^2 * x.
         w2x2: Sum of w^2 * x^2.
-        w3: Sum of w^3, which tells how lopsided the mean is; None where it was not kept.
-        w4: Sum of w^4, which tells how well its variance is known; None where it was not kept.
+        w3: Sum of w^3, for the skewness of the mean; None if it was not stored.
+        w4: Sum of w^4, for the precision of its variance; None if it was not stored.
     """
 
     n: int = 0
@@ -35,7 +34,7 @@ class Addends:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[float, float]]) -> Addends:
-        """Addends of (score, inclusion probability) pairs.
+        """Return the sums over (score, inclusion probability) pairs.
 
         >>> Addends.of([(1.0, 0.5), (0.0, 1.0)])
         Addends(n=2, w=3.0, wx=2.0, w2=5.0, w2x=4.0, w2x2=4.0, w3=9.0, w4=17.0)
@@ -47,70 +46,86 @@ class Addends:
 
     @classmethod
     def total(cls, parts: Sequence[Addends]) -> Addends:
-        """What `parts` come to, added up in their order; an empty part adds nothing.
+        """Return the total of `parts`, added up in order; empty parts are skipped.
 
         >>> Addends.total([Addends.one(1.0, 0.5), Addends(), Addends.one(0.0, 1.0)])
         Addends(n=2, w=3.0, wx=2.0, w2=5.0, w2x=4.0, w2x2=4.0, w3=9.0, w4=17.0)
         >>> Addends.total([])
         Addends(n=0, w=0.0, wx=0.0, w2=0.0, w2x=0.0, w2x2=0.0, w3=None, w4=None)
         """
-        some = [part for part in parts if part.n]
-        if not some:
+        filled = [part for part in parts if part.n]
+        if not filled:
             return cls()
-        # Column by column: many times as fast as part by part.
-        n, w, wx, w2, w2x, w2x2, w3, w4 = zip(*map(_COLUMNS, some), strict=True)
-        known = [None if None in column else _added(column) for column in (w3, w4)]
-        return cls(sum(n), *map(_added, (w, wx, w2, w2x, w2x2)), *known)
+        # Adding column by column is many times as fast as part by part.
+        n, w, wx, w2, w2x, w2x2, w3, w4 = zip(*map(_COLUMNS, filled), strict=True)
+        return cls(
+            n=sum(n),
+            w=_sum(w),
+            wx=_sum(wx),
+            w2=_sum(w2),
+            w2x=_sum(w2x),
+            w2x2=_sum(w2x2),
+            w3=None if None in w3 else _sum(w3),
+            w4=None if None in w4 else _sum(w4),
+        )
 
     @classmethod
     def one(cls, score: float, probability: float) -> Addends:
-        """Addends of a single score.
+        """Return the sums over a single score.
 
         >>> Addends.one(0.5, 0.5)
         Addends(n=1, w=2.0, wx=1.0, w2=4.0, w2x=2.0, w2x2=1.0, w3=8.0, w4=16.0)
         """
         weight = 1.0 / probability
         square = weight * weight
-        sums = (weight, weight * score, square, square * score, square * score * score)
-        return cls(1, *sums, square * weight, square * square)
+        return cls(
+            n=1,
+            w=weight,
+            wx=weight * score,
+            w2=square,
+            w2x=square * score,
+            w2x2=square * score * score,
+            w3=square * weight,
+            w4=square * square,
+        )
 
     def __add__(self, other: Addends) -> Addends:
         if not self.n or not other.n:
             return self if self.n else other
         return Addends(
-            self.n + other.n,
-            self.w + other.w,
-            self.wx + other.wx,
-            self.w2 + other.w2,
-            self.w2x + other.w2x,
-            self.w2x2 + other.w2x2,
-            None if self.w3 is None or other.w3 is None else self.w3 + other.w3,
-            None if self.w4 is None or other.w4 is None else self.w4 + other.w4,
+            n=self.n + other.n,
+            w=self.w + other.w,
+            wx=self.wx + other.wx,
+            w2=self.w2 + other.w2,
+            w2x=self.w2x + other.w2x,
+            w2x2=self.w2x2 + other.w2x2,
+            w3=None if self.w3 is None or other.w3 is None else self.w3 + other.w3,
+            w4=None if self.w4 is None or other.w4 is None else self.w4 + other.w4,
         )
 
 
-def _added(column: Iterable[float]) -> float:
-    """The sum in order, as `+` rounds it: since Python 3.12 the built-in `sum` compensates, and earlier it does not."""
+def _sum(column: Iterable[float]) -> float:
+    """Add numbers in order without compensation: the built-in `sum` compensates since Python 3.12, and not before."""
     return reduce(add, column)
 
 
-_COLUMNS = attrgetter(*(each.name for each in fields(Addends)))
+_COLUMNS = attrgetter(*(field.name for field in fields(Addends)))
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is known of the mean score of a population.
+    """An estimate of the mean score of a population.
 
     Attributes:
-        value: The estimate itself, in [0, 1].
+        value: The estimate, in [0, 1].
         low: Lower end of the confidence interval.
         high: Upper end of the confidence interval.
-        n: Scores behind it.
-        n_eff: Kish's effective number, (sum w)^2 / sum w^2.
-        coverage: Judged share of the drawn weight, in [0, 1].
-        bound_low: Worst case: every draw that stayed unjudged scored 0 (Manski).
-        bound_high: Worst case: every draw that stayed unjudged scored 1.
-        interval: Name of the interval used.
+        n: Number of scores.
+        n_eff: Kish's effective sample size, (sum w)^2 / sum w^2.
+        coverage: Share of the drawn weight that was judged, in [0, 1].
+        bound_low: Worst case (Manski): the mean if every unjudged draw scored 0.
+        bound_high: Worst case (Manski): the mean if every unjudged draw scored 1.
+        interval: Name of the interval method.
     """
 
     value: float
@@ -122,11 +137,3 @@ class Estimate:
     bound_low: float
     bound_high: float
     interval: str
-
-
-class Estimator(Protocol):
-    """Addends of judged scores, and the weight that stayed unjudged, to an Estimate."""
-
-    def __call__(self, addends: Addends, *, unjudged_weight: float, confidence: float) -> Estimate | None:
-        """The estimate, or None when no score stands behind it."""
-        ...

@@ -1,7 +1,7 @@
-"""Evidence: what a judge read. It holds observations only, never a score.
+"""Evidence: the observations of a judge on one answer, without any score.
 
-Rows are claims of the answer, columns are contexts in the retriever's order. Each object checks its own
-shape when it is made, so that no arithmetic downstream meets a torn matrix.
+It is a matrix with a row per claim of the answer and a column per context, in the order of the retriever. Each object
+validates its shape when it is created.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class ClaimVerdict(StrEnum):
-    """How the contexts, taken together, stand to one claim."""
+    """Whether the contexts together support or contradict a claim."""
 
     SUPPORTED = "supported"
     CONTRADICTED = "contradicted"
@@ -28,7 +28,7 @@ class Address(StrEnum):
 
 
 class ShapeError(ValueError):
-    """Evidence contradicts itself: a judge (or its parser) is wrong, not the answer."""
+    """Evidence is inconsistent: an error of a judge or its parser, not of the answer."""
 
 
 def _check_ratio(value: float | None, name: str) -> None:
@@ -38,17 +38,17 @@ def _check_ratio(value: float | None, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One row: a claim of the answer and how each context stands to it.
+    """One row: a claim of the answer and the contexts that support it.
 
     Attributes:
         text: The claim, as it stands in the answer.
-        start: Offset of its first character in the answer; None when it is not a verbatim part.
-        end: Offset behind its last character.
-        verdict: What all contexts together say of it.
+        start: Offset of its first character in the answer; None if it is not a verbatim part of the answer.
+        end: Offset after its last character.
+        verdict: Verdict on the claim, given all contexts together.
         cells: For each context, whether that context alone supports the claim.
-        support: Probability that the contexts together support it; None where the judge gives none.
-        evidence: The sentence that speaks for (or against) it, if the judge named one.
-        in_reference: Whether the reference says it too; None without a reference, or unread.
+        support: Probability that the contexts together support it; None if the judge gives no probability.
+        evidence: The sentence that supports or contradicts it, if the judge quotes one.
+        in_reference: Whether the reference contains it; None without a reference, or if not read.
     """
 
     text: str
@@ -71,19 +71,19 @@ class Claim:
 
     @property
     def contexts(self) -> tuple[int, ...]:
-        """0-based ranks of the contexts that support the claim alone."""
+        """0-based ranks of the contexts that alone support the claim."""
         return tuple(rank for rank, supports in enumerate(self.cells) if supports)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextReading:
-    """One column: how one context relates to the answer that was produced.
+    """One column: the relevance of a context to the answer.
 
     Attributes:
-        relevant: Useful for arriving at the produced answer; None when the judge cannot say.
-        relevance: The judge's probability of that; None where it gives none.
-        sentences: Sentences in this context; None when the judge did not count them.
-        relevant_sentences: How many of them are relevant.
+        relevant: Whether it is useful for the answer; None if the judge does not decide that.
+        relevance: Probability that it is relevant; None if the judge gives no probability.
+        sentences: Number of sentences in the context; None if the judge does not count them.
+        relevant_sentences: Number of relevant sentences.
     """
 
     relevant: bool | None
@@ -101,7 +101,7 @@ class ContextReading:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One sub-question, and whether the contexts answer it."""
+    """A sub-question, and whether the contexts answer it."""
 
     text: str
     answerable: bool
@@ -109,14 +109,14 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceClaim:
-    """A claim of the reference, the known good answer, and who else says it.
+    """A claim of the reference (the known good answer), and where else it is found.
 
     Attributes:
         text: The claim, as it stands in the reference.
         start: Offset of its first character in the reference.
-        end: Offset behind its last character.
+        end: Offset after its last character.
         cells: For each context, whether that context supports the claim.
-        in_answer: Whether the answer says it too; None when unread.
+        in_answer: Whether the answer contains it; None if not read.
     """
 
     text: str
@@ -132,16 +132,16 @@ class ReferenceClaim:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that a judge read in one sample.
+    """Everything that a judge read in one sample.
 
     Attributes:
-        claims: Rows. Empty means the answer claims nothing (an abstention, an empty answer).
-        contexts: Columns, in the retriever's order.
-        address: How the answer addresses the question; None when unknown.
-        needs: Sub-questions of the question; None when the judge does not read them.
-        reads_contradiction: False when the judge cannot tell a contradiction from an invention.
-        reads_claims: False when the judge was not asked about claims: having none then says nothing of the answer.
-        reference: Claims of the reference; empty when it claims nothing, None without one, or unread.
+        claims: Rows; empty if the answer has no claims (an abstention, an empty answer).
+        contexts: Columns, in the order of the retriever.
+        address: How the answer addresses the question; None if unknown.
+        needs: Sub-questions of the question; None if the judge does not read them.
+        reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
+        reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
+        reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
     """
 
     claims: tuple[Claim, ...]
@@ -157,16 +157,16 @@ class Evidence:
         for row, claim in enumerate(self.claims):
             if len(claim.cells) != columns:
                 raise ShapeError(f"claim {row} has {len(claim.cells)} cells for {columns} contexts")
-        for row, known in enumerate(self.reference or ()):
-            if len(known.cells) != columns:
-                raise ShapeError(f"reference claim {row} has {len(known.cells)} cells for {columns} contexts")
+        for row, reference_claim in enumerate(self.reference or ()):
+            if len(reference_claim.cells) != columns:
+                raise ShapeError(f"reference claim {row} has {len(reference_claim.cells)} cells for {columns} contexts")
 
     @property
     def abstained(self) -> bool:
-        """The answer says that it does not know."""
+        """Whether the answer is an abstention ("I don't know")."""
         return self.address is Address.ABSTAINED
 
     @property
     def used(self) -> tuple[bool, ...]:
-        """u_j: context j alone supports at least one claim."""
+        """u_j: whether context j alone supports at least one claim."""
         return tuple(any(claim.cells[rank] for claim in self.claims) for rank in range(len(self.contexts)))

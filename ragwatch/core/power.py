@@ -1,7 +1,7 @@
-"""Power: what a sampling rate buys. Traffic, price and the drop to be noticed in; delay, cost and width out.
+"""Power analysis of a sampling rate: detection delay, cost and interval width for given traffic and a given drop.
 
-Delays are numbers of judged scores, whatever the clock says, so twice the rate halves the delay. They come from
-running the real detector over scores as they were, broken as a drop breaks them.
+A delay is a number of judged scores, so doubling the rate halves the delay in time. Delays are simulated: the drift
+detector runs over resampled past scores with a simulated drop.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from dataclasses import dataclass
 from statistics import NormalDist, fmean, pstdev
 from typing import Protocol
 
-from ragwatch.core.drift.detect import MOST_DAYS, Score, threshold_for
+from ragwatch.core.drift.detect import MAX_DAYS_PER_READING, Score, threshold_for
 from ragwatch.core.drift.detectors.betting import Betting
 
 _DAY_HOURS = 24.0
-_BEFORE = 200  # scores after which evidence has forgotten that it began from nothing
+_WARM_UP_SCORES = 200  # after so many scores the evidence no longer depends on its start at zero
 
 
 class Random(Protocol):
-    """What is needed of a source of chance, such as `random.Random`."""
+    """A random number generator such as `random.Random`."""
 
     def random(self) -> float:
-        """A number in [0, 1)."""
+        """Return a random number in [0, 1)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PowerQuestion:
-    """What is asked for.
+    """Parameters of a power analysis.
 
     Attributes:
-        per_day: Requests a day.
+        per_day: Requests per day.
         probability: Sampling probability.
-        price: Of one reading, in US dollars.
-        drop: Fall of the mean that must be noticed.
-        false_alarm_days: All detectors together may page falsely once in so many days.
-        detectors: How many there are.
-        tolerance: What the mean may fall without anybody being called.
+        price: Price of one reading in US dollars.
+        drop: Fall of the mean that must be detected.
+        false_alarm_days: Days per false alarm of all detectors together.
+        detectors: Number of detectors.
+        tolerance: Fall of the mean that raises no alarm.
         confidence: Level of the interval.
     """
 
@@ -54,15 +54,15 @@ class PowerQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PowerAnswer:
-    """What it takes.
+    """Result of a power analysis.
 
     Attributes:
-        scores_per_day: Judged answers a day.
-        usd_per_day: What they cost.
-        delay_scores: Judged answers from the drop to the page, on average; None when it is not noticed.
-        delay_hours: The same as time.
-        half_width_hour: Half-width of the interval over an hour's scores; None with less than one an hour.
-        half_width_day: The same over a day's.
+        scores_per_day: Judged answers per day.
+        usd_per_day: Their cost in US dollars.
+        delay_scores: Mean number of judged answers from the drop to the alarm; None if it is not detected.
+        delay_hours: The same delay in hours.
+        half_width_hour: Half-width of the interval over the scores of an hour; None with less than one score per hour.
+        half_width_day: Half-width of the interval over the scores of a day.
     """
 
     scores_per_day: float
@@ -74,34 +74,34 @@ class PowerAnswer:
 
 
 def plan(question: PowerQuestion, scores: Sequence[float], rng: Random, *, runs: int = 200) -> PowerAnswer:
-    """Answer a question for traffic whose scores were like these.
+    """Run the power analysis for traffic with scores like the given ones.
 
     >>> import random
-    >>> found = plan(Question(1000, 0.5, price=0.01), [1.0] * 9 + [0.5], random.Random(1), runs=20)
-    >>> found.scores_per_day, found.usd_per_day, 20 < found.delay_scores < 200
+    >>> answer = plan(PowerQuestion(1000, 0.5, price=0.01), [1.0] * 9 + [0.5], random.Random(1), runs=20)
+    >>> answer.scores_per_day, answer.usd_per_day, 20 < answer.delay_scores < 200
     (500.0, 5.0, True)
     """
     rate = question.per_day * question.probability
-    watching = Betting(
+    detector = Betting(
         baseline=fmean(scores) - question.tolerance,
-        # Run length is counted in scores here: a day has so many of them, and one adds that of a day at most.
-        threshold=threshold_for(question.false_alarm_days, question.detectors, max(rate, 1.0 / MOST_DAYS)),
+        # The run length is counted in scores here: `rate` per day, and one score adds at most a day.
+        threshold=threshold_for(question.false_alarm_days, question.detectors, max(rate, 1.0 / MAX_DAYS_PER_READING)),
     )
-    waited = delay(watching, scores, question.drop, rng, runs=runs)
+    delay_scores = delay(detector, scores, question.drop, rng, runs=runs)
     return PowerAnswer(
-        rate,
-        rate * question.price,
-        waited,
-        None if waited is None else waited / rate * _DAY_HOURS,
-        half_width(scores, rate / _DAY_HOURS, question.confidence),
-        half_width(scores, rate, question.confidence),
+        scores_per_day=rate,
+        usd_per_day=rate * question.price,
+        delay_scores=delay_scores,
+        delay_hours=None if delay_scores is None else delay_scores / rate * _DAY_HOURS,
+        half_width_hour=half_width(scores, rate / _DAY_HOURS, question.confidence),
+        half_width_day=half_width(scores, rate, question.confidence),
     )
 
 
 def half_width(scores: Sequence[float], count: float, confidence: float = 0.95) -> float | None:
-    """Half-width of the interval of a mean of `count` such scores; None below one.
+    """Return the half-width of the interval of a mean over `count` scores like these; None below one score.
 
-    z s / sqrt(count) (Cochran 1977, section 2.7): for planning, where the interval itself is not yet known.
+    z s / sqrt(count) (Cochran 1977, section 2.7), an approximation for planning.
 
     >>> round(half_width([0.0, 1.0], 100), 3)           # 1.96 * .5 / 10
     0.098
@@ -111,60 +111,55 @@ def half_width(scores: Sequence[float], count: float, confidence: float = 0.95) 
     return NormalDist().inv_cdf(0.5 + confidence / 2.0) * pstdev(scores) / math.sqrt(count)
 
 
-def growth(watching: Betting, scores: Sequence[float]) -> float:
-    """Mean growth of log evidence with each such score, for the best size of bet: ln(1 / alpha) / growth is a delay.
-
-    Kelly's (1956) growth rate; that the delay is its reciprocal is Lorden's (1971) first-order result.
-
-    >>> round(growth(Betting(0.5, 100.0, fractions=(0.5,)), [0.0]), 4)                         # ln(1 + 1 * .5)
-    0.4055
-    """
-    one = [watching.step((0.0,) * len(watching.fractions), Score(each)) for each in scores]
-    return max(fmean(math.log(step[index]) for step in one) for index in range(len(watching.fractions)))
-
-
 def delay(
-    watching: Betting, scores: Sequence[float], drop: float, rng: Random, *, runs: int = 200, most: int = 20_000
+    detector: Betting, scores: Sequence[float], drop: float, rng: Random, *, runs: int = 200, max_scores: int = 20_000
 ) -> float | None:
-    """Scores from a drop to the alarm, on average over simulated runs; None when it is not noticed.
+    """Return the mean number of scores from a drop to the alarm over simulated runs; None if it is not detected.
 
-    After the drop a share of the answers fails altogether (score 0), so many that the mean falls by `drop`: of all
-    ways to fall the one that scatters most, and so the slowest to notice. The detector has been running before.
+    After the drop, a share of the answers gets score 0, so that the mean falls by `drop`. This has the largest variance
+    of all ways to fall by `drop`, and is therefore detected most slowly. The detector has been running before the drop
+    (Pollak 1985). The delay is simulated, because closed forms are first-order approximations only.
 
     Args:
-        watching: The detector.
-        scores: Scores from the time when all was well; they are drawn from anew.
+        detector: The detector.
+        scores: Scores from before the drop, which are resampled.
         drop: Fall of the mean.
-        rng: Where chance comes from.
-        runs: Simulated runs.
-        most: Scores after which a run is given up.
-
-    Pollak's (1985) delay of a detector that has been running: simulated, because closed forms are first-order only.
+        rng: Random number generator.
+        runs: Number of simulated runs.
+        max_scores: Number of scores after which a run ends without a detection.
 
     >>> import random
-    >>> watching = Betting(0.88, 1000.0)
-    >>> waited = delay(watching, [1.0] * 9 + [0.0], 0.3, random.Random(1), runs=50)
-    >>> 10 < waited < 40, delay(watching, [1.0] * 9 + [0.0], 0.01, random.Random(1)) is None          # .89 is above .88
+    >>> detector = Betting(0.88, 1000.0)
+    >>> mean_delay = delay(detector, [1.0] * 9 + [0.0], 0.3, random.Random(1), runs=50)
+    >>> 10 < mean_delay < 40, delay(detector, [1.0] * 9 + [0.0], 0.01, random.Random(1)) is None      # .89 is above .88
     (True, True)
     """
     mean = fmean(scores)
-    if mean - drop >= watching.baseline:
+    if mean - drop >= detector.baseline:
         return None
-    waits = [_wait(watching, scores, min(1.0, drop / mean), rng, most) for _ in range(runs)]
-    known = [each for each in waits if each is not None]
-    return fmean(known) if len(known) == runs else None
+    delays = []
+    for _ in range(runs):
+        count = _simulated_delay(detector, scores, min(1.0, drop / mean), rng, max_scores)
+        if count is not None:
+            delays.append(count)
+    return fmean(delays) if len(delays) == runs else None
 
 
-def _wait(watching: Betting, scores: Sequence[float], failing: float, rng: Random, most: int) -> int | None:
-    """One run: scores after the drop until the alarm, or None. A false alarm before the drop starts over."""
-    numbers = watching.start()
-    for _ in range(_BEFORE):
-        numbers = watching.step(numbers, Score(scores[int(rng.random() * len(scores))]))
-        if watching.evidence(numbers) >= watching.threshold:
-            numbers = watching.start()
-    for count in range(1, most + 1):
+def _simulated_delay(
+    detector: Betting, scores: Sequence[float], failing: float, rng: Random, max_scores: int
+) -> int | None:
+    """Simulate one run; return the number of scores from the drop to the alarm, or None.
+
+    After a false alarm before the drop, the evidence restarts at zero.
+    """
+    numbers = detector.start()
+    for _ in range(_WARM_UP_SCORES):
+        numbers = detector.step(numbers, Score(scores[int(rng.random() * len(scores))]))
+        if detector.evidence(numbers) >= detector.threshold:
+            numbers = detector.start()
+    for count in range(1, max_scores + 1):
         score = 0.0 if rng.random() < failing else scores[int(rng.random() * len(scores))]
-        numbers = watching.step(numbers, Score(score))
-        if watching.evidence(numbers) >= watching.threshold:
+        numbers = detector.step(numbers, Score(score))
+        if detector.evidence(numbers) >= detector.threshold:
             return count
     return None

@@ -1,4 +1,4 @@
-"""What was asked and answered: Sample, and the Draw the sampler makes of it."""
+"""A Sample, one answered question, and a Draw, a sample that was selected for judging."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OTHER = "other"
 
 
 class RejectReason(StrEnum):
-    """Why a record was not read as a Sample. The values are label values of a series."""
+    """Why a record was rejected. The values are label values of a series."""
 
     TORN_JSON = "torn_json"
     NOT_AN_OBJECT = "not_an_object"
@@ -30,12 +30,12 @@ class RejectReason(StrEnum):
 
 
 class Context(NamedTuple):
-    """One passage that the retriever handed to the generator. A tuple, because intake makes five for every request.
+    """One passage that the retriever returned. A named tuple is cheap to create: intake creates about five per request.
 
     Attributes:
         text: The passage as the generator saw it.
-        id: The retriever's own name for it, if it was logged.
-        score: The retriever's score, if it was logged. Direction and scale are unknown: only the order counts.
+        id: Identifier of the passage in the retriever, if it was logged.
+        score: Score of the retriever, if it was logged. Direction and scale are unknown; only the order is used.
     """
 
     text: str
@@ -44,17 +44,17 @@ class Context(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One answered question. A tuple, because intake makes one for every request.
+    """One answered question. A named tuple is cheap to create: intake creates one per request.
 
     Attributes:
-        id: The service's name for the request, or the position of the record where it has none.
-        question: What was asked; None when the log does not hold it.
-        contexts: Passages in the retriever's order, best first.
-        answer: What the service answered.
-        at: When it was answered, in seconds since the epoch; None when the log does not say.
+        id: Request id of the service, or the position of the record if it has none.
+        question: The question; None if the log does not contain it.
+        contexts: Passages in the order of the retriever, best first.
+        answer: The answer of the service.
+        at: Time of the answer, in seconds since the epoch; None if the log does not contain it.
         route: Name of the part of the service that answered, as logged.
-        metadata: Everything else worth keeping (`trace_id` becomes the exemplar).
-        reference: A known good answer, where there is one.
+        metadata: Other fields of the record (`trace_id` becomes the exemplar).
+        reference: A known good answer, if there is one.
     """
 
     id: str
@@ -67,12 +67,12 @@ class Sample(NamedTuple):
     reference: str | None = None
 
     def to_record(self) -> dict[str, Any]:
-        """The sample in the canonical shape of the public contract."""
+        """Return the sample as JSON values in the canonical shape."""
         return {
             "id": self.id,
             "at": self.at,
             "question": self.question,
-            "contexts": [{"id": each.id, "text": each.text, "score": each.score} for each in self.contexts],
+            "contexts": [{"id": context.id, "text": context.text, "score": context.score} for context in self.contexts],
             "answer": self.answer,
             "route": self.route,
             "metadata": dict(self.metadata),
@@ -81,28 +81,29 @@ class Sample(NamedTuple):
 
     @property
     def chars(self) -> int:
-        """Characters of its texts, which is what makes one large."""
-        return len(self.question or "") + len(self.answer) + sum(len(each.text) for each in self.contexts)
+        """Number of characters in question, answer and contexts."""
+        return len(self.question or "") + len(self.answer) + sum(len(context.text) for context in self.contexts)
 
     @property
     def trace_id(self) -> str | None:
-        """The trace this answer belongs to, if the log names it."""
-        found = self.metadata.get("trace_id")
-        return found if isinstance(found, str) and found else None
+        """Trace id of the answer, if it was logged."""
+        trace_id = self.metadata.get("trace_id")
+        return trace_id if isinstance(trace_id, str) and trace_id else None
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A Sample the sampler kept.
+    """A sample that was selected for judging.
 
     Attributes:
         key: Identity in the store: a hash of source and sample id, in hex.
         sample: The sample, already redacted.
-        source: Name of the configured source it came from.
+        source: Name of the configured source.
         route: One of the configured routes, or `other`.
-        probability: Inclusion probability, in (0, 1]; stored with the row because a later rate must not reweight it.
-        at: When the question was answered (or, unknown, read), in seconds since the epoch.
-        damage: Why its stored text cannot be read any more, and the sample is empty; None where it can.
+        probability: Inclusion probability, in (0, 1]; stored with the draw, because later changes of the rate must not
+            change its weight.
+        at: Time of the answer (or, if unknown, of reading it), in seconds since the epoch.
+        damage: Why the stored text cannot be read, in which case the sample is empty; None if it can.
     """
 
     key: str

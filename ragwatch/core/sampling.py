@@ -1,4 +1,4 @@
-"""Sampling: which answers are judged. A hash of the sample's identity decides, so reading it again decides alike."""
+"""Sampling of the answers to judge, by a hash of the sample id: reading a sample again gives the same result."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from types import MappingProxyType
 from ragwatch.core.sample import OTHER
 
 _SPAN = 1 << 64
-_MOST_HALVINGS = 10
+_MAX_HALVINGS = 10
 
 
 def key_of(source: str, sample_id: str) -> str:
-    """Identity of a sample in the store: 32 hex digits that depend on source and sample id only.
+    """Return the identity of a sample in the store: a hash of source and sample id, as 32 hex digits.
 
-    Hex, because ids come from outside and end up in URLs and file names.
+    Hex digits are safe in URLs and file names, which ids from outside are not.
 
     >>> key_of("app", "request-1") == key_of("app", "request-1") != key_of("other", "request-1")
     True
     """
-    digest = _begun(source).copy()
+    digest = _source_hash(source).copy()
     digest.update(sample_id.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
 @lru_cache(256)
-def _begun(source: str) -> blake2b:
-    """The hash with the source in it: a copy goes on from there for half of what a new one takes."""
+def _source_hash(source: str) -> blake2b:
+    """Return the hash after the source; copying it takes half the time of computing it again."""
     return blake2b(f"{source}\x00".encode("utf-8", "surrogatepass"), digest_size=16)
 
 
 def chosen(key: str, probability: float) -> bool:
-    """Whether the sample with this key is drawn: the first 64 bits of the key / 2^64 < probability.
+    """Return whether the sample with this key is drawn: the first 64 bits of the key / 2^64 < probability.
 
-    The key is a hash already, so its bits are as good as random, and the same sample is decided alike for ever.
-    Draws are nested: what is chosen at 0.1 is chosen at every higher probability too.
+    The key is a hash, so its bits are uniformly distributed, and the result for a sample never changes. Draws are
+    nested: a sample that is drawn with probability 0.1 is drawn with every higher probability.
 
     >>> chosen("00ff" + 28 * "0", 0.01), chosen("ff" + 30 * "0", 0.99), chosen("ff" + 30 * "f", 1.0)
     (True, False, True)
     """
-    return key < _bound(probability)
+    return key < _key_limit(probability)
 
 
 @lru_cache(1024)
-def _bound(probability: float) -> str:
-    """The hex digits that keys chosen with this probability come before.
+def _key_limit(probability: float) -> str:
+    """Return the upper limit of the keys that are drawn with this probability, as hex digits.
 
-    A key is longer than its first 16 digits, so that one beginning with just these comes behind them, as it ought to.
+    Keys are longer than 16 digits, so a key that starts with the limit is greater than it and is not drawn.
 
-    >>> _bound(0.5), _bound(1.0), _bound(0.0)
+    >>> _key_limit(0.5), _key_limit(1.0), _key_limit(0.0)
     ('8000000000000000', 'g', '0000000000000000')
     """
     first = ceil(probability * _SPAN)
@@ -64,10 +64,10 @@ class SamplingPlan:
     """Inclusion probabilities by route, and by stratum where one is configured.
 
     Attributes:
-        probability: For routes and strata not named.
-        routes: By route.
+        probability: For routes and strata without a probability of their own.
+        routes: Probability by route.
         stratum: Metadata key whose value names the stratum; None for no strata.
-        strata: By stratum; takes precedence over the route.
+        strata: Probability by stratum; takes precedence over the route.
         known_routes: Allowed values of the label `route`.
     """
 
@@ -78,7 +78,7 @@ class SamplingPlan:
     known_routes: frozenset[str] = frozenset()
 
     def label(self, route: str) -> str:
-        """The route as a label value: itself when configured, else `other`.
+        """Return the route as a label value: the route if it is configured, else `other`.
 
         >>> SamplingPlan(known_routes=frozenset({"search"})).label("s3cr3t-user-42")
         'other'
@@ -86,7 +86,7 @@ class SamplingPlan:
         return route if route in self.known_routes else OTHER
 
     def probability_of(self, route: str, stratum: object = None) -> float:
-        """Inclusion probability of a sample with this route label and stratum value.
+        """Return the inclusion probability of a sample with this route label and stratum value.
 
         >>> plan = SamplingPlan(0.1, {"support": 1.0}, "tier", {"gold": 0.5})
         >>> plan.probability_of("search"), plan.probability_of("support"), plan.probability_of("support", "gold")
@@ -97,17 +97,18 @@ class SamplingPlan:
         return self.routes.get(route, self.probability)
 
 
-def kept_when_behind(pending: int, shed_above: int | None) -> float:
-    """Factor on inclusion probabilities while draws pile up: 1 up to `shed_above`, halved with each further as many.
+def shedding_factor(pending: int, shed_above: int | None) -> float:
+    """Return the load shedding factor on inclusion probabilities, given the number of pending draws.
 
-    Nothing is dropped after the draw. Fewer are drawn, still by the hash of their id, and the lower probability is
-    stored with each: the estimates stay unbiased, only their intervals widen.
+    It is 1 up to `shed_above` draws, and halved for each further `shed_above`.
+    No draw is dropped. Fewer samples are drawn, and the lower probability is stored with each draw, so estimates stay
+    unbiased and only their intervals widen.
 
-    >>> [kept_when_behind(pending, 100) for pending in (0, 100, 101, 200, 201, 500)]
+    >>> [shedding_factor(pending, 100) for pending in (0, 100, 101, 200, 201, 500)]
     [1.0, 1.0, 0.5, 0.5, 0.25, 0.0625]
-    >>> kept_when_behind(10**6, None)
+    >>> shedding_factor(10**6, None)
     1.0
     """
     if shed_above is None or pending <= shed_above:
         return 1.0
-    return 0.5 ** min(_MOST_HALVINGS, -(-pending // shed_above) - 1)
+    return 0.5 ** min(_MAX_HALVINGS, -(-pending // shed_above) - 1)

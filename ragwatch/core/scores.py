@@ -1,9 +1,8 @@
-"""Scores: what Evidence means in numbers. One function a quantity, each in [0, 1] or None.
+"""Scores computed from Evidence: one function per quantity, each in [0, 1] or None.
 
-None means undefined or unread, never zero: see `why_unknown` for the reason that is counted. The formulas are
-those of design section 5; sources: RAGAS (arXiv 2309.15217) for faithfulness and context precision without a
-reference, Webber et al. 2010 (10.1145/1852102.1852106) for rank-biased overlap, RAG-E (arXiv 2601.21803) for
-ignored documents.
+None means undefined or not read, never zero; `why_unknown` gives the reason that is counted. Sources: RAGAS (arXiv
+2309.15217) for faithfulness and context precision without a reference, Webber et al. 2010 (10.1145/1852102.1852106) for
+rank-biased overlap, RAG-E (arXiv 2601.21803) for ignored documents.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
 
 
 class Quantity(StrEnum):
-    """Everything a judged answer is scored on. The values are parts of series names."""
+    """The quality metrics of an answer. The values are parts of series names."""
 
     FAITHFULNESS = "faithfulness"
     CONTRADICTION = "contradiction"
@@ -30,11 +29,11 @@ class Quantity(StrEnum):
 
 
 LOW_IS_GOOD = frozenset({Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED})
-"""Quantities whose mean ought to be small: a threshold is an upper limit for them, a lower one for the others."""
+"""Quantities for which lower is better: their threshold is an upper limit, that of the others a lower limit."""
 
 
 class Fault(StrEnum):
-    """Why the top-ranked context went unused."""
+    """Why the top-ranked context was not used."""
 
     RETRIEVER = "retriever"
     GENERATOR = "generator"
@@ -42,9 +41,9 @@ class Fault(StrEnum):
 
 
 def faithfulness(evidence: Evidence) -> float | None:
-    """Supported claims / claims. None when the answer claims nothing.
+    """Return supported claims / claims; None if the answer has no claims.
 
-    Contradicted and not-in-context claims both count as unsupported.
+    Contradicted claims and claims that are not in the context both count as unsupported.
 
     >>> from ragwatch.core.evidence import Claim, ContextReading
     >>> cell = ContextReading(relevant=True)
@@ -57,7 +56,7 @@ def faithfulness(evidence: Evidence) -> float | None:
 
 
 def contradiction(evidence: Evidence) -> float | None:
-    """Contradicted claims / claims. None when the answer claims nothing, or the judge is blind to contradiction."""
+    """Return contradicted claims / claims; None without claims, or if the judge does not read contradiction."""
     return _share_of_claims(evidence, ClaimVerdict.CONTRADICTED) if evidence.reads_contradiction else None
 
 
@@ -68,7 +67,7 @@ def _share_of_claims(evidence: Evidence, verdict: ClaimVerdict) -> float | None:
 
 
 def average_precision(relevant: Sequence[bool]) -> float | None:
-    """Rank-weighted precision: sum_k(precision@k * v_k) / sum_k(v_k). 0.0 with none relevant, None with no rank.
+    """Return rank-weighted precision, sum_k(precision@k * v_k) / sum_k(v_k); 0.0 if none is relevant, None if empty.
 
     >>> round(average_precision([True, True, False, True, False]), 4)   # (1 + 1 + 3/4) / 3 = 11/12
     0.9167
@@ -86,14 +85,14 @@ def average_precision(relevant: Sequence[bool]) -> float | None:
 
 
 def context_precision(evidence: Evidence) -> float | None:
-    """Average precision of the contexts that helped the produced answer. None with no context, or one unread."""
+    """Return the average precision of the contexts; None without contexts, or if the relevance of one is not read."""
     relevant = [reading.relevant for reading in evidence.contexts]
-    known = [value for value in relevant if value is not None]
-    return average_precision(known) if len(known) == len(relevant) else None
+    decided = [value for value in relevant if value is not None]
+    return average_precision(decided) if len(decided) == len(relevant) else None
 
 
 def context_sentence_precision(evidence: Evidence) -> float | None:
-    """Relevant context sentences / context sentences. None when the judge did not count, or there are none.
+    """Return relevant context sentences / context sentences; None if there are none, or the judge does not count them.
 
     >>> from ragwatch.core.evidence import ContextReading
     >>> columns = (ContextReading(True, None, 4, 2), ContextReading(False, None, 1, 0))
@@ -115,7 +114,7 @@ _ADDRESS_SCORE: Mapping[Address, float] = MappingProxyType(
 
 
 def answer_relevancy(evidence: Evidence) -> float | None:
-    """Fully 1, partially 0.5, not at all 0. None for an abstention (a class of its own) or when unread.
+    """Return 1 (fully), 0.5 (partially) or 0 (not at all); None for an abstention, or if not read.
 
     >>> answer_relevancy(Evidence((), (), Address.PARTIALLY))
     0.5
@@ -124,7 +123,7 @@ def answer_relevancy(evidence: Evidence) -> float | None:
 
 
 def need_recall(evidence: Evidence) -> float | None:
-    """Sub-questions answerable from the contexts / sub-questions. None when unread or there are none.
+    """Return sub-questions answerable from the contexts / sub-questions; None if there are none, or not read.
 
     >>> from ragwatch.core.evidence import Need
     >>> need_recall(Evidence((), (), needs=(Need("when?", True), Need("why?", False))))
@@ -136,17 +135,17 @@ def need_recall(evidence: Evidence) -> float | None:
 
 
 def top_ranked_ignored(evidence: Evidence) -> float | None:
-    """1 - u_1: the first context alone supports no claim. None without claims, contexts, or on abstention."""
+    """Return 1.0 if the first context alone supports no claim. None without claims, contexts, or on abstention."""
     if not evidence.claims or not evidence.contexts or evidence.abstained:
         return None
     return 0.0 if evidence.used[0] else 1.0
 
 
 def top_ranked_fault(evidence: Evidence) -> Fault | None:
-    """Why the top context went unused; None when it was used, or when its relevance is unread.
+    """Return why the top-ranked context was not used; None if it was used, or if its relevance is not read.
 
-    `retriever`: it was not relevant, so it ought not to be first. `redundant`: it was relevant, but other contexts
-    support every claim. `generator`: it was relevant, and the answer says things that no context supports.
+    `retriever`: it is not relevant and should not rank first. `redundant`: it is relevant, but other contexts support
+    every claim. `generator`: it is relevant, and the answer has claims that no context supports.
     """
     if top_ranked_ignored(evidence) != 1.0 or evidence.contexts[0].relevant is None:
         return None
@@ -158,16 +157,16 @@ def top_ranked_fault(evidence: Evidence) -> Fault | None:
 
 
 def context_use(evidence: Evidence) -> float | None:
-    """Contexts that support a claim / contexts. None without claims, contexts, or on abstention."""
+    """Return contexts that support a claim / contexts; None without claims or contexts, or if abstained."""
     if not evidence.claims or not evidence.contexts or evidence.abstained:
         return None
     return sum(evidence.used) / len(evidence.used)
 
 
 def rank_agreement(evidence: Evidence, persistence: float = 0.9) -> float | None:
-    """Agreement of retriever order and use order: truncated RBO(p) / (1 - p^n), so that equal rankings give 1.
+    """Return the agreement of retriever order and use order: truncated RBO(p) / (1 - p^n), 1 for equal rankings.
 
-    Use order sorts contexts by the number of claims they support, ties in retriever order.
+    The use order sorts contexts by the number of claims that they support, ties in retriever order.
 
     >>> from ragwatch.core.evidence import Claim, ContextReading
     >>> row = Claim("c", None, None, ClaimVerdict.SUPPORTED, (False, True))
@@ -199,7 +198,7 @@ SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType
 
 
 def score_all(evidence: Evidence) -> dict[Quantity, float | None]:
-    """Every quantity of one sample, in the order of the contract."""
+    """Return every quantity of one sample, in the order of a verdict line."""
     return {quantity: score(evidence) for quantity, score in SCORES.items()}
 
 
@@ -223,21 +222,21 @@ _NEEDS_CONTEXTS = frozenset(
         Quantity.CONTEXT_USE,
     }
 )
-_NEEDS_AN_ANSWER = _NEEDS_CLAIMS | {Quantity.ANSWER_RELEVANCY}
+_NEEDS_ANSWER = _NEEDS_CLAIMS | {Quantity.ANSWER_RELEVANCY}
 
 
 def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
-    """The reason that `quantity` is None for this evidence; None when it has a value.
+    """Return why `quantity` is None for this evidence; None if it has a value.
 
     >>> why_unknown(Evidence((), (), Address.ABSTAINED), Quantity.ANSWER_RELEVANCY)
     <UnknownReason.ABSTAINED: 'abstained'>
     """
     if SCORES[quantity](evidence) is not None:
         return None
-    blind = quantity is Quantity.CONTRADICTION and not evidence.reads_contradiction
-    if blind or (quantity in _NEEDS_CLAIMS and not evidence.reads_claims):
+    unread_contradiction = quantity is Quantity.CONTRADICTION and not evidence.reads_contradiction
+    if unread_contradiction or (quantity in _NEEDS_CLAIMS and not evidence.reads_claims):
         return UnknownReason.NOT_READ
-    if quantity in _NEEDS_AN_ANSWER and evidence.abstained:
+    if quantity in _NEEDS_ANSWER and evidence.abstained:
         return UnknownReason.ABSTAINED
     if quantity in _NEEDS_CLAIMS and not evidence.claims:
         return UnknownReason.NO_CLAIMS

@@ -1,4 +1,4 @@
-"""Signals: what every request tells without a judge. Cheap, exact, and counted for all traffic, drawn or not."""
+"""Traffic signals: counts and histograms over all requests, which need no judge."""
 
 from __future__ import annotations
 
@@ -13,81 +13,83 @@ from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
 from ragwatch.core.vocabulary import NoveltyMeter
 
 _TEXT = itemgetter(Context._fields.index("text"))  # the same as `.text`, in C
-_MOST_SCORE = 1e30
-"""What lies beyond stands for no score (retrievers write the largest float there), and its sum would be no number."""
+_MAX_SCORE = 1e30
+"""A larger score is ignored: some retrievers write the largest float for a missing score, and sums would overflow."""
 
 
 class SignalCounter:
-    """Collects one batch of samples by route, and adds them to the tallies at its end.
+    """Collects the signals of one batch of samples by route, and adds them to the tallies at the end of the batch.
 
-    Values are kept as lists until then: the intake loop runs for every line of a busy log.
+    Values are kept in lists until then, because intake runs for every line of a busy log.
 
     Args:
-        meters: What the words of questions are measured with, by route; questions of other routes are there to be
-            learnt from. None where nobody wants to know.
+        meters: Novelty meters for questions, by route; questions of other routes are collected for learning a
+            vocabulary. None if question novelty is not monitored.
     """
 
     def __init__(self, meters: Mapping[str, NoveltyMeter] | None = None) -> None:
-        self._routes: dict[str, _Route] = {}
-        self._asks = meters is not None
-        self._meters = dict(meters or {})  # those of now, for the whole batch
+        self._routes: dict[str, _RouteSignals] = {}
+        self._collects_questions = meters is not None
+        self._meters = dict(meters or {})  # a copy, so that they stay the same for the whole batch
 
     def add(self, route: str, sample: Sample) -> None:
-        """Take note of one sample; `route` is a label value (configured, or `other`)."""
-        seen = self._routes.get(route)
-        if seen is None:
-            seen = self._routes[route] = _Route()
+        """Collect the signals of one sample; `route` is a label value (a configured route, or `other`)."""
+        signals = self._routes.get(route)
+        if signals is None:
+            signals = self._routes[route] = _RouteSignals()
         contexts, answer = sample.contexts, sample.answer
         count = len(contexts)
-        seen.contexts.append(count)
-        seen.chars.append(len(answer))
+        signals.contexts.append(count)
+        signals.chars.append(len(answer))
         if count:
             score = contexts[0].score
-            if score is not None and -_MOST_SCORE < score < _MOST_SCORE:
-                seen.scores.append(score)
-            if count > 1 and _repeats(contexts):
-                seen.duplicated += 1
+            if score is not None and -_MAX_SCORE < score < _MAX_SCORE:
+                signals.scores.append(score)
+            if count > 1 and _has_duplicates(contexts):
+                signals.duplicated += 1
         if len(answer) <= MAX_ABSTENTION_CHARS and abstains(answer):
-            seen.abstained += 1
-        if self._asks and sample.question:
-            seen.questions.append(sample.question)
+            signals.abstained += 1
+        if self._collects_questions and sample.question:
+            signals.questions.append(sample.question)
 
     def to_learn_from(self) -> dict[str, list[str]]:
-        """Questions by route, where they could not be measured yet."""
+        """Return the questions of routes without a novelty meter, by route."""
         return {
-            route: seen.questions
-            for route, seen in self._routes.items()
-            if seen.questions and route not in self._meters
+            route: signals.questions
+            for route, signals in self._routes.items()
+            if signals.questions and route not in self._meters
         }
 
     def add_to(self, tallies: Tallies) -> None:
-        """Add what was collected to the tallies."""
-        for route, seen in self._routes.items():
-            _spread(tallies, Tally.CONTEXTS, route, seen.contexts)
-            _spread(tallies, Tally.ANSWER_CHARS, route, seen.chars)
-            _spread(tallies, Tally.TOP_SCORE, route, seen.scores)
+        """Add the collected signals to the tallies."""
+        for route, signals in self._routes.items():
+            _observe_all(tallies, Tally.CONTEXTS, route, signals.contexts)
+            _observe_all(tallies, Tally.ANSWER_CHARS, route, signals.chars)
+            _observe_all(tallies, Tally.TOP_SCORE, route, signals.scores)
             if route in self._meters:
-                found = self._meters[route].strangeness(seen.questions)
-                _spread(tallies, Tally.QUESTION_STRANGENESS, route, found)
+                novelty = self._meters[route].strangeness(signals.questions)
+                _observe_all(tallies, Tally.QUESTION_STRANGENESS, route, novelty)
             for tally, amount in (
-                (Tally.EMPTY_RETRIEVALS, seen.contexts.count(0)),
-                (Tally.DUPLICATE_CONTEXTS, seen.duplicated),
-                (Tally.ABSTENTIONS, seen.abstained),
+                (Tally.EMPTY_RETRIEVALS, signals.contexts.count(0)),
+                (Tally.DUPLICATE_CONTEXTS, signals.duplicated),
+                (Tally.ABSTENTIONS, signals.abstained),
             ):
                 if amount:
                     tallies[tally, (route,)] += amount
 
 
-def _repeats(contexts: tuple[Context, ...]) -> bool:
-    """Whether two contexts hold the same text: in order, they would be neighbours.
+def _has_duplicates(contexts: tuple[Context, ...]) -> bool:
+    """Return whether two contexts have the same text, by sorting the texts and comparing neighbours.
 
-    Texts are told apart where they first differ, and need not be hashed from end to end as for a set.
+    Comparing stops at the first difference, whereas a set would hash every text completely.
     """
     texts = sorted(map(_TEXT, contexts))
     return any(map(eq, texts, texts[1:]))
 
 
-class _Route:
+class _RouteSignals:
+    """Signals of one batch on one route."""
+
     __slots__ = ("abstained", "chars", "contexts", "duplicated", "questions", "scores")
 
     def __init__(self) -> None:
@@ -99,8 +101,8 @@ class _Route:
         self.abstained = 0
 
 
-def _spread(tallies: Tallies, histogram: Tally, route: str, values: Sequence[float]) -> None:
-    """Add many observations to a histogram at once: in order, each bound is looked for once."""
+def _observe_all(tallies: Tallies, histogram: Tally, route: str, values: Sequence[float]) -> None:
+    """Add many observations to a histogram: they are sorted, and each bound is searched once."""
     if not values:
         return
     ordered, below = sorted(values), 0
@@ -111,5 +113,5 @@ def _spread(tallies: Tallies, histogram: Tally, route: str, values: Sequence[flo
         below = up_to
     if below < len(ordered):
         tallies[histogram, (route, INF)] += len(ordered) - below
-    # One by one, as single observations are added: `sum` of floats is another number from Python 3.12 on.
+    # Added one by one, as `observe` does: since Python 3.12 `sum` compensates and rounds differently.
     tallies[histogram, (route, SUM)] += reduce(add, values)  # type: ignore[assignment]  # Counter adds floats as well as ints

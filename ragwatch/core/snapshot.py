@@ -1,4 +1,4 @@
-"""Snapshot: everything that may be shown at one instant. Pages and series are drawn from it, never from the store."""
+"""Snapshot of all figures at one instant. Pages and series are rendered from it, never from the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EMPTY: Mapping[Any, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """One estimate, and what it is about. A corrected one is what people's labels say of that judge's answers."""
+    """An estimate with its labels; `corrected` if it combines the scores of the judge with labels by people."""
 
     quantity: Quantity
     route: str
@@ -30,13 +30,13 @@ class EstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class Exemplar:
-    """The answer behind one observation in a histogram, so that a dashboard can link to it.
+    """A sample in a histogram bucket, to which a dashboard can link.
 
     Attributes:
         key: Identity of the sample in the store.
-        trace_id: The trace it belongs to, if the log named one.
+        trace_id: Trace id of the answer, if it was logged.
         value: The score.
-        at: When it was answered, in seconds since the epoch.
+        at: Time of the answer, in seconds since the epoch.
     """
 
     key: str
@@ -47,15 +47,15 @@ class Exemplar:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a source is behind its writer.
+    """How far a source is behind its log.
 
     Attributes:
-        size: Unread bytes (or records, where a transport knows only those).
-        seconds: Age of the oldest unread record; None when unknown, 0 when nothing is unread.
-        unreadable: What of it cannot be read at present, by name, and why. Nobody knows how much is unread in there.
-        closed: Files that are followed and closed between reads, because no more may be open at once.
-        problems: What keeps it from being read as configured, and what to do; ragwatch is not ready meanwhile.
-        skipped: How much of what was there at its very first start is not read, and why; empty when all is.
+        size: Unread bytes (or records, if the transport only counts those).
+        seconds: Age of the oldest unread record; None if unknown, 0 if nothing is unread.
+        unreadable: Files that cannot be read at present, with the reason; their unread size is not known.
+        closed: Number of followed files that are closed between reads, because of the limit on open files.
+        problems: What prevents reading as configured, and what to do about it; ragwatch is not ready meanwhile.
+        skipped: How much was not read of what existed at the first start, and why; empty if all is read.
     """
 
     size: int
@@ -67,7 +67,7 @@ class Lag:
 
 
 class Gauge(StrEnum):
-    """Figures of the latest run or state of something. The comment names the labels, in order."""
+    """Gauges. The comment gives the labels, in order."""
 
     CANARY_SUCCESS = "canary_success"  # suite, canary
     CANARY_RECALL = "canary_recall"  # suite, k
@@ -84,7 +84,7 @@ class Gauge(StrEnum):
     DRIFT_THRESHOLD = "drift_threshold"  # quantity, route
     DRIFT_ALARM = "drift_alarm"  # quantity, route
     DRIFT_BASELINE = "drift_baseline"  # quantity, route
-    BAND_MEAN = "band_mean"  # quantity, route: of the scores in the band that holds at every look
+    BAND_MEAN = "band_mean"  # quantity, route: mean of the scores in the confidence sequence
     BAND_LOW = "band_low"  # quantity, route
     BAND_HIGH = "band_high"  # quantity, route
     BAND_SCORES = "band_scores"  # quantity, route
@@ -110,20 +110,20 @@ class Snapshot:
 
     Attributes:
         at: The instant, in seconds since the epoch.
-        estimates: One row for each quantity, route, judge and window that has something to say.
-        corrected: Estimates that people's labels have corrected, beside the judges' own.
-        coverage: By (route, judge, window): judged share of the drawn weight.
-        last_sample: By (quantity, route, judge): when the newest scored answer was given; never later than `at`.
-        exemplars: By (quantity, route, judge, bucket label): the newest answer in that bucket.
-        tallies: All counts since the state directory was made.
+        estimates: Estimates by quantity, route, judge and window; one without scores has no row.
+        corrected: Estimates that are corrected by labels, in addition to `estimates`.
+        coverage: Share of the drawn weight that was judged, by (route, judge, window).
+        last_sample: Time of the newest scored answer, never later than `at`, by (quantity, route, judge).
+        exemplars: Newest answer in each bucket, by (quantity, route, judge, bucket label).
+        tallies: All counts since the state directory was created.
         pending: Draws waiting for a judge, by judge.
-        probabilities: Inclusion probability in force, by route.
-        shares: Probability in force with which a judge reads a draw, by judge.
-        budgets: Share of its budget that is left, by judge that has one.
-        lags: By source.
+        probabilities: Current inclusion probability, by route.
+        shares: Current probability that a judge reads a draw, by judge.
+        budgets: Remaining share of the budget, by judge that has one.
+        lags: Lag by source.
         judges: Kind and version by judge name.
-        gauges: Everything else that has a value at present.
-        problems: What keeps ragwatch from being ready, one sentence each.
+        gauges: All other current values.
+        problems: What prevents ragwatch from being ready, one sentence each.
     """
 
     at: float

@@ -1,42 +1,43 @@
-"""Tallies: everything that is only ever counted up, and is stored in the transaction of what it counts.
+"""Tallies: stored counters, which are written in the same transaction as what they count.
 
-A tally is addressed by what is counted and the values of its labels. Histograms are tallies too: one cell a bucket
-(not cumulative; the exporter accumulates) and one for the sum.
+A tally is addressed by its name and label values. A histogram is a set of tallies: one per bucket (not cumulative; the
+exporter accumulates) and one for the sum.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import pairwise
 from types import MappingProxyType
 
 from ragwatch.core.estimate import Addends
+from ragwatch.core.sample import RejectReason
 from ragwatch.core.scores import why_unknown
 from ragwatch.core.verdict import Judged, Unjudged, Verdict
 
 
 class Tally(StrEnum):
-    """What is counted. The comment names the labels, in order."""
+    """Names of the counters. The comment gives the labels, in order."""
 
     SEEN = "seen"  # source
     REJECTED = "rejected"  # source, reason
     REPAIRED = "repaired"  # source
     RESETS = "resets"  # source, reason
-    OF_CANARIES = "of_canaries"  # source: records of answers to canaries, which are no traffic
+    OF_CANARIES = "of_canaries"  # source: records of answers to canaries, which do not count as traffic
     DRAWN = "drawn"  # route
-    ASSIGNED = "assigned"  # judge: draws that it is to read
+    ASSIGNED = "assigned"  # judge: draws that it has to read
     JUDGED = "judged"  # route, judge
     UNJUDGED = "unjudged"  # route, judge, reason
     UNKNOWN = "unknown"  # quantity, route, judge, reason
     STAGE = "stage"  # route, judge, stage
     FAULT = "fault"  # route, judge, fault
     REPEATED = "repeated"  # judge, version, quantity: answers that were read twice
-    REPEATED_ALIKE = "repeated_alike"  # judge, version, quantity: with the same score
-    KNOWN_BAD = "known_bad"  # judge, version: answers known to be bad that were read
-    FOOLED = "fooled"  # judge, version: and accepted
+    REPEATED_ALIKE = "repeated_alike"  # judge, version, quantity: of these, with the same score
+    KNOWN_BAD = "known_bad"  # judge, version: known-bad answers that were read
+    FOOLED = "fooled"  # judge, version: known-bad answers that were accepted
     REDACTED = "redacted"  # kind of secret
     EMPTY_RETRIEVALS = "empty_retrievals"  # route
     ABSTENTIONS = "abstentions"  # route
@@ -47,19 +48,19 @@ class Tally(StrEnum):
     W2 = "w2"  # the same
     W2X = "w2x"  # the same
     W2X2 = "w2x2"  # the same
-    SCORE = "score"  # quantity, route, judge, cell
-    CONTEXTS = "contexts"  # route, cell
-    TOP_SCORE = "top_score"  # route, cell
-    ANSWER_CHARS = "answer_chars"  # route, cell
-    QUESTION_STRANGENESS = "question_strangeness"  # route, cell
+    SCORE = "score"  # quantity, route, judge, bucket
+    CONTEXTS = "contexts"  # route, bucket
+    TOP_SCORE = "top_score"  # route, bucket
+    ANSWER_CHARS = "answer_chars"  # route, bucket
+    QUESTION_STRANGENESS = "question_strangeness"  # route, bucket
     CANARY_RUNS = "canary_runs"  # suite
     CANARY_FAILURES = "canary_failures"  # suite, reason
-    CANARY_SECONDS = "canary_seconds"  # suite, cell: how long the retriever took for one canary
+    CANARY_SECONDS = "canary_seconds"  # suite, bucket: duration of one canary query
     DRIFT_ALARMS = "drift_alarms"  # quantity, route
 
 
 TallyKey = tuple[Tally, tuple[str, ...]]
-Tallies = Counter[TallyKey]  # values are float: sums of weights are tallies as well
+Tallies = Counter[TallyKey]  # sums of weights are tallies too, so values are float
 
 SUM = "sum"
 INF = "+Inf"
@@ -93,10 +94,10 @@ BUCKETS: Mapping[Tally, tuple[float, ...]] = MappingProxyType(
 )
 
 
-def cell(histogram: Tally, value: float) -> str:
-    """Label of the bucket that `value` falls in: its upper bound, or `+Inf`.
+def bucket_label(histogram: Tally, value: float) -> str:
+    """Return the label of the bucket of `value`: its upper bound, or `+Inf`.
 
-    >>> cell(Tally.SCORE, 0.1), cell(Tally.SCORE, 0.75), cell(Tally.CONTEXTS, 1000)
+    >>> bucket_label(Tally.SCORE, 0.1), bucket_label(Tally.SCORE, 0.75), bucket_label(Tally.CONTEXTS, 1000)
     ('0.1', '0.8', '+Inf')
     """
     bounds = BUCKETS[histogram]
@@ -105,7 +106,7 @@ def cell(histogram: Tally, value: float) -> str:
 
 
 def bound_label(bound: float) -> str:
-    """A bucket bound as the exposition format writes it.
+    """Return a bucket bound in the text exposition format.
 
     >>> bound_label(5), bound_label(0.1)
     ('5.0', '0.1')
@@ -115,39 +116,56 @@ def bound_label(bound: float) -> str:
 
 def observe(tallies: Tallies, histogram: Tally, labels: tuple[str, ...], value: float) -> None:
     """Add one observation to a histogram."""
-    tallies[histogram, (*labels, cell(histogram, value))] += 1
+    tallies[histogram, (*labels, bucket_label(histogram, value))] += 1
     tallies[histogram, (*labels, SUM)] += value  # type: ignore[assignment]  # Counter adds floats as well as ints
 
 
-def of_verdict(verdict: Verdict) -> Tallies:
-    """All that one verdict adds to the tallies."""
-    found: Tallies = Counter()
+def count_draw(tallies: Tallies, route: str, judges: Iterable[str]) -> None:
+    """Count a new draw, and its assignment to each of its judges."""
+    tallies[Tally.DRAWN, (route,)] += 1
+    for judge in judges:
+        count_assignments(tallies, judge, 1)
+
+
+def count_assignments(tallies: Tallies, judge: str, number: int) -> None:
+    """Count draws that were assigned to a judge."""
+    tallies[Tally.ASSIGNED, (judge,)] += number
+
+
+def count_duplicate(tallies: Tallies, source: str) -> None:
+    """Count a sample whose key is already stored as a rejected record."""
+    tallies[Tally.REJECTED, (source, RejectReason.DUPLICATE_ID)] += 1
+
+
+def verdict_tallies(verdict: Verdict) -> Tallies:
+    """Return the counts that one verdict adds."""
+    tallies: Tallies = Counter()
     route, judge = verdict.draw.route, verdict.reading.judge
     if isinstance(verdict, Unjudged):
-        found[Tally.UNJUDGED, (route, judge, verdict.reason)] += 1
-        return found
-    found[Tally.JUDGED, (route, judge)] += 1
+        tallies[Tally.UNJUDGED, (route, judge, verdict.reason)] += 1
+        return tallies
+    tallies[Tally.JUDGED, (route, judge)] += 1
     if verdict.stage is not None:
-        found[Tally.STAGE, (route, judge, verdict.stage)] += 1
+        tallies[Tally.STAGE, (route, judge, verdict.stage)] += 1
     if verdict.fault is not None:
-        found[Tally.FAULT, (route, judge, verdict.fault)] += 1
-    _add_scores(found, verdict, route, judge)
-    return found
+        tallies[Tally.FAULT, (route, judge, verdict.fault)] += 1
+    _count_scores(tallies, verdict, route, judge)
+    return tallies
 
 
-def _add_scores(found: Tallies, verdict: Judged, route: str, judge: str) -> None:
+def _count_scores(tallies: Tallies, verdict: Judged, route: str, judge: str) -> None:
     for quantity, score in verdict.scores.items():
         labels = (str(quantity), route, judge)
         if score is None:
-            found[Tally.UNKNOWN, (*labels, str(why_unknown(verdict.evidence, quantity)))] += 1
+            tallies[Tally.UNKNOWN, (*labels, str(why_unknown(verdict.evidence, quantity)))] += 1
             continue
-        for tally, value in addend_cells(Addends.one(score, verdict.draw.probability)):
-            found[tally, labels] += value  # type: ignore[assignment]  # the same
-        observe(found, Tally.SCORE, labels, score)
+        for tally, value in addend_tallies(Addends.one(score, verdict.draw.probability)):
+            tallies[tally, labels] += value  # type: ignore[assignment]  # the same
+        observe(tallies, Tally.SCORE, labels, score)
 
 
-def addend_cells(addends: Addends) -> tuple[tuple[Tally, float], ...]:
-    """Addends as tallies, in a fixed order."""
+def addend_tallies(addends: Addends) -> tuple[tuple[Tally, float], ...]:
+    """Return the addends as tallies, in a fixed order."""
     return (
         (Tally.N, addends.n),
         (Tally.W, addends.w),
@@ -158,4 +176,4 @@ def addend_cells(addends: Addends) -> tuple[tuple[Tally, float], ...]:
     )
 
 
-assert all(low < high for bounds in BUCKETS.values() for low, high in pairwise(bounds))  # noqa: S101 - a law of data
+assert all(low < high for bounds in BUCKETS.values() for low, high in pairwise(bounds))  # noqa: S101 - checks a constant

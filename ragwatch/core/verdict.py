@@ -1,4 +1,4 @@
-"""Verdict: what became of a Draw. Judged with scores, or Unjudged with a reason; there is no third outcome."""
+"""Verdict on a draw: Judged with scores, or Unjudged with a reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragwatch.core.stage import Stage, stage
 
 
 class UnjudgedReason(StrEnum):
-    """Why a drawn sample has no scores. The values are label values of a series."""
+    """Why a draw has no scores. The values are label values of a series."""
 
     EMPTY_ANSWER = "empty_answer"
     TIMEOUT = "timeout"
@@ -35,14 +35,14 @@ class UnjudgedReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one reading cost.
+    """Tokens and cost of one reading.
 
     Attributes:
-        input_tokens: Tokens sent and not cached, 0 for an embedded judge.
+        input_tokens: Tokens sent that are not cached; 0 for an embedded judge.
         output_tokens: Tokens received.
-        cost_usd: Price of the calls in US dollars.
-        cache_read_tokens: Tokens sent that the provider had cached.
-        cache_write_tokens: Tokens sent that the provider has cached now.
+        cost_usd: Cost of the calls in US dollars.
+        cache_read_tokens: Tokens sent that the provider read from its cache.
+        cache_write_tokens: Tokens sent that the provider wrote to its cache.
     """
 
     input_tokens: int = 0
@@ -62,11 +62,11 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """All of them."""
+        """Total number of tokens."""
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     def by_direction(self) -> tuple[tuple[str, int], ...]:
-        """Tokens by what they were, for a series' label; directions do not overlap."""
+        """Return tokens by direction, a label of a series; directions do not overlap."""
         return (
             ("input", self.input_tokens),
             ("output", self.output_tokens),
@@ -80,14 +80,14 @@ FREE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Who read a draw, how long it took and what it cost.
+    """Judge, duration and cost of a reading.
 
     Attributes:
         judge: Configured name of the judge.
         kind: Kind of the judge.
-        version: Kind, model and prompt (or weights) in one word: verdicts of different versions never share a mean.
-        seconds: Wall time of the reading.
-        usage: Tokens and money.
+        version: Identifier of kind, model and prompt (or weights); verdicts of different versions never share a mean.
+        seconds: Duration of the reading.
+        usage: Tokens and cost.
     """
 
     judge: str
@@ -99,7 +99,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A Draw that was read, and its scores."""
+    """A draw that was read, with its scores."""
 
     draw: Draw
     reading: Reading
@@ -111,7 +111,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A Draw that could not be read, and why. It is counted, and widens the worst-case bounds."""
+    """A draw that could not be read, with the reason. It is counted, and widens the worst-case bounds."""
 
     draw: Draw
     reading: Reading
@@ -123,14 +123,21 @@ Verdict = Judged | Unjudged
 
 
 def judged(draw: Draw, reading: Reading, evidence: Evidence) -> Judged:
-    """The verdict that follows from the evidence by arithmetic alone.
+    """Compute the verdict from the evidence.
 
     Raises:
-        ShapeError: The evidence is not about this sample: other contexts, or claims beyond the answer's end.
+        ShapeError: The evidence does not fit the sample: another number of contexts, or claims after the answer's end.
     """
     sample = draw.sample
     if len(evidence.contexts) != len(sample.contexts):
         raise ShapeError(f"{len(evidence.contexts)} contexts were read of {len(sample.contexts)}")
     if any(claim.end is not None and claim.end > len(sample.answer) for claim in evidence.claims):
-        raise ShapeError("a claim ends behind the answer")
-    return Judged(draw, reading, evidence, score_all(evidence), stage(evidence), top_ranked_fault(evidence))
+        raise ShapeError("a claim ends after the answer")
+    return Judged(
+        draw,
+        reading,
+        evidence,
+        scores=score_all(evidence),
+        stage=stage(evidence),
+        fault=top_ranked_fault(evidence),
+    )

@@ -1,4 +1,4 @@
-"""The verdict line: one verdict as JSON, in the shape of the public contract (design section 6)."""
+"""Verdict line: one verdict as a JSON object, as `ragwatch judge` prints it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ragwatch.core.reference import score_by_reference
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Reading, Verdict
 
-DIGITS = 6
+_DIGITS = 6
 
 
 def verdict_line(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as the object that `ragwatch judge` prints on one line."""
+    """Return a verdict as the object that `ragwatch judge` prints on one line."""
     line: dict[str, Any] = {
         "id": verdict.draw.sample.id,
         "outcome": "judged",
@@ -50,7 +50,7 @@ def _judged(verdict: Judged) -> dict[str, Any]:
 
 
 def _reference(evidence: Evidence) -> dict[str, Any] | None:
-    """What a known good answer tells of this one: scores, and its claims that no context supports."""
+    """Return the scores by the reference, and the claims of the reference that no context supports."""
     if evidence.reference is None:
         return None
     scores = {str(quantity): _rounded(score) for quantity, score in score_by_reference(evidence).items()}
@@ -81,7 +81,7 @@ def _judge(reading: Reading) -> dict[str, Any]:
     return {
         "kind": reading.kind,
         "version": reading.version,
-        "seconds": round(reading.seconds, DIGITS),
+        "seconds": round(reading.seconds, _DIGITS),
         "input_tokens": reading.usage.input_tokens,
         "output_tokens": reading.usage.output_tokens,
         "cost_usd": reading.usage.cost_usd,
@@ -89,4 +89,4 @@ def _judge(reading: Reading) -> dict[str, Any]:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, DIGITS)
+    return None if value is None else round(value, _DIGITS)

@@ -1,12 +1,12 @@
-"""Vocabulary: which words questions are made of, and how strange the words of another question are beside it.
+"""Novelty of questions: a vocabulary learnt from earlier questions, and how rare the words of a new question are in it.
 
-Words are counted in a fixed number of slots by a hash of their own, so that a vocabulary has one size, whatever people
-ask, and holds no word that could be read again. Two words in one slot make the rarer one look known: a question looks a
-little less strange than it is, before and after a change alike.
+Words are counted in a fixed number of slots by hash, so a vocabulary has a fixed size and contains no readable word.
+Two words in one slot make the rarer one look more frequent, so novelty is slightly underestimated, before and after a
+change alike.
 
-A vocabulary is learnt once and then left as it is. Strangeness is then a fixed function of a question, so that its
-distribution may be watched like that of any other number (see `detectors.shift`); while it were still learning, every
-question would look stranger than the next one.
+A vocabulary is learnt once and then frozen. Novelty is then a fixed function of a question, and a shift of its
+distribution can be detected (see `detectors.shift`); while the vocabulary is being learnt, novelty falls with every
+question.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from dataclasses import dataclass
 from zlib import crc32
 
 SLOTS = 1 << 15
-_MOST = 255
-_AT_HAND, _ORDINARY = 10_000, 40  # words, and the bytes of one
-_LONGEST = 2000  # characters of a question that are read: a pasted document is no longer question
-# Scripts without spaces between words give one sign at a time; digits are all alike, for numbers are always new.
+_MAX_COUNT = 255
+_MAX_CACHED_WORDS, _MAX_CACHED_BYTES = 10_000, 40  # number of cached words, and the bytes of one
+_MAX_CHARS = 2000  # characters of a question that are read; a longer text contains a pasted document
+# In scripts without spaces each character is a word. All digits count as 0, because numbers are always new.
 _UNSPACED = "\u0e00-\u0eff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _DIGITS = str.maketrans("123456789", "000000000")
-# The same for plain ASCII, several times as fast: what is no part of a word becomes a space, but for NUL.
-_NONE = "\0"
-_PLAIN = bytes(
-    ord(sign.lower().translate(_DIGITS)) if sign.isalnum() or sign in ("_", _NONE) else 32
-    for sign in map(chr, range(256))
+# The same for ASCII, several times as fast: characters outside words become spaces, except NUL.
+_NUL = "\0"
+_ASCII = bytes(
+    ord(char.lower().translate(_DIGITS)) if char.isalnum() or char in ("_", _NUL) else 32
+    for char in map(chr, range(256))
 )
-_STRANGENESS = tuple(1.0 - math.log1p(count) / math.log1p(_MOST) for count in range(_MOST + 1))
+_NOVELTY = tuple(1.0 - math.log1p(count) / math.log1p(_MAX_COUNT) for count in range(_MAX_COUNT + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What questions are made of.
+    """Word frequencies of questions.
 
     Attributes:
-        counts: By slot: in how many questions a word of it stood, 255 for that many or more.
-        questions: Questions it was learnt from.
+        counts: By slot: number of questions with a word in it, capped at 255.
+        questions: Number of questions that it was learnt from.
     """
 
     counts: bytes = bytes(SLOTS)
@@ -48,81 +48,85 @@ class Vocabulary:
 
     @property
     def mark(self) -> str:
-        """Tells one vocabulary from another."""
+        """Fingerprint of the vocabulary."""
         return f"{crc32(self.counts):08x}-{self.questions}"
 
 
 def words_of(question: str) -> list[bytes]:
-    """Its words, in lower case, with every digit a 0.
+    """Split a question into words, in lower case and with every digit as 0.
 
     >>> words_of("Order 4711, please!"), len(words_of("水は何度で沸く"))
     ([b'order', b'0000', b'please'], 7)
     """
-    read = question[:_LONGEST]
-    if _is_plain(read):
-        return read.encode().translate(_PLAIN).split()
-    return [word.encode() for word in _WORD.findall(read.lower().translate(_DIGITS))]
+    text = question[:_MAX_CHARS]
+    if _is_short_ascii(text):
+        return text.encode().translate(_ASCII).split()
+    return [word.encode() for word in _WORD.findall(text.lower().translate(_DIGITS))]
 
 
 def learn(vocabulary: Vocabulary, questions: Iterable[str]) -> Vocabulary:
-    """The vocabulary with some questions more.
+    """Return the vocabulary with more questions added.
 
     >>> learn(Vocabulary(), ["a b", "b"]).questions
     2
     """
-    counts, read = bytearray(vocabulary.counts), vocabulary.questions
+    counts, number = bytearray(vocabulary.counts), vocabulary.questions
     for question in questions:
-        read += 1
+        number += 1
         for slot in {_slot(word) for word in words_of(question)}:
-            if counts[slot] < _MOST:
+            if counts[slot] < _MAX_COUNT:
                 counts[slot] += 1
-    return Vocabulary(bytes(counts), read)
+    return Vocabulary(bytes(counts), number)
 
 
 class NoveltyMeter:
-    """A vocabulary that is learnt, to measure questions with.
+    """Measures the novelty of questions against a learnt vocabulary.
 
-    It keeps at hand what it found of words, of so many at most: intake asks for every request.
+    It caches the novelty of up to 10,000 words, because intake measures every request.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self._of = _WordNovelty(vocabulary.counts).__getitem__
+        self._novelty_of = _WordNovelty(vocabulary.counts).__getitem__
 
     def strangeness(self, questions: Sequence[str]) -> list[float]:
-        """Of each question that has a word, in any order: the mean strangeness of its words.
+        """Return the mean novelty of the words of each question that has a word, in any order.
 
-        0 where each is as common as can be, 1 where none was seen before: a word seen in c questions has
-        1 - ln(1 + c) / ln 256.
+        A word that was seen in c questions has a novelty of 1 - ln(1 + c) / ln 256: 1 for a new word, 0 for one seen in
+        255 questions or more.
 
-        >>> known = Meter(learn(Vocabulary(), ["how do I open a file"] * 255))
-        >>> known.strangeness(["How do I open a file?", "refund my ticket", "?!"])
+        >>> meter = NoveltyMeter(learn(Vocabulary(), ["how do I open a file"] * 255))
+        >>> meter.strangeness(["How do I open a file?", "refund my ticket", "?!"])
         [0.0, 1.0]
         """
-        # All plain ones are read at once: most of the time would go into calls.
-        plain = list(filter(_is_plain, questions))
-        others = [] if len(plain) == len(questions) else [each for each in questions if not _is_plain(each)]
-        lines = _NONE.join(plain).encode().translate(_PLAIN).split(_NONE.encode())
+        # All ASCII questions are translated in one call: otherwise most of the time would be spent on calls.
+        ascii_questions = list(filter(_is_short_ascii, questions))
+        others = (
+            []
+            if len(ascii_questions) == len(questions)
+            else [question for question in questions if not _is_short_ascii(question)]
+        )
+        lines = _NUL.join(ascii_questions).encode().translate(_ASCII).split(_NUL.encode())
         rows = [*(line.split() for line in lines), *map(words_of, others)]
-        return [math.fsum(map(self._of, row)) / len(row) for row in rows if row]
+        return [math.fsum(map(self._novelty_of, row)) / len(row) for row in rows if row]
 
 
 class _WordNovelty(dict[bytes, float]):
-    """By word."""
+    """Cache of the novelty by word."""
 
     def __init__(self, counts: bytes) -> None:
         super().__init__()
         self._counts = counts
 
     def __missing__(self, word: bytes) -> float:
-        found = _STRANGENESS[self._counts[_slot(word)]]
-        if len(self) < _AT_HAND and len(word) <= _ORDINARY:
-            self[word] = found
-        return found
+        novelty = _NOVELTY[self._counts[_slot(word)]]
+        if len(self) < _MAX_CACHED_WORDS and len(word) <= _MAX_CACHED_BYTES:
+            self[word] = novelty
+        return novelty
 
 
-def _is_plain(question: str) -> bool:
-    return question.isascii() and _NONE not in question and len(question) <= _LONGEST
+def _is_short_ascii(question: str) -> bool:
+    return question.isascii() and _NUL not in question and len(question) <= _MAX_CHARS
 
 
 def _slot(word: bytes) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample
-from ragwatch.core.sampling import SamplingPlan, chosen, kept_when_behind, key_of
+from ragwatch.core.sampling import SamplingPlan, chosen, key_of, shedding_factor
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally
@@ -37,7 +37,7 @@ class IntakeRules:
         judges: Conditional probability with which each judge reads a draw, by judge name; the first is the default.
         redactor: Replaces PII and secrets in draws; None when redaction is off.
         max_pending: Pending draws of the default judge from which on nothing more is read (backpressure).
-        shed_above: Pending draws of the default judge above which fewer are drawn (`kept_when_behind`); None for never.
+        shed_above: Pending draws of the default judge above which fewer are drawn (`shedding_factor`); None for never.
         share: Factor on a judge's probability at present: see `SamplingControl`.
         vocabularies: Learn the words of questions; None where these are not monitored.
     """
@@ -191,7 +191,7 @@ class IntakeLoop:
 
     def _admit(self) -> bool:
         pending = self._pending()
-        self.factor = kept_when_behind(pending, self.rules.shed_above)
+        self.factor = shedding_factor(pending, self.rules.shed_above)
         if pending >= self.rules.max_pending:
             return False
         batch = self.source.read()

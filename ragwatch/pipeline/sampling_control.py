@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ragwatch.core.budget import Cost, SpendingCap, SpendingForecast, remaining
-from ragwatch.core.sampling import kept_when_behind
+from ragwatch.core.sampling import shedding_factor
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.ports import Accounts, Store
 
@@ -70,7 +70,7 @@ class SamplingControl:
         """
         for name, plan in self._plans.items():
             waiting = pending.get(name, 0)
-            factor = 1.0 if plan.waits else kept_when_behind(waiting, self._shed_above)
+            factor = 1.0 if plan.waits else shedding_factor(waiting, self._shed_above)
             if plan.caps:
                 factor *= self._affordable(name, plan, tallies, waiting, now)
             self._factors[name] = factor

@@ -14,7 +14,7 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Exemplar
-from ragwatch.core.tally import Tally, cell
+from ragwatch.core.tally import Tally, bucket_label
 from ragwatch.ports import ScoreRow
 
 MINUTE = 60.0
@@ -99,7 +99,7 @@ class SlidingWindows:
     def _remember(self, row: ScoreRow, quantity: Quantity, score: float) -> None:
         series = (str(quantity), row.route, row.judge)
         self.last_sample[series] = max(row.at, self.last_sample.get(series, row.at))
-        bucket = (*series, cell(Tally.SCORE, score))
+        bucket = (*series, bucket_label(Tally.SCORE, score))
         if bucket not in self.exemplars or row.at >= self.exemplars[bucket].at:
             self.exemplars[bucket] = Exemplar(row.key, row.trace_id, score, row.at)
 

@@ -14,8 +14,8 @@ import pytest
 
 from ragwatch.core.drift.detect import Score, begin, step
 from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
-from ragwatch.core.drift.detectors.reference import AgainstReference
-from ragwatch.core.drift.detectors.shift import AgainstCounts
+from ragwatch.core.drift.detectors.reference import ReferenceScheme
+from ragwatch.core.drift.detectors.shift import CountScheme
 
 LENGTH = 10_000
 MONTH = 30  # days
@@ -66,7 +66,7 @@ def test_run_length_with_weights() -> None:
     rng = np.random.default_rng(2)
     heavy = rng.random(500_000) < 1 / 11
     scores = (rng.random(500_000) < np.where(heavy, 0.84, 0.96)).astype(float)
-    found = alarms(Betting(0.9, LENGTH, heaviest=10.0), scores.tolist(), np.where(heavy, 10.0, 1.0).tolist())
+    found = alarms(Betting(0.9, LENGTH, max_weight=10.0), scores.tolist(), np.where(heavy, 10.0, 1.0).tolist())
     assert found <= 500_000 / LENGTH
 
 
@@ -98,7 +98,7 @@ def swinging(draw: Draw, size: int, per_day: int, seed: int) -> list[float]:
 
 def learnt(scores: Iterable[float]) -> float:
     """The baseline after these scores, with the tolerance that is the default."""
-    scheme, reference = AgainstReference(lambda baseline: Betting(baseline, LENGTH), tolerance=0.02), ()
+    scheme, reference = ReferenceScheme(lambda baseline: Betting(baseline, LENGTH), tolerance=0.02), ()
     for value in scores:
         reference = scheme.learn(reference, Score(value))
     found = scheme.baseline(reference)
@@ -135,7 +135,7 @@ def test_a_learnt_baseline_keeps_the_promise(draw: Draw) -> None:
     A baseline that were the plain mean of the reference would break the promise in half of them.
     """
     rng, silent = np.random.default_rng(5), 0
-    scheme = AgainstReference(lambda baseline: Betting(baseline, LENGTH), tolerance=0.0)
+    scheme = ReferenceScheme(lambda baseline: Betting(baseline, LENGTH), tolerance=0.0)
     for _ in range(40):
         watch = begin(scheme)
         for seq, value in enumerate(draw(rng, 12_000, 0.9)):
@@ -165,7 +165,7 @@ def test_shift_keeps_the_promise() -> None:
     """Forty deployments that learn seven buckets from 5,000 requests and watch 50,000, no tolerance: 200 at 1/a."""
     rng, shares, total = random.Random(7), [0.02, 0.1, 0.2, 0.3, 0.2, 0.1, 0.08], 0
     generator = np.random.default_rng(rng.randrange(2**32))
-    scheme = AgainstCounts(LENGTH, buckets=7, tolerance=0.0)
+    scheme = CountScheme(LENGTH, buckets=7, tolerance=0.0)
     for _ in range(40):
         watching = scheme.detector(scheme.learn((), generator.multinomial(5000, shares).tolist()))
         assert watching is not None

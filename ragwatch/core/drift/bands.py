@@ -1,12 +1,13 @@
-"""Bands: confidence sequences, which may be looked at after every score. They hold at all times at once.
+"""Confidence sequences for a mean: intervals that are valid after every score, at all times at once.
 
-A 95 % interval watched from 30 to 2,000 scores misses the truth at some time in half of all runs; these do in 5 % at
-most. Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS-B 2024).
+A 95 % confidence interval that is checked at every score from 30 to 2,000 misses the true mean at some time in half of
+all runs. A 95 % confidence sequence misses it in at most 5 %. Source: Waudby-Smith and Ramdas, "Estimating means of
+bounded random variables by betting" (JRSS-B 2024).
 
-Both rest on z = (w / w_max) (x - m), which lies in [-1, 1] and has mean 0 at the traffic's mean m, with w = 1 /
-inclusion probability. A weight above `heaviest` counts as `heaviest`. How much is bet on a score, l, depends on those
-before it only: l = sqrt(2 ln(2/a) / (v t ln(1 + t))), cut off at 1/2 (of what m allows), where v is the variance of z
-so far. The band is for a mean that stays the same while the band runs: begin a new one with every window.
+With m the mean of the traffic and w = 1 / inclusion probability, z = (w / w_max) (x - m) lies in [-1, 1] and has mean
+0. A weight above `max_weight` counts as `max_weight`. The size l of the bet on a score depends only on earlier scores:
+l = sqrt(2 ln(2/a) / (v t ln(1 + t))), where v is the running variance of z, cut off at 1/2 of what m allows. A
+confidence sequence assumes a constant mean: start a new one for every period.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_CUT = 0.5
+_MAX_BET = 0.5
 _STEPS = 200
+_KIND = "hedged"
 
 
 @dataclass(frozen=True, slots=True)
 class RunningVariance:
-    """Running variance of z, so that each score is bet on without having been seen.
+    """Running variance of z, from which the size of the next bet is computed.
 
     Attributes:
-        n: Scores so far.
-        w: Sum of w / heaviest.
-        wx: Sum of w / heaviest * x.
-        squares: Sum of squared z, each about the mean as it then was.
+        n: Number of scores.
+        w: Sum of w / max_weight.
+        wx: Sum of w / max_weight * x.
+        squares: Sum of squared z, each about the running mean at that score.
     """
 
     n: int = 0
@@ -37,9 +39,9 @@ class RunningVariance:
     squares: float = 0.0
 
     def bet(self, risk: float) -> float:
-        """The size of the next bet, before any cut.
+        """Return the size of the next bet, before it is cut off.
 
-        >>> round(Spread().bet(0.05), 4)                                      # sqrt(2 ln 40 / (1/4 ln 2))
+        >>> round(RunningVariance().bet(0.05), 4)                             # sqrt(2 ln 40 / (1/4 ln 2))
         6.525
         """
         variance = (0.25 + self.squares) / (self.n + 1)
@@ -47,10 +49,10 @@ class RunningVariance:
         return math.sqrt(2.0 * math.log(2.0 / risk) / (variance * turn * math.log1p(turn)))
 
     def after(self, share: float, score: float) -> RunningVariance:
-        """With one more score; a score of 1/2 is there from the start.
+        """Return the variance with one more score added; it starts with a prior score of 1/2.
 
-        >>> Spread().after(1.0, 1.0)                                     # mean (.5 + 1) / 2 = .75, square (1 - .75)^2
-        Spread(n=1, w=1.0, wx=1.0, squares=0.0625)
+        >>> RunningVariance().after(1.0, 1.0)                            # mean (.5 + 1) / 2 = .75, square (1 - .75)^2
+        RunningVariance(n=1, w=1.0, wx=1.0, squares=0.0625)
         """
         w, wx = self.w + share, self.wx + share * score
         mean = (0.5 + wx) / (1.0 + w)
@@ -58,82 +60,25 @@ class RunningVariance:
 
 
 @dataclass(frozen=True, slots=True)
-class BernsteinBand:
-    """Empirical-Bernstein confidence sequence: seven sums, ends in closed form. Wider than `Betting` by a half or more.
-
-    m is too low when sum(l z) - sum(psi(l) z^2) >= ln(2 / risk) with psi(l) = -ln(1 - l) - l (Fan, Grama and Liu 2015):
-    a quadratic in m, for either end. Squares are taken about m, not about the mean so far, because with unequal
-    weights only m is known to be the middle.
-
-    Attributes:
-        risk: 1 - confidence.
-        heaviest: Largest weight.
-        low: Highest lower end so far.
-        high: Lowest upper end so far.
-        spread: What sizes the next bet.
-        sums: Sums of l u, l u x, psi u^2, psi u^2 x and psi u^2 x^2, with u = w / heaviest.
-    """
-
-    risk: float = 0.05
-    heaviest: float = 1.0
-    low: float = 0.0
-    high: float = 1.0
-    spread: RunningVariance = RunningVariance()
-    sums: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
-
-    def after(self, score: float, weight: float = 1.0) -> BernsteinBand:
-        """The band after one more score.
-
-        >>> band = Bernstein()
-        >>> for _ in range(100):
-        ...     band = band.after(1.0)
-        >>> round(band.low, 2), band.high
-        (0.92, 1.0)
-        """
-        share = min(1.0, weight / self.heaviest)
-        bet = min(_CUT, self.spread.bet(self.risk))
-        psi = (-math.log1p(-bet) - bet) * share * share
-        more = (bet * share, bet * share * score, psi, psi * score, psi * score * score)
-        a, b, c, d, e = (one + other for one, other in zip(self.sums, more, strict=True))
-        limit = math.log(2.0 / self.risk)
-        return BernsteinBand(
-            self.risk,
-            self.heaviest,
-            max(self.low, _end(a, b, (c, d, e), limit)),
-            min(self.high, 1.0 - _end(a, a - b, (c, c - d, c - 2.0 * d + e), limit)),
-            self.spread.after(share, score),
-            (a, b, c, d, e),
-        )
-
-
-def _end(bets: float, scored: float, squares: tuple[float, float, float], limit: float) -> float:
-    """The m up to which (scored - m bets) - (c2 - 2 m c1 + m^2 c0) >= limit; 0 where none is."""
-    c0, c1, c2 = squares
-    slope, rest = bets - 2.0 * c1, scored - c2 - limit
-    if rest <= 0.0:
-        return 0.0
-    return 2.0 * rest / (slope + math.sqrt(slope * slope + 4.0 * c0 * rest))
-
-
-@dataclass(frozen=True, slots=True)
 class HedgedBand:
-    """Hedged betting confidence sequence on a grid of 200 means: the band to draw.
+    """Hedged betting confidence sequence, evaluated on a grid of 200 means.
 
-    Every m that is still possible is played against: one gambler bets that the mean is higher, with capital
-    prod(1 + l z) and l <= 1 / (2 m), one that it is lower, with l <= 1 / (2 (1 - m)). m is out for good when either
-    holds 2 / risk. What is out is played no more, so that a narrow band costs little.
+    For every grid point m that is still possible, one gambler bets that the true mean is higher, with capital
+    prod(1 + l z) and l <= 1 / (2 m), and another that it is lower, with l <= 1 / (2 (1 - m)). A point is excluded for
+    good when the capital of either reaches 2 / risk. Excluded points are no longer computed, so the cost falls as the
+    band narrows.
 
     Attributes:
         risk: 1 - confidence.
-        heaviest: Largest weight.
+        max_weight: Largest weight.
         first: Lowest grid point still possible.
-        up: Log capital of those who bet on higher, for the points still possible, lowest first.
-        down: Log capital of those who bet on lower.
-        spread: What sizes the next bet.
+        up: Log capital of the bets on a higher mean, for the points still possible, lowest first.
+        down: Log capital of the bets on a lower mean.
+        spread: Running variance, for the size of the next bet.
     """
 
     risk: float = 0.05
-    heaviest: float = 1.0
+    max_weight: float = 1.0
     first: int = 0
     up: tuple[float, ...] = (0.0,) * (_STEPS + 1)
     down: tuple[float, ...] = (0.0,) * (_STEPS + 1)
@@ -141,71 +86,87 @@ class HedgedBand:
 
     @property
     def low(self) -> float:
-        """Lower end: the last grid point that is out."""
+        """Lower end: the highest excluded grid point below the band."""
         return max(0, self.first - 1) / _STEPS
 
     @property
     def high(self) -> float:
-        """Upper end: the next grid point that is out."""
+        """Upper end: the lowest excluded grid point above the band."""
         return min(_STEPS, self.first + len(self.up)) / _STEPS
 
     def after(self, score: float, weight: float = 1.0) -> HedgedBand:
-        """The band after one more score.
+        """Return the band after one more score.
 
-        >>> band = Hedged()
+        >>> band = HedgedBand()
         >>> for _ in range(100):
         ...     band = band.after(1.0)
         >>> band.low, band.high
         (0.93, 1.0)
         """
-        share = min(1.0, weight / self.heaviest)
+        share = min(1.0, weight / self.max_weight)
         bet = self.spread.bet(self.risk)
         up, down = [], []
         for index, (high, low) in enumerate(zip(self.up, self.down, strict=True), start=self.first):
             mean = index / _STEPS
             z = share * (score - mean)
-            up.append(high + math.log1p(min(bet, _CUT / mean if mean else bet) * z))
-            down.append(low + math.log1p(-min(bet, _CUT / (1.0 - mean) if mean < 1.0 else bet) * z))
-        return self._cut(up, down, self.spread.after(share, score))
+            up.append(high + math.log1p(min(bet, _MAX_BET / mean if mean else bet) * z))
+            down.append(low + math.log1p(-min(bet, _MAX_BET / (1.0 - mean) if mean < 1.0 else bet) * z))
+        return self._without_excluded(up, down, self.spread.after(share, score))
 
-    def _cut(self, up: list[float], down: list[float], spread: RunningVariance) -> HedgedBand:
-        """Without the means that are out. Should all be, the truth moved, and the likeliest one stays."""
+    def _without_excluded(self, up: list[float], down: list[float], spread: RunningVariance) -> HedgedBand:
+        """Drop the excluded points; if all are (the mean has moved), keep the point with the least evidence against it.
+
+        Points between two that remain are kept, so that the band is one interval.
+        """
         limit = math.log(2.0 / self.risk)
-        kept = [index for index in range(len(up)) if max(up[index], down[index]) < limit]
-        if not kept:
-            kept = [min(range(len(up)), key=lambda index: max(up[index], down[index]))]
-        first, last = kept[0], kept[-1] + 1
+        possible = [index for index in range(len(up)) if max(up[index], down[index]) < limit]
+        if not possible:
+            possible = [min(range(len(up)), key=lambda index: max(up[index], down[index]))]
+        first, end = possible[0], possible[-1] + 1
         return HedgedBand(
-            self.risk, self.heaviest, self.first + first, tuple(up[first:last]), tuple(down[first:last]), spread
+            self.risk,
+            self.max_weight,
+            first=self.first + first,
+            up=tuple(up[first:end]),
+            down=tuple(down[first:end]),
+            spread=spread,
         )
 
 
-def to_dict(band: BernsteinBand | HedgedBand) -> dict[str, Any]:
-    """The band as plain values, to be kept as JSON.
+def to_dict(band: HedgedBand) -> dict[str, Any]:
+    """Return the band as plain values for JSON.
 
-    >>> band = Bernstein().after(1.0).after(0.5)
+    >>> band = HedgedBand().after(1.0).after(0.5)
     >>> from_dict(to_dict(band)) == band
     True
     """
-    spread = [band.spread.n, band.spread.w, band.spread.wx, band.spread.squares]
-    both = {"risk": band.risk, "heaviest": band.heaviest, "spread": spread}
-    if isinstance(band, BernsteinBand):
-        return {**both, "kind": "bernstein", "low": band.low, "high": band.high, "sums": list(band.sums)}
-    return {**both, "kind": "hedged", "first": band.first, "up": list(band.up), "down": list(band.down)}
+    return {
+        "risk": band.risk,
+        "heaviest": band.max_weight,
+        "spread": [band.spread.n, band.spread.w, band.spread.wx, band.spread.squares],
+        "kind": _KIND,
+        "first": band.first,
+        "up": list(band.up),
+        "down": list(band.down),
+    }
 
 
-def from_dict(kept: Mapping[str, Any]) -> BernsteinBand | HedgedBand:
-    """The band that `to_dict` gave.
+def from_dict(stored: Mapping[str, Any]) -> HedgedBand:
+    """Return the band that `to_dict` stored.
 
     Raises:
-        KeyError: Something is missing.
-        TypeError: Something does not belong.
-        ValueError: A number is none.
+        KeyError: A key is missing.
+        TypeError: A value has the wrong type.
+        ValueError: A value is not a number, or the band is of another kind.
     """
-    n, w, wx, squares = kept["spread"]
-    risk, heaviest, spread = float(kept["risk"]), float(kept["heaviest"]), RunningVariance(int(n), w, wx, squares)
-    if kept["kind"] == "bernstein":
-        a, b, c, d, e = map(float, kept["sums"])
-        return BernsteinBand(risk, heaviest, float(kept["low"]), float(kept["high"]), spread, (a, b, c, d, e))
-    up, down = tuple(map(float, kept["up"])), tuple(map(float, kept["down"]))
-    return HedgedBand(risk, heaviest, int(kept["first"]), up, down, spread)
+    if stored["kind"] != _KIND:
+        raise ValueError(f"a band of kind {stored['kind']!r} instead of {_KIND!r}")
+    n, w, wx, squares = stored["spread"]
+    return HedgedBand(
+        float(stored["risk"]),
+        float(stored["heaviest"]),
+        first=int(stored["first"]),
+        up=tuple(map(float, stored["up"])),
+        down=tuple(map(float, stored["down"])),
+        spread=RunningVariance(int(n), w, wx, squares),
+    )

@@ -1,11 +1,11 @@
-"""Day band: where a mean lies today, as a band that holds at every look.
+"""Confidence sequence of one day: the range of today's mean, valid after every score.
 
-A confidence sequence (see `bands`) is about a mean that stays the same while it runs. So it begins anew with each day
-(UTC), and on a day whose mean moves: when the mean of its own scores lies outside of the band, the scores of now are
-not those from which the band was drawn. That band has done its work, and the next score begins another one.
+A confidence sequence (see `bands`) assumes a constant mean. It therefore restarts with each day (UTC), and when the
+mean of its own scores has left the band: then the current scores do not come from the distribution that narrowed it.
+The next score starts a new band.
 
-Answers of an earlier day that are judged late count to the day on which they are judged: which answers come late is not
-up to their score, but leaving scores out would be a choice.
+Answers of an earlier day that are judged late count to the day on which they are judged. Which answers are late does
+not depend on their scores; dropping them would be a selection.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ DAY = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class DayBand:
-    """The band that runs.
+    """The band of the current day.
 
     Attributes:
         band: The confidence sequence so far.
-        since: When its first answer was given, in seconds since the epoch; None before.
+        since: Time of its first answer, in seconds since the epoch; None before the first.
     """
 
     band: HedgedBand
@@ -39,38 +39,38 @@ class DayBand:
         return spread.wx / spread.w if spread.n else None
 
     def after(self, at: float, score: float, weight: float = 1.0) -> DayBand:
-        """The band after one more score.
+        """Return the band after one more score.
 
-        >>> band = DayBand(Hedged()).after(0.0, 1.0).after(60.0, 0.5)
-        >>> band.mean, band.after(DAY + 1.0, 0.0).mean, band.after(DAY + 1.0, 0.0).since
+        >>> day_band = DayBand(HedgedBand()).after(0.0, 1.0).after(60.0, 0.5)
+        >>> day_band.mean, day_band.after(DAY + 1.0, 0.0).mean, day_band.after(DAY + 1.0, 0.0).since
         (0.75, 0.0, 86401.0)
         """
         if self.since is None or at // DAY > self.since // DAY:
             return DayBand(self._fresh.after(score, weight), at)
-        found = replace(self, band=self.band.after(score, weight))
-        mean = found.mean
-        moved = mean is not None and not found.band.low <= mean <= found.band.high
-        return DayBand(self._fresh) if moved else found
+        extended = replace(self, band=self.band.after(score, weight))
+        mean = extended.mean
+        moved = mean is not None and not extended.band.low <= mean <= extended.band.high
+        return DayBand(self._fresh) if moved else extended
 
     @property
     def _fresh(self) -> HedgedBand:
-        return HedgedBand(self.band.risk, self.band.heaviest)
+        return HedgedBand(self.band.risk, self.band.max_weight)
 
 
-def to_dict(found: DayBand) -> dict[str, Any]:
-    """The band as plain values, to be kept as JSON."""
-    return {"since": found.since, "band": bands.to_dict(found.band)}
+def to_dict(day_band: DayBand) -> dict[str, Any]:
+    """Return the band as plain values for JSON."""
+    return {"since": day_band.since, "band": bands.to_dict(day_band.band)}
 
 
-def from_dict(fresh: DayBand, kept: Mapping[str, Any]) -> DayBand:
-    """The band that `to_dict` gave; `fresh` where it was for another risk or other weights.
+def from_dict(fresh: DayBand, stored: Mapping[str, Any]) -> DayBand:
+    """Return the band that `to_dict` stored, or `fresh` if it was for another confidence or largest weight.
 
     Raises:
-        KeyError: Something is missing.
-        TypeError: Something does not belong.
-        ValueError: A number is none.
+        KeyError: A key is missing.
+        TypeError: A value has the wrong type.
+        ValueError: A value is not a number, or the band is of another kind.
     """
-    band = bands.from_dict(kept["band"])
-    if not isinstance(band, HedgedBand) or (band.risk, band.heaviest) != (fresh.band.risk, fresh.band.heaviest):
+    band = bands.from_dict(stored["band"])
+    if (band.risk, band.max_weight) != (fresh.band.risk, fresh.band.max_weight):
         return fresh
-    return DayBand(band, None if kept["since"] is None else float(kept["since"]))
+    return DayBand(band, None if stored["since"] is None else float(stored["since"]))

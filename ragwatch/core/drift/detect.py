@@ -1,8 +1,9 @@
-"""Detect: values in time to an Alarm, with a stated budget of false ones. State is a value; every change is a function.
+"""Sequential change detection: a stream of readings in, an Alarm out, with a stated false alarm rate.
 
-A `Scheme` says what a reading is, how a reference is learnt from readings and which `Detector` it gives. A `Watch` is
-everything to remember between two readings, so that a daemon killed between them raises the same alarm at the same
-reading. An alarm latches: it stands until a person acknowledges it or renews the baseline.
+A `Scheme` defines what a reading is, how a reference is learnt from readings and which `Detector` follows from it. A
+`Watch` is the complete state of one stream: a daemon that is killed between two readings raises the same alarm at the
+same reading. All values are immutable, and every change is a pure function. An alarm latches: it stays active until a
+person acknowledges it or renews the baseline.
 """
 
 from __future__ import annotations
@@ -13,30 +14,30 @@ from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
 Numbers = tuple[float, ...]
-"""What a detector remembers: a few floats."""
+"""State of a detector, or what a scheme has learnt: a few floats."""
 
 Reading_contra = TypeVar("Reading_contra", contravariant=True)
 _R = TypeVar("_R")
 _DAY = 86400.0
-MOST_DAYS = 1.0
-"""Run length that one reading adds at most, in days: silence is no evidence, and less run length keeps the promise."""
+MAX_DAYS_PER_READING = 1.0
+"""Run length that one reading adds at most, in days.
 
-
-GAPS = 8.0
-"""Between two readings at most this part of the time to learn for has passed: in a silence nothing was learnt, and one
-reading with a time of long ago, or of a clock that was wrong, is no day of readings. Who is asked seldom learns longer.
+A period without traffic is no evidence, and a shorter run length keeps the guarantee.
 """
+MIN_LEARNING_GAPS = 8.0
+"""The time between two readings counts as at most 1 / MIN_LEARNING_GAPS of the learning time. So neither a period
+without traffic nor a single wrong timestamp completes the reference; a stream with little traffic learns for longer."""
 
 
 class Direction(StrEnum):
-    """Which way a mean moves when things get worse."""
+    """Direction in which a mean moves when quality gets worse."""
 
     FALL = "fall"
     RISE = "rise"
 
 
 class Unit(StrEnum):
-    """What the average run length is counted in: scores, or days that passed between them."""
+    """Unit of the average run length: scores, or the days that passed between them."""
 
     SCORES = "scores"
     DAYS = "days"
@@ -44,61 +45,61 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A score in [0, 1], and its weight 1 / inclusion probability."""
+    """A score in [0, 1] with its weight, 1 / inclusion probability."""
 
     value: float
     weight: float = 1.0
 
 
 class Detector(Protocol[Reading_contra]):
-    """Readings in, evidence out. Holds what was configured; what it remembers is handed in and out."""
+    """Computes evidence from readings. It holds the configuration only; its state is passed in and returned."""
 
     @property
     def threshold(self) -> float:
-        """Evidence from here on is an alarm."""
+        """Evidence at which an alarm is raised."""
         ...
 
     @property
     def design(self) -> Numbers:
-        """What the numbers mean: numbers of one design say nothing to another."""
+        """Identity of the detector: state can only be continued by a detector of the same design."""
         ...
 
     def start(self) -> Numbers:
-        """What it remembers before the first reading."""
+        """Return the state before the first reading."""
         ...
 
     def step(self, numbers: Numbers, reading: Reading_contra, credit: float) -> Numbers:
-        """What it remembers after one more reading; `credit` is the run length this reading adds."""
+        """Return the state after one more reading; `credit` is the run length that this reading adds."""
         ...
 
     def evidence(self, numbers: Numbers) -> float:
-        """How much speaks for a change."""
+        """Return the evidence for a change."""
         ...
 
 
 class Scheme(Protocol[Reading_contra]):
-    """How a watch begins: what is learnt from the first readings, and the detector that follows from it."""
+    """Defines how a stream is monitored: what is learnt from the first readings, and the detector that follows."""
 
     @property
     def unit(self) -> Unit:
-        """What run length is counted in."""
+        """Unit of the run length."""
         ...
 
     @property
     def span(self) -> float:
-        """Seconds to learn for, at least, however many readings there were. See `GAPS`."""
+        """Minimum learning time in seconds, whatever the number of readings. See `MIN_LEARNING_GAPS`."""
         ...
 
     def size(self, reading: Reading_contra) -> float:
-        """Scores in one reading."""
+        """Return the number of scores in one reading."""
         ...
 
     def learn(self, reference: Numbers, reading: Reading_contra) -> Numbers:
-        """The reference with one more reading; it begins empty."""
+        """Return the reference with one more reading added; the first reference is empty."""
         ...
 
     def detector(self, reference: Numbers) -> Detector[Reading_contra] | None:
-        """The detector, or None while the reference is too small or too noisy for one."""
+        """Return the detector, or None while the reference is too small or too noisy."""
         ...
 
 
@@ -107,11 +108,11 @@ class Alarm:
     """The moment at which the evidence reached the threshold.
 
     Attributes:
-        at: Time of the reading that did it, in seconds since the epoch.
-        seq: Its number in the stream.
-        evidence: The evidence then.
-        threshold: What it reached.
-        scores: Scores since watching began or began anew.
+        at: Time of the reading that raised it, in seconds since the epoch.
+        seq: Sequence number of that reading in the stream.
+        evidence: The evidence at that reading.
+        threshold: The threshold that it reached.
+        scores: Number of scores since the detector started or was last reset.
     """
 
     at: float
@@ -123,18 +124,18 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Watch(Generic[_R]):
-    """Everything to remember about one watched stream.
+    """State of one monitored stream.
 
     Attributes:
-        unit: What run length is counted in.
-        reference: What was learnt of the time when all was well.
-        detector: What follows from it; None while learning.
-        numbers: What the detector remembers.
-        seq: Number of the last reading taken; what is not above it is a replay.
-        at: Latest time of a reading; None before the first.
-        learnt: Seconds that were learnt for, without long silences.
-        scores: Scores the detector has seen since it began (anew).
-        alarm: The alarm that stands, if one does.
+        unit: Unit of the run length.
+        reference: What was learnt before the detector started.
+        detector: The detector that follows from the reference; None while learning.
+        numbers: State of the detector.
+        seq: Sequence number of the last reading; a reading with a number up to it is a replay.
+        at: Latest time of a reading, in seconds since the epoch; None before the first.
+        learnt: Learning time so far in seconds; long gaps are cut off.
+        scores: Number of scores since the detector started or was last reset.
+        alarm: The active alarm, if any.
     """
 
     unit: Unit
@@ -149,65 +150,69 @@ class Watch(Generic[_R]):
 
     @property
     def evidence(self) -> float | None:
-        """Evidence now; None while the reference is being learnt."""
+        """Current evidence; None while the reference is being learnt."""
         return None if self.detector is None else self.detector.evidence(self.numbers)
 
 
 def begin(scheme: Scheme[_R]) -> Watch[_R]:
-    """A watch that has seen nothing."""
-    return _begun(Watch(unit=scheme.unit), scheme.detector(()))
+    """Return the state of a stream before its first reading."""
+    return _restarted(Watch(unit=scheme.unit), scheme.detector(()))
 
 
 def step(scheme: Scheme[_R], watch: Watch[_R], seq: int, at: float, reading: _R | None) -> Watch[_R]:
-    """The watch after one more reading.
+    """Return the state after one more reading.
 
-    A reading that was taken already (`seq` not above the last) and one without a score (None: the judgement failed)
-    leave everything as it is: a guarantee counts judged scores, and a failure is not a low score.
+    A replayed reading (`seq` not above the last) and a failed judgement (reading is None) change nothing: the guarantee
+    counts judged scores, and a failure is not a low score.
 
     Args:
-        scheme: How this stream is watched.
-        watch: What is remembered.
-        seq: Number of the reading, rising along the stream.
-        at: Its time, in seconds since the epoch. Late ones add no run length, and one after a silence that of a day.
-        reading: What was read, or None.
+        scheme: How the stream is monitored.
+        watch: The state before.
+        seq: Sequence number of the reading, increasing along the stream.
+        at: Its time, in seconds since the epoch. A late reading adds no run length, and one after a long gap at most
+            `MAX_DAYS_PER_READING`.
+        reading: The reading, or None.
     """
     if reading is None or seq <= watch.seq:
         return watch
-    moved = replace(watch, seq=seq, at=at if watch.at is None else max(at, watch.at))
+    updated = replace(watch, seq=seq, at=at if watch.at is None else max(at, watch.at))
     if watch.detector is None:
-        passed = 0.0 if watch.at is None or moved.at is None else moved.at - watch.at
-        learnt = watch.learnt + min(passed, scheme.span / GAPS)
-        moved = replace(moved, reference=scheme.learn(watch.reference, reading), learnt=learnt)
-        return replace(_begun(moved, _learnt(scheme, moved)), alarm=watch.alarm)
+        passed = 0.0 if watch.at is None or updated.at is None else updated.at - watch.at
+        learnt = watch.learnt + min(passed, scheme.span / MIN_LEARNING_GAPS)
+        updated = replace(updated, reference=scheme.learn(watch.reference, reading), learnt=learnt)
+        return replace(_restarted(updated, _detector_of(scheme, updated)), alarm=watch.alarm)
     size = scheme.size(reading)
-    credit = size if watch.unit is Unit.SCORES else _days(watch.at, moved.at)
+    credit = size if watch.unit is Unit.SCORES else _days(watch.at, updated.at)
     numbers = watch.detector.step(watch.numbers, reading, credit)
-    moved = replace(moved, numbers=numbers, scores=watch.scores + size)
+    updated = replace(updated, numbers=numbers, scores=watch.scores + size)
     evidence = watch.detector.evidence(numbers)
     if watch.alarm is not None or evidence < watch.detector.threshold:
-        return moved
-    return replace(moved, alarm=Alarm(at, seq, evidence, watch.detector.threshold, moved.scores))
+        return updated
+    return replace(updated, alarm=Alarm(at, seq, evidence, watch.detector.threshold, updated.scores))
 
 
-def no_later(watch: Watch[_R], now: float) -> Watch[_R]:
-    """The watch without times behind `now`: a clock that was ahead would leave it without run length until then."""
+def cap_time(watch: Watch[_R], now: float) -> Watch[_R]:
+    """Return the state with its latest time capped at `now`.
+
+    After a clock that ran ahead, readings would otherwise add no run length until that time.
+    """
     if watch.at is None or watch.at <= now:
         return watch
     return replace(watch, at=now)
 
 
 def acknowledge(watch: Watch[_R]) -> Watch[_R]:
-    """The alarm is seen: it is taken down, and evidence is gathered from nothing, against the same reference."""
-    return _begun(watch, watch.detector)
+    """End the alarm: evidence restarts at zero, against the same reference."""
+    return _restarted(watch, watch.detector)
 
 
 def renew(scheme: Scheme[_R], watch: Watch[_R]) -> Watch[_R]:
-    """Things are different now, and meant to be: alarm and reference are dropped, and learning begins anew."""
-    return _begun(replace(watch, reference=(), learnt=0.0), scheme.detector(()))
+    """Renew the baseline after an intended change: drop alarm and reference, and learn again from the start."""
+    return _restarted(replace(watch, reference=(), learnt=0.0), scheme.detector(()))
 
 
 def to_dict(watch: Watch[Any]) -> dict[str, Any]:
-    """The watch as plain values (numbers, lists, text, None), to be kept as JSON."""
+    """Return the state as plain values for JSON."""
     return {
         "reference": list(watch.reference),
         "unit": watch.unit,
@@ -221,32 +226,35 @@ def to_dict(watch: Watch[Any]) -> dict[str, Any]:
     }
 
 
-def from_dict(scheme: Scheme[_R], kept: Mapping[str, Any]) -> Watch[_R]:
-    """The watch that `to_dict` gave. What was learnt is kept; evidence only where the detector is the same as then.
+def from_dict(scheme: Scheme[_R], stored: Mapping[str, Any]) -> Watch[_R]:
+    """Return the state that `to_dict` stored.
 
-    A changed tolerance or kind makes another detector of the same reference: it starts from nothing, and an alarm that
-    stood still stands. A changed budget only moves the threshold.
+    The reference is always restored, the evidence only if the detector has the same design. A changed tolerance or kind
+    gives another detector of the same reference: its evidence starts at zero, and an active alarm stays active. A
+    changed false alarm rate only moves the threshold.
 
     Raises:
-        KeyError: Something is missing.
-        TypeError: Something is no number where one belongs.
-        ValueError: The same.
+        KeyError: A key is missing.
+        TypeError: A value has the wrong type.
+        ValueError: A value is not a number.
     """
-    reference = tuple(map(float, kept["reference"]))
-    at = None if kept["at"] is None else float(kept["at"])
-    so_far: Watch[_R] = Watch(scheme.unit, reference, seq=int(kept["seq"]), at=at, learnt=_learnt_for(scheme, kept))
-    watch = _begun(so_far, _learnt(scheme, so_far))
-    alarm = None if kept["alarm"] is None else Alarm(**kept["alarm"])
-    if watch.detector is None or kept["unit"] != watch.unit or kept["design"] != list(watch.detector.design):
+    reference = tuple(map(float, stored["reference"]))
+    at = None if stored["at"] is None else float(stored["at"])
+    restored: Watch[_R] = Watch(
+        scheme.unit, reference, seq=int(stored["seq"]), at=at, learnt=_learning_seconds(scheme, stored)
+    )
+    watch = _restarted(restored, _detector_of(scheme, restored))
+    alarm = None if stored["alarm"] is None else Alarm(**stored["alarm"])
+    if watch.detector is None or stored["unit"] != watch.unit or stored["design"] != list(watch.detector.design):
         return replace(watch, alarm=alarm)
-    return replace(watch, numbers=tuple(map(float, kept["numbers"])), scores=float(kept["scores"]), alarm=alarm)
+    return replace(watch, numbers=tuple(map(float, stored["numbers"])), scores=float(stored["scores"]), alarm=alarm)
 
 
 def threshold_for(days: float, detectors: int, scores_per_day: float = 1.0) -> float:
-    """1 / alpha, so that all detectors together page falsely once in `days`, or less often.
+    """Return the threshold 1 / alpha at which all detectors together raise one false alarm in `days`, or fewer.
 
-    In scores where a rate is given; in days, for `Unit.DAYS`, where it is left at 1. The sum of J false-alarm rates of
-    at most 1 / (J days) each is at most 1 / days, whatever the detectors have in common.
+    The unit is scores if `scores_per_day` is given, and days (`Unit.DAYS`) if it is left at 1. The sum of J false alarm
+    rates of at most 1 / (J days) each is at most 1 / days, however the detectors depend on each other.
 
     >>> threshold_for(30, 1, 1440), threshold_for(30, 10, 1440), threshold_for(30, 3)
     (43200, 432000, 90.0)
@@ -254,24 +262,25 @@ def threshold_for(days: float, detectors: int, scores_per_day: float = 1.0) -> f
     return days * detectors * scores_per_day
 
 
-def _begun(watch: Watch[_R], detector: Detector[_R] | None) -> Watch[_R]:
+def _restarted(watch: Watch[_R], detector: Detector[_R] | None) -> Watch[_R]:
     numbers = () if detector is None else detector.start()
     return replace(watch, detector=detector, numbers=numbers, scores=0.0, alarm=None)
 
 
-def _learnt(scheme: Scheme[_R], watch: Watch[_R]) -> Detector[_R] | None:
-    """The detector, once the reference is large enough and spans enough time."""
+def _detector_of(scheme: Scheme[_R], watch: Watch[_R]) -> Detector[_R] | None:
+    """Return the detector, once the reference is large enough and has been learnt for long enough."""
     return None if watch.learnt < scheme.span else scheme.detector(watch.reference)
 
 
-def _learnt_for(scheme: Scheme[_R], kept: Mapping[str, Any]) -> float:
-    """Seconds learnt for; earlier versions kept when learning had begun, and the first one did not ask."""
-    if "learnt" in kept:
-        return float(kept["learnt"])
-    if kept.get("since") is None or kept["at"] is None:
-        return scheme.span if kept["reference"] else 0.0
-    return float(kept["at"]) - float(kept["since"])
+def _learning_seconds(scheme: Scheme[_R], stored: Mapping[str, Any]) -> float:
+    """Return the stored learning time; earlier versions stored the start of learning, and the first version neither."""
+    if "learnt" in stored:
+        return float(stored["learnt"])
+    if stored.get("since") is None or stored["at"] is None:
+        return scheme.span if stored["reference"] else 0.0
+    return float(stored["at"]) - float(stored["since"])
 
 
 def _days(before: float | None, now: float | None) -> float:
-    return 0.0 if before is None or now is None else min(MOST_DAYS, (now - before) / _DAY)
+    """Return the run length in days between two readings."""
+    return 0.0 if before is None or now is None else min(MAX_DAYS_PER_READING, (now - before) / _DAY)

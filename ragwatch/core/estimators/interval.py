@@ -1,4 +1,4 @@
-"""Intervals for a mean of scores in [0, 1], from the number of yes/no trials that would leave as much variance."""
+"""Intervals for a mean of scores in [0, 1], from the number of yes/no trials with the same variance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TERMS = 10_000
 
 
 def wilson(mean: float, trials: float, z: float) -> tuple[float, float]:
-    """Wilson's (1927) interval of `mean` over so many trials, which may be no whole number; z is the quantile.
+    """Return the Wilson interval (1927) of `mean` over a possibly fractional number of trials; z is the quantile.
 
     >>> [round(end, 4) for end in wilson(0.9, 100, 1.96)]
     [0.8256, 0.9448]
@@ -23,7 +23,7 @@ def wilson(mean: float, trials: float, z: float) -> tuple[float, float]:
 
 
 def clopper_pearson(mean: float, trials: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Clopper and Pearson's (1934) exact interval of `mean` over so many trials, which may be no whole number.
+    """Return the exact interval of `mean` by Clopper and Pearson (1934) over a possibly fractional number of trials.
 
     Its ends are quantiles of Beta(k, n - k + 1) and Beta(k + 1, n - k), as Korn and Graubard (1998) use them at an
     effective sample size.
@@ -49,10 +49,10 @@ def _exact_high(mean: float, trials: float, confidence: float) -> float:
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
-    """Share of a Beta(a, b) below x: the regularised incomplete beta function.
+    """Return the cumulative distribution function of Beta(a, b) at x: the regularised incomplete beta function.
 
-    By its continued fraction (Abramowitz and Stegun 26.5.8), evaluated by Lentz's method, on the side of the mean
-    where it converges fast.
+    Continued fraction (Abramowitz and Stegun 26.5.8), evaluated by Lentz's method on the side of the mean where it
+    converges fast.
 
     >>> round(beta_cdf(0.3, 2.0, 5.0), 6)                             # P(Bin(6, .3) >= 2) = 1 - .7^6 - 6 .3 .7^5
     0.579825
@@ -75,9 +75,9 @@ def beta_cdf(x: float, a: float, b: float) -> float:
 
 
 def quantile(confidence: float, degrees: float) -> float:
-    """Two-sided Student t quantile, by the Cornish-Fisher expansion in 1/degrees (Abramowitz and Stegun 26.7.5).
+    """Return the two-sided Student t quantile by the Cornish-Fisher expansion (Abramowitz and Stegun 26.7.5).
 
-    Below 3 degrees the expansion is poor and a sample says little anyway: 3 is the floor.
+    The expansion is in 1 / degrees and is inaccurate below 3 degrees of freedom, so the minimum is 3.
 
     >>> round(quantile(0.95, 10), 2), round(quantile(0.95, 1e9), 2)                                # from the tables
     (2.23, 1.96)
@@ -87,7 +87,7 @@ def quantile(confidence: float, degrees: float) -> float:
     return z + g1 / nu + g2 / nu**2 + g3 / nu**3
 
 
-@lru_cache(16)  # asked for again and again, of the one or two levels of a configuration
+@lru_cache(16)  # a configuration has one or two levels, and each is used many times
 def _expansion(confidence: float) -> tuple[float, float, float, float]:
     z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
     g1 = (z**3 + z) / 4.0
@@ -97,7 +97,7 @@ def _expansion(confidence: float) -> tuple[float, float, float, float]:
 
 
 def clip(value: float) -> float:
-    """The value, or the end of [0, 1] that is nearest.
+    """Clip a value to [0, 1].
 
     >>> clip(-0.1), clip(0.4), clip(1.1)
     (0.0, 0.4, 1.0)

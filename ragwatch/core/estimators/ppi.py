@@ -1,21 +1,21 @@
-"""PPI++: many scores of a judge, corrected by few labels of people (Angelopoulos, Duchi and Zrnic, arXiv 2311.01453).
+"""PPI++: many scores of a judge, corrected by few labels (Angelopoulos, Duchi and Zrnic, arXiv 2311.01453).
 
-A chain of judges, each dearer than the one before, ends at people: an embedded judge scores every draw, an LLM a
-sub-draw of those, people a sub-draw of these. With f_k the score of tier k, m_k the weighted mean over its rows, and
+The tiers form a chain of increasing cost that ends with labels by people: an embedded judge scores every draw, an LLM a
+subsample of those, people a subsample of these. With f_k the score of tier k, m_k the weighted mean over its rows, and
 y the label, the last tier, the estimate is
 
     sum_k m_k(l_k f_k - l_(k-1) f_(k-1)),    l of the last tier 1, l_(-1) = 0
 
-which has the labels' mean as its expectation whatever the judges say and whatever the l are. Each l is the one that
-leaves least variance, l_k = l_(k+1) cov(f_(k+1), f_k) / var(f_k), the covariance over rows of both tiers and the
-variance over all rows of tier k. With two tiers and equal weights that is PPI++, in its form where the judged rows
-include the labelled ones.
+whose expectation is the mean of the labels, for any judges and any l. Each l minimises the variance: l_k = l_(k+1)
+cov(f_(k+1), f_k) / var(f_k), the covariance over rows of both tiers and the variance over all rows of tier k. With two
+tiers and equal weights that is PPI++, in its form where the judged rows include the labelled ones.
 
 Weights are 1 / inclusion probability of each tier, self-normalised (Hajek), as in Datta and Polson (arXiv 2508.10149)
-and active inference (arXiv 2403.03208): people may be asked more often where judges disagree. The variance is that of
-the linearised sum over rows, centred within rows that reached the same tier.
+and active inference (arXiv 2403.03208): labels may be
+requested more often where judges disagree. The variance is that of the linearised sum over rows, centred within rows
+that reached the same tier.
 
-Everything is a sum over rows, so that sums of parts, of hours or replicas, are the sums of the whole.
+Everything is a sum over rows, so sums over hours or replicas add up.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _MOMENTS = 6  # of a tier: n, w, w f_(k-1), w f_k, w f_(k-1) f_k, w f_k^2
 
 @dataclass(frozen=True, slots=True)
 class PpiSums:
-    """Sums over rows. They add up, over time and replicas.
+    """Sums over rows, which add up over time and replicas.
 
     Attributes:
-        tiers: Length of the chain, people included.
-        numbers: The sums: moments of each tier, then for rows that went no further than tier g their number, and
-            first and second moments of the linear parts.
+        tiers: Length of the chain, including labels.
+        numbers: The sums: moments of each tier; then, for the rows that end at each tier, their number and the first
+            and second moments of their linear parts.
     """
 
     tiers: int
@@ -45,64 +45,66 @@ class PpiSums:
 
     @classmethod
     def none(cls, tiers: int) -> PpiSums:
-        """Of no row, for a chain of so many tiers."""
+        """Return the sums over no row."""
         width = _PARTS * tiers
         return cls(tiers, (0.0,) * (tiers * _MOMENTS + tiers * (1 + width + width * (width + 1) // 2)))
 
     @classmethod
     def one(cls, tiers: int, scores: Sequence[float], probabilities: Sequence[float]) -> PpiSums:
-        """Of one row.
+        """Return the sums over one row.
 
         Args:
             tiers: Length of the chain.
-            scores: By tier, as far as this row went: (embedded,), (embedded, llm) or (embedded, llm, label).
-            probabilities: That it went there, each given that it had come to the tier before; the first is that of
-                the draw itself.
+            scores: Scores by tier, up to the last tier of the row: (embedded,), (embedded, llm) or
+                (embedded, llm, label).
+            probabilities: Probability of reaching each tier, given the tier before; the first is the inclusion
+                probability of the draw.
 
-        >>> found = Sums.one(2, [0.8], [0.1]) + Sums.one(2, [0.6, 1.0], [0.1, 0.5])
-        >>> found.rows(0), found.rows(1), round(found.mean(0), 4), found.mean(1)
+        >>> sums = PpiSums.one(2, [0.8], [0.1]) + PpiSums.one(2, [0.6, 1.0], [0.1, 0.5])
+        >>> sums.rows(0), sums.rows(1), round(sums.mean(0), 4), sums.mean(1)
         (2, 1, 0.7, 1.0)
         """
         return cls.of(tiers, [(scores, probabilities)])
 
     @classmethod
     def of(cls, tiers: int, rows: Iterable[tuple[Sequence[float], Sequence[float]]]) -> PpiSums:
-        """Of many rows, each as (scores, probabilities) of `one`."""
+        """Return the sums over many rows of (scores, probabilities), see `one`."""
         numbers = list(cls.none(tiers).numbers)
         for scores, probabilities in rows:
             _add_row(numbers, tiers, scores, probabilities)
         return cls(tiers, tuple(numbers))
 
     def __add__(self, other: PpiSums) -> PpiSums:
-        return PpiSums(self.tiers, tuple(one + more for one, more in zip(self.numbers, other.numbers, strict=True)))
+        return PpiSums(self.tiers, tuple(a + b for a, b in zip(self.numbers, other.numbers, strict=True)))
 
     def rows(self, tier: int) -> int:
-        """Rows that came to this tier."""
+        """Return the number of rows that reached a tier."""
         return round(self.numbers[tier * _MOMENTS])
 
     def mean(self, tier: int) -> float:
-        """Weighted mean of this tier over its rows."""
+        """Return the weighted mean of a tier over its rows."""
         return self.numbers[tier * _MOMENTS + 3] / self.numbers[tier * _MOMENTS + 1]
 
     def moments(self, tier: int) -> tuple[float, ...]:
-        """Sums of 1, w, w f_(k-1), w f_k, w f_(k-1) f_k and w f_k^2 over the rows of a tier."""
+        """Return the sums of 1, w, w f_(k-1), w f_k, w f_(k-1) f_k and w f_k^2 over the rows of a tier."""
         return self.numbers[tier * _MOMENTS : (tier + 1) * _MOMENTS]
 
     def addends(self) -> Addends:
-        """Addends of the last tier alone: of the labels. Cubes of weights are not kept.
+        """Return the addends of the last tier, the labels, without sums of w^3 and w^4.
 
-        >>> found = Sums.of(2, [([0.6, 1.0], [0.1, 0.5]), ([0.3, 0.5], [0.1, 1.0]), ([0.9], [0.1])]).addends()
-        >>> [round(each, 6) for each in (found.n, found.w, found.wx, found.w2, found.w2x, found.w2x2)]  # w = 20, 10
-        [2, 30.0, 25.0, 500.0, 450.0, 425.0]
+        >>> labels = PpiSums.of(2, [([0.6, 1.0], [0.1, 0.5]), ([0.3, 0.5], [0.1, 1.0]), ([0.9], [0.1])]).addends()
+        >>> labels.n, labels.w, labels.wx, round(labels.w2, 6), round(labels.w2x, 6), round(labels.w2x2, 6)
+        (2, 30.0, 25.0, 500.0, 450.0, 425.0)
         """
         n, w, _, wy, _, _ = self.moments(self.tiers - 1)
-        # Last in the triangle of the last group: products of w with w, w f, w y; of w f with w f, w y; of w y with w y.
-        return Addends(round(n), w, wy, self.numbers[-6], self.numbers[-4], self.numbers[-1])
+        # The last triangle ends with the products of w with w, w f, w y; of w f with w f, w y; of w y with w y.
+        numbers = self.numbers
+        return Addends(n=round(n), w=w, wx=wy, w2=numbers[-6], w2x=numbers[-4], w2x2=numbers[-1])
 
-    def product(self, one: Sequence[float], other: Sequence[float]) -> float:
-        """Sum over rows of two linear forms of their parts, each centred within the rows of one furthest tier.
+    def product(self, left: Sequence[float], right: Sequence[float]) -> float:
+        """Return the sum over rows of the product of two linear forms, centred within rows that end at the same tier.
 
-        >>> sums, score = Sums.of(1, [([0.2], [1.0]), ([0.8], [1.0])]), (0.0, 0.0, 1.0)
+        >>> sums, score = PpiSums.of(1, [([0.2], [1.0]), ([0.8], [1.0])]), (0.0, 0.0, 1.0)
         >>> round(sums.product(score, score), 6)                                    # (.2 - .5)^2 + (.8 - .5)^2
         0.18
         """
@@ -113,13 +115,13 @@ class PpiSums:
             start = self.tiers * _MOMENTS + tier * size
             group = self.numbers[start : start + size]
             if group[0]:
-                total += _form(group[1 + width :], one, other)
-                total -= _dot(group[1:], one) * _dot(group[1:], other) / group[0]
+                total += _form(group[1 + width :], left, right)
+                total -= _dot(group[1:], left) * _dot(group[1:], right) / group[0]
         return total
 
 
 def _add_row(numbers: list[float], tiers: int, scores: Sequence[float], probabilities: Sequence[float]) -> None:
-    """Add one row to the sums, touching only what it has a part in."""
+    """Add one row to the sums in place; only entries that it contributes to are touched."""
     width = _PARTS * tiers
     linear: list[float] = []
     weight, before = 1.0, 0.0
@@ -127,26 +129,26 @@ def _add_row(numbers: list[float], tiers: int, scores: Sequence[float], probabil
         weight /= probability
         row = (weight, weight * before, weight * score)
         linear += row
-        for index, more in enumerate((1.0, *row, row[1] * score, row[2] * score), start=tier * _MOMENTS):
-            numbers[index] += more
+        for index, term in enumerate((1.0, *row, row[1] * score, row[2] * score), start=tier * _MOMENTS):
+            numbers[index] += term
         before = score
     start = tiers * _MOMENTS + (len(scores) - 1) * (1 + width + width * (width + 1) // 2)
     numbers[start] += 1.0
-    for i, one in enumerate(linear):
-        numbers[start + 1 + i] += one
+    for i, left in enumerate(linear):
+        numbers[start + 1 + i] += left
         triangle = start + 1 + width + i * width - i * (i - 1) // 2
-        for j, other in enumerate(linear[i:]):
-            numbers[triangle + j] += one * other
+        for j, right in enumerate(linear[i:]):
+            numbers[triangle + j] += left * right
 
 
 @dataclass(frozen=True, slots=True)
 class PpiEstimate:
-    """A corrected mean and what it rests on.
+    """A corrected mean with its variance.
 
     Attributes:
-        value: The estimate, not yet clipped to [0, 1].
-        variance: Of it.
-        variance_of_labels: Of the mean of labels alone, from the same rows.
+        value: The mean, not yet clipped to [0, 1].
+        variance: Variance of the mean.
+        variance_of_labels: Variance of the mean of the labels alone, from the same rows.
         tuning: l of each tier but the last.
     """
 
@@ -157,12 +159,12 @@ class PpiEstimate:
 
 
 def solve(sums: PpiSums) -> PpiEstimate:
-    """The estimate and its variance. At least two labels are needed.
+    """Compute the corrected mean and its variance from at least two labels.
 
     >>> rows = [([f, y], [1.0, 1.0]) for f, y in ((0.9, 1.0), (0.8, 1.0), (0.3, 0.0), (0.6, 0.0))]
     >>> judged = [([f], [1.0]) for f in (0.2, 0.4, 0.4, 0.6)]
-    >>> found = solve(Sums.of(2, rows + judged))        # cov = .1, var = .415/7, l = .7/.415; .5 + l (.525 - .65)
-    >>> [round(each, 4) for each in (*found.tuning, found.value)]
+    >>> ppi = solve(PpiSums.of(2, rows + judged))       # cov = .1, var = .415/7, l = .7/.415; .5 + l (.525 - .65)
+    >>> [round(number, 4) for number in (*ppi.tuning, ppi.value)]
     [1.6867, 0.2892]
     """
     last = sums.tiers - 1
@@ -179,20 +181,20 @@ def solve(sums: PpiSums) -> PpiEstimate:
 
 
 def _tune(sums: PpiSums, tier: int) -> float:
-    """Regression of tier + 1 on tier, between 0 and what takes the judge at its word (PPI's l = 1)."""
+    """Return the regression coefficient of tier + 1 on tier, between 0 and that of plain PPI (l = 1)."""
     n, w, _, wf, _, wff = sums.moments(tier)
     following, v, vf, vg, vfg, _ = sums.moments(tier + 1)
     if n <= following:
-        return 0.0  # every row went on: nothing is left for this tier to tell
+        return 0.0  # every row has the next tier: this one adds no information
     variance = (wff / w - (wf / w) ** 2) * n / (n - 1.0)
     covariance = vfg / v - vf / v * (vg / v)
     if variance <= 1e-14:
-        return 0.0  # a judge that says the same of everything tells nothing
+        return 0.0  # a constant judge adds no information
     return min(n / (n - following), max(0.0, covariance / variance))
 
 
 def _residual(sums: PpiSums, tuning: Sequence[float]) -> list[float]:
-    """The linear form of a row's parts that is its share in the estimate's error."""
+    """Return the linear form that gives the contribution of a row to the error of the estimate."""
     form = [0.0] * (_PARTS * sums.tiers)
     before = 0.0
     for tier, factor in enumerate(tuning):
@@ -205,15 +207,15 @@ def _residual(sums: PpiSums, tuning: Sequence[float]) -> list[float]:
 
 
 def _dot(numbers: Sequence[float], form: Sequence[float]) -> float:
-    return fsum(one * other for one, other in zip(numbers, form, strict=False))
+    return fsum(number * factor for number, factor in zip(numbers, form, strict=False))
 
 
-def _form(triangle: Sequence[float], one: Sequence[float], other: Sequence[float]) -> float:
-    """The product one' S other for a symmetric S of which the upper triangle is given, row by row."""
-    total, index, width = 0.0, 0, len(one)
+def _form(triangle: Sequence[float], left: Sequence[float], right: Sequence[float]) -> float:
+    """Return left' S right for a symmetric S that is given by its upper triangle, row by row."""
+    total, index, width = 0.0, 0, len(left)
     for i in range(width):
-        total += triangle[index] * one[i] * other[i]
+        total += triangle[index] * left[i] * right[i]
         for j in range(i + 1, width):
-            total += triangle[index + j - i] * (one[i] * other[j] + one[j] * other[i])
+            total += triangle[index + j - i] * (left[i] * right[j] + left[j] * right[i])
         index += width - i
     return total

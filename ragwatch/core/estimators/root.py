@@ -1,7 +1,7 @@
-"""Root: where a function of one number falls below 0, in a third of the looks that halving takes.
+"""Root finding for a function of one variable, with about a third of the evaluations that bisection needs.
 
-Regula falsi that does not stick to one end (Illinois: Dowell and Jarratt 1971), with a halving wherever two turns have
-not halved what is left: a step or a flat stretch costs no more than that.
+Illinois variant of regula falsi (Dowell and Jarratt 1971), with a bisection step whenever two steps have not halved the
+bracket; so a step or a flat stretch costs no more than bisection.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import math
 from collections.abc import Callable
 
 WIDTH = 2.0**-32
-_PATIENCE = 2
+_MAX_SLOW_STEPS = 2
 
 
 def crossing(height: Callable[[float], float], start: float) -> float:
-    """The last place known to be above 0 before the crossing, which is at most WIDTH behind it.
+    """Return the largest evaluated place with height >= 0 before the crossing, at most WIDTH below it.
 
     Args:
-        height: At a place in (0, 1); not asked at the ends.
-        start: Height at 0, above 0. The one at 1 is taken to be below 0.
+        height: Function on (0, 1); it is not evaluated at the ends.
+        start: Height at 0, above 0. The height at 1 is taken to be below 0.
 
     >>> round(crossing(lambda x: 0.3 - x, 0.3), 9), crossing(lambda x: 1.0, 1.0) > 1.0 - 1e-9
     (0.3, True)
@@ -27,18 +27,18 @@ def crossing(height: Callable[[float], float], start: float) -> float:
     slow, side = 0, 0.0
     while outside - inside > WIDTH:
         width = outside - inside
-        if below == -math.inf or slow == _PATIENCE:
+        if below == -math.inf or slow == _MAX_SLOW_STEPS:
             middle, slow = inside + width / 2.0, 0
         else:
             guess = inside + width * above / (above - below)
             middle = min(max(guess, inside + WIDTH / 2.0), outside - WIDTH / 2.0)
-        found = height(middle)
-        if found >= 0.0:
-            inside, above = middle, found
-            below /= 1.0 + (side > 0.0)  # the other end stayed where it was twice: it counts for half
+        value = height(middle)
+        if value >= 0.0:
+            inside, above = middle, value
+            below /= 1.0 + (side > 0.0)  # the other end has not moved for two steps: it counts half
         else:
-            outside, below = middle, found
+            outside, below = middle, value
             above /= 1.0 + (side < 0.0)
-        side = math.copysign(1.0, found)
+        side = math.copysign(1.0, value)
         slow = slow + 1 if outside - inside > width / 2.0 else 0
     return inside

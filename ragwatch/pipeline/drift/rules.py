@@ -12,8 +12,8 @@ from ragwatch.core.drift.day_band import DayBand
 from ragwatch.core.drift.detect import Direction, Unit, threshold_for
 from ragwatch.core.drift.detectors import KINDS
 from ragwatch.core.drift.detectors.betting import TwoSample
-from ragwatch.core.drift.detectors.control import AgainstControl
-from ragwatch.core.drift.detectors.reference import AgainstReference
+from ragwatch.core.drift.detectors.control import ControlScheme
+from ragwatch.core.drift.detectors.reference import ReferenceScheme
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, ScoreStream
 
@@ -69,16 +69,16 @@ class DriftRules:
         """Evidence from which on there is an alarm."""
         return threshold_for(self.false_alarm_days, len(self.cells)) if self.threshold is None else self.threshold
 
-    def scheme(self, quantity: Quantity, route: str) -> AgainstReference:
+    def scheme(self, quantity: Quantity, route: str) -> ReferenceScheme:
         """How a quantity on a route is compared with its own past."""
         direction, heaviest = _direction(quantity), self._heaviest(route)
         kind, alarm_at = KINDS[self.detector], self.alarm_at
-        return AgainstReference(
+        return ReferenceScheme(
             lambda baseline: kind(baseline, alarm_at, direction, heaviest),
             direction,
             scores=self.reference,
             tolerance=self.tolerance,
-            heaviest=heaviest,
+            max_weight=heaviest,
             unit=Unit.DAYS,
             span=self.reference_seconds,
         )
@@ -91,7 +91,7 @@ class DriftRules:
         heaviest = max(self._heaviest(route), self._heaviest(control))
         # Always betting: it is the only kind that can compare pairs. So the threshold follows from the days.
         days = threshold_for(self.false_alarm_days, len(self.cells))
-        return ControlStream(AgainstControl(TwoSample(days, _direction(quantity), heaviest), Unit.DAYS))
+        return ControlStream(ControlScheme(TwoSample(days, _direction(quantity), heaviest), Unit.DAYS))
 
     def band(self, route: str) -> DayBand:
         """A new confidence sequence of a day."""

@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar, cast
 from ragwatch.core.drift import detect
 from ragwatch.core.drift.detect import Alarm, Scheme, Score, Watch
 from ragwatch.core.drift.detectors.betting import ScorePair
-from ragwatch.core.drift.detectors.control import AgainstControl, ScoreQueue, pair, queue_from_dict, queue_to_dict
-from ragwatch.core.drift.detectors.reference import AgainstReference
-from ragwatch.core.drift.detectors.shift import AgainstCounts, Counts, ShiftDetector
+from ragwatch.core.drift.detectors.control import ControlScheme, ScoreQueue, pair, queue_from_dict, queue_to_dict
+from ragwatch.core.drift.detectors.reference import ReferenceScheme
+from ragwatch.core.drift.detectors.shift import Counts, CountScheme, ShiftDetector
 from ragwatch.core.tally import BUCKETS, bound_label
 from ragwatch.pipeline.drift.signals import HISTOGRAMS, Signal
 
@@ -46,7 +46,7 @@ class DriftStream(Generic[_R]):
 
     def limit_time(self, now: float) -> None:
         """Replace times after now, which come from a clock that was ahead, by now."""
-        self._watch = detect.no_later(self._watch, now)
+        self._watch = detect.cap_time(self._watch, now)
 
     def acknowledge(self) -> None:
         """End the alarm; evidence restarts at 0."""
@@ -90,7 +90,7 @@ class ScoreStream(DriftStream[_R], ABC):
 class ReferenceStream(ScoreStream[Score]):
     """Scores that are compared with a reference from their own past."""
 
-    def __init__(self, scheme: AgainstReference) -> None:
+    def __init__(self, scheme: ReferenceScheme) -> None:
         super().__init__(scheme)
         self._reference = scheme
 
@@ -108,7 +108,7 @@ class ReferenceStream(ScoreStream[Score]):
 class ControlStream(ScoreStream[ScorePair]):
     """Scores that are compared with those of a control at the same time."""
 
-    def __init__(self, scheme: AgainstControl) -> None:
+    def __init__(self, scheme: ControlScheme) -> None:
         super().__init__(scheme)
         self._queue = ScoreQueue()
 
@@ -148,7 +148,7 @@ class SignalStream(DriftStream[Counts]):
     """
 
     def __init__(
-        self, signal: Signal, scheme: AgainstCounts, counts: tuple[int, ...], vocabulary: str | None = None
+        self, signal: Signal, scheme: CountScheme, counts: tuple[int, ...], vocabulary: str | None = None
     ) -> None:
         super().__init__(scheme)
         self._signal = signal

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ragwatch.core.drift.detect import Alarm, Unit, threshold_for
-from ragwatch.core.drift.detectors.shift import AgainstCounts
+from ragwatch.core.drift.detectors.shift import CountScheme
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
@@ -52,10 +52,10 @@ class TrafficRules:
         """All (signal, route) that have a detector."""
         return tuple((signal, route) for signal in self.signals for route in self.routes)
 
-    def scheme(self, signal: Signal) -> AgainstCounts:
+    def scheme(self, signal: Signal) -> CountScheme:
         """How a signal is watched."""
         threshold = threshold_for(self.false_alarm_days, len(self.cells))
-        return AgainstCounts(
+        return CountScheme(
             threshold, buckets_of(signal), self.requests, self.tolerance, Unit.DAYS, span=self.reference_seconds
         )
 

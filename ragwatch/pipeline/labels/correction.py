@@ -143,7 +143,7 @@ class LabelCorrection:
                     self._with_labels(sums, inside, route, quantity),
                     unjudged_weight=missed.get(route, 0.0),
                     confidence=self._rules.confidence,
-                    fewest=self._rules.minimum,
+                    min_labels=self._rules.minimum,
                 )
                 if corrected.estimate is not None:
                     yield EstimateRow(quantity, route, self._rules.chain[0], name, corrected.estimate, corrected=True)

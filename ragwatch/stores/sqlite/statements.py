@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies, Tally, TallyKey, of_verdict
+from ragwatch.core.tally import Tallies, Tally, TallyKey, count_assignments, verdict_tallies
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import Admission, Assignment, FollowUp
 from ragwatch.stores.sqlite import rows
@@ -51,7 +51,7 @@ def settle(writer: sqlite3.Connection, verdicts: Sequence[Verdict], counts: Tall
             continue
         new.add(work)
         insert_verdict(writer, verdict)
-        counts.update(of_verdict(verdict))
+        counts.update(verdict_tallies(verdict))
     return new
 
 
@@ -60,11 +60,12 @@ def insert_follow_ups(writer: sqlite3.Connection, follow_ups: Sequence[FollowUp]
     for follow_up in follow_ups:
         judge = follow_up.assignment.judge
         row = (follow_up.key, judge, follow_up.assignment.probability, follow_up.at)
-        counts[Tally.ASSIGNED, (judge,)] += writer.execute(
+        queued = writer.execute(
             "INSERT INTO work (key, judge, probability, since) SELECT ?1, ?2, ?3, ?4"
             " WHERE NOT EXISTS (SELECT 1 FROM verdicts WHERE key = ?1 AND judge = ?2) ON CONFLICT DO NOTHING",
             row,
         ).rowcount
+        count_assignments(counts, judge, queued)
 
 
 def insert_verdict(writer: sqlite3.Connection, verdict: Verdict) -> None:

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ByteSize, ConfigDict, Field
 
 from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.sample import Draw, RejectReason
-from ragwatch.core.tally import Tallies, Tally
+from ragwatch.core.sample import Draw
+from ragwatch.core.tally import Tallies, count_draw, count_duplicate
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
 from ragwatch.ports import (
@@ -97,12 +97,11 @@ class SqliteStore(SqliteNotes):
         with self._transaction(self._min_free) as writer:
             for draw, assignments in admission.draws:
                 if not statements.insert_sample(writer, draw):
-                    tallies[Tally.REJECTED, (admission.source, RejectReason.DUPLICATE_ID)] += 1
+                    count_duplicate(tallies, admission.source)
                     continue
                 new += 1
-                tallies[Tally.DRAWN, (draw.route,)] += 1
+                count_draw(tallies, draw.route, (assignment.judge for assignment in assignments))
                 tallies.update(admission.of_draws.get(draw.key, {}))
-                tallies.update((Tally.ASSIGNED, (assignment.judge,)) for assignment in assignments)
                 since = draw.at if admission.at is None else admission.at
                 statements.insert_work(writer, draw.key, assignments, since)
             statements.add_tallies(writer, tallies)

@@ -1,4 +1,4 @@
-"""The band of a day: anew at midnight and when the mean has moved, not otherwise; the same after a restart."""
+"""The band of a day restarts at midnight and when the mean has moved, and survives a restart of the daemon."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragwatch.core.drift import bands
-from ragwatch.core.drift.bands import BernsteinBand, HedgedBand
+from ragwatch.core.drift.bands import HedgedBand
 from ragwatch.core.drift.day_band import DAY, DayBand, from_dict, to_dict
 
 FRESH = DayBand(HedgedBand())
@@ -34,9 +33,9 @@ def test_a_steady_day_is_one_band() -> None:
     scores, plain = yes(0.9, 800), HedgedBand()
     for score in scores:
         plain = plain.after(score)
-    found = run(scores)
-    assert (found.band, found.since) == (plain, 0.0)
-    assert found.mean == pytest.approx(sum(scores) / len(scores))
+    result = run(scores)
+    assert (result.band, result.since) == (plain, 0.0)
+    assert result.mean == pytest.approx(sum(scores) / len(scores))
     assert FRESH.mean is None
 
 
@@ -58,7 +57,7 @@ def test_a_mean_that_has_moved_begins_another() -> None:
 
 def test_weights_count() -> None:
     """Scores of a route that is drawn at .1 stand for ten."""
-    band = DayBand(HedgedBand(heaviest=10.0)).after(0.0, 1.0, 10.0).after(1.0, 0.0, 1.0)
+    band = DayBand(HedgedBand(max_weight=10.0)).after(0.0, 1.0, 10.0).after(1.0, 0.0, 1.0)
     assert band.mean == pytest.approx(10 / 11)
 
 
@@ -72,8 +71,7 @@ def test_a_restart_changes_nothing(cut: int) -> None:
 
 
 def test_another_design_begins_anew() -> None:
-    """Another confidence, another heaviest weight, another kind of band: nothing is taken over."""
+    """Another confidence or another largest weight: nothing is taken over."""
     kept = to_dict(run(yes(0.9, 50)))
-    for other in (DayBand(HedgedBand(risk=0.01)), DayBand(HedgedBand(heaviest=10.0))):
+    for other in (DayBand(HedgedBand(risk=0.01)), DayBand(HedgedBand(max_weight=10.0))):
         assert from_dict(other, kept) == other
-    assert from_dict(FRESH, kept | {"band": bands.to_dict(BernsteinBand())}) == FRESH

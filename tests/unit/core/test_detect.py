@@ -16,16 +16,16 @@ from ragwatch.core.drift.detect import (
     Watch,
     acknowledge,
     begin,
+    cap_time,
     from_dict,
-    no_later,
     renew,
     step,
     threshold_for,
     to_dict,
 )
 from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
-from ragwatch.core.drift.detectors.control import AgainstControl
-from ragwatch.core.drift.detectors.reference import AgainstReference
+from ragwatch.core.drift.detectors.control import ControlScheme
+from ragwatch.core.drift.detectors.reference import ReferenceScheme
 
 DAY = 86400.0
 
@@ -35,7 +35,7 @@ def build(baseline: float) -> Betting:
     return Betting(baseline, 1000)
 
 
-SCHEME = AgainstReference(build, scores=500)
+SCHEME = ReferenceScheme(build, scores=500)
 
 
 def stream(seed: int = 1, good: int = 800, bad: int = 400) -> list[Score]:
@@ -46,10 +46,10 @@ def stream(seed: int = 1, good: int = 800, bad: int = 400) -> list[Score]:
 
 def watched(scores: list[Score], watch: Watch[Score] | None = None, first: int = 0) -> Watch[Score]:
     """The watch after these scores, one a minute."""
-    found = begin(SCHEME) if watch is None else watch
+    result = begin(SCHEME) if watch is None else watch
     for index, each in enumerate(scores, start=first):
-        found = step(SCHEME, found, index, 60.0 * index, each)
-    return found
+        result = step(SCHEME, result, index, 60.0 * index, each)
+    return result
 
 
 def test_learns_watches_and_latches() -> None:
@@ -82,14 +82,14 @@ def test_a_kill_changes_nothing(cut: int) -> None:
 @given(st.lists(st.integers(0, 1199), max_size=20))
 def test_replays_and_failures_move_nothing(places: list[int]) -> None:
     """Readings that were taken already, and ones without a score, leave the watch as it is."""
-    scores, found = stream(), begin(SCHEME)
+    scores, result = stream(), begin(SCHEME)
     for index, each in enumerate(scores):
-        found = step(SCHEME, found, index, 60.0 * index, each)
+        result = step(SCHEME, result, index, 60.0 * index, each)
         if index in places:
-            assert step(SCHEME, found, index, 0.0, Score(0.0)) is found
-            assert step(SCHEME, found, index // 2, 0.0, Score(0.0)) is found
-            assert step(SCHEME, found, index + 1, 0.0, None) is found
-    assert found == watched(scores)
+            assert step(SCHEME, result, index, 0.0, Score(0.0)) is result
+            assert step(SCHEME, result, index // 2, 0.0, Score(0.0)) is result
+            assert step(SCHEME, result, index + 1, 0.0, None) is result
+    assert result == watched(scores)
 
 
 def test_acknowledge_starts_over_against_the_same_reference() -> None:
@@ -113,7 +113,7 @@ def test_renew_learns_anew() -> None:
 
 def test_days_count_where_days_were_promised() -> None:
     """With run length in days evidence grows by the days that passed, not by scores; late ones add none."""
-    scheme = AgainstControl(TwoSample(30.0), Unit.DAYS)
+    scheme = ControlScheme(TwoSample(30.0), Unit.DAYS)
     even = TwoSample(30.0).start()
     watch = begin(scheme)
     assert watch.numbers == even
@@ -127,8 +127,8 @@ def test_days_count_where_days_were_promised() -> None:
 def test_another_design_starts_from_nothing() -> None:
     """A changed tolerance keeps what was learnt and the alarm that stands, and drops evidence of another baseline."""
     alarmed = watched(stream())
-    found = from_dict(replace(SCHEME, tolerance=0.1), to_dict(alarmed))
-    assert (found.alarm, found.reference, found.evidence) == (alarmed.alarm, alarmed.reference, 0.0)
+    result = from_dict(replace(SCHEME, tolerance=0.1), to_dict(alarmed))
+    assert (result.alarm, result.reference, result.evidence) == (alarmed.alarm, alarmed.reference, 0.0)
     assert from_dict(replace(SCHEME, scores=5000), to_dict(alarmed)).evidence is None
     learning = to_dict(watched(stream()[:300]))
     assert from_dict(replace(SCHEME, scores=300), learning).evidence == 0.0
@@ -136,13 +136,13 @@ def test_another_design_starts_from_nothing() -> None:
 
 def test_another_unit_starts_from_nothing() -> None:
     """Evidence in scores says nothing about days."""
-    found = from_dict(replace(SCHEME, unit=Unit.DAYS), to_dict(watched(stream()[:700])))
-    assert (found.evidence, found.unit) == (0.0, Unit.DAYS)
+    result = from_dict(replace(SCHEME, unit=Unit.DAYS), to_dict(watched(stream()[:700])))
+    assert (result.evidence, result.unit) == (0.0, Unit.DAYS)
 
 
 @pytest.mark.parametrize("broken", [{}, {"reference": ["x"], "seq": 0, "at": None}])
 def test_what_is_no_watch_is_refused(broken: dict[str, object]) -> None:
-    """Kept state that is none raises, instead of beginning anew in silence."""
+    """Invalid stored state raises an error instead of starting again without notice."""
     with pytest.raises((KeyError, ValueError)):
         from_dict(SCHEME, broken)
 
@@ -156,11 +156,11 @@ def test_an_alarm_stands_while_another_reference_is_learnt() -> None:
     """A larger reference is wanted after the alarm: what was learnt is too little now, and the alarm stays."""
     alarmed = watched(stream())
     assert alarmed.alarm is not None
-    wider = AgainstReference(build, scores=5000)
-    found = from_dict(wider, to_dict(alarmed))
-    assert (found.detector, found.alarm) == (None, alarmed.alarm)
-    found = step(wider, found, alarmed.seq + 1, 1e9, Score(1.0))
-    assert found.alarm == alarmed.alarm
+    wider = ReferenceScheme(build, scores=5000)
+    result = from_dict(wider, to_dict(alarmed))
+    assert (result.detector, result.alarm) == (None, alarmed.alarm)
+    result = step(wider, result, alarmed.seq + 1, 1e9, Score(1.0))
+    assert result.alarm == alarmed.alarm
 
 
 def test_learns_for_as_long_as_asked() -> None:
@@ -185,7 +185,7 @@ def test_a_stray_time_is_no_day_of_readings() -> None:
         watch = begin(scheme)
         for index, each in enumerate(stream()):
             watch = step(scheme, watch, index, at if index == stray else 60.0 * index, each)
-            watch = no_later(watch, 60.0 * index)
+            watch = cap_time(watch, 60.0 * index)
         assert watch.detector is None
         assert watch.learnt <= 1199 * 60.0 + DAY / 8
 
@@ -214,7 +214,7 @@ def test_what_earlier_versions_kept_is_watched_on() -> None:
 
 
 def test_silence_is_no_evidence() -> None:
-    """A season without an answer, or a clock a year ahead, calls nobody: a reading adds the run length of a day."""
+    """A long gap or a clock that is a year ahead raises no alarm: a reading adds at most the run length of a day."""
     scheme = replace(SCHEME, build=lambda baseline: Betting(baseline, 30.0), unit=Unit.DAYS)
     watch = begin(scheme)
     for index, each in enumerate(stream()[:700]):
@@ -228,12 +228,12 @@ def test_silence_is_no_evidence() -> None:
 
 def test_a_clock_that_was_ahead_is_set_back() -> None:
     """What was read a year ahead of time adds run length again as soon as the clock is right."""
-    scheme = AgainstControl(TwoSample(30.0), Unit.DAYS)
+    scheme = ControlScheme(TwoSample(30.0), Unit.DAYS)
     pair = ScorePair(Score(0.5), Score(0.5))
-    watch = no_later(step(scheme, begin(scheme), 0, 365.0 * DAY, pair), DAY)
+    watch = cap_time(step(scheme, begin(scheme), 0, 365.0 * DAY, pair), DAY)
     assert watch.at == DAY
     assert step(scheme, watch, 1, 1.5 * DAY, pair).evidence == pytest.approx(0.5)
     learning = step(SCHEME, begin(SCHEME), 0, 365.0 * DAY, Score(1.0))
-    assert (no_later(learning, DAY).learnt, no_later(learning, DAY).at) == (0.0, DAY)
+    assert (cap_time(learning, DAY).learnt, cap_time(learning, DAY).at) == (0.0, DAY)
     for right in (begin(SCHEME), step(SCHEME, begin(SCHEME), 0, 0.0, Score(1.0))):
-        assert no_later(right, DAY) is right
+        assert cap_time(right, DAY) is right

@@ -22,15 +22,15 @@ def test_by_hand() -> None:
 def test_sums_that_were_not_kept_stay_unknown() -> None:
     """Five sums of a counter and all of a score together: cubes and fourth powers are unknown, not those of the one."""
     kept, others = Addends.one(1.0, 0.5), Addends(1, 2.0, 2.0, 4.0, 4.0, 4.0)
-    for found in (kept + others, others + kept):
-        assert (found.n, found.w, found.w3, found.w4) == (2, 4.0, None, None)
+    for result in (kept + others, others + kept):
+        assert (result.n, result.w, result.w3, result.w4) == (2, 4.0, None, None)
 
 
 @given(pairs)
 def test_nothing_is_neutral(some: list[tuple[float, float]]) -> None:
     """Adding nothing changes nothing."""
-    found = Addends.of(some)
-    assert found + Addends() == found == Addends() + found
+    result = Addends.of(some)
+    assert result + Addends() == result == Addends() + result
 
 
 @given(pairs, pairs, pairs)

@@ -39,8 +39,8 @@ def test_whole_evidence() -> None:
     """Offsets, probabilities and counts at their limits are legal."""
     claim = a_claim((0, 1), start=0, end=1, support=1.0)
     column = ContextReading(None, 0.0, 2, 2)
-    found = Evidence((claim,), (column, column))
-    assert (claim.contexts, found.used, found.abstained) == ((1,), (False, True), False)
+    result = Evidence((claim,), (column, column))
+    assert (claim.contexts, result.used, result.abstained) == ((1,), (False, True), False)
 
 
 def test_supported_without_a_cell_is_legal() -> None:

@@ -107,8 +107,8 @@ def test_need_recall(needs: tuple[bool, ...] | None, expected: float | None) -> 
 )
 def test_top_context(evidence: Evidence, ignored: float | None, fault: str | None, use: float | None) -> None:
     """The first context is ignored when it supports nothing alone, and the fault says whose doing that was."""
-    found = (scores.top_ranked_ignored(evidence), scores.top_ranked_fault(evidence), scores.context_use(evidence))
-    assert found == (ignored, fault, use)
+    result = (scores.top_ranked_ignored(evidence), scores.top_ranked_fault(evidence), scores.context_use(evidence))
+    assert result == (ignored, fault, use)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Laws of scores, for any evidence that is whole."""
+"""Properties of scores that hold for any valid evidence."""
 
 from __future__ import annotations
 
@@ -81,13 +81,15 @@ def test_order_of_claims_means_nothing(evidence: Evidence, rng: object) -> None:
     rows = list(evidence.claims)
     rng.shuffle(rows)  # type: ignore[attr-defined]
     other = replace(evidence, claims=tuple(rows))
-    found = [(score_all(each), stage(each), top_ranked_fault(each), rank_agreement(each)) for each in (evidence, other)]
-    assert found[0] == found[1]
+    result = [
+        (score_all(each), stage(each), top_ranked_fault(each), rank_agreement(each)) for each in (evidence, other)
+    ]
+    assert result[0] == result[1]
 
 
 @given(evidences(), st.data())
 def test_order_of_contexts_moves_only_rank_scores(evidence: Evidence, data: st.DataObject) -> None:
-    """Contexts in another order leave every score alone that does not speak of ranks."""
+    """Reordering contexts changes only the scores that depend on ranks."""
     order = data.draw(st.permutations(range(len(evidence.contexts))))
     rows = tuple(replace(claim, cells=tuple(claim.cells[rank] for rank in order)) for claim in evidence.claims)
     other = replace(evidence, claims=rows, contexts=tuple(evidence.contexts[rank] for rank in order))
@@ -98,5 +100,5 @@ def test_order_of_contexts_moves_only_rank_scores(evidence: Evidence, data: st.D
 @given(evidences())
 def test_rank_agreement_is_a_ratio(evidence: Evidence) -> None:
     """Agreement is in [0, 1], and unknown exactly when no context was used."""
-    found = rank_agreement(evidence)
-    assert found is None or 0.0 <= found <= 1.0 + 1e-12
+    result = rank_agreement(evidence)
+    assert result is None or 0.0 <= result <= 1.0 + 1e-12

@@ -16,9 +16,9 @@ from ragwatch.core.vocabulary import NoveltyMeter, Vocabulary, learn
 
 def tallies_of(signals: SignalCounter) -> Tallies:
     """What the signals add to nothing."""
-    found: Tallies = Counter()
-    signals.add_to(found)
-    return found
+    counts: Tallies = Counter()
+    signals.add_to(counts)
+    return counts
 
 
 def test_nothing_adds_nothing() -> None:
@@ -77,8 +77,8 @@ def test_repeated_texts(texts: list[str]) -> None:
     """Contexts repeat where two are the same text, wherever in the list they stand and whatever begins alike."""
     signals = SignalCounter()
     signals.add("search", a_sample(contexts=tuple(texts)))
-    found = tallies_of(signals)[Tally.DUPLICATE_CONTEXTS, ("search",)]
-    assert found == (len(set(texts)) < len(texts))
+    counts = tallies_of(signals)[Tally.DUPLICATE_CONTEXTS, ("search",)]
+    assert counts == (len(set(texts)) < len(texts))
 
 
 def test_words_of_questions_are_learnt_then_measured() -> None:
@@ -89,8 +89,8 @@ def test_words_of_questions_are_learnt_then_measured() -> None:
         signals.add(route, a_sample(question=question))
     signals.add("other", a_sample(question="Why?"))
     assert signals.to_learn_from() == {"other": ["Why?"]}
-    found = {place: each for place, each in tallies_of(signals).items() if place[0] is Tally.QUESTION_STRANGENESS}
-    assert found == {
+    counts = {place: each for place, each in tallies_of(signals).items() if place[0] is Tally.QUESTION_STRANGENESS}
+    assert counts == {
         (Tally.QUESTION_STRANGENESS, ("search", "0.1")): 1,
         (Tally.QUESTION_STRANGENESS, ("search", "1.0")): 1,
         (Tally.QUESTION_STRANGENESS, ("search", "sum")): 1.0,

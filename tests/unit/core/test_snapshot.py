@@ -11,8 +11,8 @@ from ragwatch.core.snapshot import Snapshot
 
 def test_empty() -> None:
     """Only the instant is known; everything else is absent."""
-    found = Snapshot(at=1.0)
-    assert (found.estimates, dict(found.coverage), dict(found.tallies), found.problems) == ((), {}, {}, ())
+    result = Snapshot(at=1.0)
+    assert (result.estimates, dict(result.coverage), dict(result.tallies), result.problems) == ((), {}, {}, ())
 
 
 def test_snapshots_do_not_share_tallies() -> None:

@@ -14,9 +14,13 @@ from ragwatch.core.verdict import judged
 def test_verdict_follows_from_evidence() -> None:
     """Scores, stage and fault are those of the evidence."""
     evidence = an_evidence((0, 1), (0, 0))
-    found = judged(a_draw(), a_reading(), evidence)
-    assert found.scores == score_all(evidence)
-    assert (found.scores[Quantity.FAITHFULNESS], found.stage, found.fault) == (0.5, Stage.GENERATION, Fault.GENERATOR)
+    result = judged(a_draw(), a_reading(), evidence)
+    assert result.scores == score_all(evidence)
+    assert (result.scores[Quantity.FAITHFULNESS], result.stage, result.fault) == (
+        0.5,
+        Stage.GENERATION,
+        Fault.GENERATOR,
+    )
 
 
 @pytest.mark.parametrize("contexts", [(), ("one",), ("one", "two", "three")])
@@ -30,5 +34,5 @@ def test_claim_behind_the_answer_is_refused() -> None:
     """Offsets lie in the answer: a page that marks them must not run over its end."""
     last = len(a_draw().sample.answer)
     judged(a_draw(), a_reading(), an_evidence(a_claim(start=0, end=last)))
-    with pytest.raises(ShapeError, match="ends behind the answer"):
+    with pytest.raises(ShapeError, match="ends after the answer"):
         judged(a_draw(), a_reading(), an_evidence(a_claim(start=0, end=last + 1)))

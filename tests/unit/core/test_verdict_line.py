@@ -13,7 +13,7 @@ from ragwatch.core.verdict_line import verdict_line
 
 
 def test_judged_line() -> None:
-    """A judged draw is told whole, with probabilities rounded to six digits."""
+    """The line of a judged draw has every field, with probabilities rounded to six digits."""
     draw = a_draw(answer="Cats purr. Dogs meow.", contexts=(Context("Cats purr.", "a"), "Dogs bark."))
     evidence = an_evidence(
         a_claim((1, 0), start=0, end=10, support=0.1234567, evidence="Cats purr."),

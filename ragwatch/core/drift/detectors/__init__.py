@@ -1,4 +1,4 @@
-"""Detectors: one file a kind. `betting` is the default, because it is the only one with a promise."""
+"""Drift detectors by kind. `betting` is the default: it alone guarantees a false alarm rate."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ragwatch.core.drift.detectors.page_hinkley import PageHinkley
 Kind = Callable[[float, float, Direction, float], Detector[Score]]
 
 
-def _page_hinkley(baseline: float, threshold: float, direction: Direction, heaviest: float) -> PageHinkley:
-    """It takes its own running mean for a baseline."""
+def _page_hinkley(baseline: float, threshold: float, direction: Direction, max_weight: float) -> PageHinkley:
+    """Build a Page-Hinkley test, which compares with its own running mean instead of a baseline."""
     del baseline
-    return PageHinkley(threshold, direction, heaviest)
+    return PageHinkley(threshold, direction, max_weight)
 
 
 KINDS: MappingProxyType[str, Kind] = MappingProxyType(
     {"betting": Betting, "cusum": Cusum, "page_hinkley": _page_hinkley}
 )
-"""By name: baseline, threshold, direction and heaviest weight to a detector."""
+"""Builders by kind, called with baseline, threshold, direction and largest weight."""

@@ -1,6 +1,6 @@
-"""Control: watching against something that runs at the same time (previous release, frozen canaries), without learning.
+"""Monitoring against a concurrent control (previous release, frozen canaries), without a learnt reference.
 
-What moves both, a different hour or different questions, is no alarm.
+A change that affects both, such as another time of day or other questions, raises no alarm.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 from ragwatch.core.drift.detect import Detector, Numbers, Score, Unit
 from ragwatch.core.drift.detectors.betting import ScorePair, TwoSample
 
-_MOST_WAITING = 1000
+_MAX_WAITING = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class AgainstControl:
-    """A scheme that needs no reference.
+class ControlScheme:
+    """Scheme that compares with a concurrent control and needs no reference.
 
     Attributes:
         test: The detector.
-        unit: What run length is counted in.
+        unit: Unit of the run length.
     """
 
     test: TwoSample
@@ -29,32 +29,32 @@ class AgainstControl:
 
     @property
     def span(self) -> float:
-        """None."""
+        """Minimum learning time: 0 seconds."""
         return 0.0
 
     def size(self, reading: ScorePair) -> float:
-        """One pair."""
+        """Return 1: a reading is one pair."""
         del reading
         return 1.0
 
     def learn(self, reference: Numbers, reading: ScorePair) -> Numbers:
-        """Nothing is learnt."""
+        """Return the reference unchanged: nothing is learnt."""
         del reading
         return reference
 
     def detector(self, reference: Numbers) -> Detector[ScorePair]:
-        """The detector, at once."""
+        """Return the detector, which is available from the start."""
         del reference
         return self.test
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreQueue:
-    """Scores of one side that wait for one of the other, oldest first.
+    """Scores of one side that wait for a score of the other side.
 
     Attributes:
-        scores: Those that wait.
-        control: Whether they are the control's.
+        scores: Waiting scores, oldest first.
+        control: Whether they are scores of the control.
     """
 
     scores: tuple[Score, ...] = ()
@@ -62,31 +62,34 @@ class ScoreQueue:
 
 
 def pair(queue: ScoreQueue, score: Score, *, control: bool) -> tuple[ScoreQueue, ScorePair | None]:
-    """One more score of either side: the queue after it, and the pair it makes with the oldest of the other side.
+    """Add a score of either side; return the queue after it, and the pair it forms with the oldest of the other side.
 
-    Pairs are made in the order of arrival, whatever the scores are. Where one side runs ahead by more than a thousand
-    its oldest are let go, which says nothing about their value either.
+    Pairs are formed in the order of arrival, independently of the scores. If one side is ahead by more than 1000
+    scores, its oldest ones are dropped, which does not depend on their values either.
 
-    >>> queue, found = pair(Queue(), Score(0.9), control=True)
-    >>> pair(queue, Score(0.5), control=False)
-    (Queue(scores=(), control=True), Pair(score=Score(value=0.5, weight=1.0), control=Score(value=0.9, weight=1.0)))
+    >>> queue, _ = pair(ScoreQueue(), Score(0.9), control=True)
+    >>> queue, scores = pair(queue, Score(0.5), control=False)
+    >>> queue
+    ScoreQueue(scores=(), control=True)
+    >>> scores
+    ScorePair(score=Score(value=0.5, weight=1.0), control=Score(value=0.9, weight=1.0))
     """
     if not queue.scores or queue.control == control:
-        return ScoreQueue((*queue.scores, score)[-_MOST_WAITING:], control), None
+        return ScoreQueue((*queue.scores, score)[-_MAX_WAITING:], control), None
     first, rest = queue.scores[0], queue.scores[1:]
     return replace(queue, scores=rest), ScorePair(first, score) if control else ScorePair(score, first)
 
 
 def queue_to_dict(queue: ScoreQueue) -> dict[str, Any]:
-    """The queue as plain values."""
-    return {"control": queue.control, "scores": [asdict(each) for each in queue.scores]}
+    """Return the queue as plain values for JSON."""
+    return {"control": queue.control, "scores": [asdict(score) for score in queue.scores]}
 
 
-def queue_from_dict(kept: Mapping[str, Any]) -> ScoreQueue:
-    """The queue that `queue_to_dict` gave.
+def queue_from_dict(stored: Mapping[str, Any]) -> ScoreQueue:
+    """Return the queue that `queue_to_dict` stored.
 
     Raises:
-        KeyError: Something is missing.
-        TypeError: Something does not belong.
+        KeyError: A key is missing.
+        TypeError: A value has the wrong type.
     """
-    return ScoreQueue(tuple(Score(**each) for each in kept["scores"]), bool(kept["control"]))
+    return ScoreQueue(tuple(Score(**score) for score in stored["scores"]), bool(stored["control"]))

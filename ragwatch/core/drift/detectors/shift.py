@@ -1,15 +1,15 @@
-"""Shift: a distribution over fixed buckets is not what it was. Needs no judge, and counts every request.
+"""Distribution shift over fixed buckets, from counts of all requests; no judge is needed.
 
-For each cut between two buckets, the share of values below it is a mean of zeros and ones; `betting` watches it fall
-and rise, and evidence is the mean over cuts, both directions and a few sizes of bet, so that one threshold serves all.
-A rate (abstentions, empty retrievals) is a distribution over two buckets.
+For each cut between two buckets, the share of values below it is a mean of zeros and ones. `betting` detects its fall
+and its rise. The evidence is the mean over cuts, both directions and several sizes of bet, so that one threshold serves
+all. A rate (abstentions, empty retrievals) is a distribution over two buckets.
 
-Readings are counts of a batch. A batch of n requests, c of them below the cut, multiplies a bet by
+A reading holds the counts of a batch. A batch of n requests, c of them below the cut, multiplies a bet by
 (1 + b (m0 - 1))^c (1 + b m0)^(n - c): the order within a batch does not matter, and M <- L (n + M) keeps M minus the
 number of requests a supermartingale.
 
-The reference is a bound on each share (Chernoff: n kl(share, bound) = ln(1 / risk), with the risk divided over cuts
-and directions), moved away by a tolerance. It should span what is ordinary: a day at least.
+The reference is a bound on each share (Chernoff: n kl(share, bound) = ln(1 / risk), with the risk divided by the number
+of cuts and directions), minus a tolerance. It should cover the normal variation: at least a day.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ragwatch.core.drift.detect import Detector, Direction, Numbers, Unit
-from ragwatch.core.drift.detectors.betting import LEAST_ROOM, MOST_EVIDENCE
+from ragwatch.core.drift.detectors.betting import MAX_EVIDENCE, MIN_MARGIN
 
 FRACTIONS = (0.05, 0.2, 0.8)
 _HALVINGS = 50
-_LARGEST_LOG = 690.0
+_MAX_LOG = 690.0
 Counts = Sequence[int]
-"""How many values of a batch fell into each bucket."""
+"""Number of values of a batch in each bucket."""
 
 
 def share_bound(count: float, total: float, risk: float) -> float:
-    """The share that the true one is below with probability 1 - risk, after `count` of `total`.
+    """Return the upper bound of a share with probability 1 - risk, given `count` of `total`.
 
     >>> round(share_bound(0, 100, 0.05), 4)         # 1 - .05^(1/100)
     0.0295
@@ -48,18 +48,18 @@ def share_bound(count: float, total: float, risk: float) -> float:
     return high
 
 
-def _kl(one: float, other: float) -> float:
-    """Kullback-Leibler divergence of two coins; `other` is in (0, 1), or equal to `one`."""
-    heads = one * math.log(one / other) if one > 0.0 else 0.0
-    return heads + ((1.0 - one) * math.log((1.0 - one) / (1.0 - other)) if one < 1.0 else 0.0)
+def _kl(p: float, q: float) -> float:
+    """Return the Kullback-Leibler divergence of two Bernoulli distributions; `q` is in (0, 1), or equal to `p`."""
+    ones = p * math.log(p / q) if p > 0.0 else 0.0
+    return ones + ((1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftDetector:
-    """The detector.
+    """E-detector for a shift of a distribution over buckets.
 
     Attributes:
-        shares: For each cut, the least share of values below it that is still ordinary, and the least share above it.
+        shares: For each cut, the smallest normal share of values below it, and the smallest normal share above it.
         threshold: 1 / alpha.
     """
 
@@ -68,57 +68,57 @@ class ShiftDetector:
 
     @property
     def design(self) -> Numbers:
-        """All shares."""
-        return tuple(share for both in self.shares for share in both)
+        """All bounds on shares."""
+        return tuple(share for bounds in self.shares for share in bounds)
 
     def start(self) -> Numbers:
-        """No evidence for any bet."""
+        """Return zero evidence for each bet."""
         return (0.0,) * (len(self.shares) * 2 * len(FRACTIONS))
 
     def step(self, numbers: Numbers, reading: Counts, credit: float) -> Numbers:
-        """Evidence for each bet after one more batch.
+        """Return the evidence for each bet after one more batch.
 
-        >>> one = Shift(shares=((0.5, 0.0),), threshold=100)     # at least half below the cut; b = .8 / .5
-        >>> round(one.step(one.start(), (0, 2), 2)[2], 4)        # two above: (1 + 1.6 * .5)^2 * 2
+        >>> detector = ShiftDetector(shares=((0.5, 0.0),), threshold=100)     # at least half below the cut; b = .8 / .5
+        >>> round(detector.step(detector.start(), (0, 2), 2)[2], 4)        # two above: (1 + 1.6 * .5)^2 * 2
         6.48
         """
         total, below = sum(reading), list(accumulate(reading))
         after: list[float] = []
-        for cut, both in enumerate(self.shares):
-            for least, kept in zip(both, (below[cut], total - below[cut]), strict=True):
-                floor = min(least, 1.0 - LEAST_ROOM)
+        for cut, bounds in enumerate(self.shares):
+            for bound, count in zip(bounds, (below[cut], total - below[cut]), strict=True):
+                floor = min(bound, 1.0 - MIN_MARGIN)
                 for fraction in FRACTIONS:
                     before = numbers[len(after)]
                     bet = fraction / (1.0 - floor)
-                    # No share is less than 0: against such a floor there is nothing to bet on.
-                    log = kept * math.log1p(bet * (floor - 1.0)) + (total - kept) * math.log1p(bet * floor)
-                    found = math.exp(min(log, _LARGEST_LOG)) * (credit + before) if floor > 0.0 else 0.0
-                    after.append(min(found, MOST_EVIDENCE))
+                    # No share is below 0: with a floor of 0 there is no bet.
+                    log = count * math.log1p(bet * (floor - 1.0)) + (total - count) * math.log1p(bet * floor)
+                    evidence = math.exp(min(log, _MAX_LOG)) * (credit + before) if floor > 0.0 else 0.0
+                    after.append(min(evidence, MAX_EVIDENCE))
         return tuple(after)
 
     def evidence(self, numbers: Numbers) -> float:
-        """The mean over all bets."""
+        """Return the mean over all bets."""
         return math.fsum(numbers) / len(numbers)
 
     def where(self, numbers: Numbers) -> tuple[int, Direction]:
-        """The cut with most evidence, and which way the values went: `rise` when more of them lie above it."""
-        strongest = max(range(len(numbers)), key=numbers.__getitem__)
-        cut, rest = divmod(strongest, 2 * len(FRACTIONS))
+        """Return the cut with most evidence, and the direction: `rise` if more values than before lie above it."""
+        strongest_bet = max(range(len(numbers)), key=numbers.__getitem__)
+        cut, rest = divmod(strongest_bet, 2 * len(FRACTIONS))
         return cut, Direction.RISE if rest < len(FRACTIONS) else Direction.FALL
 
 
 @dataclass(frozen=True, slots=True)
-class AgainstCounts:
-    """A scheme that learns counts in buckets, and then watches for a shift.
+class CountScheme:
+    """Scheme that learns the distribution over buckets, and then detects a shift.
 
     Attributes:
         threshold: 1 / alpha.
         buckets: Number of buckets; 2 for a rate.
-        requests: Requests to learn from.
-        tolerance: What a share may differ from the reference without anybody being called.
-        unit: What run length is counted in; `scores` means requests.
-        risk: Probability that some bound does not hold.
-        span: Seconds to learn for, at least.
+        requests: Number of requests to learn from.
+        tolerance: How much a share may differ from the reference without an alarm.
+        unit: Unit of the run length; `scores` means requests.
+        risk: Probability that at least one bound does not hold.
+        span: Minimum learning time in seconds.
     """
 
     threshold: float
@@ -130,23 +130,23 @@ class AgainstCounts:
     span: float = 0.0
 
     def size(self, reading: Counts) -> float:
-        """Requests in the batch."""
+        """Return the number of requests in the batch."""
         return float(sum(reading))
 
     def learn(self, reference: Numbers, reading: Counts) -> Numbers:
-        """All counts so far."""
+        """Return the sums of all counts so far."""
         before = reference or (0.0,) * self.buckets
-        return tuple(one + more for one, more in zip(before, reading, strict=True))
+        return tuple(total + count for total, count in zip(before, reading, strict=True))
 
     def detector(self, reference: Numbers) -> Detector[Counts] | None:
-        """The detector; None while requests are too few."""
+        """Return the detector; None while requests are too few."""
         total = sum(reference)
         if not reference or total < self.requests:
             return None
         risk = self.risk / (2 * (self.buckets - 1))
         shares = []
         for below in list(accumulate(reference))[:-1]:
-            least_below = 1.0 - share_bound(total - below, total, risk) - self.tolerance
-            least_above = 1.0 - share_bound(below, total, risk) - self.tolerance
-            shares.append((max(0.0, least_below), max(0.0, least_above)))
+            min_below = 1.0 - share_bound(total - below, total, risk) - self.tolerance
+            min_above = 1.0 - share_bound(below, total, risk) - self.tolerance
+            shares.append((max(0.0, min_below), max(0.0, min_above)))
         return ShiftDetector(tuple(shares), self.threshold)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ragwatch.core.drift.detect import Detector, Direction, Numbers, Score
 from ragwatch.core.drift.detectors import KINDS
-from ragwatch.core.drift.detectors.betting import MOST_EVIDENCE, Betting, ScorePair, TwoSample
+from ragwatch.core.drift.detectors.betting import MAX_EVIDENCE, Betting, ScorePair, TwoSample
 
 scores = st.lists(st.floats(0, 1), max_size=60)
 
@@ -68,7 +68,7 @@ def test_a_rise_is_a_fall_of_the_rest(stream: list[float]) -> None:
 @given(scores)
 def test_only_relative_weights_count(stream: list[float]) -> None:
     """Equal weights are no weights, and a weight above the heaviest counts as the heaviest."""
-    plain, heavy = Betting(0.9, 100), Betting(0.9, 100, heaviest=10.0)
+    plain, heavy = Betting(0.9, 100), Betting(0.9, 100, max_weight=10.0)
     assert run(heavy, stream, weight=10.0) == run(heavy, stream, weight=1e6) == run(plain, stream)
 
 
@@ -78,7 +78,7 @@ def test_weights_decide_whose_fall_it_is() -> None:
     for _ in range(8000):
         often = rng.random() < 10 / 11
         stream.append(Score(float(rng.random() < (0.80 if often else 0.96)), 1.0 if often else 10.0))
-    assert until(Betting(0.86, 10_000, heaviest=10.0), stream) is None  # the traffic's mean is 0.88
+    assert until(Betting(0.86, 10_000, max_weight=10.0), stream) is None  # the traffic's mean is 0.88
     assert until(Betting(0.86, 10_000), (Score(each.value) for each in stream)) is not None  # that of the drawn 0.815
 
 
@@ -88,7 +88,7 @@ def test_endless_streams_stay_finite(baseline: float, value: float) -> None:
     """Neither a baseline at an end nor ten thousand equal scores overflow or divide by zero."""
     watching = Betting(baseline, 10_000)
     evidence = watching.evidence(run(watching, [value] * 10_000))
-    assert 0.0 <= evidence <= MOST_EVIDENCE
+    assert 0.0 <= evidence <= MAX_EVIDENCE
     assert (evidence >= 10_000) == (value == 0.0)
 
 
@@ -97,9 +97,9 @@ def test_alarm_on_a_fall() -> None:
     rng = random.Random(2)
     good = [Score(float(rng.random() < 0.9)) for _ in range(1000)]
     bad = [Score(float(rng.random() < 0.7)) for _ in range(1000)]
-    found = until(Betting(0.9, 10_000), good + bad)
-    assert found is not None
-    assert 1000 < found < 1100
+    result = until(Betting(0.9, 10_000), good + bad)
+    assert result is not None
+    assert 1000 < result < 1100
 
 
 def test_two_samples() -> None:
@@ -127,7 +127,7 @@ def test_two_samples() -> None:
 
 def test_both_weights_of_a_pair_count() -> None:
     """A light pair moves evidence by the product of its weights."""
-    watching = TwoSample(100, heaviest=10.0, fractions=(0.5,))
+    watching = TwoSample(100, max_weight=10.0, fractions=(0.5,))
     assert watching.step((0.0,), ScorePair(Score(0.0, 1.0), Score(1.0, 5.0))) == pytest.approx((1 + 0.5 * 0.05,))
 
 

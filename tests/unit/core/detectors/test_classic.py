@@ -39,18 +39,18 @@ def test_page_hinkley_is_rivers(seed: int, direction: Direction, mode: str) -> N
     values = stream(seed) if direction is Direction.FALL else [1.0 - value for value in stream(seed)]
     for threshold in (0.5, 2.0, 5.0, 20.0):
         ours, theirs = PageHinkley(threshold, direction), drift.PageHinkley(threshold=threshold, mode=mode)
-        numbers, expected, found = ours.start(), None, None
+        numbers, expected, result = ours.start(), None, None
         for index, value in enumerate(values):
             numbers = ours.step(numbers, Score(value))
             theirs.update(value)
             if expected is None and theirs.drift_detected:
                 expected = index
-            if found is None and ours.evidence(numbers) > ours.threshold:
-                found = index
-        assert found == expected
+            if result is None and ours.evidence(numbers) > ours.threshold:
+                result = index
+        assert result == expected
 
 
-@pytest.mark.parametrize("watching", [Cusum(0.9, heaviest=4.0), PageHinkley(5.0, heaviest=4.0)])
+@pytest.mark.parametrize("watching", [Cusum(0.9, max_weight=4.0), PageHinkley(5.0, max_weight=4.0)])
 def test_a_light_score_moves_little(watching: Cusum | PageHinkley) -> None:
     """A score of a quarter of the heaviest weight moves the sum by a quarter."""
     numbers = watching.start()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from ragwatch.core.drift.detect import Direction, Score
 from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
-from ragwatch.core.drift.detectors.control import AgainstControl, ScoreQueue, pair, queue_from_dict, queue_to_dict
-from ragwatch.core.drift.detectors.reference import AgainstReference, lower_bound
+from ragwatch.core.drift.detectors.control import ControlScheme, ScoreQueue, pair, queue_from_dict, queue_to_dict
+from ragwatch.core.drift.detectors.reference import ReferenceScheme, lower_bound
 from ragwatch.core.estimate import Addends
 
 
@@ -55,7 +55,7 @@ def test_too_little_bounds_nothing(some: list[float]) -> None:
 @pytest.mark.parametrize("direction", list(Direction))
 def test_learns(direction: Direction) -> None:
     """After the wanted scores there is a baseline worse than their mean by the tolerance and a little, on that side."""
-    scheme = AgainstReference(build, direction, scores=2000)
+    scheme = ReferenceScheme(build, direction, scores=2000)
     reference: tuple[float, ...] = ()
     rng = random.Random(4)
     for count in range(2000):
@@ -70,7 +70,7 @@ def test_learns(direction: Direction) -> None:
 
 def test_a_hopeless_quantity_is_learnt_on() -> None:
     """Where scores are so low that nothing can fall below the bound there is no detector, however many there are."""
-    scheme = AgainstReference(build, scores=10)
+    scheme = ReferenceScheme(build, scores=10)
     reference: tuple[float, ...] = ()
     for _ in range(3000):
         reference = scheme.learn(reference, Score(0.02))
@@ -79,13 +79,13 @@ def test_a_hopeless_quantity_is_learnt_on() -> None:
 
 def test_a_heavier_weight_counts_as_the_heaviest() -> None:
     """What was drawn at a lower probability than configured does not outweigh its part of the bound."""
-    scheme = AgainstReference(build, heaviest=10.0)
+    scheme = ReferenceScheme(build, max_weight=10.0)
     assert scheme.learn((), Score(0.5, 1000.0)) == pytest.approx(scheme.learn((), Score(0.5, 10.0)))
 
 
 def test_probabilities_raised_after_learning() -> None:
     """A reference learnt at a heaviest weight of 10 is bounded for that weight, whatever is configured since."""
-    then, now = AgainstReference(build, heaviest=10.0), AgainstReference(build, heaviest=1.0)
+    then, now = ReferenceScheme(build, max_weight=10.0), ReferenceScheme(build, max_weight=1.0)
     reference: tuple[float, ...] = ()
     for index in range(3000):
         reference = then.learn(reference, Score(0.9, 10.0 if index % 11 else 1.0))
@@ -94,7 +94,7 @@ def test_probabilities_raised_after_learning() -> None:
 
 def test_control() -> None:
     """Against a control there is nothing to learn and a detector at once."""
-    scheme = AgainstControl(TwoSample(100))
+    scheme = ControlScheme(TwoSample(100))
     one = ScorePair(Score(0.5), Score(0.5))
     assert scheme.learn((), one) == ()
     assert scheme.detector(()) is scheme.test
@@ -104,14 +104,14 @@ def test_control() -> None:
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60))
 def test_pairs_in_order_of_arrival(stream: list[tuple[float, bool]]) -> None:
     """The i-th score of either side meets the i-th of the other, whichever runs ahead, and over a restart."""
-    queue, found = ScoreQueue(), []
+    queue, result = ScoreQueue(), []
     for value, control in stream:
         queue, made = pair(queue_from_dict(queue_to_dict(queue)), Score(value), control=control)
         if made is not None:
-            found.append((made.score.value, made.control.value))
+            result.append((made.score.value, made.control.value))
     ours = [value for value, control in stream if not control]
     theirs = [value for value, control in stream if control]
-    assert found == list(zip(ours, theirs, strict=False))
+    assert result == list(zip(ours, theirs, strict=False))
 
 
 def test_a_side_far_ahead_lets_its_oldest_go() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.drift.detect import Direction, Unit
-from ragwatch.core.drift.detectors.betting import MOST_EVIDENCE
-from ragwatch.core.drift.detectors.shift import AgainstCounts, ShiftDetector, share_bound
+from ragwatch.core.drift.detectors.betting import MAX_EVIDENCE
+from ragwatch.core.drift.detectors.shift import CountScheme, ShiftDetector, share_bound
 
 
 def batch(rng: random.Random, shares: list[float], size: int) -> list[int]:
@@ -43,15 +43,15 @@ def test_share_bound_holds(count: int, total: int) -> None:
 
 def test_learns_then_watches() -> None:
     """Counts add up until there are enough; the shares then allow the tolerance and a little."""
-    scheme = AgainstCounts(10_000, buckets=3, requests=5000)
+    scheme = CountScheme(10_000, buckets=3, requests=5000)
     reference: tuple[float, ...] = ()
     for _ in range(49):
         reference = scheme.learn(reference, (50, 30, 20))
         assert scheme.detector(reference) is None
     assert scheme.detector(()) is None
-    found = scheme.detector(scheme.learn(reference, (50, 30, 2500 - 49 * 100 + 2500)))
-    assert found is not None
-    assert len(found.design) == 4
+    result = scheme.detector(scheme.learn(reference, (50, 30, 2500 - 49 * 100 + 2500)))
+    assert result is not None
+    assert len(result.design) == 4
     assert (scheme.size((1, 2, 3)), scheme.unit) == (6.0, Unit.SCORES)
 
 
@@ -59,7 +59,7 @@ def test_learns_then_watches() -> None:
 def test_notices_a_shift_and_says_where_to(after: list[float], direction: Direction) -> None:
     """No alarm on 20,000 requests as before; one within 600 of a shift; values rose or fell as they did."""
     rng, before = random.Random(8), [0.4, 0.4, 0.2]
-    scheme = AgainstCounts(10_000, buckets=3)
+    scheme = CountScheme(10_000, buckets=3)
     watching = scheme.detector(scheme.learn((), batch(rng, before, 5000)))
     assert isinstance(watching, ShiftDetector)
     numbers = watching.start()
@@ -75,7 +75,7 @@ def test_notices_a_shift_and_says_where_to(after: list[float], direction: Direct
 def test_a_rate_is_two_buckets() -> None:
     """Abstentions go from 2 to 10 %: noticed within 600 requests; no alarm while they stay."""
     rng = random.Random(9)
-    scheme = AgainstCounts(10_000)
+    scheme = CountScheme(10_000)
     watching = scheme.detector(scheme.learn((), (4900, 100)))
     assert watching is not None
     numbers = watching.start()
@@ -89,10 +89,10 @@ def test_a_rate_is_two_buckets() -> None:
 
 def test_what_never_happened_can_only_begin() -> None:
     """An empty bucket bounds nothing from below: nothing is bet there, and huge batches stay finite."""
-    scheme = AgainstCounts(100, requests=1000)
+    scheme = CountScheme(100, requests=1000)
     watching = scheme.detector(scheme.learn((), (0, 1000)))
     assert isinstance(watching, ShiftDetector)
     assert watching.shares[0][0] == 0.0
     numbers = watching.step(watching.start(), (100_000, 0), 100_000)
-    assert watching.evidence(numbers) <= MOST_EVIDENCE
+    assert watching.evidence(numbers) <= MAX_EVIDENCE
     assert watching.where(numbers) == (0, Direction.FALL)

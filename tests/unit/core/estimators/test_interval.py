@@ -27,10 +27,10 @@ def test_incomplete_beta(x: float, a: float, b: float) -> None:
 @pytest.mark.parametrize(("ones", "trials"), [(0, 1), (1, 1), (0, 20), (3, 20), (20, 20), (1.7, 20.4), (15, 1000)])
 def test_exact(ones: float, trials: float) -> None:
     """Quantiles of the two beta distributions of Clopper and Pearson; 0 and 1 where nothing was seen."""
-    found = clopper_pearson(ones / trials, trials)
+    ends = clopper_pearson(ones / trials, trials)
     low = float(stats.beta.ppf(0.025, ones, trials - ones + 1)) if ones else 0.0
     high = float(stats.beta.ppf(0.975, ones + 1, trials - ones)) if ones < trials else 1.0
-    assert found == pytest.approx((low, high), abs=1e-8)
+    assert ends == pytest.approx((low, high), abs=1e-8)
 
 
 @given(st.floats(0, 1), st.floats(0.5, 1e4), st.floats(0.5, 3))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from statistics import NormalDist
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.estimators.corrected import A_FEW, Method, UncorrectedReason, correct, correct_stratified
+from ragwatch.core.estimators.corrected import MIN_MINORITY_LABELS, Method, UncorrectedReason, correct
 from ragwatch.core.estimators.ppi import PpiSums, solve
 
 Row = tuple[list[float], list[float]]
@@ -41,10 +40,10 @@ def test_equal_to_ppi_python(size: int, labelled: int) -> None:
     label = numpy.array([row[0][1] for row in rows[:labelled]])
     judged, others = (numpy.array([row[0][0] for row in part]) for part in (rows[:labelled], rows[labelled:]))
     low, high = ppi_py.ppi_mean_ci(label, judged, others, alpha=0.05)
-    found = solve(total(rows))
-    error = 1.959963984540054 * found.variance**0.5
-    assert found.value == pytest.approx(float(ppi_py.ppi_mean_pointestimate(label, judged, others)[0]), abs=1e-6)
-    assert (found.value - error, found.value + error) == pytest.approx((float(low[0]), float(high[0])), abs=1e-6)
+    result = solve(total(rows))
+    error = 1.959963984540054 * result.variance**0.5
+    assert result.value == pytest.approx(float(ppi_py.ppi_mean_pointestimate(label, judged, others)[0]), abs=1e-6)
+    assert (result.value - error, result.value + error) == pytest.approx((float(low[0]), float(high[0])), abs=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.2, 0.1, 0.05, 0.01])
@@ -69,11 +68,11 @@ def test_equal_on_its_own_examples(kind: str, alpha: float) -> None:
         said = {"unrelated": noise - 2.0, "shifted": labels + 2.0, "noisy": labels + 10.0 * noise + 5.0}[kind]
     label, judged, rest = labels[:n], said[:n], said[n:]
     rows: list[Row] = [([float(f), float(y)], [1.0, 1.0]) for f, y in zip(judged, label, strict=True)]
-    found = solve(total(rows + [([float(f)], [1.0]) for f in rest]))
-    error = NormalDist().inv_cdf(1.0 - alpha / 2.0) * found.variance**0.5
+    result = solve(total(rows + [([float(f)], [1.0]) for f in rest]))
+    error = NormalDist().inv_cdf(1.0 - alpha / 2.0) * result.variance**0.5
     low, high = ppi_py.ppi_mean_ci(label, judged, rest, alpha=alpha)
-    assert found.value == pytest.approx(float(ppi_py.ppi_mean_pointestimate(label, judged, rest)[0]), abs=1e-6)
-    assert (found.value - error, found.value + error) == pytest.approx((float(low[0]), float(high[0])), abs=1e-6)
+    assert result.value == pytest.approx(float(ppi_py.ppi_mean_pointestimate(label, judged, rest)[0]), abs=1e-6)
+    assert (result.value - error, result.value + error) == pytest.approx((float(low[0]), float(high[0])), abs=1e-6)
 
 
 @given(st.integers(0, 2**31), st.integers(1, 59))
@@ -88,11 +87,11 @@ def test_parts_add_up(seed: int, cut: int) -> None:
 def test_a_useless_judge_costs_nothing() -> None:
     """A judge that says the same of everything is not trusted: the estimate is that of labels alone."""
     rows = [([0.5, float(index % 3 == 0)], [1.0, 1.0]) for index in range(60)] + [([0.5], [1.0])] * 500
-    found = correct(total(rows))
-    assert found.tuning == (0.0,)
-    assert found.gain == pytest.approx(1.0)
-    assert found.estimate is not None
-    assert found.estimate.value == pytest.approx(1 / 3)
+    result = correct(total(rows))
+    assert result.tuning == (0.0,)
+    assert result.gain == pytest.approx(1.0)
+    assert result.estimate is not None
+    assert result.estimate.value == pytest.approx(1 / 3)
 
 
 def test_a_judge_that_errs_the_other_way_is_not_turned_round() -> None:
@@ -104,10 +103,10 @@ def test_a_judge_that_errs_the_other_way_is_not_turned_round() -> None:
 def test_every_row_labelled() -> None:
     """Where every row has a label the judge has nothing to add."""
     rows = traffic(random.Random(1), 60, 60)
-    found = solve(total(rows))
-    assert found.tuning == (0.0,)
-    assert found.value == pytest.approx(sum(row[0][1] for row in rows) / 60)
-    assert found.variance == pytest.approx(found.variance_of_labels)
+    result = solve(total(rows))
+    assert result.tuning == (0.0,)
+    assert result.value == pytest.approx(sum(row[0][1] for row in rows) / 60)
+    assert result.variance == pytest.approx(result.variance_of_labels)
 
 
 def test_weights_take_out_a_biased_choice_of_labels() -> None:
@@ -145,14 +144,14 @@ def test_three_tiers() -> None:
     rng, covered, values = random.Random(3), 0, []
     for _ in range(40):
         rows = three_tiers(rng, 1200)
-        found = correct(total(rows, 3))
-        assert found.estimate is not None
+        result = correct(total(rows, 3))
+        assert result.estimate is not None
         without_embedded = solve(total([(row[0][1:], row[1][1:]) for row in rows if len(row[0]) > 1]))
-        assert found.gain is not None
+        assert result.gain is not None
         solution = solve(total(rows, 3))
         assert solution.variance < without_embedded.variance < without_embedded.variance_of_labels
-        covered += found.estimate.low <= 0.5 <= found.estimate.high
-        values.append(found.estimate.value)
+        covered += result.estimate.low <= 0.5 <= result.estimate.high
+        values.append(result.estimate.value)
     assert covered >= 34
     assert sum(values) / 40 == pytest.approx(0.5, abs=0.03)
 
@@ -162,65 +161,34 @@ def test_three_tiers() -> None:
 )
 def test_too_few_labels(labels: int, reason: UncorrectedReason) -> None:
     """Below thirty labels there is no estimate but a reason, and how many are missing."""
-    found = correct(total(traffic(random.Random(1), 100, labels)))
-    assert (found.estimate, found.reason, found.missing) == (None, reason, 30 - labels)
+    result = correct(total(traffic(random.Random(1), 100, labels)))
+    assert (result.estimate, result.reason, result.missing) == (None, reason, 30 - labels)
 
 
 def test_rare_failures_are_left_to_labels() -> None:
     """With fewer than five labels on the smaller side the normal limit does not hold: labels alone, exact name."""
-    rows: list[Row] = [([0.9, float(index >= A_FEW - 1)], [1.0, 1.0]) for index in range(100)]
-    found = correct(total(rows + [([0.9], [1.0])] * 900), unjudged_weight=250.0)
-    assert (found.method, found.gain) == (Method.LABELS, 1.0)
-    assert found.estimate is not None
-    assert found.estimate.interval == "labels"
-    assert found.estimate.value == pytest.approx(0.96)
-    assert found.estimate.coverage == pytest.approx(0.8)
-    assert (found.estimate.bound_low, found.estimate.bound_high) == pytest.approx((0.768, 0.968))
+    rows: list[Row] = [([0.9, float(index >= MIN_MINORITY_LABELS - 1)], [1.0, 1.0]) for index in range(100)]
+    result = correct(total(rows + [([0.9], [1.0])] * 900), unjudged_weight=250.0)
+    assert (result.method, result.gain) == (Method.LABELS, 1.0)
+    assert result.estimate is not None
+    assert result.estimate.interval == "labels"
+    assert result.estimate.value == pytest.approx(0.96)
+    assert result.estimate.coverage == pytest.approx(0.8)
+    assert (result.estimate.bound_low, result.estimate.bound_high) == pytest.approx((0.768, 0.968))
 
 
 def test_a_judge_that_never_erred_may_err_next() -> None:
     """A hundred agreements do not prove a perfect judge: the interval keeps the width of the rule of three."""
     rows = [([float(index % 2)] * 2, [1.0, 1.0]) for index in range(100)] + [([1.0], [1.0]), ([0.0], [1.0])] * 5000
-    found = correct(total(rows))
-    assert found.estimate is not None
-    assert found.estimate.value == pytest.approx(0.5)
-    assert found.estimate.high - found.estimate.low > 2 * 1.9 * 3**0.5 / 100 * 0.99
+    result = correct(total(rows))
+    assert result.estimate is not None
+    assert result.estimate.value == pytest.approx(0.5)
+    assert result.estimate.high - result.estimate.low > 2 * 1.9 * 3**0.5 / 100 * 0.99
 
 
 def test_beyond_the_end() -> None:
     """An estimate that correction carries beyond 1 stays at 1, with an interval below it."""
     rows = [([float(index % 10 > 0), float(index % 10 > 0)], [1.0, 1.0]) for index in range(60)]
-    found = correct(total(rows + [([1.0], [1.0])] * 600))
-    assert found.estimate is not None
-    assert found.estimate.low < found.estimate.value <= found.estimate.high <= 1.0
-
-
-def test_one_stratum_is_no_stratum() -> None:
-    """Over a single stratum the stratified estimate is the plain one."""
-    sums = total(traffic(random.Random(5), 500, 100))
-    plain, found = correct(sums, unjudged_weight=10), correct_stratified({"a": sums}, {"a": 7.0}, unjudged_weight=10)
-    assert plain.estimate is not None
-    assert found.estimate is not None
-    assert found.gain == pytest.approx(plain.gain)
-    for name in ("value", "low", "high", "n_eff", "coverage", "bound_low"):
-        assert getattr(found.estimate, name) == pytest.approx(getattr(plain.estimate, name)), name
-    assert replace(found, estimate=None, tuning=(), gain=None) == replace(plain, estimate=None, tuning=(), gain=None)
-
-
-def test_strata_are_weighted_by_their_shares() -> None:
-    """A stratum labelled as often as another counts by its share of the traffic, not by its labels."""
-    good = total([([float(index % 10 > 0)] * 2, [1.0, 1.0]) for index in range(50)] + [([0.9], [1.0])] * 100)
-    bad = total([([float(index % 2)] * 2, [1.0, 1.0]) for index in range(50)] + [([0.5], [1.0])] * 100)
-    found = correct_stratified({"good": good, "bad": bad, "none": bad}, {"good": 3, "bad": 1, "none": 0})
-    assert found.estimate is not None
-    assert found.estimate.value == pytest.approx(0.75 * 0.9 + 0.25 * 0.5)
-    assert found.estimate.n == 100
-
-
-def test_strata_without_labels_are_refused() -> None:
-    """Every stratum with traffic needs ten labels: nothing is concluded, and the number missing is told."""
-    sums = total(traffic(random.Random(5), 500, 100))
-    found = correct_stratified({"a": sums}, {"a": 1, "b": 1})
-    assert (found.estimate, found.reason, found.missing) == (None, UncorrectedReason.TOO_FEW_LABELS, 10)
-    assert correct_stratified({}, {"a": 1}).reason is UncorrectedReason.NO_LABELS
-    assert correct_stratified({}, {}).estimate is None
+    result = correct(total(rows + [([1.0], [1.0])] * 600))
+    assert result.estimate is not None
+    assert result.estimate.low < result.estimate.value <= result.estimate.high <= 1.0

@@ -11,23 +11,23 @@ from ragwatch.core.estimators.rogan_gladen import ErrorRates, correct
 
 def test_a_perfect_judge_needs_no_correction() -> None:
     """With sensitivity and specificity of 1 the value is the judge's rate, and the interval stays honest."""
-    found = correct(0.3, 1e9, ErrorRates(1000, 1000, 1000, 1000))
-    assert found is not None
-    assert found[0] == pytest.approx(0.3)
-    assert 0.0 < found[2] - found[1] < 0.02
+    corrected = correct(0.3, 1e9, ErrorRates(1000, 1000, 1000, 1000))
+    assert corrected is not None
+    assert corrected[0] == pytest.approx(0.3)
+    assert 0.0 < corrected[2] - corrected[1] < 0.02
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])
 def test_covers(rate: float) -> None:
-    """A 95 % interval holds the true rate in at least 93 % of 1,000 runs, labels and verdicts both drawn anew."""
+    """A 95 % interval holds the true rate in at least 93 % of 1,000 runs, labels and verdicts both redrawn."""
     rng, covered = random.Random(11), 0
     for _ in range(1000):
         hits = sum(rng.random() < 0.9 for _ in range(100))
         rejections = sum(rng.random() < 0.85 for _ in range(100))
         said = sum(rng.random() < (0.9 if rng.random() < rate else 0.15) for _ in range(400))
-        found = correct(said / 400, 400, ErrorRates(hits, 100, rejections, 100))
-        assert found is not None
-        covered += found[1] <= rate <= found[2]
+        corrected = correct(said / 400, 400, ErrorRates(hits, 100, rejections, 100))
+        assert corrected is not None
+        covered += corrected[1] <= rate <= corrected[2]
     assert covered >= 930
 
 
@@ -48,15 +48,15 @@ def test_refuses(n_eff: float, known: ErrorRates) -> None:
 
 def test_shrinking_may_take_the_last_evidence() -> None:
     """A judge better than chance only by a hair on few labels is refused after shrinkage, or gives a wide interval."""
-    found = correct(0.5, 100, ErrorRates(2, 3, 2, 5))
-    assert found is None or found[2] - found[1] > 0.9
+    corrected = correct(0.5, 100, ErrorRates(2, 3, 2, 5))
+    assert corrected is None or corrected[2] - corrected[1] > 0.9
 
 
 def test_ends() -> None:
     """Rates that correction carries beyond 0 or 1 stay there, and the interval holds the value."""
     for rate in (0.0, 1.0):
-        found = correct(rate, 200, ErrorRates(80, 100, 90, 100))
-        assert found is not None
-        value, low, high = found
+        corrected = correct(rate, 200, ErrorRates(80, 100, 90, 100))
+        assert corrected is not None
+        value, low, high = corrected
         assert value == rate
         assert 0.0 <= low <= value <= high <= 1.0

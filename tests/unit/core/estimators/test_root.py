@@ -37,8 +37,8 @@ CURVES: dict[str, Callable[[float], float]] = {
 @given(st.floats(0.001, 0.999))
 def test_the_crossing_is_behind_it(curve: str, place: float) -> None:
     """It is at most WIDTH behind what is found, no place is looked at outside (0, 1), and a step costs little more."""
-    found, places = looked(lambda x: CURVES[curve](x - place), CURVES[curve](-place))
-    assert found - 1e-15 <= place <= found + WIDTH + 1e-15
+    result, places = looked(lambda x: CURVES[curve](x - place), CURVES[curve](-place))
+    assert result - 1e-15 <= place <= result + WIDTH + 1e-15
     assert all(0.0 < each < 1.0 for each in places)
     assert len(places) <= 3 * 32
 
