@@ -143,10 +143,10 @@ async def ragwatch(server: LoopbackProcess, samples: Sequence[Sample], in_flight
     """Our judge as the daemon has it, with accounts in a store."""
     with tempfile.TemporaryDirectory(prefix="ragwatch-bench-") as folder:
         store = SqliteStore(Path(folder) / "state")
-        desk = JudgeContext(Telemetry(), StoredBudgetAccount("claude", (), store, time.time), time.time)
+        context = JudgeContext(Telemetry(), StoredBudgetAccount("claude", (), store, time.time), time.time)
         kind = KINDS["claude"]
         options = kind.Options.model_validate({"base_url": server.address, "api_key": KEY, "concurrency": in_flight})
-        judge: Judge = kind.build(options, name="claude", desk=desk)
+        judge: Judge = kind.build(options, name="claude", context=context)
         try:
             return await through(server, judge.read, samples, in_flight)
         finally:

@@ -64,9 +64,9 @@ class Bench:
     """
 
     def __init__(self, weights: Path | None = None) -> None:
-        desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-        self.lexical = lexical.build(lexical.Options(), name=LEXICAL, desk=desk)
-        self.local = local.build(local.Options(weights=weights), name=LOCAL, desk=desk)
+        context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
+        self.lexical = lexical.build(lexical.Options(), name=LEXICAL, context=context)
+        self.local = local.build(local.Options(weights=weights), name=LOCAL, context=context)
 
     def read(self, row: Row) -> dict[str, Reading]:
         """What each says."""

@@ -220,7 +220,7 @@ class Claude:
 
 
 def build(
-    options: Options, *, name: str, desk: JudgeContext, clock: Clock | None = None, rng: random.Random | None = None
+    options: Options, *, name: str, context: JudgeContext, clock: Clock | None = None, rng: random.Random | None = None
 ) -> BatchLLMJudge:
     """The judge, with a client of its own that stays open.
 
@@ -242,4 +242,4 @@ def build(
         timeout=options.timeout_seconds,
         open_telemetry=False,
     )
-    return BatchLLMJudge(name, "claude", Claude(options, client, desk.clock), options, desk, clock=clock, rng=rng)
+    return BatchLLMJudge(name, "claude", Claude(options, client, context.clock), options, context, clock=clock, rng=rng)

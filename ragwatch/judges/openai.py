@@ -163,7 +163,7 @@ class OpenAI:
 
 
 def build(
-    options: Options, *, name: str, desk: JudgeContext, clock: Clock | None = None, rng: random.Random | None = None
+    options: Options, *, name: str, context: JudgeContext, clock: Clock | None = None, rng: random.Random | None = None
 ) -> LLMJudge:
     """The judge, with a client of its own that stays open.
 
@@ -187,4 +187,4 @@ def build(
         timeout=options.timeout_seconds,
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=options.concurrency),
     )
-    return LLMJudge(name, "openai", OpenAI(options, client, desk.clock), options, desk, clock=clock, rng=rng)
+    return LLMJudge(name, "openai", OpenAI(options, client, context.clock), options, context, clock=clock, rng=rng)

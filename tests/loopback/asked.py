@@ -86,5 +86,5 @@ def words_of(message: Message) -> Any:
 
 def embedded(sample: Sample = SAMPLE) -> Evidence:
     """What the embedded judge reads in a sample."""
-    desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-    return lexical.build(lexical.Options(), name="embedded", desk=desk).evidence(sample)
+    context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
+    return lexical.build(lexical.Options(), name="embedded", context=context).evidence(sample)

@@ -71,9 +71,9 @@ class LexicalJudge:
     kind = "lexical"
     second: Second | None = None
 
-    def __init__(self, options: Options, *, name: str, desk: JudgeContext) -> None:
+    def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
         self._options = options
-        self._telemetry = desk.telemetry
+        self._telemetry = context.telemetry
         self._tables = shipped()
         self._thresholds = Thresholds(options.support, options.relevance)
         self.name = name
@@ -140,6 +140,6 @@ def _changed(options: Options) -> str:
     return "".join(f"-{name}{value:g}" for name, value in chosen.items())
 
 
-def build(options: Options, *, name: str, desk: JudgeContext) -> LexicalJudge:
+def build(options: Options, *, name: str, context: JudgeContext) -> LexicalJudge:
     """The judge, with the tables that come with the package."""
-    return LexicalJudge(options, name=name, desk=desk)
+    return LexicalJudge(options, name=name, context=context)

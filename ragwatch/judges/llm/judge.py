@@ -58,7 +58,7 @@ class LLMJudge:
         kind: str,
         provider: Provider,
         options: CallOptions,
-        desk: JudgeContext,
+        context: JudgeContext,
         *,
         clock: Clock | None = None,
         rng: random.Random | None = None,
@@ -72,12 +72,12 @@ class LLMJudge:
         if options.urgency == "relaxed":
             _check_relaxed(name, kind, provider, options)
         self._options = options
-        self._desk = desk
+        self._context = context
         self._clock = clock or RealClock()
         self._pool = CallScheduler(
             name,
             concurrency=options.concurrency,
-            telemetry=desk.telemetry,
+            telemetry=context.telemetry,
             clock=self._clock,
             rng=rng or random.Random(),  # noqa: S311 - it spreads waits and guards nothing
         )
@@ -86,8 +86,8 @@ class LLMJudge:
             provider,
             CallTerms(self.prices, options.timeout_seconds, options.thinking_tokens),
             pool=self._pool,
-            purse=desk.purse,
-            telemetry=desk.telemetry,
+            purse=context.purse,
+            telemetry=context.telemetry,
             clock=self._clock,
         )
         self._strikes: OrderedDict[str, int] = OrderedDict()
@@ -135,9 +135,9 @@ class LLMJudge:
     def report(self, inquiry: Reading) -> None:
         """Count what an inquiry that is over has noticed."""
         if inquiry.unquoted:
-            self._desk.telemetry.unquoted(self.name, inquiry.unquoted)
+            self._context.telemetry.unquoted(self.name, inquiry.unquoted)
         for place in inquiry.instructions:
-            self._desk.telemetry.instructions_seen(self.name, place)
+            self._context.telemetry.instructions_seen(self.name, place)
 
     async def probe(self) -> str:
         """What the provider can do for us, in one line for a person.
@@ -155,7 +155,7 @@ class LLMJudge:
         await self.provider.close()
 
     def _parts(self, sample: Sample) -> frozenset[Part]:
-        return parts_of(self._desk.quantities, reference=bool(sample.reference))
+        return parts_of(self._context.quantities, reference=bool(sample.reference))
 
     async def _replies(self, asks: Sequence[Prompt], bill: ReadingCost, until: float) -> list[object]:
         """The replies to asks that are made at once. All are awaited, for what has begun is paid anyway."""

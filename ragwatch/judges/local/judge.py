@@ -78,8 +78,8 @@ class LocalJudge(LexicalJudge):
     kind = "local"
     second: CrossEncoderPass | None = None
 
-    def __init__(self, options: Options, *, name: str, desk: JudgeContext) -> None:
-        super().__init__(_words(options), name=name, desk=desk)
+    def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
+        super().__init__(_words(options), name=name, context=context)
         self.fallback: str | None = None
         words = f"{self.model}-r{READING}"
         try:
@@ -93,7 +93,7 @@ class LocalJudge(LexicalJudge):
             self.model = f"local-{artefact.version}"
             self.version = f"{self.model}-{words}{_changed(options)}"
             self._left_to_words(dict.fromkeys(LexicalOnlyReason, 0))  # from zero, so that the first is an increase
-        desk.telemetry.judge_fell_back(name, self.version, self.fallback)
+        context.telemetry.judge_fell_back(name, self.version, self.fallback)
 
     def _second(self, deadline: Deadline) -> Second | None:
         return None if self.second is None else partial(self.second, deadline=deadline)
@@ -127,6 +127,6 @@ def _changed(options: Options) -> str:
     return "".join(f"-{name}{value:g}" for name, value in chosen.items())
 
 
-def build(options: Options, *, name: str, desk: JudgeContext) -> LocalJudge:
+def build(options: Options, *, name: str, context: JudgeContext) -> LocalJudge:
     """The judge, with the model that comes with the package or lies in the folder that is named."""
-    return LocalJudge(options, name=name, desk=desk)
+    return LocalJudge(options, name=name, context=context)

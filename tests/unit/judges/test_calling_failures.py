@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from callers import HandClock, canned, failed
-from kit import a_desk, a_sample
+from kit import a_judge_context, a_sample
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 
 from ragwatch.core.verdict import UnjudgedReason
@@ -103,15 +103,18 @@ CASES = [
 @asynccontextmanager
 async def a_judge(kind: str, address: str, key: str | None, **options: Any) -> AsyncIterator[LLMJudge]:
     """A judge of a kind at a server, with a clock wound by hand."""
-    desk = a_desk(Telemetry())
+    context = a_judge_context(Telemetry())
     if kind == "claude":
         found = claude.build(
-            claude.Options(base_url=address, api_key=key, **options), name="mine", desk=desk, clock=HandClock()
+            claude.Options(base_url=address, api_key=key, **options), name="mine", context=context, clock=HandClock()
         )
     else:
         given = {"model": "loopback", "prices": {"input": 1.0, "output": 2.0}, **options}
         found = openai.build(
-            openai.Options(base_url=f"{address}/v1", api_key=key, **given), name="mine", desk=desk, clock=HandClock()
+            openai.Options(base_url=f"{address}/v1", api_key=key, **given),
+            name="mine",
+            context=context,
+            clock=HandClock(),
         )
     try:
         yield found
@@ -123,7 +126,7 @@ def figures(judge: LLMJudge, count: str) -> dict[str, float]:
     """Counts of a judge by their last label."""
     return {
         labels[-1]: value
-        for (kind, labels), value in judge._desk.telemetry.counts().items()
+        for (kind, labels), value in judge._context.telemetry.counts().items()
         if str(kind) == count and labels[0] == "mine"
     }
 
@@ -137,7 +140,7 @@ async def test_j6_every_row_has_its_reason(kind: str, row: Row, loopback: Loopba
             await judge.read(a_sample("warm"))  # the openai kind knows the server's dialect from now on
         made = sum(figures(judge, "judge_calls").values())
         loopback.control(row.fault)
-        purse = judge._desk.purse
+        purse = judge._context.purse
         assert isinstance(purse, InMemoryBudget)
         before, tokens = purse.spent().usd, sum(figures(judge, "judge_tokens").values())
         with pytest.raises(JudgeError) as caught:
@@ -165,8 +168,8 @@ async def test_j6_nobody_listens(kind: str) -> None:
             await judge.read(a_sample())
         assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
         assert figures(judge, "judge_failures") == {"unreachable": 4}
-        assert isinstance(judge._desk.purse, InMemoryBudget)
-        assert judge._desk.purse.spent().tokens == 0
+        assert isinstance(judge._context.purse, InMemoryBudget)
+        assert judge._context.purse.spent().tokens == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -188,8 +191,8 @@ async def test_j6_an_error_whose_body_is_a_page(kind: str) -> None:
             with pytest.raises(JudgeError, match="HTTP 502") as caught:
                 await judge.read(a_sample())
             assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
-            assert isinstance(judge._desk.purse, InMemoryBudget)
-            assert judge._desk.purse.spent().tokens > 0
+            assert isinstance(judge._context.purse, InMemoryBudget)
+            assert judge._context.purse.spent().tokens > 0
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"input_tokens": -1, "output_tokens": 1}, {"input_tokens": True}])
@@ -202,8 +205,8 @@ async def test_j6_a_message_that_does_not_say_what_it_used(usage: Any) -> None:
             with pytest.raises(JudgeError) as caught:
                 await judge.read(a_sample())
             assert caught.value.reason == "refused"
-            assert isinstance(judge._desk.purse, InMemoryBudget)
-            assert judge._desk.purse.spent().usd > 0.0
+            assert isinstance(judge._context.purse, InMemoryBudget)
+            assert judge._context.purse.spent().usd > 0.0
             assert figures(judge, "judge_tokens") == {}
 
 

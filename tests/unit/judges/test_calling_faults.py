@@ -7,7 +7,7 @@ import random
 
 import pytest
 from callers import PRICES, HandClock, ScriptedProvider, said
-from kit import a_desk, a_draw
+from kit import a_draw, a_judge_context
 from pydantic import ValidationError
 
 from ragwatch.core.scores import Quantity
@@ -44,7 +44,7 @@ async def test_known_bad_samples_are_no_injections(telemetry: Telemetry) -> None
         "scripted",
         ScriptedProvider(*[said('{"address":"fully"}')] * 4),
         CallOptions(model="scripted", base_url="http://127.0.0.1", prices=PRICES),
-        a_desk(telemetry, quantities=frozenset({Quantity.ANSWER_RELEVANCY})),
+        a_judge_context(telemetry, quantities=frozenset({Quantity.ANSWER_RELEVANCY})),
         clock=HandClock(),
     )
     reader = DrawReader(judge, timeout_seconds=5.0, telemetry=telemetry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit import a_desk
+from kit import a_judge_context
 
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.sample import Context, Sample
@@ -11,7 +11,7 @@ from ragwatch.judges.lexical.judge import Options, build
 from ragwatch.judges.lexical.steps import LONG, actions, named
 from ragwatch.judges.lexical.words import terms
 
-JUDGE = build(Options(), name="embedded", desk=a_desk())
+JUDGE = build(Options(), name="embedded", context=a_judge_context())
 CONTEXTS = (
     Context("Push the image to the registry with docker push registry.example/app:v1."),
     Context("Create a cluster with the command cluster create --nodes 3 in your resource group."),

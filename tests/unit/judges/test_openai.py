@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from callers import HandClock, canned
-from kit import a_desk, a_sample
+from kit import a_judge_context, a_sample
 from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 
 from ragwatch.core.scores import Quantity
@@ -29,7 +29,9 @@ def a_judge(address: str, quantities: frozenset[Quantity] = frozenset(Quantity),
     """The judge at an address, of a model whose price is known."""
     given = {"model": "loopback", "prices": {"input": 1.0, "output": 2.0}, "api_key": KEY, **options}
     found = Options.model_validate({"base_url": f"{address}/v1", **given})
-    MADE.append(build(found, name="mine", desk=a_desk(Telemetry(), quantities=quantities), clock=HandClock()))
+    MADE.append(
+        build(found, name="mine", context=a_judge_context(Telemetry(), quantities=quantities), clock=HandClock())
+    )
     return MADE[-1]
 
 
@@ -204,4 +206,6 @@ async def test_limits_in_headers_are_exported() -> None:
     with canned((200, headers, completion('{"address":"fully"}'))) as (address, _):
         judge = a_judge(address, ADDRESS_ONLY)
         await judge.read(a_sample())
-    assert {labels: left for (_, labels), left in judge._desk.telemetry.levels().items()} == {("mine", "tokens"): 0.25}
+    assert {labels: left for (_, labels), left in judge._context.telemetry.levels().items()} == {
+        ("mine", "tokens"): 0.25
+    }

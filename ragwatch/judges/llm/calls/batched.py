@@ -33,7 +33,7 @@ class BatchLLMJudge(LLMJudge):
 
     @property
     def _mark(self) -> str:
-        return " ".join((self.version, *sorted(self._desk.quantities)))
+        return " ".join((self.version, *sorted(self._context.quantities)))
 
     def _inquiry(self, sample: Sample, seed: str) -> Reading:
         return self.inquire(sample, self._seed(sample, seed))
@@ -56,7 +56,7 @@ class BatchLLMJudge(LLMJudge):
         (ask,) = asks  # a joint reading has one
         sent = len(ask.system.encode()) + len(ask.user.encode()) + len(str(ask.schema)) + FRAME_BYTES
         whole = worst_case(self.prices, sent, ask.max_tokens + self._options.thinking_tokens)
-        return await self._desk.purse.reserve(Cost(whole.usd * BATCH_SHARE, whole.tokens))
+        return await self._context.purse.reserve(Cost(whole.usd * BATCH_SHARE, whole.tokens))
 
     async def submit(self, samples: Mapping[str, Sample], seed: str) -> str | None:
         """Send samples as one message batch. None when the provider may have it or not.
@@ -74,7 +74,7 @@ class BatchLLMJudge(LLMJudge):
                 return None
             raise error from None
         finally:
-            self._desk.telemetry.judge_called(self.name, self.model, self._clock.now() - start)
+            self._context.telemetry.judge_called(self.name, self.model, self._clock.now() - start)
 
     def _entries(self, samples: Mapping[str, Sample], seed: str) -> list[tuple[str, Prompt]]:
         return [(name, ask) for name, sample in samples.items() for ask in self._inquiry(sample, seed).asks()]
@@ -111,7 +111,7 @@ class BatchLLMJudge(LLMJudge):
         if usage is not None and usage is not FREE:
             dollars = 0.0 if self.prices is None else self.prices.dollars(usage, batched=True)
             usage = replace(usage, cost_usd=dollars)
-            self._desk.telemetry.judge_spent(self.name, self.model, usage.by_direction(), dollars)
+            self._context.telemetry.judge_spent(self.name, self.model, usage.by_direction(), dollars)
         if seed.partition(" ")[2] != self._mark:
             # Another version of the prompt asked: its reply cannot be read by this one.
             return Collected(JudgeError(UnjudgedReason.UNREADABLE, "asked by another version", permanent=False), usage)
@@ -156,5 +156,5 @@ class BatchLLMJudge(LLMJudge):
 
     def _told(self, failed: CallError) -> JudgeError:
         """What a failure means for the sample; it is counted."""
-        self._desk.telemetry.call_failed(self.name, self.model, failed.reason, str(failed))
+        self._context.telemetry.call_failed(self.name, self.model, failed.reason, str(failed))
         return JudgeError(failed.rule.reason, f"{failed.reason}: {failed}", permanent=failed.rule.permanent)
