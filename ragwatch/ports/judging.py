@@ -133,12 +133,12 @@ class JudgeContext:
 
     Attributes:
         telemetry: Counts calls, tokens, money and failures; each judge reports its own.
-        purse: Where money is set aside.
+        budget: Where cost is reserved.
         clock: Seconds since the epoch.
         quantities: What its evidence is wanted for; it need not read the rest.
     """
 
     telemetry: Telemetry
-    purse: BudgetAccount
+    budget: BudgetAccount
     clock: Callable[[], float]
     quantities: frozenset[Quantity] = frozenset(Quantity)

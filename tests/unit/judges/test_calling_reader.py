@@ -16,7 +16,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges import claude
 from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.judge import STRIKES, LLMJudge
+from ragwatch.judges.llm.judge import MAX_FAILURES_PER_SAMPLE, LLMJudge
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import JudgeContext
@@ -81,11 +81,11 @@ async def test_what_is_too_large_is_not_asked(option: str) -> None:
 async def test_a_sample_that_never_gets_its_answer_is_given_up_after_three_times() -> None:
     """Timeouts of one sample while others are read lie in the sample: each costs money, so the third is the last."""
     judge = a_judge()
-    for turn in range(STRIKES):
+    for turn in range(MAX_FAILURES_PER_SAMPLE):
         judge.provider.script = [failed("timeout", retry=False)]  # type: ignore[attr-defined]
         with pytest.raises(JudgeError) as caught:
             await judge.read(a_sample("heavy"))
-        assert caught.value.permanent is (turn == STRIKES - 1)
+        assert caught.value.permanent is (turn == MAX_FAILURES_PER_SAMPLE - 1)
         judge.provider.script = [*[fully()] * 4, failed("timeout", retry=False)]  # type: ignore[attr-defined]
         for _ in range(4):
             await judge.read(a_sample("light"))
@@ -104,7 +104,7 @@ async def test_an_outage_is_held_against_no_sample() -> None:
         with pytest.raises(JudgeError) as caught:
             await judge.read(a_sample("same"))
         assert caught.value.permanent is False
-        if not judge._pool.healthy:
+        if not judge._scheduler.healthy:
             clock.at += judge.ready_in()
 
 
@@ -118,7 +118,7 @@ async def test_of_several_errors_the_gravest_is_told(loopback: LoopbackProcess) 
     with pytest.raises(JudgeError) as caught:
         await judge.read(a_sample(contexts=texts))
     assert (caught.value.reason, caught.value.permanent) == ("refused", True)
-    purse = judge._context.purse
+    purse = judge._context.budget
     assert isinstance(purse, InMemoryBudget)
     calls = {
         labels[2:]: value for (kind, labels), value in judge._context.telemetry.counts().items() if kind == "judge_cost"

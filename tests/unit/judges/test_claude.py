@@ -161,7 +161,7 @@ async def test_probe_asks_for_nothing_that_costs(judge: LLMJudge, loopback: Loop
     assert caught.value.reason == "misconfigured"
     with (
         canned((200, {}, {"hello": "world"})) as (address, _),
-        pytest.raises(JudgeError, match="does not answer as the Messages API does"),
+        pytest.raises(JudgeError, match="does not answer like the Messages API"),
     ):
         await a_judge(address).probe()
 
@@ -176,7 +176,7 @@ def provider_of(judge: LLMJudge) -> Claude:
 
 def asks(judge: LLMJudge, count: int) -> list[tuple[str, Prompt]]:
     """Asks about as many samples, with ids."""
-    return [(f"k{n}", judge.inquire(a_sample(f"k{n}"), f"seed{n}").asks()[0]) for n in range(count)]
+    return [(f"k{n}", judge.start_reading(a_sample(f"k{n}"), f"seed{n}").prompts()[0]) for n in range(count)]
 
 
 async def test_a_batch_brings_every_reply_by_its_id(judge: LLMJudge, loopback: LoopbackProcess) -> None:  # noqa: F811

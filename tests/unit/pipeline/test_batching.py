@@ -260,6 +260,6 @@ def test_what_cannot_be_asked_in_batches_is_told() -> None:
     given = CallOptions.model_validate(whole)
     with pytest.raises(ConfigError, match=r"judges\.mine\.urgency: openai has no message batches"):
         LLMJudge("mine", "openai", ScriptedProvider(), given, context)
-    with pytest.raises(ConfigError, match=r"judges\.mine\.urgency: relaxed asks each sample in one call"):
+    with pytest.raises(ConfigError, match=r"judges\.mine\.urgency: relaxed reads each sample in one call"):
         BatchLLMJudge("mine", "claude", Provider(), given.model_copy(update={"reading": "isolated"}), context)
     assert BatchLLMJudge("mine", "claude", Provider(), given, context).name == "mine"
