@@ -79,7 +79,7 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
     rulings: list[ClaimRuling] = []
 
     def ruled(rows: Sequence[Claim], passages: Sequence[PreparedPassage], texts: Sequence[str]) -> list[ClaimRuling]:
-        second = judge.second
+        second = judge.cross_encoder
         rulings.extend(second(rows, passages, texts) if second else [lexical_ruling(row, Thresholds()) for row in rows])
         return rulings
 

@@ -15,7 +15,7 @@ from ragwatch.core.stage import Stage, stage
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.reference import READING
+from ragwatch.judges.lexical.reference import READING_VERSION
 from ragwatch.telemetry import Telemetry
 
 KETTLE = "The Vortex kettle boils one litre of water in 90 seconds. Its lid locks while the water is hot."
@@ -59,7 +59,7 @@ def test_version_names_the_tables() -> None:
     kind, digits, reading = JUDGE.version.split("-")
     assert JUDGE.kind == kind
     assert len(bytes.fromhex(digits)) == 4
-    assert reading == f"r{READING}"
+    assert reading == f"r{READING_VERSION}"
     assert build(Options(max_claims=7), name="other", context=a_judge_context()).version == JUDGE.version
 
 

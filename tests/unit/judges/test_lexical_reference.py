@@ -8,7 +8,7 @@ from kit import a_judge_context
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.steps import LONG, actions, named
+from ragwatch.judges.lexical.steps import LONG, actions, names_action
 from ragwatch.judges.lexical.words import terms
 
 JUDGE = build(Options(), name="embedded", context=a_judge_context())
@@ -137,5 +137,5 @@ def test_a_long_step_is_read_as_any_claim() -> None:
 def test_any_form_of_a_verb_is_a_trace(text: str) -> None:
     """Endings do not matter."""
     (verbs,) = actions("Apply the manifest")
-    assert named(verbs, frozenset(terms(text)))
-    assert not named(verbs, frozenset(terms("It has an appetite.")))
+    assert names_action(frozenset(terms(text)), verbs)
+    assert not names_action(frozenset(terms("It has an appetite.")), verbs)

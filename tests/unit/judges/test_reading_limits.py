@@ -143,9 +143,9 @@ def test_cutting_stops_behind_the_claims_that_are_allowed() -> None:
         nonlocal asked
         asked += 1
 
-    assert len(claims_of(FACTS * 1_000, most=5, check=counted).claims) == 6
+    assert len(claims_of(FACTS * 1_000, max_claims=5, check=counted).claims) == 6
     assert asked < 20
-    assert claims_of(FACTS * 2, most=5) == claims_of(FACTS * 2)
+    assert claims_of(FACTS * 2, max_claims=5) == claims_of(FACTS * 2)
 
 
 def test_a_deadline_counts_cpu_time_only() -> None:
