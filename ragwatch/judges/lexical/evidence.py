@@ -22,17 +22,17 @@ from ragwatch.judges.lexical.words import TOKEN, fold, term
 BUDGET = 95
 """Default number of words of a window."""
 
-SENTENCES = 6
+MAX_SENTENCES = 6
 """Maximum number of sentences of a window."""
 
-LONG = 60
+MAX_SENTENCE_WORDS = 60
 """Maximum number of words of a sentence; a longer one is truncated, so that two of them fit."""
 
-ROOM = 8
+MIN_PART_WORDS = 8
 """Minimum number of words of a truncated sentence."""
 
-FULL = 3
-"""A window with room for fewer words than these is full."""
+MIN_FREE_WORDS = 3
+"""A window with fewer free words than these is full."""
 
 _WORD = re.compile(r"\S{1,24}")  # a run without spaces (a hash, a table's rule, base64) counts as several words
 
@@ -64,7 +64,7 @@ def window(
     """Select the evidence for a claim from passages.
 
     Sentences are selected by the weight that they add to the terms already covered (then by their own recall, then by
-    position). When nothing is added any more, the remaining room goes to the sentences with the highest recall.
+    position). When nothing is added any more, the remaining words go to the sentences with the highest recall.
 
     Args:
         words: The claim.
@@ -80,16 +80,18 @@ def window(
     """
     lines = _lines(words, passages)
     chosen: dict[tuple[int, int], str] = {}
-    room = budget
+    free = budget
     for line, added in _by_gain(words, lines):
         rank, index = line.place
         start, end = passages[rank].offsets[index]
-        part, count, is_whole = _truncated(texts[rank][start:end], words, added or line.terms, min(room, LONG))
-        if part in chosen.values() or not (is_whole or count >= min(ROOM, budget)):  # duplicate passage
+        part, count, is_whole = _truncated(
+            texts[rank][start:end], words, added or line.terms, min(free, MAX_SENTENCE_WORDS)
+        )
+        if part in chosen.values() or not (is_whole or count >= min(MIN_PART_WORDS, budget)):  # duplicate passage
             continue
         chosen[line.place] = part
-        room -= count
-        if room < FULL or len(chosen) == SENTENCES:
+        free -= count
+        if free < MIN_FREE_WORDS or len(chosen) == MAX_SENTENCES:
             break
     best = max(lines, key=lambda line: line.recall, default=None)
     return EvidenceWindow(" ".join(chosen[place] for place in sorted(chosen)), best.place if best else None)
@@ -126,12 +128,12 @@ def _by_gain(words: ClaimWords, lines: Sequence[_SentenceMatch]) -> Iterator[tup
         yield lines[order], added
 
 
-def _truncated(sentence: str, words: ClaimWords, targets: AbstractSet[str], room: int) -> tuple[str, int, bool]:
-    """Truncate a sentence to `room` words around the target terms. Also returns its words, and whether it is whole."""
+def _truncated(sentence: str, words: ClaimWords, targets: AbstractSet[str], free: int) -> tuple[str, int, bool]:
+    """Truncate a sentence to `free` words around the target terms. Also returns its words, and whether it is whole."""
     tokens = list(_WORD.finditer(sentence))
-    first, count = 0, min(room, len(tokens))
-    if len(tokens) > room:
-        first = _densest([_terms(token.group(), targets) for token in tokens], words, room)
+    first, count = 0, min(free, len(tokens))
+    if len(tokens) > free:
+        first = _densest([_terms(token.group(), targets) for token in tokens], words, free)
     part = sentence[tokens[first].start() : tokens[first + count - 1].end()]
     return " ".join(part.split()), count, count == len(tokens)
 
@@ -140,20 +142,20 @@ def _terms(word: str, targets: AbstractSet[str]) -> AbstractSet[str]:
     return {name for name in map(term, TOKEN.findall(fold(word))) if name in targets}
 
 
-def _densest(held: Sequence[AbstractSet[str]], words: ClaimWords, room: int) -> int:
-    """Index of the first of the `room` words with the highest weight of terms, which are centred in them."""
+def _densest(held: Sequence[AbstractSet[str]], words: ClaimWords, free: int) -> int:
+    """Index of the first of the `free` words with the highest weight of terms, which are centred in them."""
     inside: Counter[str] = Counter()
     best, span = 0.0, (0, 0)
     places = [place for place, names in enumerate(held) if names]
     left = 0
     for right in places:
         inside.update(held[right])
-        while places[left] <= right - room:
+        while places[left] <= right - free:
             inside.subtract(held[places[left]])
             left += 1
         weight = recall_of(words, {name for name, times in inside.items() if times})
         if weight > best:
             best, span = weight, (places[left], right)
     first, last = span
-    slack = room - (last - first + 1)
-    return max(0, min(first - slack // 2, len(held) - room))
+    slack = free - (last - first + 1)
+    return max(0, min(first - slack // 2, len(held) - free))

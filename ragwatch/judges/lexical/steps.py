@@ -7,8 +7,8 @@ or by a synonym.
 
 An instruction is recognised by its form: it starts with a verb of the table below (after "then", "please", "you should"
 and so on), followed by an object. Verbs without an action of their own (use, make, ensure, run) are not in the table:
-an instruction with such a verb is read like any other claim. So is one of more than `LONG` terms, in which the action
-is one word of many.
+an instruction with such a verb is read like any other claim. So is one of more than `MAX_STEP_TERMS` terms, in which
+the action is one word of many.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from itertools import pairwise
 
 from ragwatch.judges.lexical.words import TOKEN, fold, term, terms
 
-LONG = 10
+MAX_STEP_TERMS = 10
 
 _SYNONYMS = """
 add append insert attach include; adjust modify change edit alter update; allocate assign; apply; arrange
@@ -79,7 +79,7 @@ def actions(words: str) -> tuple[tuple[str, ...], ...]:
     tokens = TOKEN.findall(fold(_OPENING.sub("", words, count=1)))
     if len(tokens) < 2 or tokens[0] not in _VERBS or not _NO_OBJECT.isdisjoint(tokens[1:3]):
         return ()
-    if len(set(terms(words))) > LONG:
+    if len(set(terms(words))) > MAX_STEP_TERMS:
         return ()
     verbs = [tokens[0], *(token for before, token in pairwise(tokens) if before in _BEFORE_VERB and token in _VERBS)]
     return tuple(dict.fromkeys(_VERBS[verb] for verb in verbs))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.errors import RagwatchError
-from ragwatch.judges.lexical.evidence import BUDGET, ROOM
+from ragwatch.judges.lexical.evidence import BUDGET, MIN_PART_WORDS
 from ragwatch.judges.local.fusion import NAMES, FittedCurve
 
 FORMAT = 1
@@ -96,8 +96,8 @@ def _parsed(folder: Path, table: Mapping[str, Any], version: str) -> ModelArtefa
     if pieces not in PIECES_ALLOWED:
         raise ValueError(f"max_pieces {pieces} is not in {PIECES_ALLOWED.start} to {PIECES_ALLOWED.stop - 1}")
     budget = int(table.get("budget", BUDGET))
-    if not ROOM <= budget <= pieces:
-        raise ValueError(f"budget {budget} is not in {ROOM} to {pieces}")
+    if not MIN_PART_WORDS <= budget <= pieces:
+        raise ValueError(f"budget {budget} is not in {MIN_PART_WORDS} to {pieces}")
     return ModelArtefact(
         folder=folder,
         support=_curve(table["support"]),

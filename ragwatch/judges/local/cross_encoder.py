@@ -184,7 +184,7 @@ class _PairReader:
         self.lexical_only: Counter[LexicalOnlyReason] = Counter()
         self._model = model
         self._deadline = deadline
-        self._room = max_pairs
+        self._pairs_left = max_pairs
         self._signals: dict[Pair, ModelSignals | None] = {}
 
     def signals(self, pair: Pair) -> ModelSignals | None:
@@ -197,15 +197,15 @@ class _PairReader:
         self._signals.update(dict.fromkeys(new))
         english = [pair for pair in new if self._is_english(pair)]
         self.lexical_only[LexicalOnlyReason.LANGUAGE] += len(new) - len(english)
-        self.lexical_only[LexicalOnlyReason.TOO_MANY] += max(0, len(english) - self._room)
+        self.lexical_only[LexicalOnlyReason.TOO_MANY] += max(0, len(english) - self._pairs_left)
         with self._deadline.paused():
             self._run(english)
 
     def _run(self, pairs: Sequence[Pair]) -> None:
-        tokenized = dict(zip(pairs, self._model.pairs(pairs[: self._room]), strict=False))
+        tokenized = dict(zip(pairs, self._model.pairs(pairs[: self._pairs_left]), strict=False))
         readable = {pair: pieces for pair, pieces in tokenized.items() if pieces.unknown <= MAX_UNKNOWN_SHARE}
         self.lexical_only[LexicalOnlyReason.LANGUAGE] += len(tokenized) - len(readable)
-        self._room -= len(readable)
+        self._pairs_left -= len(readable)
         self._signals.update(zip(readable, self._model.read(list(readable.values())), strict=True))
 
     def _is_english(self, pair: Pair) -> bool:

@@ -262,7 +262,7 @@ def test_every_failure_has_a_rule_that_the_core_knows() -> None:
     for rule in RULES.values():
         assert rule.reason in set(UnjudgedReason)
         assert not (rule.fatal and rule.permanent)
-        assert rule.trips_breaker or not rule.fatal
+        assert rule.trips_circuit_breaker or not rule.fatal
 
 
 def test_statuses_that_nobody_has_named() -> None:

@@ -8,7 +8,7 @@ from kit import a_judge_context
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.steps import LONG, actions, names_action
+from ragwatch.judges.lexical.steps import MAX_STEP_TERMS, actions, names_action
 from ragwatch.judges.lexical.words import terms
 
 JUDGE = build(Options(), name="embedded", context=a_judge_context())
@@ -129,7 +129,7 @@ def test_a_long_step_is_read_as_any_claim() -> None:
     """Its action is one word of many."""
     nouns = ["kettle", "lamp", "table", "chair", "window", "garden", "bridge", "castle", "forest"]
     assert actions(f"Build {' '.join(nouns)}")
-    assert len(nouns) + 1 == LONG
+    assert len(nouns) + 1 == MAX_STEP_TERMS
     assert not actions(f"Build {' '.join(nouns)} river")
 
 

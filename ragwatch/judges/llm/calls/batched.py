@@ -46,7 +46,7 @@ class BatchLLMJudge(LLMJudge):
         """Reserve half the worst case of one call. Returns the evidence instead where no call is needed.
 
         Raises:
-            JudgeError: The sample is too large, or the budget has no room at present.
+            JudgeError: The sample is too large, or the budget is exhausted at present.
         """
         reading = await self.prepare(sample, self._seed(sample, seed))
         prompts = reading.prompts()

@@ -26,8 +26,8 @@ class CircuitBreaker:
     """A circuit breaker that is closed, open, or half-open.
 
     It opens on a fatal failure, or when at least five calls and half of all calls of the last 20 s failed. It stays
-    open for 30 s; then one trial call is let through. Success closes the breaker; failure opens it again for twice as
-    long, up to 10 minutes.
+    open for 30 s; then one trial call is let through. Success closes the circuit breaker; failure opens it again for
+    twice as long, up to 10 minutes.
     """
 
     def __init__(self) -> None:
@@ -58,12 +58,12 @@ class CircuitBreaker:
         return True
 
     def end_call(self, *, is_trial: bool) -> None:
-        """Record that a call has ended. A trial call without an outcome leaves the breaker open for another one."""
+        """Record that a call has ended. A trial call without an outcome leaves the circuit breaker open."""
         if is_trial and self._state is CircuitState.HALF_OPEN:
             self._state = CircuitState.OPEN
 
     def record_success(self, now: float, *, is_trial: bool) -> bool:
-        """Record a call that was answered. Returns whether that closes the breaker."""
+        """Record a call that was answered. Returns whether that closes the circuit breaker."""
         if self._state is CircuitState.CLOSED:
             self._record(now, failed=False)
             return False
@@ -75,7 +75,7 @@ class CircuitBreaker:
         return True
 
     def record_failure(self, now: float, *, is_trial: bool, fatal: bool) -> float | None:
-        """Record a call that failed. Returns the seconds for which that opens the breaker; None when it does not."""
+        """Record a call that failed. Returns for how many seconds that opens the circuit breaker, or None."""
         if self._state is CircuitState.CLOSED:
             self._record(now, failed=True)
             failing = self._failures >= MIN_FAILURES and self._failures >= FAILING_SHARE * len(self._calls)

@@ -54,14 +54,16 @@ class FailureRule:
 
     reason: UnjudgedReason
     retry: RetryPolicy
-    trips_breaker: bool = True
+    trips_circuit_breaker: bool = True
     fatal: bool = False
     permanent: bool = False
 
 
 RULES: Mapping[CallFailure, FailureRule] = MappingProxyType(
     {
-        CallFailure.RATE_LIMITED: FailureRule(UnjudgedReason.RATE_LIMITED, RetryPolicy.BACKOFF, trips_breaker=False),
+        CallFailure.RATE_LIMITED: FailureRule(
+            UnjudgedReason.RATE_LIMITED, RetryPolicy.BACKOFF, trips_circuit_breaker=False
+        ),
         CallFailure.BUDGET_PROVIDER: FailureRule(UnjudgedReason.OVER_BUDGET, RetryPolicy.NEVER, fatal=True),
         CallFailure.OVERLOADED: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
         CallFailure.SERVER: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
@@ -71,13 +73,13 @@ RULES: Mapping[CallFailure, FailureRule] = MappingProxyType(
         CallFailure.REJECTED: FailureRule(UnjudgedReason.REJECTED, RetryPolicy.NEVER, permanent=True),
         CallFailure.PROTOCOL: FailureRule(UnjudgedReason.PROTOCOL, RetryPolicy.BACKOFF),
         CallFailure.TRUNCATED: FailureRule(
-            UnjudgedReason.TRUNCATED, RetryPolicy.REPAIR, trips_breaker=False, permanent=True
+            UnjudgedReason.TRUNCATED, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
         ),
         CallFailure.REFUSAL: FailureRule(
-            UnjudgedReason.REFUSED, RetryPolicy.NEVER, trips_breaker=False, permanent=True
+            UnjudgedReason.REFUSED, RetryPolicy.NEVER, trips_circuit_breaker=False, permanent=True
         ),
         CallFailure.INVALID_OUTPUT: FailureRule(
-            UnjudgedReason.UNREADABLE, RetryPolicy.REPAIR, trips_breaker=False, permanent=True
+            UnjudgedReason.UNREADABLE, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
         ),
     }
 )

@@ -144,7 +144,7 @@ class CallScheduler:
             self._consecutive_429s += 1
             wait = self.backoff(self._consecutive_429s) if error.wait is None else error.wait
             self._paused_until = max(self._paused_until, now + min(wait, MAX_PAUSE_SECONDS))
-        if not error.rule.trips_breaker:
+        if not error.rule.trips_circuit_breaker:
             return
         seconds = self._circuit_breaker.record_failure(now, is_trial=slot.is_trial, fatal=error.fatal)
         if seconds is not None:
