@@ -33,7 +33,7 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import Quantity
 from ragwatch.judges import KINDS
 from ragwatch.judges.llm.prompt.parts import parts_of
-from ragwatch.judges.llm.prompt.reading import begin
+from ragwatch.judges.llm.prompt.reading import start_reading
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.ports import Judge, JudgeContext
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -143,10 +143,10 @@ async def ragwatch(server: LoopbackProcess, samples: Sequence[Sample], in_flight
     """Our judge as the daemon has it, with accounts in a store."""
     with tempfile.TemporaryDirectory(prefix="ragwatch-bench-") as folder:
         store = SqliteStore(Path(folder) / "state")
-        desk = JudgeContext(Telemetry(), StoredBudgetAccount("claude", (), store, time.time), time.time)
+        context = JudgeContext(Telemetry(), StoredBudgetAccount("claude", (), store, time.time), time.time)
         kind = KINDS["claude"]
         options = kind.Options.model_validate({"base_url": server.address, "api_key": KEY, "concurrency": in_flight})
-        judge: Judge = kind.build(options, name="claude", desk=desk)
+        judge: Judge = kind.build(options, name="claude", context=context)
         try:
             return await through(server, judge.read, samples, in_flight)
         finally:
@@ -157,7 +157,7 @@ async def ragwatch(server: LoopbackProcess, samples: Sequence[Sample], in_flight
 async def floor(server: LoopbackProcess, samples: Sequence[Sample], in_flight: int) -> Figures:
     """One bare call a sample: the same page and schema, no rubric, and nothing is made of the reply."""
     parts = parts_of(frozenset(Quantity), reference=False)
-    asks = {each.id: begin(each, parts=parts, reading="joint", seed=each.id).asks()[0] for each in samples}
+    asks = {each.id: start_reading(each, parts=parts, reading="joint", seed=each.id).prompts()[0] for each in samples}
     async with AsyncAnthropic(api_key=KEY, base_url=server.address, max_retries=0, open_telemetry=False) as client:
 
         async def read(sample: Sample) -> object:

@@ -38,9 +38,9 @@ LOAD = (
     "from ragwatch.judges.local.judge import Options, build\n"
     "from ragwatch.pipeline.budget_account import InMemoryBudget; from ragwatch.ports import JudgeContext\n"
     "from ragwatch.telemetry import Telemetry\n"
-    "desk, half = JudgeContext(Telemetry(), InMemoryBudget(), time.time), time.perf_counter()\n"
+    "context, half = JudgeContext(Telemetry(), InMemoryBudget(), time.time), time.perf_counter()\n"
     "weights = Path(sys.argv[1]) if len(sys.argv) > 1 else None\n"
-    "judge = build(Options(weights=weights), name='x', desk=desk)\n"
+    "judge = build(Options(weights=weights), name='x', context=context)\n"
     "assert judge.fallback is None, judge.fallback\n"
     "print(time.perf_counter() - half)"
 )
@@ -137,13 +137,13 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=150)
     parser.add_argument("--weights", type=Path, help="folder of another model")
     options = parser.parse_args()
-    desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-    judge = local.build(local.Options(weights=options.weights), name="reader", desk=desk)
+    context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
+    judge = local.build(local.Options(weights=options.weights), name="reader", context=context)
     if judge.fallback is not None:
         print(f"skipped: {judge.fallback}")
         return
     found = samples(options.answers)
-    floor, _, _ = rate(lexical.build(lexical.Options(), name="words", desk=desk), found)
+    floor, _, _ = rate(lexical.build(lexical.Options(), name="words", context=context), found)
     speed, took, share = rate(judge, found)
     p95 = statistics.quantiles(took, n=20)[-1]
     load = load_seconds(options.weights)

@@ -127,9 +127,9 @@ class Life:
         self.store._writer = MortalConnection(self.store._writer, provider.fate)  # type: ignore[assignment]
         self.telemetry = telemetry or Telemetry()
         purse = StoredBudgetAccount(JUDGE, caps, self.store, self.clock)
-        desk = JudgeContext(self.telemetry, purse, self.clock, frozenset({Quantity.ANSWER_RELEVANCY}))
+        context = JudgeContext(self.telemetry, purse, self.clock, frozenset({Quantity.ANSWER_RELEVANCY}))
         given = CallOptions.model_validate({"model": "scripted", "base_url": "http://127.0.0.1:9", "prices": PRICES})
-        self.judge = BatchLLMJudge(JUDGE, "claude", provider, given, desk, clock=HandClock(), rng=random.Random(1))
+        self.judge = BatchLLMJudge(JUDGE, "claude", provider, given, context, clock=HandClock(), rng=random.Random(1))
         whole = JudgingRules(**{"batch": 4, "max_age_seconds": 90 * 86400.0, **rules})
         self.loop = BatchJudgingLoop(
             self.judge, whole, store=self.store, telemetry=self.telemetry, clock=self.clock, self_tests=trials

@@ -123,8 +123,8 @@ class Bench:
             "mine",
             self.provider,
             CallTerms(prices, timeout, thinking),
-            pool=self.pool,
-            purse=self.purse,
+            scheduler=self.pool,
+            budget=self.purse,
             telemetry=self.telemetry,
             clock=self.clock,
         )

@@ -102,8 +102,10 @@ class Clock:
         return self.now
 
 
-def a_desk(telemetry: Telemetry | None = None, clock: Callable[[], float] | None = None, **parts: Any) -> JudgeContext:
-    """A desk whose purse has no bottom."""
+def a_judge_context(
+    telemetry: Telemetry | None = None, clock: Callable[[], float] | None = None, **parts: Any
+) -> JudgeContext:
+    """A JudgeContext with an unlimited budget."""
     return JudgeContext(telemetry or Telemetry(), InMemoryBudget(), clock or Clock(), **parts)
 
 

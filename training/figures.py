@@ -35,7 +35,7 @@ def worst(evidence: Evidence) -> float:
 
 def report() -> None:
     """Print one line a set."""
-    judge = build(Options(), name="embedded", desk=JudgeContext(Telemetry(), InMemoryBudget(), time.time))
+    judge = build(Options(), name="embedded", context=JudgeContext(Telemetry(), InMemoryBudget(), time.time))
     print(judge.version)
     for name in FAITHFULNESS:
         rows = [row for row in load(name) if row["label"]["faithful"] is not None]

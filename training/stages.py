@@ -56,7 +56,7 @@ def broken(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, Sample]]:
 
 def main() -> None:
     """Print the shares."""
-    judge = build(Options(), name="lexical", desk=JudgeContext(Telemetry(), InMemoryBudget(), time.time))
+    judge = build(Options(), name="lexical", context=JudgeContext(Telemetry(), InMemoryBudget(), time.time))
     counts: dict[tuple[str, str], Counter[str]] = {}
     rows = tasks()
     for case, wanted, sample in broken(rows):

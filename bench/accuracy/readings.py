@@ -64,9 +64,9 @@ class Bench:
     """
 
     def __init__(self, weights: Path | None = None) -> None:
-        desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-        self.lexical = lexical.build(lexical.Options(), name=LEXICAL, desk=desk)
-        self.local = local.build(local.Options(weights=weights), name=LOCAL, desk=desk)
+        context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
+        self.lexical = lexical.build(lexical.Options(), name=LEXICAL, context=context)
+        self.local = local.build(local.Options(weights=weights), name=LOCAL, context=context)
 
     def read(self, row: Row) -> dict[str, Reading]:
         """What each says."""
@@ -79,7 +79,7 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
     rulings: list[ClaimRuling] = []
 
     def ruled(rows: Sequence[Claim], passages: Sequence[PreparedPassage], texts: Sequence[str]) -> list[ClaimRuling]:
-        second = judge.second
+        second = judge.cross_encoder
         rulings.extend(second(rows, passages, texts) if second else [lexical_ruling(row, Thresholds()) for row in rows])
         return rulings
 

@@ -198,8 +198,8 @@ async def _suite(each: SuiteConfig, subject: str) -> Finding:
 
 
 async def _judge(each: JudgeConfig, subject: str) -> Finding:
-    desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-    made = judges.KINDS[each.kind].build(each.options, name=each.place.name, desk=desk)
+    context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
+    made = judges.KINDS[each.kind].build(each.options, name=each.place.name, context=context)
     probe: Callable[[], Awaitable[str]] | None = getattr(made, "probe", None)
     try:
         told = "" if probe is None else f"; {await probe()}"

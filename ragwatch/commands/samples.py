@@ -164,7 +164,7 @@ def built(each: JudgeConfig) -> Judge:
         ConfigError: It cannot be built as configured.
     """
     return KINDS[each.kind].build(
-        each.options, name=each.place.name, desk=JudgeContext(Telemetry(), InMemoryBudget(), time.time)
+        each.options, name=each.place.name, context=JudgeContext(Telemetry(), InMemoryBudget(), time.time)
     )
 
 

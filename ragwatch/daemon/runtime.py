@@ -215,7 +215,7 @@ def _reader(each: JudgeConfig, shared: Shared) -> Judge:
     purse = StoredBudgetAccount(place.name, place.budget.caps, shared.store, shared.clock)
     wanted = frozenset(Quantity if place.quantities is None else place.quantities)
     return judges.KINDS[each.kind].build(
-        each.options, name=place.name, desk=JudgeContext(shared.telemetry, purse, shared.clock, wanted)
+        each.options, name=place.name, context=JudgeContext(shared.telemetry, purse, shared.clock, wanted)
     )
 
 

@@ -1,4 +1,4 @@
-"""Judges: readers of one sample. `build(options, name=, desk=)`; to add a kind, write its module and name it here."""
+"""Judges, by kind. A kind is a module with `Options` and `build(options, name=, context=)`; add new ones to `KINDS`."""
 
 from __future__ import annotations
 

@@ -1,14 +1,15 @@
 """Kind `openai`: an LLM judge behind any OpenAI-compatible chat endpoint (vLLM, Ollama, LM Studio, gateways).
 
-Needs the extra `openai`, which is httpx alone. Servers differ in what they understand; what one does is found out by
-the first calls and remembered: whether it binds a reply to a JSON schema, to any JSON object, or to nothing, and by
-which name it knows the most tokens of a reply.
+Needs the extra `openai`, which is httpx alone. Servers differ in the request parameters that they accept. The first
+calls find out, and later calls reuse, whether a server constrains the reply to a JSON schema, to any JSON object or
+not at all, and its name for the maximum number of tokens of a reply.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,10 +17,10 @@ from pydantic import Field
 
 from ragwatch.core.verdict import FREE
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.calls.chat import Dialect, body_of, chat
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure, discreet, of_response
-from ragwatch.judges.llm.calls.limits import RateLimit, limits_of
-from ragwatch.judges.llm.calls.messages import json_of
+from ragwatch.judges.llm.calls.chat import Dialect, parse_chat, request_body
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure, error_of_response, sanitize_message
+from ragwatch.judges.llm.calls.limits import RateLimit, parse_rate_limits
+from ragwatch.judges.llm.calls.messages import parse_json
 from ragwatch.judges.llm.calls.options import CallOptions, Url
 from ragwatch.judges.llm.calls.provider import PROBE, Completion
 from ragwatch.judges.llm.calls.scheduler import Clock
@@ -30,15 +31,15 @@ from ragwatch.ports import JudgeContext
 if TYPE_CHECKING:
     from httpx import AsyncClient, Response
 
-_NOT_UNDERSTOOD = frozenset({400, 415, 422, 501})
-_SHOWN_MODELS = 5
+_REJECTS_DIALECT = frozenset({400, 415, 422, 501})
+_MAX_SHOWN_MODELS = 5
 
 
 class Options(CallOptions):
     """Settings of a model behind an OpenAI-compatible endpoint.
 
     Attributes:
-        temperature: Sent where it is given; many models take none.
+        temperature: Sampling temperature; None to send none, because many models do not accept one.
     """
 
     base_url: Url = "https://api.openai.com/v1"
@@ -49,7 +50,7 @@ class OpenAI:
     """Chat completions of one model.
 
     Attributes:
-        model: Its name.
+        model: Name of the model.
     """
 
     def __init__(self, options: Options, client: AsyncClient, clock: Callable[[], float]) -> None:
@@ -59,32 +60,34 @@ class OpenAI:
         self._clock = clock
         self._key = options.api_key.get_secret_value() if options.api_key else ""
         self._dialect = Dialect()
-        self._proven = False
+        self._dialect_is_known = False
 
-    async def call(self, ask: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
-        """One call; until one was answered, also in plainer dialects where the server does not understand us.
+    async def call(self, prompt: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
+        """Make one call. Until one has succeeded, a call that the server rejects is made again in a simpler dialect.
 
         Raises:
-            CallFailed: There is no reply.
+            CallError: There is no reply.
         """
         dialect: Dialect | None = self._dialect
-        first: CallError | None = None
+        first_error: CallError | None = None
         while dialect is not None:
-            body = body_of(ask, self.model, max_tokens, self._options.temperature, dialect)
-            response = await self._post(body, ask.user, timeout)
+            body = request_body(
+                prompt, self.model, max_tokens=max_tokens, temperature=self._options.temperature, dialect=dialect
+            )
+            response = await self._post(body, prompt.user, timeout)
             if response.is_success:
-                self._dialect, self._proven = dialect, True
-                return self._said(response)
-            failed = self._refused(response, ask.user)
+                self._dialect, self._dialect_is_known = dialect, True
+                return self._completion(response)
+            error = self._error(response, prompt.user)
             if (
-                self._proven
-                or response.status_code not in _NOT_UNDERSTOOD
-                or failed.reason is CallFailure.BUDGET_PROVIDER
+                self._dialect_is_known
+                or response.status_code not in _REJECTS_DIALECT
+                or error.reason is CallFailure.BUDGET_PROVIDER
             ):
-                raise first or failed
-            first = first or failed
-            dialect = dialect.plainer()
-        raise first or CallError(CallFailure.PROTOCOL, "no dialect")
+                raise first_error or error
+            first_error = first_error or error
+            dialect = dialect.fallback()
+        raise first_error or CallError(CallFailure.PROTOCOL, "no dialect")
 
     async def _post(self, body: Mapping[str, Any], page: str, timeout: float) -> Response:  # noqa: ASYNC109 - as above
         import httpx  # noqa: PLC0415 - an extra, see `build`
@@ -92,22 +95,21 @@ class OpenAI:
         try:
             return await self._client.post("chat/completions", content=orjson.dumps(body), timeout=timeout)
         except httpx.HTTPError as error:
-            unsent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
-            timed_out = isinstance(error, httpx.TimeoutException) and not unsent
-            told = discreet(f"{type(error).__name__}: {error}", page=page, key=self._key)
+            not_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
+            timed_out = isinstance(error, httpx.TimeoutException) and not not_sent
+            message = sanitize_message(f"{type(error).__name__}: {error}", page=page, key=self._key)
             reason = CallFailure.TIMEOUT if timed_out else CallFailure.UNREACHABLE
-            raise CallError(reason, told, usage=FREE if unsent else None) from None
+            raise CallError(reason, message, usage=FREE if not_sent else None) from None
 
-    def _said(self, response: Response) -> Completion:
-        said = chat(json_of(response.content))
-        return Completion(said.text, said.usage, said.stop, said.detail, self._limits(response))
+    def _completion(self, response: Response) -> Completion:
+        return replace(parse_chat(parse_json(response.content)), limits=self._limits(response))
 
-    def _refused(self, response: Response, page: str) -> CallError:
+    def _error(self, response: Response, page: str) -> CallError:
         try:
             body = orjson.loads(response.content)
         except orjson.JSONDecodeError:
             body = None
-        return of_response(
+        return error_of_response(
             response.status_code,
             response.headers,
             body,
@@ -118,60 +120,60 @@ class OpenAI:
         )
 
     def _limits(self, response: Response) -> tuple[RateLimit, ...]:
-        return limits_of(response.headers.items(), self._clock())
+        return parse_rate_limits(response.headers.items(), self._clock())
 
     async def probe(self) -> str:
-        """Whether the server has the model, and how far it can be bound to a schema; one small call.
+        """Check that the server has the model, and how it constrains replies, with one small call.
 
         Raises:
-            CallFailed: It cannot be used; the message says why.
+            CallError: The provider cannot be used; the message says why.
         """
         names = await self._models()
         if names and self.model not in names:
-            shown = ", ".join(sorted(names)[:_SHOWN_MODELS])
+            shown = ", ".join(sorted(names)[:_MAX_SHOWN_MODELS])
             raise CallError(
                 CallFailure.MISCONFIGURED, f"{self._options.base_url} has no model {self.model!r}; it has {shown}"
             )
         await self.call(
             PROBE, max_tokens=PROBE.max_tokens + self._options.thinking_tokens, timeout=self._options.timeout_seconds
         )
-        return f"{self.model} answers at {self._options.base_url}; {self._dialect.told}"
+        return f"{self.model} answers at {self._options.base_url}; {self._dialect.description}"
 
     async def _models(self) -> set[str]:
-        """Names of the server's models; empty where it lists none, for not every gateway does."""
+        """Names of the models of the server; empty for a gateway that does not list them."""
         import httpx  # noqa: PLC0415 - an extra, see `build`
 
         try:
             response = await self._client.get("models")
         except httpx.HTTPError as error:
-            told = discreet(f"{type(error).__name__}: {error}", key=self._key)
+            cause = sanitize_message(f"{type(error).__name__}: {error}", key=self._key)
             raise CallError(
-                CallFailure.UNREACHABLE, f"nobody answers at {self._options.base_url} ({told}); is base_url right?"
+                CallFailure.UNREACHABLE, f"no answer from {self._options.base_url} ({cause}); is base_url right?"
             ) from None
         if response.status_code in {401, 403}:
-            raise self._refused(response, "")
+            raise self._error(response, "")
         try:
-            rows = json_of(response.content).get("data") if response.is_success else None
+            rows = parse_json(response.content).get("data") if response.is_success else None
         except CallError:
             rows = None
-        found = [row.get("id") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
-        return {name for name in found if isinstance(name, str)}
+        names = [row.get("id") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+        return {name for name in names if isinstance(name, str)}
 
     async def close(self) -> None:
-        """Release the client."""
+        """Close the client."""
         await self._client.aclose()
 
 
 def build(
-    options: Options, *, name: str, desk: JudgeContext, clock: Clock | None = None, rng: random.Random | None = None
+    options: Options, *, name: str, context: JudgeContext, clock: Clock | None = None, rng: random.Random | None = None
 ) -> LLMJudge:
-    """The judge, with a client of its own that stays open.
+    """Build the judge, with a client of its own.
 
     Raises:
-        ConfigError: The extra is missing, or nobody knows what the model costs.
+        ConfigError: The extra is missing, or the price of the model is unknown.
     """
     try:
-        import httpx  # noqa: PLC0415 - an extra: only who wants this kind needs it
+        import httpx  # noqa: PLC0415 - an extra that only this kind needs
     except ImportError as error:
         raise ConfigError(
             f"judges.{name}.kind: openai needs the package httpx; install ragwatch-exporter[openai]"
@@ -187,4 +189,4 @@ def build(
         timeout=options.timeout_seconds,
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=options.concurrency),
     )
-    return LLMJudge(name, "openai", OpenAI(options, client, desk.clock), options, desk, clock=clock, rng=rng)
+    return LLMJudge(name, "openai", OpenAI(options, client, context.clock), options, context, clock=clock, rng=rng)

@@ -138,12 +138,12 @@ class JudgeContext:
 
     Attributes:
         telemetry: Counts calls, tokens, cost and failures of the judge.
-        purse: Account of its budget.
+        budget: Account in which cost is reserved.
         clock: Seconds since the epoch.
         quantities: Quantities to be scored; evidence for others may be left out.
     """
 
     telemetry: Telemetry
-    purse: BudgetAccount
+    budget: BudgetAccount
     clock: Callable[[], float]
     quantities: frozenset[Quantity] = frozenset(Quantity)

@@ -17,7 +17,7 @@ import pytest
 from hostile import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import a_desk, a_draw, a_reading
+from kit import a_draw, a_judge_context, a_reading
 from loopback.fixture import LoopbackProcess, loopback_process  # noqa: F401 - a fixture
 
 from ragwatch.core.evidence import Evidence
@@ -57,7 +57,7 @@ def made(case: str, server: LoopbackProcess) -> Judge:
     elif kind == "openai":
         free = {"input": 0, "output": 0}
         options = {"base_url": f"{server.address}/v1", "api_key": server.key, "model": "any", "prices": free}
-    return KINDS[kind].build(KINDS[kind].Options(**options), name="mine", desk=a_desk())
+    return KINDS[kind].build(KINDS[kind].Options(**options), name="mine", context=a_judge_context())
 
 
 @pytest.fixture(params=CASES)

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from kit import Clock, a_desk, an_admission
+from kit import Clock, a_judge_context, an_admission
 
 from ragwatch.core.sample import OTHER, Draw
 from ragwatch.core.sampling import key_of
@@ -35,7 +35,7 @@ REFERENCE = 300
 
 def a_judge(version: str, support: float) -> LexicalJudge:
     """The embedded judge at another threshold, under a name of its own."""
-    found = build(Options(support=support), name="embedded", desk=a_desk())
+    found = build(Options(support=support), name="embedded", context=a_judge_context())
     found.version = version
     return found
 

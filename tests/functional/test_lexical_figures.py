@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import a_desk
+from kit import a_judge_context
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
@@ -22,7 +22,7 @@ from ragwatch.core.stage import Stage, stage
 from ragwatch.judges.lexical.judge import Options, build
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-JUDGE = build(Options(), name="embedded", desk=a_desk())
+JUDGE = build(Options(), name="embedded", context=a_judge_context())
 
 
 @cache

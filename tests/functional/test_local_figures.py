@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import a_desk
+from kit import a_judge_context
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
@@ -33,7 +33,7 @@ def judge() -> LocalJudge:
     """The judge as it is installed."""
     if not (SHIPPED / TABLE).exists():
         pytest.skip("needs ragwatch/judges/weights, which training/ makes")
-    return build(Options(), name="reader", desk=a_desk())
+    return build(Options(), name="reader", context=a_judge_context())
 
 
 @cache

@@ -140,8 +140,8 @@ class Simulated:
         self.telemetry = Telemetry()
         purse = StoredBudgetAccount("claude", (), store, self.now)
         given = claude.Options(base_url=server.address, api_key=server.key)
-        desk = JudgeContext(self.telemetry, purse, self.now)
-        self.judge = claude.build(given, name="claude", desk=desk, clock=self.hand, rng=random.Random(3))
+        context = JudgeContext(self.telemetry, purse, self.now)
+        self.judge = claude.build(given, name="claude", context=context, clock=self.hand, rng=random.Random(3))
         rules = JudgingRules(max_age_seconds=3600.0)
         self.loop = JudgingLoop(self.judge, rules, store=store, telemetry=self.telemetry, clock=self.now)
         self.digest = DigestLoop(

@@ -52,14 +52,14 @@ def a_page(sample: Sample = SAMPLE, seed: str = "s") -> str:
     said = [(claim.start, claim.end) for claim in claims_of(sample.answer, sample.question).claims]
     return pages.PromptPage(
         fence=marks.fence,
-        question=pages.listed(marks, [sample.question or ""]),
+        question=pages.numbered(marks, [sample.question or ""]),
         contexts=tuple(
             pages.sentences(marks, each.text, [(span.start, span.end) for span in spans(each.text)])
             for each in sample.contexts
         ),
         needs=None,
         answer=pages.claims(marks, sample.answer, said),
-        reference=pages.listed(marks, [sample.reference]) if sample.reference else None,
+        reference=pages.numbered(marks, [sample.reference]) if sample.reference else None,
     ).render()
 
 
@@ -86,5 +86,5 @@ def words_of(message: Message) -> Any:
 
 def embedded(sample: Sample = SAMPLE) -> Evidence:
     """What the embedded judge reads in a sample."""
-    desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-    return lexical.build(lexical.Options(), name="embedded", desk=desk).evidence(sample)
+    context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
+    return lexical.build(lexical.Options(), name="embedded", context=context).evidence(sample)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit import a_desk
+from kit import a_judge_context
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
@@ -27,7 +27,7 @@ def judged(name: str) -> tuple[np.ndarray, np.ndarray]:
     path = DATA / f"{name}.jsonl"
     if not path.exists():
         pytest.skip(f"needs ../shared/data/judge/dev/{name}.jsonl")
-    judge = build(Options(), name="embedded", desk=a_desk())
+    judge = build(Options(), name="embedded", context=a_judge_context())
     labels, scores = [], []
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)

@@ -1,4 +1,4 @@
-"""Kind `lexical`: the embedded judge. It compares words: no model, no network, no key."""
+"""Kind `lexical`: the embedded judge. It compares words, and needs no model, network or key."""
 
 from __future__ import annotations
 

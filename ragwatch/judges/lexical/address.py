@@ -1,18 +1,19 @@
-"""Address: does the answer speak to the question? A lexical reading, coarse on purpose.
+"""Classifies how an answer addresses its question, from the words that they share.
 
-What counts is how much of the question's weight (IDF) comes back: a term in the answer counts fully, a term in a
-context that the answer was taken from counts `BY_CONTEXT`, because an answer rarely repeats what the page is about.
+The measure is the share of the question's IDF weight that the answer covers: a term in the answer counts fully, a term
+in a context that the answer was taken from counts `BY_CONTEXT`, because an answer rarely repeats the topic of the page.
 
 | an answer that ...                                                                        | address       |
 |-------------------------------------------------------------------------------------------|---------------|
-| says that it does not know                                                                | abstained     |
-| claims nothing else                                                                       | not at all    |
-| covers `FULL` of the question, or is short and of the kind that was asked for             | fully         |
+| abstains                                                                                  | abstained     |
+| claims nothing                                                                            | not at all    |
+| covers `FULL` of the question, or is short and holds the kind of thing in question        | fully         |
 | covers `PART` of it                                                                       | partially     |
 | covers less                                                                               | not at all    |
 
-It is at most partial when it lacks the kind of thing that was asked for (a number for "how many", a time for "when",
-a name for "who"), and when it left aside a top context that covers the question better than every context it used.
+It is at most partial when it lacks the kind of thing that the question asks for (a number for "how many", a time for
+"when", a name for "who"), and when it does not use the top context though that covers the question better than every
+context that it uses.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ def kind_missing(question: str, answer: str) -> bool:
     """
     if _WHO.search(question):
         return not _names_someone(answer)
-    for asks, gives in ((_HOW_MANY, _AMOUNT), (_WHEN, _TIME)):
-        if asks.search(question):
-            return gives.search(answer) is None
+    for question_pattern, answer_pattern in ((_HOW_MANY, _AMOUNT), (_WHEN, _TIME)):
+        if question_pattern.search(question):
+            return answer_pattern.search(answer) is None
     return False
 
 
@@ -69,11 +70,13 @@ def _names_someone(answer: str) -> bool:
     return any(word[0].isupper() and term(fold(word)) for word in TOKEN.findall(answer))
 
 
-def covered(question: Mapping[str, float], answer: AbstractSet[str], used: Sequence[AbstractSet[str]]) -> float:
-    """Share of the question's weight that the answer, or a context it was taken from, brings back."""
-    known = answer & question.keys()  # no other term counts, and an answer may have thousands
-    own = coverage(question, known)
-    best = max((coverage(question, known | (terms & question.keys())) for terms in used), default=own)
+def question_coverage(
+    question: Mapping[str, float], answer: AbstractSet[str], used: Sequence[AbstractSet[str]]
+) -> float:
+    """Share of the question's weight that the answer, or a context that it was taken from, covers."""
+    shared = answer & question.keys()  # no other term counts, and an answer may have thousands
+    own = coverage(question, shared)
+    best = max((coverage(question, shared | (terms & question.keys())) for terms in used), default=own)
     return own + BY_CONTEXT * (best - own)
 
 
@@ -82,30 +85,32 @@ def address(
     *,
     kind_is_missing: bool,
     answer_terms: int,
-    left_aside: bool,
+    better_unused: bool,
 ) -> Address | None:
-    """The class of an answer that claims something; None when the question has no terms to look for.
+    """Classify an answer that has claims; None when the question has no terms.
 
     Args:
-        share: `covered`, or None where the question is unknown or has no terms.
+        share: See `question_coverage`; None when the question is unknown or has no terms.
         kind_is_missing: See `kind_missing`.
         answer_terms: Number of distinct terms of the answer.
-        left_aside: See `better_left_aside`.
+        better_unused: See `better_context_unused`.
     """
     if share is None:
         return None
     if share < PART and answer_terms >= SHORT:
         return Address.NOT_AT_ALL
-    enough = share >= FULL or answer_terms < SHORT
-    return Address.FULLY if enough and not kind_is_missing and not left_aside else Address.PARTIALLY
+    is_full = share >= FULL or answer_terms < SHORT
+    return Address.FULLY if is_full and not kind_is_missing and not better_unused else Address.PARTIALLY
 
 
-def better_left_aside(covers: Sequence[float], used: Sequence[bool]) -> bool:
-    """Whether the top context went unused though it covers the question enough, and better than all that were used.
+def better_context_unused(covers: Sequence[float], used: Sequence[bool]) -> bool:
+    """Whether the top context is unused though it covers at least `ENOUGH` of the question, more than every used one.
 
-    >>> better_left_aside([1.0, 0.5], [False, True]), better_left_aside([0.5, 0.5], [False, True])
+    >>> better_context_unused([1.0, 0.5], [False, True]), better_context_unused([0.5, 0.5], [False, True])
     (True, False)
     """
     if not covers or used[0] or not any(used):
         return False
-    return covers[0] >= ENOUGH and covers[0] > max(c for c, use in zip(covers, used, strict=True) if use)
+    return covers[0] >= ENOUGH and covers[0] > max(
+        cover for cover, is_used in zip(covers, used, strict=True) if is_used
+    )

@@ -1,8 +1,8 @@
-"""Evidence: the few sentences of some passages that a model reads beside one claim.
+"""Selects the sentences of passages that the cross-encoder reads together with a claim.
 
-A model reads a hundred words, a context holds thousands. Sentences are chosen for what they hold of the claim's weight
-(IDF), each for what the ones before it lack, so that a claim made of two facts brings home both of their sentences.
-Training and run time build their evidence here and nowhere else: a model is only as good as its text is the same.
+The model reads a hundred words, a context has thousands. Sentences are selected greedily by the IDF weight of the claim
+that they add to the selection, so that a claim made of two facts gets both of their sentences. Training and run time
+both use this module, because the model needs the same kind of text as in training.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.words import TOKEN, fold, term
 
 BUDGET = 95
-"""Words of a window, as a rule."""
+"""Default number of words of a window."""
 
-SENTENCES = 6
-"""Sentences of a window at most."""
+MAX_SENTENCES = 6
+"""Maximum number of sentences of a window."""
 
-LONG = 60
-"""A longer sentence is cut to this many words: two of them should find room."""
+MAX_SENTENCE_WORDS = 60
+"""Maximum number of words of a sentence; a longer one is truncated, so that two of them fit."""
 
-ROOM = 8
-"""Fewer words than these are no part of a sentence worth reading; only a whole one may fill such room."""
+MIN_PART_WORDS = 8
+"""Minimum number of words of a truncated sentence."""
 
-FULL = 3
-"""With room for fewer words than these, a window is full."""
+MIN_FREE_WORDS = 3
+"""A window with fewer free words than these is full."""
 
 _WORD = re.compile(r"\S{1,24}")  # a run without spaces (a hash, a table's rule, base64) counts as several words
 
 
 class EvidenceWindow(NamedTuple):
-    """Evidence for one claim.
+    """The evidence for one claim.
 
     Attributes:
-        text: The chosen sentences in the order of the documents, joined by a space; empty when none holds a term.
-        best: (context rank, sentence index) of the one sentence that holds most of the claim; None when none does.
+        text: The selected sentences in the order of the documents, joined by a space; empty when none has a term.
+        best: (context rank, sentence index) of the sentence with the highest recall of the claim; None without one.
     """
 
     text: str
@@ -51,110 +51,111 @@ class EvidenceWindow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _SentenceMatch:
-    """A sentence that holds some of the claim: where it stands, the terms it holds, and their share of the weight."""
+    """A sentence with terms of the claim: its position, these terms, and their share of the weight."""
 
     place: tuple[int, int]
-    found: AbstractSet[str]
+    terms: AbstractSet[str]
     recall: float
 
 
 def window(
     words: ClaimWords, passages: Sequence[PreparedPassage], texts: Sequence[str], *, budget: int = BUDGET
 ) -> EvidenceWindow:
-    """The evidence for a claim among some passages.
+    """Select the evidence for a claim from passages.
 
-    First the sentence that adds most weight to what is covered (of equals, the one that holds most of the claim by
-    itself; of equals again, the earliest), then the next, while anything is added; what room is left goes to the
-    sentences that hold most of the claim, covered or not.
+    Sentences are selected by the weight that they add to the terms already covered (then by their own recall, then by
+    position). When nothing is added any more, the remaining words go to the sentences with the highest recall.
 
     Args:
-        words: The claim, read.
+        words: The claim.
         passages: One for a cell; all of them for the row "all contexts together".
-        texts: What each passage was read from.
-        budget: Words of the window at most.
+        texts: Text of each passage.
+        budget: Maximum number of words.
 
     >>> from ragwatch.judges.lexical.features import claim_words
     >>> from ragwatch.judges.lexical.passages import passage
     >>> texts = ["Tea is green. It rains.", "Lions sleep. Coffee, unlike tea, is black."]
     >>> window(claim_words("Tea is green and coffee is black.", {}), list(map(passage, texts)), texts)
-    Window(text='Tea is green. Coffee, unlike tea, is black.', best=(1, 1))
+    EvidenceWindow(text='Tea is green. Coffee, unlike tea, is black.', best=(1, 1))
     """
     lines = _lines(words, passages)
     chosen: dict[tuple[int, int], str] = {}
-    room = budget
-    for line, fresh in _by_gain(words, lines):
+    free = budget
+    for line, added in _by_gain(words, lines):
         rank, index = line.place
         start, end = passages[rank].offsets[index]
-        part, count, whole = _fitted(texts[rank][start:end], words, fresh or line.found, min(room, LONG))
-        if part in chosen.values() or not (whole or count >= min(ROOM, budget)):  # retrievers return a passage twice
+        part, count, is_whole = _truncated(
+            texts[rank][start:end], words, added or line.terms, min(free, MAX_SENTENCE_WORDS)
+        )
+        if part in chosen.values() or not (is_whole or count >= min(MIN_PART_WORDS, budget)):  # duplicate passage
             continue
         chosen[line.place] = part
-        room -= count
-        if room < FULL or len(chosen) == SENTENCES:
+        free -= count
+        if free < MIN_FREE_WORDS or len(chosen) == MAX_SENTENCES:
             break
     best = max(lines, key=lambda line: line.recall, default=None)
     return EvidenceWindow(" ".join(chosen[place] for place in sorted(chosen)), best.place if best else None)
 
 
 def _lines(words: ClaimWords, passages: Sequence[PreparedPassage]) -> list[_SentenceMatch]:
-    """The sentences that hold any of the claim, in the order of the documents."""
+    """Sentences with terms of the claim, in the order of the documents."""
     terms = words.rarity.keys()
     return [
-        _SentenceMatch((rank, index), found, recall_of(words, found))
+        _SentenceMatch((rank, index), shared, recall_of(words, shared))
         for rank, passage in enumerate(passages)
         if not terms.isdisjoint(passage.terms)
         for index, sentence in enumerate(passage.sentences)
-        if (found := terms & sentence)
+        if (shared := terms & sentence)
     ]
 
 
 def _by_gain(words: ClaimWords, lines: Sequence[_SentenceMatch]) -> Iterator[tuple[_SentenceMatch, AbstractSet[str]]]:
-    """Sentences in the order in which they add to what the ones before them cover, each with the terms it adds.
+    """Yield sentences by the weight that they add to the previous ones, each with the terms that it adds.
 
-    What a sentence adds can only shrink, so the first of the heap is the best once its own figure is up to date.
+    The gain of a sentence never grows (lazy greedy selection), so the top of the heap is best once its gain is updated.
     """
     covered: set[str] = set()
     heap = [(-line.recall, -line.recall, order) for order, line in enumerate(lines)]
     heapify(heap)
     while heap:
         gain, recall, order = heappop(heap)
-        fresh = lines[order].found - covered
-        now = -recall_of(words, fresh)
-        if now != gain:
-            heappush(heap, (now, recall, order))
+        added = lines[order].terms - covered
+        updated = -recall_of(words, added)
+        if updated != gain:
+            heappush(heap, (updated, recall, order))
             continue
-        covered |= fresh
-        yield lines[order], fresh
+        covered |= added
+        yield lines[order], added
 
 
-def _fitted(sentence: str, words: ClaimWords, wanted: AbstractSet[str], room: int) -> tuple[str, int, bool]:
-    """A sentence, cut to `room` words around the terms wanted; how many words that is, and whether it is all of it."""
-    found = list(_WORD.finditer(sentence))
-    first, count = 0, min(room, len(found))
-    if len(found) > room:
-        first = _densest([_terms(word.group(), wanted) for word in found], words, room)
-    part = sentence[found[first].start() : found[first + count - 1].end()]
-    return " ".join(part.split()), count, count == len(found)
+def _truncated(sentence: str, words: ClaimWords, targets: AbstractSet[str], free: int) -> tuple[str, int, bool]:
+    """Truncate a sentence to `free` words around the target terms. Also returns its words, and whether it is whole."""
+    tokens = list(_WORD.finditer(sentence))
+    first, count = 0, min(free, len(tokens))
+    if len(tokens) > free:
+        first = _densest([_terms(token.group(), targets) for token in tokens], words, free)
+    part = sentence[tokens[first].start() : tokens[first + count - 1].end()]
+    return " ".join(part.split()), count, count == len(tokens)
 
 
-def _terms(word: str, wanted: AbstractSet[str]) -> AbstractSet[str]:
-    return {found for found in map(term, TOKEN.findall(fold(word))) if found in wanted}
+def _terms(word: str, targets: AbstractSet[str]) -> AbstractSet[str]:
+    return {name for name in map(term, TOKEN.findall(fold(word))) if name in targets}
 
 
-def _densest(held: Sequence[AbstractSet[str]], words: ClaimWords, room: int) -> int:
-    """Where the `room` words begin that hold most weight of the terms, with as much text before them as behind."""
+def _densest(held: Sequence[AbstractSet[str]], words: ClaimWords, free: int) -> int:
+    """Index of the first of the `free` words with the highest weight of terms, which are centred in them."""
     inside: Counter[str] = Counter()
-    most, span = 0.0, (0, 0)
+    best, span = 0.0, (0, 0)
     places = [place for place, names in enumerate(held) if names]
     left = 0
     for right in places:
         inside.update(held[right])
-        while places[left] <= right - room:
+        while places[left] <= right - free:
             inside.subtract(held[places[left]])
             left += 1
         weight = recall_of(words, {name for name, times in inside.items() if times})
-        if weight > most:
-            most, span = weight, (places[left], right)
+        if weight > best:
+            best, span = weight, (places[left], right)
     first, last = span
-    slack = room - (last - first + 1)
-    return max(0, min(first - slack // 2, len(held) - room))
+    slack = free - (last - first + 1)
+    return max(0, min(first - slack // 2, len(held) - free))

@@ -1,8 +1,8 @@
-"""Features: nine numbers about one claim and some passages, each moving one way only with support.
+"""Computes nine monotone features of a claim and passages.
 
-For every feature, adding to a passage words that the claim holds moves it towards support or not at all; with the
-signs of the weights held (see `SIGNS`), support never falls when a passage says more of the claim, and the passages
-together never support a claim less than one of them alone.
+Adding words of the claim to a passage moves every feature towards support, or leaves it as it is. With the signs of the
+weights fixed (see `SIGNS`), support never falls when a passage covers more of the claim, and all passages together
+never support a claim less than one of them alone.
 
 | name         | meaning                                                                             |
 |--------------|-------------------------------------------------------------------------------------|
@@ -11,10 +11,10 @@ together never support a claim less than one of them alone.
 | rec_uq_idf   | the same in all passages and the question together                                  |
 | big_rec      | share of the claim's adjacent term pairs that are adjacent in some passage          |
 | g4_rec       | share of the claim's character 4-grams found in the passages                        |
-| miss_max     | IDF of the rarest term that stands in no passage                                    |
-| num_missfrac | share of the claim's numbers that stand in no passage                               |
-| num_miss     | how many                                                                            |
-| name_miss    | capitalised words, not opening the claim, in neither passages nor question          |
+| miss_max     | IDF of the rarest term that is in no passage                                        |
+| num_missfrac | share of the claim's numbers that are in no passage                                 |
+| num_miss     | number of them                                                                      |
+| name_miss    | capitalised words, except the first, in neither passages nor question               |
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ NAMES = (
     "name_miss",
 )
 SIGNS = (1, 1, 1, 1, 1, -1, -1, -1, -1)
-"""+1: the feature speaks for support, -1: against it. The fit may not turn a sign."""
+"""+1: the feature is evidence for support, -1: against it. The fit must not change a sign."""
 
 UNLISTED = 1.0
-"""Rarity of a term that the table does not list: as rare as can be."""
+"""Rarity of a term that is not in the table: the maximum."""
 
 CARRIES = 0.5
-"""A sentence carries a claim when it holds this share of the claim's weight."""
+"""A sentence carries a claim if its recall of the claim is at least this."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimWords:
-    """A claim, read: its distinct terms with their rarity, pairs, 4-grams, numbers and names."""
+    """Words of a claim: its distinct terms with their rarity, pairs, 4-grams, numbers and names."""
 
     rarity: Mapping[str, float]
     pairs: frozenset[tuple[str, str]]
@@ -63,16 +63,16 @@ class ClaimWords:
 
 @dataclass(frozen=True, slots=True)
 class PassageMatch:
-    """What one passage holds of a claim.
+    """Words that a claim and a passage share.
 
     Attributes:
-        terms: Terms found.
-        pairs: Pairs found.
-        grams: 4-grams found.
+        terms: Shared terms.
+        pairs: Shared pairs.
+        grams: Shared 4-grams.
         passage_recall: IDF-weighted recall in the whole passage.
         sentence_recall: The same in its best sentence.
-        sentence: Index of that sentence; None when no sentence holds a term of the claim.
-        carriers: Indexes of the sentences that hold at least half of the claim's weight.
+        sentence: Index of that sentence; None when no sentence has a term of the claim.
+        carriers: Indexes of the sentences whose recall of the claim is at least a half.
     """
 
     terms: frozenset[str]
@@ -85,14 +85,14 @@ class PassageMatch:
 
 
 def claim_words(text: str, rarity: Mapping[str, float]) -> ClaimWords:
-    """Read a claim (leads and citation marks already blanked)."""
+    """Extract the words of a claim without leads and citation marks."""
     raw = TOKEN.findall(text)
     tokens = TOKEN.findall(fold(text))
-    ordered = [found for found in map(term, tokens) if found]
+    ordered = [name for name in map(term, tokens) if name]
     distinct = dict.fromkeys(ordered)
     names = {term(fold(word)) for word in raw[1:] if word[0].isupper()}
     return ClaimWords(
-        rarity={found: rarity.get(found, UNLISTED) for found in distinct},
+        rarity={name: rarity.get(name, UNLISTED) for name in distinct},
         pairs=frozenset(pairwise(ordered)),
         grams=grams(tokens),
         numbers=frozenset(filter(is_number, distinct)),
@@ -101,62 +101,62 @@ def claim_words(text: str, rarity: Mapping[str, float]) -> ClaimWords:
 
 
 def match(claim: ClaimWords, passage: PreparedPassage) -> PassageMatch:
-    """Look a claim up in one passage."""
-    found = claim.rarity.keys() & passage.terms
-    by_sentence = _sentence_recalls(claim, found, passage) if found else {}
-    where = max(by_sentence, key=by_sentence.__getitem__, default=None)
+    """Compare a claim with one passage."""
+    shared = claim.rarity.keys() & passage.terms
+    by_sentence = _sentence_recalls(claim, shared, passage) if shared else {}
+    best = max(by_sentence, key=by_sentence.__getitem__, default=None)
     return PassageMatch(
-        terms=frozenset(found),
+        terms=frozenset(shared),
         pairs=claim.pairs & passage.pairs,
         grams=claim.grams & passage.grams,
-        passage_recall=recall_of(claim, found),
-        sentence_recall=0.0 if where is None else by_sentence[where],
-        sentence=where,
+        passage_recall=recall_of(claim, shared),
+        sentence_recall=0.0 if best is None else by_sentence[best],
+        sentence=best,
         carriers=tuple(index for index, recall in by_sentence.items() if recall >= CARRIES),
     )
 
 
-def _sentence_recalls(claim: ClaimWords, found: AbstractSet[str], passage: PreparedPassage) -> dict[int, float]:
-    """Recall of the claim in each sentence that holds any of it, in order."""
-    weights = [(name, weight) for name, weight in claim.rarity.items() if name in found]
+def _sentence_recalls(claim: ClaimWords, shared: AbstractSet[str], passage: PreparedPassage) -> dict[int, float]:
+    """Recall of the claim in each sentence that shares terms with it, in order."""
+    weights = [(name, weight) for name, weight in claim.rarity.items() if name in shared]
     total = math.fsum(claim.rarity.values())
     return {
         index: math.fsum([weight for name, weight in weights if name in sentence]) / total
         for index, sentence in enumerate(passage.sentences)
-        if not found.isdisjoint(sentence)
+        if not shared.isdisjoint(sentence)
     }
 
 
-def recall_of(claim: ClaimWords, found: AbstractSet[str]) -> float:
-    """IDF-weighted share of the claim's terms that were found; 0 for a claim without terms."""
+def recall_of(claim: ClaimWords, terms: AbstractSet[str]) -> float:
+    """IDF-weighted share of the claim's terms that are in `terms`; 0 for a claim without terms."""
     total = math.fsum(claim.rarity.values())
-    return math.fsum([weight for name, weight in claim.rarity.items() if name in found]) / total if total else 0.0
+    return math.fsum([weight for name, weight in claim.rarity.items() if name in terms]) / total if total else 0.0
 
 
 def features(claim: ClaimWords, matches: Sequence[PassageMatch], question: AbstractSet[str]) -> tuple[float, ...]:
-    """The nine features, in the order of `NAMES`, of a claim and the passages that were matched.
+    """Compute the nine features, in the order of `NAMES`, of a claim and its matches with passages.
 
     Args:
         claim: The claim.
-        matches: One for each passage that counts; one alone for a cell, all of them for the union.
+        matches: One for each passage; one alone for a cell, all of them for the union.
         question: Terms of the question.
     """
-    found: frozenset[str] = _union(matches, lambda one: one.terms)
-    pairs = _union(matches, lambda one: one.pairs)
-    runs = _union(matches, lambda one: one.grams)
-    missing = claim.rarity.keys() - found
-    lost = len(claim.numbers - found)
-    recall = recall_of(claim, found)
+    shared: frozenset[str] = _union(matches, lambda passage: passage.terms)
+    pairs = _union(matches, lambda passage: passage.pairs)
+    shared_grams = _union(matches, lambda passage: passage.grams)
+    missing = claim.rarity.keys() - shared
+    lost = len(claim.numbers - shared)
+    recall = recall_of(claim, shared)
     return (
-        max((one.sentence_recall for one in matches), default=0.0),
-        max((one.passage_recall for one in matches), default=0.0),
-        recall_of(claim, found | (question & claim.rarity.keys())),
+        max((passage.sentence_recall for passage in matches), default=0.0),
+        max((passage.passage_recall for passage in matches), default=0.0),
+        recall_of(claim, shared | (question & claim.rarity.keys())),
         len(pairs) / len(claim.pairs) if claim.pairs else recall,
-        len(runs) / len(claim.grams) if claim.grams else recall,
+        len(shared_grams) / len(claim.grams) if claim.grams else recall,
         max((claim.rarity[name] for name in missing), default=0.0),
         lost / len(claim.numbers) if claim.numbers else 0.0,
         float(lost),
-        float(len(claim.names - found - question)),
+        float(len(claim.names - shared - question)),
     )
 
 

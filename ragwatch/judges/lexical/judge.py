@@ -1,8 +1,8 @@
-"""Kind `lexical`: the embedded judge. Pure Python, no model, no network, no key; milliseconds an answer.
+"""Kind `lexical`: the embedded judge. Pure Python, without a model, network or key; it takes milliseconds per answer.
 
-It reads words. What it cannot do, and says so: tell a contradiction from an invention (`reads_contradiction` is
-False), see a minimal edit made of the context's own words, follow another language than the contexts', or split a
-question into needs. Method, data and figures: `training/README.md`.
+It compares words. Its limits: it cannot tell a contradiction from an unsupported claim (`reads_contradiction` is
+False), detect a small edit made of the context's own words, compare texts in different languages, or split a question
+into sub-questions. Method, data and figures: `training/README.md`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ragwatch.core.verdict import FREE, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size
-from ragwatch.judges.lexical.reader import Second, Thresholds, read
-from ragwatch.judges.lexical.reference import READING, with_reference
+from ragwatch.judges.lexical.reader import CrossEncoder, Thresholds, read
+from ragwatch.judges.lexical.reference import READING_VERSION, with_reference
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.ports import JudgeContext
 
@@ -39,7 +39,7 @@ class Options(BaseModel):
         max_answer_chars: An answer, or a reference, with more characters is left unjudged.
         max_question_chars: A sample whose question has more characters is left unjudged.
         max_seconds: A sample that takes more CPU seconds to read is left unjudged.
-        concurrency: Samples read at a time, each in a thread; pure Python gains little beyond one.
+        concurrency: Maximum number of samples read concurrently, each in a thread; more than one gains little.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,37 +56,36 @@ class Options(BaseModel):
 
 
 class LexicalJudge:
-    """Reads samples by their words.
+    """Reads samples by comparing words.
 
     Attributes:
         name: Configured name.
         kind: `lexical`.
-        model: The fitted tables are its model.
-        version: Changes with every change of the fitted tables, of how references are read, and of the probabilities
-            at which it decides.
-        concurrency: Samples read at a time.
-        second: Who rules on claims after words; None where words do.
+        model: Version of the fitted tables.
+        version: Changes with the fitted tables, with how references are read, and with the thresholds.
+        concurrency: Maximum number of samples read concurrently.
+        cross_encoder: Rules on claims after the comparison of words; None in the lexical judge.
     """
 
     kind = "lexical"
-    second: Second | None = None
+    cross_encoder: CrossEncoder | None = None
 
-    def __init__(self, options: Options, *, name: str, desk: JudgeContext) -> None:
+    def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
         self._options = options
-        self._telemetry = desk.telemetry
+        self._telemetry = context.telemetry
         self._tables = shipped()
         self._thresholds = Thresholds(options.support, options.relevance)
         self.name = name
         self.model = f"lexical-{self._tables.version}"
-        self.version = f"{self.model}-r{READING}{_changed(options)}"
+        self.version = f"{self.model}-r{READING_VERSION}{_version_suffix(options)}"
         self.concurrency = options.concurrency
 
     def ready_in(self) -> float:
-        """It is always able."""
+        """Always 0: it never has to wait."""
         return 0.0
 
     async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
-        """Evidence of one sample, read in a thread so that the loop goes on.
+        """Read one sample, in a thread so that the event loop is not blocked.
 
         Raises:
             JudgeError: The sample is larger than the options allow.
@@ -102,44 +101,47 @@ class LexicalJudge:
             self._telemetry.judge_spent(self.name, self.model, FREE.by_direction(), 0.0)
 
     def evidence(self, sample: Sample) -> Evidence:
-        """The same, at once: for scripts, benches and tests.
+        """Read one sample in the calling thread.
 
         Raises:
             JudgeError: The sample is larger than the options allow.
         """
-        most = self._options.max_claims
+        max_claims = self._options.max_claims
         self._check_size(sample)
         check = Deadline(self._options.max_seconds)
-        answer = claims_of(sample.answer, sample.question, most=most, check=check)
-        check_claims(len(answer.claims), most)
-        found = read(sample, answer, self._tables, self._thresholds, self._second(check), check=check)
-        return with_reference(found, sample, answer, self._tables, self._thresholds, most=most, check=check)
+        answer = claims_of(sample.answer, sample.question, max_claims=max_claims, check=check)
+        check_claims(len(answer.claims), max_claims)
+        cross_encoder = self._cross_encoder_within(check)
+        evidence = read(sample, answer, self._tables, self._thresholds, cross_encoder, check=check)
+        return with_reference(
+            evidence, sample, answer, self._tables, self._thresholds, max_claims=max_claims, check=check
+        )
 
-    def _second(self, deadline: Deadline) -> Second | None:  # noqa: ARG002 - for judges that read on with a model
-        """Who rules on the claims of one sample; None where words do."""
-        return self.second
+    def _cross_encoder_within(self, deadline: Deadline) -> CrossEncoder | None:  # noqa: ARG002 - for the local judge
+        """The cross-encoder for one sample; None without one."""
+        return self.cross_encoder
 
     def _check_size(self, sample: Sample) -> None:
-        """Refuse by size alone, before anything is read."""
+        """Reject a sample by its size, before anything is read."""
         options = self._options
         check_size(len(sample.contexts), options.max_contexts, "contexts")
         texts = {"question": sample.question or "", "answer": sample.answer, "reference": sample.reference or ""}
-        most = {"question": options.max_question_chars}
+        limits = {"question": options.max_question_chars}
         for name, text in texts.items():
-            check_size(len(text), most.get(name, options.max_answer_chars), f"characters of its {name}")
+            check_size(len(text), limits.get(name, options.max_answer_chars), f"characters of its {name}")
         chars = sum(map(len, texts.values())) + sum(len(context.text) for context in sample.contexts)
         check_size(chars, options.max_chars, "characters")
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
 
-def _changed(options: Options) -> str:
-    """What makes it read otherwise than by default, so that its verdicts share no mean with those."""
-    chosen = options.model_dump(include={"support", "relevance"}, exclude_defaults=True)
-    return "".join(f"-{name}{value:g}" for name, value in chosen.items())
+def _version_suffix(options: Options) -> str:
+    """Thresholds that differ from the defaults, so that verdicts by different thresholds share no mean."""
+    changed = options.model_dump(include={"support", "relevance"}, exclude_defaults=True)
+    return "".join(f"-{name}{value:g}" for name, value in changed.items())
 
 
-def build(options: Options, *, name: str, desk: JudgeContext) -> LexicalJudge:
-    """The judge, with the tables that come with the package."""
-    return LexicalJudge(options, name=name, desk=desk)
+def build(options: Options, *, name: str, context: JudgeContext) -> LexicalJudge:
+    """Build the judge, with the tables of the package."""
+    return LexicalJudge(options, name=name, context=context)

@@ -1,8 +1,8 @@
-"""Limits of the embedded judges: how large a sample may be, and how long reading it may take.
+"""Limits the size of samples and the CPU time of reading them, for the embedded judges.
 
-Sizes are checked before anything is read. What a size cannot tell (half a million pairs of a claim and a context) is
-bounded by a deadline that the loops check between claims, contexts and sentences. A sample beyond either is unjudged
-with the reason `too_large`; nothing is read in part.
+Sizes are checked before anything is read. Combinations (half a million pairs of a claim and a context) are bounded by a
+deadline that the loops check between claims, contexts and sentences. A sample beyond either limit is unjudged with the
+reason `too_large`; it is never read in part.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
 
 Check = Callable[[], None]
-"""Called between two steps of a reading; raises JudgeError when it has to stop."""
+"""Called between the steps of a reading; raises JudgeError to stop it."""
 
 
 def unlimited() -> None:
-    """The check of a reading that may take as long as it needs: training, benches, tests."""
+    """A `Check` without a limit."""
 
 
 class Deadline:
     """A `Check` that stops a reading after some seconds of CPU time.
 
-    CPU time of the reading thread, so that whether a sample is read does not depend on what else the machine does.
-    Asking for it costs microseconds, so it is asked for only when enough wall time has passed for it to have run out.
+    It measures the CPU time of the thread, so that the load of the machine has no effect. Measuring it costs
+    microseconds, so it is measured only after enough wall time for the deadline to have passed.
 
     Args:
-        seconds: How much the reading may take.
+        seconds: Maximum CPU time of the reading.
         clock: Monotonic CPU seconds of this thread.
         wall: Monotonic seconds; never slower than `clock`.
     """
@@ -44,44 +44,42 @@ class Deadline:
 
     def _start(self, seconds: float) -> None:
         self._end = self._clock() + seconds
-        self._look_at = self._wall() + seconds
+        self._next_check = self._wall() + seconds
 
     def __call__(self) -> None:
-        """Return while there is time left.
+        """Check the deadline.
 
         Raises:
             JudgeError: `too_large`.
         """
         now = self._wall()
-        if now < self._look_at:
+        if now < self._next_check:
             return
-        left = self._end - self._clock()
-        if left <= 0.0:
-            raise JudgeError(
-                UnjudgedReason.TOO_LARGE, f"not read within {self._seconds:g} s of CPU time, which is all it may take"
-            )
-        self._look_at = now + left
+        remaining = self._end - self._clock()
+        if remaining <= 0.0:
+            raise JudgeError(UnjudgedReason.TOO_LARGE, f"not read within {self._seconds:g} s of CPU time, the limit")
+        self._next_check = now + remaining
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave out the time of a part that is bounded otherwise."""
-        left = self._end - self._clock()
+        """Exclude the time of a step that has a limit of its own."""
+        remaining = self._end - self._clock()
         yield
-        self._start(left)
+        self._start(remaining)
 
 
-def check_claims(count: int, most: int | None) -> None:
-    """Refuse a text of which more claims were cut than are allowed; cutting stops at one more, so no count is known.
+def check_claims(count: int, max_claims: int | None) -> None:
+    """Reject a text with too many claims. Splitting stops at one more, so the error does not state their number.
 
     Raises:
         JudgeError: `too_large`.
     """
-    if most is not None and count > most:
-        raise JudgeError(UnjudgedReason.TOO_LARGE, f"more than the {most} claims allowed")
+    if max_claims is not None and count > max_claims:
+        raise JudgeError(UnjudgedReason.TOO_LARGE, f"more than the {max_claims} claims allowed")
 
 
 def check_size(count: int, limit: int, what: str) -> None:
-    """Refuse a sample that has more of something than is allowed.
+    """Reject a sample with a count above a limit.
 
     Raises:
         JudgeError: `too_large`.

@@ -1,4 +1,4 @@
-"""Passages: what one context holds, prepared once so that every claim can be looked up in it."""
+"""Prepares contexts for the comparison with claims."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ GRAM = 4
 
 @dataclass(frozen=True, slots=True)
 class PreparedPassage:
-    """One context, read.
+    """Words of one context.
 
     Attributes:
         terms: Its content terms and whole identifiers.
-        pairs: Content terms that stand side by side (function words between them do not count).
-        grams: Runs of four characters of its words, joined by single spaces.
+        pairs: Adjacent content terms (function words between them do not count).
+        grams: Character 4-grams of its words, joined by single spaces.
         sentences: Content terms of each sentence.
         offsets: (start, end) of each sentence in the context.
     """
@@ -34,22 +34,22 @@ class PreparedPassage:
 
 
 def passages_of(texts: Iterable[str], check: Check = unlimited) -> list[PreparedPassage]:
-    """Read contexts in their order; texts that come twice, as some retrievers return them, are read once."""
-    known: dict[str, PreparedPassage] = {}
-    return [known.get(text) or known.setdefault(text, passage(text, check)) for text in texts]
+    """Prepare contexts, in their order. Duplicates, which some retrievers return, are prepared once."""
+    prepared: dict[str, PreparedPassage] = {}
+    return [prepared.get(text) or prepared.setdefault(text, passage(text, check)) for text in texts]
 
 
 def passage(text: str, check: Check = unlimited) -> PreparedPassage:
-    """Read one context; `check` is called before it and after each sentence.
+    """Prepare one context; `check` is called before it and after each sentence.
 
-    >>> found = passage("Tea is green. It grows in the hills.")
-    >>> sorted(found.terms), len(found.sentences)
+    >>> prepared = passage("Tea is green. It grows in the hills.")
+    >>> sorted(prepared.terms), len(prepared.sentences)
     (['green', 'grow', 'hill', 'tea'], 2)
     """
     text = settled(text)
     check()
     tokens = TOKEN.findall(fold(text))
-    ordered = [found for found in map(term, tokens) if found]
+    ordered = [name for name in map(term, tokens) if name]
     offsets: list[tuple[int, int]] = []
     sentences: list[frozenset[str]] = []
     for span in iterate_spans(text):
@@ -66,7 +66,7 @@ def passage(text: str, check: Check = unlimited) -> PreparedPassage:
 
 
 def grams(tokens: Iterable[str]) -> frozenset[str]:
-    """Character runs of length `GRAM` over the words joined by single spaces, with space around.
+    """Character n-grams of length `GRAM` of the words joined by single spaces, with spaces around.
 
     >>> sorted(grams(["tea", "is"]))
     ['  te', ' is ', ' tea', 'a is', 'ea i', 'tea ']

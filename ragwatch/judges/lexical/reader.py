@@ -1,7 +1,7 @@
-"""Reader: a sample -> Evidence. Pure: the same sample and tables give the same Evidence.
+"""Reads a sample to Evidence. Pure: the same sample and tables give the same Evidence.
 
-What is said of a claim comes from its words, or from somebody who has looked at the words and reads on (`Second`).
-Everything else of the Evidence follows from that in one way.
+The rulings on claims come from the comparison of words, or from a cross-encoder (`CrossEncoder`). The rest of the
+Evidence follows from them in the same way.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ragwatch.core.alphabet import settled
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
-from ragwatch.judges.lexical.address import address, better_left_aside, covered, kind_missing
+from ragwatch.judges.lexical.address import address, better_context_unused, kind_missing, question_coverage
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
 from ragwatch.judges.lexical.features import CARRIES, ClaimWords, PassageMatch, claim_words, features, match
 from ragwatch.judges.lexical.limits import Check, unlimited
@@ -24,11 +24,11 @@ from ragwatch.judges.lexical.words import identifiers, terms
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Where probabilities become verdicts.
+    """Probabilities at which readings become verdicts.
 
     Attributes:
-        support: At or above it, all contexts together (or one alone, in a cell) support the claim.
-        relevance: At or above it, a context is relevant.
+        support: Minimum probability at which all contexts together (or one alone, in a cell) support a claim.
+        relevance: Minimum probability at which a context is relevant.
     """
 
     support: float = 0.5
@@ -37,12 +37,12 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class PreparedQuestion:
-    """The question, read: its terms with their rarity, and how much of it each context covers.
+    """The question: its terms with their rarity, and how much of it each context covers.
 
     Attributes:
         text: The question; empty when unknown.
         weights: Terms and whole identifiers, with their rarity.
-        covers: Share of that weight in each context; None when there is no term to look for.
+        covers: Share of that weight in each context; None when the question has no terms.
     """
 
     text: str
@@ -52,9 +52,9 @@ class PreparedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """One claim, looked up in every context: probability of support by all together, and by each alone."""
+    """One claim, compared with every context: probability of support by all together, and by each alone."""
 
-    said: ClaimText
+    claim: ClaimText
     words: ClaimWords
     matches: tuple[PassageMatch, ...]
     support: float
@@ -63,14 +63,14 @@ class ClaimRow:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRuling:
-    """What is said of one claim.
+    """Ruling on one claim.
 
     Attributes:
-        verdict: What all contexts together say of it.
-        support: Probability that they support it.
-        cells: For each context, whether it supports the claim alone; never without the verdict.
-        alone: For each context, the probability of that, as far as it was looked into.
-        against: Whether it was also asked if they contradict it.
+        verdict: Verdict of all contexts together.
+        support: Probability that they support the claim.
+        cells: For each context, whether it alone supports the claim; only for supported claims.
+        alone: For each context, the best known probability of that.
+        against: Whether contradiction was read too.
     """
 
     verdict: ClaimVerdict
@@ -80,8 +80,8 @@ class ClaimRuling:
     against: bool = False
 
 
-Second = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
-"""Reads on where words end: a ruling for each row, given the contexts as they were read, and their text."""
+CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
+"""Rules on claims with a model: a ruling for each row, given the prepared contexts and their texts."""
 
 
 def read(
@@ -89,98 +89,105 @@ def read(
     answer: AnswerClaims,
     tables: FittedTables,
     thresholds: Thresholds,
-    second: Second | None = None,
+    cross_encoder: CrossEncoder | None = None,
     *,
     check: Check = unlimited,
 ) -> Evidence:
-    """What the contexts of a sample say of its answer.
+    """Read the contexts and the answer of a sample.
 
     Args:
         sample: The sample.
-        answer: What its answer says: `claims_of(sample.answer, sample.question)`.
-        tables: Fitted numbers.
-        thresholds: Where probabilities become verdicts.
-        second: Who rules on the claims; None where words do.
-        check: Called between the steps of the reading, each of which is short; raises when it has to stop.
+        answer: The claims of its answer: `claims_of(sample.answer, sample.question)`.
+        tables: Fitted tables.
+        thresholds: Probabilities at which readings become verdicts.
+        cross_encoder: Rules on the claims; None for rulings by words.
+        check: Called between the steps of the reading, each of which is short; raises to stop it.
     """
     passages = passages_of((context.text for context in sample.contexts), check)
-    asked = _asked(sample.question or "", passages, tables)
-    rows = _rows(answer, passages, asked, tables, check)
+    question = _prepared_question(sample.question or "", passages, tables)
+    rows = _rows(answer, passages, question, tables, check)
     texts = [settled(context.text) for context in sample.contexts]
-    rulings = second(rows, passages, texts) if second else [lexical_ruling(row, thresholds) for row in rows]
-    claims = tuple(_claim(row, one, sample, passages) for row, one in zip(rows, rulings, strict=True))
+    rulings = (
+        cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
+    )
+    claims = tuple(_claim(row, ruling, sample, passages) for row, ruling in zip(rows, rulings, strict=True))
     used = [any(claim.cells[rank] for claim in claims) for rank in range(len(passages))]
-    drawn = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
-    found = _relevance_features(asked, passages, rows, tables, check) if drawn else None
-    by_answer = None if found is None else _by_answer(found, rows, used, tables)
-    lost = relevance.names_lost(identifiers(asked.text), passages)
-    values = relevance.ruled(by_answer, asked.covers, used, len(asked.weights), names_lost=lost)
-    carriers = _carriers(claims, rows, passages, check) if drawn else _covering(asked, passages, check)
+    any_supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
+    feature_rows = _relevance_features(question, passages, rows, tables, check) if any_supported else None
+    by_answer = None if feature_rows is None else _by_answer(feature_rows, rows, used, tables)
+    missing = relevance.identifiers_missing(identifiers(question.text), passages)
+    values = relevance.apply_rules(by_answer, question.covers, used, len(question.weights), identifiers_missing=missing)
+    carriers = _carriers(claims, rows, passages, check) if any_supported else _covering(question, passages, check)
     return Evidence(
         claims=claims,
         contexts=tuple(
-            _context(value, lines, one, thresholds)
-            for value, one, lines in zip(values, passages, carriers, strict=True)
+            _context(value, lines, passage, thresholds)
+            for value, passage, lines in zip(values, passages, carriers, strict=True)
         ),
-        address=_address(answer, asked, used, passages, sample.question),
-        reads_contradiction=second is not None and all(one.against for one in rulings),
+        address=_address(answer, question, used, passages, sample.question),
+        reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
     )
 
 
-def _asked(question: str, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
+def _prepared_question(question: str, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
     question = settled(question)
     weights = relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
-    covers = [relevance.coverage(weights, found.terms) for found in passages] if weights else None
+    covers = [relevance.coverage(weights, passage.terms) for passage in passages] if weights else None
     return PreparedQuestion(question, weights, covers)
 
 
 def _rows(
     answer: AnswerClaims,
     passages: Sequence[PreparedPassage],
-    asked: PreparedQuestion,
+    question: PreparedQuestion,
     tables: FittedTables,
     check: Check,
 ) -> list[ClaimRow]:
-    """A row for each claim; claims of the same words (a model that repeats itself) are looked up once."""
-    known: dict[str, ClaimRow] = {}
+    """A row for each claim. Claims with equal words, which models may repeat, are compared once."""
+    by_words: dict[str, ClaimRow] = {}
     rows = []
-    for said in answer.claims:
-        row = known.get(said.words)
-        known[said.words] = row = replace(row, said=said) if row else _row(said, passages, asked, tables, check)
+    for claim in answer.claims:
+        row = by_words.get(claim.words)
+        row = replace(row, claim=claim) if row else _row(claim, passages, question, tables, check)
+        by_words[claim.words] = row
         rows.append(row)
     return rows
 
 
 def _row(
-    said: ClaimText, passages: Sequence[PreparedPassage], asked: PreparedQuestion, tables: FittedTables, check: Check
+    claim: ClaimText,
+    passages: Sequence[PreparedPassage],
+    question: PreparedQuestion,
+    tables: FittedTables,
+    check: Check,
 ) -> ClaimRow:
-    words = claim_words(said.words, tables.rarity)
+    words = claim_words(claim.words, tables.rarity)
     matches = _matches(words, passages, check)
-    alone = _alone(words, matches, asked, tables, check)
-    together = tables.support.probability(features(words, matches, asked.weights.keys()))
-    return ClaimRow(said, words, matches, max(together, *alone) if alone else together, alone)
+    alone = _alone(words, matches, question, tables, check)
+    together = tables.support.probability(features(words, matches, question.weights.keys()))
+    return ClaimRow(claim, words, matches, max(together, *alone) if alone else together, alone)
 
 
 def _matches(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
-    found = []
-    for each in passages:
+    matches = []
+    for passage in passages:
         check()
-        found.append(match(words, each))
-    return tuple(found)
+        matches.append(match(words, passage))
+    return tuple(matches)
 
 
 def _alone(
-    words: ClaimWords, matches: Sequence[PassageMatch], asked: PreparedQuestion, tables: FittedTables, check: Check
+    words: ClaimWords, matches: Sequence[PassageMatch], question: PreparedQuestion, tables: FittedTables, check: Check
 ) -> tuple[float, ...]:
-    found = []
-    for one in matches:
+    probabilities = []
+    for passage in matches:
         check()
-        found.append(tables.support.probability(features(words, (one,), asked.weights.keys())))
-    return tuple(found)
+        probabilities.append(tables.support.probability(features(words, (passage,), question.weights.keys())))
+    return tuple(probabilities)
 
 
 def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
-    """What words alone say of a claim. They cannot tell a contradiction from an invention."""
+    """Rule on a claim by words. They cannot tell a contradiction from an unsupported claim."""
     supported = row.support >= thresholds.support
     return ClaimRuling(
         verdict=ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT,
@@ -192,9 +199,9 @@ def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
 
 def _claim(row: ClaimRow, ruling: ClaimRuling, sample: Sample, passages: Sequence[PreparedPassage]) -> Claim:
     return Claim(
-        text=sample.answer[row.said.start : row.said.end],
-        start=row.said.start,
-        end=row.said.end,
+        text=sample.answer[row.claim.start : row.claim.end],
+        start=row.claim.start,
+        end=row.claim.end,
         verdict=ruling.verdict,
         cells=ruling.cells,
         support=ruling.support,
@@ -203,8 +210,8 @@ def _claim(row: ClaimRow, ruling: ClaimRuling, sample: Sample, passages: Sequenc
 
 
 def _best_sentence(row: ClaimRow, sample: Sample, passages: Sequence[PreparedPassage]) -> str | None:
-    """The sentence that holds most of the claim; the earliest context among equals."""
-    ranks = [rank for rank, one in enumerate(row.matches) if one.sentence is not None]
+    """The sentence with the highest recall of the claim; the earliest context among equals."""
+    ranks = [rank for rank, passage in enumerate(row.matches) if passage.sentence is not None]
     if not ranks:
         return None
     rank = max(ranks, key=lambda index: row.matches[index].sentence_recall)
@@ -213,40 +220,40 @@ def _best_sentence(row: ClaimRow, sample: Sample, passages: Sequence[PreparedPas
 
 
 def _by_answer(
-    found: Sequence[tuple[float, ...]], rows: Sequence[ClaimRow], used: Sequence[bool], tables: FittedTables
+    feature_rows: Sequence[tuple[float, ...]], rows: Sequence[ClaimRow], used: Sequence[bool], tables: FittedTables
 ) -> list[float]:
-    """Relevance of each context as the answer tells it (its features), before the rules."""
-    return relevance.lifted([tables.relevance.probability(one) for one in found], used, short=_is_short(rows))
+    """Relevance of each context by the answer, before the rules."""
+    return relevance.lift_used([tables.relevance.probability(row) for row in feature_rows], used, short=_is_short(rows))
 
 
 def _is_short(rows: Sequence[ClaimRow]) -> bool:
-    return len({name for row in rows for name in terms(row.said.words)}) < relevance.SHORT
+    return len({name for row in rows for name in terms(row.claim.words)}) < relevance.SHORT
 
 
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
-    """Features of relevance of each context of a sample: what `training/lexical.py` fits on."""
+    """Features of the relevance of each context of a sample, for `training/lexical.py`."""
     passages = passages_of(context.text for context in sample.contexts)
-    asked = _asked(sample.question or "", passages, tables)
-    rows = _rows(answer, passages, asked, tables, unlimited)
-    return _relevance_features(asked, passages, rows, tables, unlimited)
+    question = _prepared_question(sample.question or "", passages, tables)
+    rows = _rows(answer, passages, question, tables, unlimited)
+    return _relevance_features(question, passages, rows, tables, unlimited)
 
 
 def _relevance_features(
-    asked: PreparedQuestion,
+    question: PreparedQuestion,
     passages: Sequence[PreparedPassage],
     rows: Sequence[ClaimRow],
     tables: FittedTables,
     check: Check,
 ) -> list[tuple[float, ...]]:
-    """Features of each context; a short answer is read together with the question."""
-    said = " ".join(row.said.words for row in rows)
+    """Features of each context. The question is added to a short answer."""
+    answer = " ".join(row.claim.words for row in rows)
     supports: list[tuple[float, ...]] = [row.alone for row in rows]
-    if asked.weights and _is_short(rows):
-        said = f"{asked.text} {said}"
-        words = claim_words(said, tables.rarity)
-        supports = [_alone(words, _matches(words, passages, check), asked, tables, check)]
-    weights = relevance.weigh(terms(said), tables.rarity)
-    return relevance.rows(weights, asked.weights.keys(), passages, supports, check)
+    if question.weights and _is_short(rows):
+        answer = f"{question.text} {answer}"
+        words = claim_words(answer, tables.rarity)
+        supports = [_alone(words, _matches(words, passages, check), question, tables, check)]
+    weights = relevance.weigh(terms(answer), tables.rarity)
+    return relevance.rows(weights, question.weights.keys(), passages, supports, check)
 
 
 def _carriers(
@@ -256,41 +263,41 @@ def _carriers(
     lines: list[set[int]] = [set() for _ in passages]
     for claim, row in zip(claims, rows, strict=True):
         check()
-        for found, one, cell in zip(lines, row.matches, claim.cells, strict=True):
+        for context_lines, passage, cell in zip(lines, row.matches, claim.cells, strict=True):
             if claim.verdict is ClaimVerdict.SUPPORTED:
-                found.update(one.carriers)
-            if cell and one.sentence is not None:
-                found.add(one.sentence)
+                context_lines.update(passage.carriers)
+            if cell and passage.sentence is not None:
+                context_lines.add(passage.sentence)
     return lines
 
 
-def _covering(asked: PreparedQuestion, passages: Sequence[PreparedPassage], check: Check) -> list[set[int]]:
-    """Sentences of each context that carry the question, for answers that took nothing from the contexts."""
+def _covering(question: PreparedQuestion, passages: Sequence[PreparedPassage], check: Check) -> list[set[int]]:
+    """Sentences of each context that carry the question, for answers without a supported claim."""
     lines: list[set[int]] = [set() for _ in passages]
-    for found, one in zip(lines, passages, strict=True):
-        for index, sentence in enumerate(one.sentences):
+    for context_lines, passage in zip(lines, passages, strict=True):
+        for index, sentence in enumerate(passage.sentences):
             check()
-            if relevance.coverage(asked.weights, sentence) >= CARRIES:
-                found.add(index)
+            if relevance.coverage(question.weights, sentence) >= CARRIES:
+                context_lines.add(index)
     return lines
 
 
-def _context(value: float | None, lines: set[int], found: PreparedPassage, thresholds: Thresholds) -> ContextReading:
-    """A column. Sentences of an irrelevant context are irrelevant; where relevance is unknown, so is their number."""
+def _context(value: float | None, lines: set[int], passage: PreparedPassage, thresholds: Thresholds) -> ContextReading:
+    """Reading of one context. An irrelevant one has no relevant sentences; with unknown relevance there is no count."""
     if value is None:
         return ContextReading(relevant=None)
     relevant = value >= thresholds.relevance
     return ContextReading(
         relevant=relevant,
         relevance=value,
-        sentences=len(found.sentences),
+        sentences=len(passage.sentences),
         relevant_sentences=len(lines) if relevant else 0,
     )
 
 
 def _address(
     answer: AnswerClaims,
-    asked: PreparedQuestion,
+    prepared: PreparedQuestion,
     used: Sequence[bool],
     passages: Sequence[PreparedPassage],
     question: str | None,
@@ -301,12 +308,12 @@ def _address(
         return None
     if not answer.claims:
         return Address.NOT_AT_ALL
-    said = " ".join(claim.words for claim in answer.claims)
-    own = frozenset(terms(said)) | identifiers(said)
-    sources = [found.terms for found, use in zip(passages, used, strict=True) if use]
+    text = " ".join(claim.words for claim in answer.claims)
+    own = frozenset(terms(text)) | identifiers(text)
+    sources = [passage.terms for passage, is_used in zip(passages, used, strict=True) if is_used]
     return address(
-        covered(asked.weights, own, sources) if asked.weights else None,
-        kind_is_missing=kind_missing(asked.text, said),
+        question_coverage(prepared.weights, own, sources) if prepared.weights else None,
+        kind_is_missing=kind_missing(prepared.text, text),
         answer_terms=len(own),
-        left_aside=better_left_aside(asked.covers or (), used),
+        better_unused=better_context_unused(prepared.covers or (), used),
     )

@@ -1,4 +1,4 @@
-"""Reference: what the contexts and the answer say of a known good answer, and it of the answer, read by words."""
+"""Compares contexts and answer with a reference answer, by words."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import AnswerClaims, claims_of
 from ragwatch.judges.lexical.limits import Check, check_claims, unlimited
 from ragwatch.judges.lexical.reader import Thresholds, read
-from ragwatch.judges.lexical.steps import actions, named
+from ragwatch.judges.lexical.steps import actions, names_action
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import terms
 
-READING = 4
-"""Part of the judge's version. Raise it with every change of what this module or `steps` reads, or of the terms that
-`words` makes: a gate must not compare figures of two readings."""
+READING_VERSION = 4
+"""Part of the judge's version. Increment it with every change of the results of this module, `steps` or `words`,
+because a gate must not compare figures of different versions."""
 
 
 def with_reference(
@@ -26,24 +26,24 @@ def with_reference(
     tables: FittedTables,
     thresholds: Thresholds,
     *,
-    most: int | None = None,
+    max_claims: int | None = None,
     check: Check = unlimited,
 ) -> Evidence:
-    """The evidence with what the sample's reference adds to it; the same where there is none.
+    """Add the comparison with the reference to the evidence; without a reference, return it as it is.
 
-    Each claim of the reference is looked for in each context, and in the answer; each claim of the answer in the
-    reference. What no context says of the reference is what retrieval has missed. A step must be met in its action
-    too, not only in the things it handles (see `steps`).
+    Each claim of the reference is compared with each context and with the answer, each claim of the answer with the
+    reference. A claim of the reference that no context supports was missed by retrieval. An instruction must match in
+    its action too, not only in its objects (see `steps`).
 
     Raises:
-        JudgeError: The reference has more than `most` claims, or `check` says that there is no time left.
+        JudgeError: The reference has more than `max_claims` claims, or `check` stops the reading.
     """
     if not sample.reference:
         return evidence
-    said = claims_of(sample.reference, sample.question, most=most, check=check)
-    check_claims(len(said.claims), most)
+    reference = claims_of(sample.reference, sample.question, max_claims=max_claims, check=check)
+    check_claims(len(reference.claims), max_claims)
     columns = sample._replace(answer=sample.reference, contexts=(*sample.contexts, Context(sample.answer)))
-    rows = _cells(columns, said, tables, thresholds, check)
+    rows = _cells(columns, reference, tables, thresholds, check)
     confirmed = _cells(sample._replace(contexts=(Context(sample.reference),)), answer, tables, thresholds, check)
     return replace(
         evidence,
@@ -52,7 +52,7 @@ def with_reference(
         ),
         reference=tuple(
             ReferenceClaim(sample.reference[start:end], start, end, cells[:-1], in_answer=cells[-1])
-            for (start, end, _), cells in zip(said.claims, rows, strict=True)
+            for (start, end, _), cells in zip(reference.claims, rows, strict=True)
         ),
     )
 
@@ -60,17 +60,20 @@ def with_reference(
 def _cells(
     sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
 ) -> list[tuple[bool, ...]]:
-    """For each claim, whether each context supports it, and names its action where it is a step."""
-    found = read(sample, answer, tables, thresholds, check=check).claims
+    """For each claim, whether each context supports it, and for an instruction also names its action."""
+    claims = read(sample, answer, tables, thresholds, check=check).claims
     texts: dict[int, frozenset[str]] = {}
     rows = []
-    for said, claim in zip(answer.claims, found, strict=True):
+    for claim_text, claim in zip(answer.claims, claims, strict=True):
         check()
-        wanted, cells = actions(said.words), claim.cells
-        if wanted:
-            texts = texts or {rank: frozenset(terms(settled(each.text))) for rank, each in enumerate(sample.contexts)}
+        claim_actions, cells = actions(claim_text.words), claim.cells
+        if claim_actions:
+            texts = texts or {
+                rank: frozenset(terms(settled(context.text))) for rank, context in enumerate(sample.contexts)
+            }
             cells = tuple(
-                cell and any(named(verbs, texts[rank]) for verbs in wanted) for rank, cell in enumerate(cells)
+                cell and any(names_action(texts[rank], verbs) for verbs in claim_actions)
+                for rank, cell in enumerate(cells)
             )
         rows.append(cells)
     return rows

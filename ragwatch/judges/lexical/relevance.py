@@ -1,31 +1,32 @@
-"""Relevance: is a context useful for arriving at the answer that was produced?
+"""Estimates the relevance of each context: how useful it was for the answer that was given.
 
-It is read from the answer, not from the question: which context holds the answer's words. A logistic model over four
-numbers, each once as it is and once as its lead over the mean of the sample's contexts:
+It compares the contexts with the answer, not with the question. A logistic model takes four features, each as it is and
+as its lead over the mean of the sample's contexts:
 
 | name         | meaning                                                                                   |
 |--------------|-------------------------------------------------------------------------------------------|
 | word_recall  | IDF-weighted recall of the answer's terms in the context                                  |
-| new_recall   | the same over the terms that the question does not hold                                   |
+| new_recall   | the same over the terms that are not in the question                                      |
 | support_mean | mean probability, over the claims, that this context alone supports the claim             |
-| share        | recall where each term's weight is shared out among the contexts that hold it             |
+| share        | recall where each term's weight is divided by the number of contexts with the term        |
 
-The last one tells a source from its distractors: a word that one context alone holds says where the answer came from.
-Answers of fewer than `SHORT` terms are read together with the question.
+The last one separates a source from its distractors: a word that only one context contains identifies the source.
+The question is added to answers of fewer than `SHORT` terms.
 
-Contexts that all say the same leave none in the lead. So a context that alone supports a claim is relevant all the
-same (`lifted`); for a short answer, which any mention seems to support, only where no context stands out.
+Among contexts with equal texts none has a lead. So a context that alone supports a claim is relevant in any case
+(`lift_used`); for a short answer, which almost any context seems to support, only if no context is relevant already.
 
-Three rules stand on top, so that the stage at fault can be named in live traffic, where answers may be wrong:
+Three rules are applied to the result, so that the stage at fault can be found in live traffic, where answers may be
+wrong:
 
-1. Nothing taken from the contexts (the answer abstains, or no claim is supported): relevance is the coverage of the
-   question, so that an answer which ignores good documents is told from one that never got any.
-2. Gate: where no context covers even `GATE` of the question (of at least `GATE_WORDS` terms), the documents are about
-   something else, and none is relevant however faithfully it was copied. The best context counts because in multi-hop
-   questions a needed context may hold none of the question's words. The same holds where the question names an
-   identifier (`textwrap.dedent`, `max_len`) and no context holds any such name, whole or by its last part.
-3. Left aside: the top context, unused, is relevant when it covers at least `ENOUGH` of the question and no less than
-   every context that was used.
+1. If nothing was taken from the contexts (the answer abstains, or no claim is supported), relevance is the coverage of
+   the question, to tell an answer that ignores good documents from one without any.
+2. Gate: if no context covers even `GATE` of the question (of at least `GATE_WORDS` terms), the documents are off topic,
+   and none is relevant, even if it was copied. The best context counts, because in multi-hop questions a necessary
+   context may have no word of the question. The same holds if the question names an identifier (`textwrap.dedent`,
+   `max_len`) and no context has any such name, whole or by its last part.
+3. An unused top context is relevant if it covers at least `ENOUGH` of the question and no less than every used
+   context.
 """
 
 from __future__ import annotations
@@ -54,14 +55,14 @@ def weigh(words: Iterable[str], rarity: Mapping[str, float]) -> dict[str, float]
     return {term: rarity.get(term, UNLISTED) for term in dict.fromkeys(words)}
 
 
-def coverage(weights: Mapping[str, float], found: AbstractSet[str]) -> float:
-    """Weighted recall of terms; 0.0 where there are none.
+def coverage(weights: Mapping[str, float], terms: AbstractSet[str]) -> float:
+    """Weighted recall of terms; 0.0 without weights.
 
     >>> coverage({"tea": 0.75, "green": 0.25}, {"tea"})
     0.75
     """
     total = math.fsum(weights.values())
-    return math.fsum([weight for term, weight in weights.items() if term in found]) / total if total else 0.0
+    return math.fsum([weight for term, weight in weights.items() if term in terms]) / total if total else 0.0
 
 
 def rows(
@@ -71,72 +72,72 @@ def rows(
     supports: Sequence[Sequence[float]],
     check: Check = unlimited,
 ) -> list[tuple[float, ...]]:
-    """The features of each context, in the order of `NAMES`.
+    """Compute the features of each context, in the order of `NAMES`.
 
     Args:
-        answer: Terms of the answer with their rarity (with the question's, when the answer is short).
+        answer: Terms of the answer with their rarity (with those of the question, when the answer is short).
         question: Terms of the question.
-        passages: The contexts, read.
+        passages: The prepared contexts.
         supports: For each claim, the probability that each context alone supports it.
         check: Called after each term and each context.
     """
     new = {term: weight for term, weight in answer.items() if term not in question} or answer
-    holders = {term: _holders(term, passages, check) for term in answer}
-    shared = {term: weight / max(1, holders[term]) for term, weight in answer.items()}
+    counts = {term: _context_count(term, passages, check) for term in answer}
+    shared = {term: weight / max(1, counts[term]) for term, weight in answer.items()}
     plain: list[tuple[float, ...]] = []
     for rank, passage in enumerate(passages):
         check()
         support = math.fsum(row[rank] for row in supports) / max(1, len(supports))
-        recalls = [coverage(each, passage.terms) for each in (answer, new, shared)]
+        recalls = [coverage(weights, passage.terms) for weights in (answer, new, shared)]
         plain.append((recalls[0], recalls[1], support, recalls[2]))
     means = [math.fsum(column) / len(plain) for column in zip(*plain, strict=True)]
     return [(*row, *(value - mean for value, mean in zip(row, means, strict=True))) for row in plain]
 
 
-def _holders(term: str, passages: Sequence[PreparedPassage], check: Check) -> int:
+def _context_count(term: str, passages: Sequence[PreparedPassage], check: Check) -> int:
     check()
     return sum([term in passage.terms for passage in passages])
 
 
-def names_lost(names: AbstractSet[str], passages: Sequence[PreparedPassage]) -> bool:
-    """Whether a question names identifiers and no context holds one of them, whole or by its last part."""
-    wanted = set(names).union(*(terms(re.split(r"[._]", name)[-1]) for name in names))
-    return bool(names) and all(wanted.isdisjoint(passage.terms) for passage in passages)
+def identifiers_missing(names: AbstractSet[str], passages: Sequence[PreparedPassage]) -> bool:
+    """Whether a question has identifiers and no context contains one of them, whole or by its last part."""
+    expected = set(names).union(*(terms(re.split(r"[._]", name)[-1]) for name in names))
+    return bool(names) and all(expected.isdisjoint(passage.terms) for passage in passages)
 
 
-def lifted(read: Sequence[float], used: Sequence[bool], *, short: bool) -> list[float]:
-    """Relevance with used contexts lifted into the upper half, their order kept.
+def lift_used(read: Sequence[float], used: Sequence[bool], *, short: bool) -> list[float]:
+    """Move the relevance of used contexts to the upper half, in the same order.
 
-    >>> lifted([0.2, 0.4], [True, False], short=False), lifted([0.2, 0.6], [True, False], short=True)
+    >>> lift_used([0.2, 0.4], [True, False], short=False), lift_used([0.2, 0.6], [True, False], short=True)
     ([0.6, 0.4], [0.2, 0.6])
     """
     if short and max(read, default=0.0) >= ENOUGH:
         return list(read)
-    return [0.5 + value / 2 if use else value for value, use in zip(read, used, strict=True)]
+    return [0.5 + value / 2 if is_used else value for value, is_used in zip(read, used, strict=True)]
 
 
-def ruled(
+def apply_rules(
     read: Sequence[float] | None,
     covers: Sequence[float] | None,
     used: Sequence[bool],
     question_terms: int,
     *,
-    names_lost: bool = False,
+    identifiers_missing: bool = False,
 ) -> list[float | None]:
-    """Relevance of each context after the three rules; None where there is neither answer nor question to read from.
+    """Apply the three rules to the relevance of contexts; None without a supported claim and without a question.
 
     Args:
-        read: Relevance read from the answer; None when nothing in the answer comes from the contexts.
+        read: Relevance by the answer; None when nothing in the answer comes from the contexts.
         covers: Coverage of the question by each context; None when the question is unknown or has no terms.
         used: Whether each context alone supports some claim.
         question_terms: Number of distinct terms of the question.
-        names_lost: See `names_lost`.
+        identifiers_missing: See the function `identifiers_missing`.
 
-    >>> ruled([0.9, 0.1], [0.1, 0.2], [True, False], 3)          # copied from the wrong documents
+    >>> apply_rules([0.9, 0.1], [0.1, 0.2], [True, False], 3)          # copied from the wrong documents
     [0.225, 0.025]
-    >>> ruled(None, [0.8, 0.2], [False, False], 3)               # abstained although the first would do
+    >>> apply_rules(None, [0.8, 0.2], [False, False], 3)               # abstained although the first would do
     [0.8, 0.2]
-    >>> ruled([0.3, 0.9], [1.0, 0.6], [False, True], 3)          # the better one left aside
+    >>> apply_rules([0.3, 0.9], [1.0, 0.6], [False, True], 3)          # the better one is unused
     [1.0, 0.9]
     """
     if read is None:
@@ -144,9 +145,9 @@ def ruled(
     final: list[float | None] = list(read)
     if covers is None or not final:
         return final
-    if names_lost or (question_terms >= GATE_WORDS and max(covers) < GATE):
-        return [value * GATE for value in read]  # below every threshold, yet still in order
-    best_used = max((cover for cover, use in zip(covers, used, strict=True) if use), default=0.0)
+    if identifiers_missing or (question_terms >= GATE_WORDS and max(covers) < GATE):
+        return [value * GATE for value in read]  # below every threshold, in the same order
+    best_used = max((cover for cover, is_used in zip(covers, used, strict=True) if is_used), default=0.0)
     if not used[0] and covers[0] >= max(ENOUGH, best_used):
         final[0] = max(read[0], covers[0])
     return final

@@ -1,8 +1,8 @@
-"""Sentences: where the sentences and list items of a text start and end, as character offsets.
+"""Splits a text into sentences and list items, as character offsets.
 
-A text is read line by line. A line that opens with a list marker is an item; a line that goes on in lower case after
-a line without a stop continues that line; within a line, a stop followed by space and a new start ends a sentence.
-Every step looks at a bounded neighbourhood, so the time is linear in the text, hostile or not.
+A text is split line by line. A line that starts with a list marker is an item; a line that starts in lower case after a
+line without a stop continues that line; within a line, a stop followed by space and a new start ends a sentence.
+Every step reads a bounded number of characters, so the time is linear in the text, even for hostile input.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ _CLOSERS = re.compile(r"""["'”’»)\]*_`]{0,4}(?:\s?\[\d{1,3}(?:[,;–-]\s?\d
 _MARKER = re.compile(r"[ \t>]{0,64}(?:[-*+•◦▪‣·–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][)])[ \t]{1,64}(?=\S)")
 _FENCE = re.compile(r"[ \t]{0,16}(?:```|~~~)")
 _CODE = re.compile(r"`[^`\n]{1,200}`")
-_BEFORE = 16  # characters looked at before a stop; no abbreviation is longer
+_MAX_TOKEN_CHARS = 16  # characters read before a stop; no abbreviation is longer
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Never the end of a sentence: something always follows.
+# Abbreviations that never end a sentence.
 _LEADING = _words(
     "dr mr mrs ms prof st mt ft sen rep gov gen col capt lt sgt rev hon pres vs e.g i.e eg ie cf fig figs eq eqs sec ch"
     " vol pp approx ca al viz"
 )
-# The end of a sentence only when a typical opening word follows.
+# Abbreviations that end a sentence only before a typical first word.
 _TRAILING = _words(
     "etc inc ltd co corp jr sr u.s u.k u.n e.u u.s.a a.m p.m b.c a.d ph.d m.d d.c est dept univ jan feb mar apr jun jul"
     " aug sep sept oct nov dec"
@@ -50,9 +50,9 @@ class SentenceSpan(NamedTuple):
 
     Attributes:
         start: Offset of the first character.
-        end: Offset behind the last character.
-        item: True when it opens a list item.
-        block: True for a fenced block of code, which is kept whole.
+        end: Offset after the last character.
+        item: Whether it starts a list item.
+        block: Whether it is a fenced code block, which is not split.
         line: Number of the paragraph line it belongs to; sentences of one line share it.
     """
 
@@ -64,7 +64,7 @@ class SentenceSpan(NamedTuple):
 
 
 def spans(text: str) -> list[SentenceSpan]:
-    r"""Sentences, list items and code blocks of a text, in order.
+    r"""Split a text into sentences, list items and code blocks, in order.
 
     >>> text = "Dr. No paid $1.50 in the U.S. in May. He left.\n1. First step\n2. See os.path."
     >>> [text[span.start:span.end] for span in spans(text)]
@@ -74,7 +74,7 @@ def spans(text: str) -> list[SentenceSpan]:
 
 
 def iterate_spans(text: str) -> Iterator[SentenceSpan]:
-    """The same one by one, so that a caller can stop early."""
+    """Yield the spans of `spans` lazily."""
     for line, (start, end, item, block) in enumerate(_lines(text)):
         if block:
             yield SentenceSpan(start, end, item=False, block=True, line=line)
@@ -84,7 +84,7 @@ def iterate_spans(text: str) -> Iterator[SentenceSpan]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, bool, bool]]:
-    """(start, end, is an item, is code) of each logical line, trimmed, blank ones left out."""
+    """Yield (start, end, is an item, is code) of each logical line, trimmed, without blank ones."""
     pending: tuple[int, int, bool] | None = None
     fence: int | None = None
     position = 0
@@ -115,17 +115,17 @@ def _lines(text: str) -> Iterator[tuple[int, int, bool, bool]]:
 
 
 def _continues(text: str, end: int, begin: int) -> bool:
-    """Whether a line is the wrapped rest of the line before it."""
+    """Whether a line continues the previous one."""
     return _is_lower(text[begin]) and text[end - 1] not in ".!?…:;。！？"
 
 
-def _is_lower(sign: str) -> bool:
-    """Whether it is a small letter; `str.islower` also knows modifier letters, and not the same ones in all Pythons."""
-    return category(sign) == "Ll"
+def _is_lower(character: str) -> bool:
+    """Whether it is a lower-case letter. `str.islower` includes modifier letters, which differ by Python version."""
+    return category(character) == "Ll"
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Trimmed (start, end) of each sentence of one logical line."""
+    """Yield the trimmed (start, end) of each sentence of a logical line."""
     for stop in _stops(text, start, end):
         closed = _CLOSERS.match(text, stop.end(), end)
         after = closed.end() if closed else stop.end()
@@ -135,7 +135,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         while begin < end and text[begin].isspace():
             begin += 1
         wide = stop.group()[0] in "。！？"
-        listed = None if wide else _FIRST.search(text, max(start, stop.start() - _BEFORE), stop.start())
+        listed = None if wide else _FIRST.search(text, max(start, stop.start() - _MAX_TOKEN_CHARS), stop.start())
         if listed and after < begin < end:
             yield (start, listed.start() + 1)
             start = begin
@@ -149,7 +149,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _stops(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
-    """Stops outside inline code, in order."""
+    """Yield the stops outside inline code, in order."""
     position = start
     for code in _CODE.finditer(text, start, end):
         yield from _STOP.finditer(text, position, code.start())
@@ -158,7 +158,7 @@ def _stops(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
 
 
 def _ends(text: str, stop: re.Match[str], begin: int, end: int) -> bool:
-    """Whether a stop ends a sentence, given the token before it and the first character of what follows."""
+    """Whether a stop ends a sentence, by the token before it and the text after it."""
     first = text[begin]
     if _is_lower(first):
         call = _CALL.match(text, begin, end)
@@ -166,7 +166,7 @@ def _ends(text: str, stop: re.Match[str], begin: int, end: int) -> bool:
             return False
     if stop.group() != ".":
         return True
-    before = text[max(0, stop.start() - _BEFORE) : stop.start()].rsplit(maxsplit=1)
+    before = text[max(0, stop.start() - _MAX_TOKEN_CHARS) : stop.start()].rsplit(maxsplit=1)
     token = before[-1].strip("([{\"'“‘*_").lower() if before and not before[-1][-1:].isspace() else ""
     if token in _LEADING or (token in _BEFORE_DIGIT and first.isdigit()):
         return False

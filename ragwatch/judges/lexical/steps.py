@@ -1,14 +1,14 @@
-"""Steps: claims that tell what to do ("Build your Docker image"), and whether a text says it at all.
+"""Detects instructions ("Build your Docker image") among claims, and whether a text names their action.
 
-The words of a step are mostly those of the things it handles, and a text may name all of these without a word on what
-to do with them: "The registry stores Docker images" holds two words of three. Recall of words cannot see that the
-third was the point, the more so as verbs are common words and weigh little. So a text supports a step only where it
-holds a trace of an action that the step names, as it is or as another word for the same action.
+Most words of an instruction are its objects, and a text may name all of them without the action: "The registry stores
+Docker images" has two words of three. Recall of words does not notice that the action is missing, because verbs are
+common words with little weight. So a text supports an instruction only if it names one of its actions, by the same verb
+or by a synonym.
 
-A step is recognised by its form: it opens with a verb of the table below (behind "then", "please", "you should" and
-the like), which may be followed by what such a verb takes. Verbs that carry no action of their own (use, make, ensure,
-run) are not in the table: a step that opens with one of these is read as any other claim. So is a step of more than
-`LONG` terms, in which the action is one word of many.
+An instruction is recognised by its form: it starts with a verb of the table below (after "then", "please", "you should"
+and so on), followed by an object. Verbs without an action of their own (use, make, ensure, run) are not in the table:
+an instruction with such a verb is read like any other claim. So is one of more than `MAX_STEP_TERMS` terms, in which
+the action is one word of many.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from itertools import pairwise
 
 from ragwatch.judges.lexical.words import TOKEN, fold, term, terms
 
-LONG = 10
+MAX_STEP_TERMS = 10
 
-_SAME = """
+_SYNONYMS = """
 add append insert attach include; adjust modify change edit alter update; allocate assign; apply; arrange
 schedule plan; authenticate login; authorize permit grant; boil heat cook bake; build compile assemble
 construct; calculate compute; cancel terminate end abort; choose select pick; clean wash rinse wipe; click press
@@ -49,7 +49,7 @@ _IRREGULAR: Mapping[str, str] = {
     "write": "wrote written",
 }
 _VERBS: Mapping[str, tuple[str, ...]] = {
-    verb: tuple(line.split()) for line in reversed(_SAME.split(";")) for verb in line.split()
+    verb: tuple(line.split()) for line in reversed(_SYNONYMS.split(";")) for verb in line.split()
 }
 _OPENING = re.compile(
     r"\A[\W_]*(?:(?:first|second|third|next|then|finally|lastly|now|also|optionally|afterwards|please|always|simply"
@@ -61,15 +61,15 @@ _NO_OBJECT = frozenset(
         *("is", "are", "was", "were", "has", "have", "had", "does", "did", "of"),
         *("can", "could", "will", "would", "may", "might", "must", "should"),
     }
-)  # behind a word that could be a verb, they say that it was none
-_BEFORE = frozenset({"to", "and", "or", "then", "by"})  # what joins one action of a step to another
-_ROOT = 5  # letters from which the beginning of a word tells its root: install, installation
+)  # after one of these, the first word is no verb
+_BEFORE_VERB = frozenset({"to", "and", "or", "then", "by"})  # join one action of an instruction to another
+_MIN_ROOT_CHARS = 5  # of a prefix that identifies words of the same root: install, installation
 
 
 def actions(words: str) -> tuple[tuple[str, ...], ...]:
-    """Actions that a step names, each as the verbs for it; empty for a claim that is no step, or a long one.
+    """Actions of an instruction, each as its synonyms; empty for any other claim, and for a long one.
 
-    The opening verb, those joined to it, and those that say what it is for: "Configure kubectl to connect" has two.
+    They are the first verb, those joined to it, and those of its purpose: "Configure kubectl to connect" has two.
 
     >>> [verbs[0] for verbs in actions("Configure kubectl to connect to your cluster")]
     ['configure', 'connect']
@@ -79,26 +79,26 @@ def actions(words: str) -> tuple[tuple[str, ...], ...]:
     tokens = TOKEN.findall(fold(_OPENING.sub("", words, count=1)))
     if len(tokens) < 2 or tokens[0] not in _VERBS or not _NO_OBJECT.isdisjoint(tokens[1:3]):
         return ()
-    if len(set(terms(words))) > LONG:
+    if len(set(terms(words))) > MAX_STEP_TERMS:
         return ()
-    found = [tokens[0], *(token for before, token in pairwise(tokens) if before in _BEFORE and token in _VERBS)]
-    return tuple(dict.fromkeys(_VERBS[verb] for verb in found))
+    verbs = [tokens[0], *(token for before, token in pairwise(tokens) if before in _BEFORE_VERB and token in _VERBS)]
+    return tuple(dict.fromkeys(_VERBS[verb] for verb in verbs))
 
 
-def named(verbs: tuple[str, ...], found: AbstractSet[str]) -> bool:
-    """Whether the terms of a text hold a trace of an action: any form of any of its verbs, or a word of its root.
+def names_action(text_terms: AbstractSet[str], verbs: tuple[str, ...]) -> bool:
+    """Whether the terms of a text name an action: any form of any of its verbs, or a word of the same root.
 
-    >>> [named(("build", "compile"), {term(word)}) for word in ("built", "compilation", "images")]
+    >>> [names_action({term(word)}, ("build", "compile")) for word in ("built", "compilation", "images")]
     [True, True, False]
     """
     forms, roots = _forms(verbs)
-    return not forms.isdisjoint(found) or any(each.startswith(roots) for each in found)
+    return not forms.isdisjoint(text_terms) or any(name.startswith(roots) for name in text_terms)
 
 
 @cache
 def _forms(verbs: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Terms of the forms of verbs, and the beginnings by which words of their roots are known."""
-    written = [form for verb in verbs for form in (verb, f"{verb}s", f"{verb[:-1]}ied", f"{verb[:-1]}ing")]
-    written += [form for verb in verbs for form in _IRREGULAR.get(verb, "").split()]
+    """Terms of the forms of verbs, and the prefixes of words of the same roots."""
+    inflected = [form for verb in verbs for form in (verb, f"{verb}s", f"{verb[:-1]}ied", f"{verb[:-1]}ing")]
+    inflected += [form for verb in verbs for form in _IRREGULAR.get(verb, "").split()]
     roots = [term(verb).rstrip("ey") for verb in verbs]
-    return frozenset(map(term, written)) - {""}, tuple(root for root in roots if len(root) >= _ROOT)
+    return frozenset(map(term, inflected)) - {""}, tuple(root for root in roots if len(root) >= _MIN_ROOT_CHARS)

@@ -1,7 +1,7 @@
-"""Tables: the fitted numbers of the lexical judge, loaded from the two JSON files beside the package.
+"""Loads the fitted tables of the lexical judge from two JSON files.
 
-`lexical_weights.json` and `idf.json` are written by `training/lexical.py` and by nothing else. Their content decides
-the judge's version, so that verdicts of different weights never share a mean.
+Only `training/lexical.py` writes `lexical_weights.json` and `idf.json`. The version of the judge is a hash of them, so
+that verdicts by different weights never share a mean.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class LogisticModel:
     def probability(self, features: tuple[float, ...]) -> float:
         """The probability, in [0, 1].
 
-        >>> Linear(0.0, (2.0,)).probability((0.0,))
+        >>> LogisticModel(0.0, (2.0,)).probability((0.0,))
         0.5
         """
         logit = math.fsum((self.bias, *(w * x for w, x in zip(self.weights, features, strict=True))))
@@ -37,13 +37,13 @@ class LogisticModel:
 
 @dataclass(frozen=True, slots=True)
 class FittedTables:
-    """Everything fitted.
+    """The fitted tables.
 
     Attributes:
         support: Probability that passages support a claim, from `features.NAMES`.
         relevance: Probability that a context is useful for the answer, from `relevance.NAMES`.
-        rarity: Inverse document frequency of a term, scaled to [0, 1]; a term not listed is as rare as can be: 1.
-        version: Eight hexadecimal digits that change when any number above changes.
+        rarity: Inverse document frequency of a term, scaled to [0, 1]; 1 for a term that is not in the table.
+        version: Eight hexadecimal digits of the hash of the files.
     """
 
     support: LogisticModel
@@ -53,10 +53,10 @@ class FittedTables:
 
 
 def parse(weights: str, idf: str) -> FittedTables:
-    """Tables from the text of the two files.
+    """Parse the two files.
 
     Raises:
-        KeyError, ValueError: The files are not what `training/lexical.py` writes.
+        KeyError, ValueError: The files are not in the format that `training/lexical.py` writes.
     """
     fitted = json.loads(weights)
     rarity = {word: int(level) / 100 for level, words in json.loads(idf)["levels"].items() for word in words.split()}
@@ -70,7 +70,7 @@ def _linear(part: Mapping[str, Any]) -> LogisticModel:
 
 @cache
 def shipped() -> FittedTables:
-    """The tables that come with the package, read once."""
+    """The tables of the package, from a cache."""
     folder = resources.files("ragwatch.judges") / "tables"
     weights, idf = ((folder / name).read_text(encoding="utf-8") for name in FILES)
     return parse(weights, idf)

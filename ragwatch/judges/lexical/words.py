@@ -1,8 +1,8 @@
-"""Words: text -> the terms that carry its content.
+"""Splits a text into content terms.
 
-A term is a lower-cased, lightly stemmed word that is no function word; numbers lose their commas and per cent
-signs, and small number words become digits, so that "three" meets "3" and "2,000" meets "2000". An identifier such
-as `textwrap.dedent` or `max_len` yields its parts and, once, itself. Everything runs in time linear in the text.
+A term is a lower-cased, lightly stemmed word that is not a function word; numbers lose their commas and per cent
+signs, and small number words become digits, so that "three" matches "3" and "2,000" matches "2000". An
+identifier such as `textwrap.dedent` or `max_len` yields its parts and, once, itself. The time is linear in the text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NUMBERS = {
 _VOWELS = frozenset("aeiouy")
 _SYLLABLES = re.compile("[aeiouy]+")
 _SHORT = re.compile("(?:[^aeiou][^aeiouy]*)?[aeiouy][^aeiouywx]")
-"""A syllable that would have doubled its last letter before -ing: in `hoping` it had an e, in `hopping` it had none."""
+"""A syllable that doubles its last letter before -ing: `hoping` comes from `hope`, `hopping` from `hop`."""
 
 _PLY = ("pply", "mply", "reply", "tiply")
 
@@ -56,18 +56,18 @@ humane; lens; lie lying; maine; marie; menu menus; nazi nazis; new newly; news; 
 pasting; program programme; quiz quizzes quizzed; simple simply; sue sued suing; suite; tie tying; true truly;
 united unite unites uniting
 """
-_BY_HEART = {form: entry.split()[0] for entry in _FAMILIES.split(";") for form in entry.split()}
-"""Words that the rules would read amiss, each before its forms."""
+_EXCEPTIONS = {form: entry.split()[0] for entry in _FAMILIES.split(";") for form in entry.split()}
+"""Stems of words that the rules would get wrong."""
 
 
 def fold(text: str) -> str:
-    """Lower case without accents: `São` -> `sao`. The length may change, so offsets never cross this line."""
+    """Lower case without accents: `São` -> `sao`. The length may change, so offsets become invalid."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
     return text.lower()
 
 
-@lru_cache(maxsize=1 << 12)  # words come back often; a larger cache fills with numbers that never do
+@lru_cache(maxsize=1 << 12)  # words recur; a larger cache would fill with numbers, which do not
 def term(token: str) -> str:
     """The term of one folded token; empty for a function word.
 
@@ -97,19 +97,19 @@ def _number(token: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """A light stemmer: plurals, -ly, -ed, -ing, in this order, so that what one cuts the next can read on.
+    """Stem a word lightly: plurals, -ly, -ed, -ing, in this order, each on the result of the one before.
 
-    It never leaves fewer than three letters. Words of one syllable keep their e, for their forms tell of it (`planing`
-    comes from `plane`, `planning` from `plan`); longer ones lose it, for theirs do not (`creating`, `visiting`).
+    It never leaves fewer than three letters. Words of one syllable keep their e, because their forms show it (`planing`
+    comes from `plane`, `planning` from `plan`); longer words lose it, because theirs do not (`creating`, `visiting`).
     """
     if len(word) <= 3 or not word.isalpha():
         return word
-    single = _BY_HEART.get(word) or _singular(word)
-    return _BY_HEART.get(single) or _close(_base(_plain(single)))
+    single = _EXCEPTIONS.get(word) or _singular(word)
+    return _EXCEPTIONS.get(single) or _without_final_e(_without_suffix(_without_ly(single)))
 
 
 def _singular(word: str) -> str:
-    """Without the ending of a plural, or of "she does": `boxe`, `study`, `class`."""
+    """Remove the ending of a plural, or of the third person: `boxe`, `study`, `class`."""
     if word.endswith("sis") and len(word) > 5:
         return f"{word[:-2]}e"  # crises
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -124,8 +124,8 @@ def _with_y(word: str) -> str:
     return f"{word[:-2]}y" if word.endswith("ie") and len(word) > 3 else word
 
 
-def _plain(word: str) -> str:
-    """An adverb without its -ly. Verbs and nouns that end so (`apply`, `reply`, `rally`) keep it."""
+def _without_ly(word: str) -> str:
+    """Remove -ly from an adverb. Verbs and nouns with it (`apply`, `reply`, `rally`) keep it."""
     if not word.endswith("ly") or len(word) < 6 or word.endswith(_PLY):
         return word
     if word.endswith("ily"):
@@ -133,8 +133,8 @@ def _plain(word: str) -> str:
     return f"{word[:-1]}e" if word.endswith("bly") else word[:-2]
 
 
-def _base(word: str) -> str:
-    """A verb without -ed or -ing, and with the e that it must have lost. Of words on -eed too few are forms."""
+def _without_suffix(word: str) -> str:
+    """Remove -ed or -ing from a verb, and restore its e. Words in -eed are left as they are: few of them are forms."""
     for suffix in () if word.endswith("eed") else ("ing", "ed"):
         stem = word.removesuffix(suffix)
         if stem == word:
@@ -146,8 +146,8 @@ def _base(word: str) -> str:
     return word
 
 
-def _close(stem: str) -> str:
-    """One ending for words that differ by a silent e or, in longer words, by a doubled l."""
+def _without_final_e(stem: str) -> str:
+    """Remove a silent e and, in longer words, the second l of a doubled one."""
     if stem.endswith("ll") and len(_SYLLABLES.findall(stem)) > 1:
         return stem[:-1]
     if len(stem) > 3 and stem[-1] == "e" and stem[-2] != "e" and not _SHORT.fullmatch(stem[:-1]):
@@ -156,26 +156,26 @@ def _close(stem: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """Content terms of a text in order, duplicates kept, identifiers by their parts.
+    """Split a text into content terms, in order, with duplicates, identifiers by their parts.
 
     >>> terms("It doesn't trim textwrap.dedent lines.")
     ['trim', 'textwrap', 'dedent', 'line']
     """
-    return [found for found in map(term, TOKEN.findall(fold(text))) if found]
+    return [name for name in map(term, TOKEN.findall(fold(text))) if name]
 
 
 def identifiers(text: str) -> set[str]:
-    """Whole identifiers that hold a dot or an underscore, lower-cased; a sentence's end is no identifier.
+    """Identifiers with a dot or an underscore, in lower case; the end of a sentence is not one.
 
     >>> sorted(identifiers("Use textwrap.dedent or max_len. Then U.S. law."))
     ['max_len', 'textwrap.dedent']
     """
     if "_" not in text and "." not in text:
         return set()
-    found = (whole.strip("._") for whole in _IDENTIFIER.findall(text) if "." in whole or "_" in whole)
-    return {whole.lower() for whole in found if "." in whole or "_" in whole}
+    names = (name.strip("._") for name in _IDENTIFIER.findall(text) if "." in name or "_" in name)
+    return {name.lower() for name in names if "." in name or "_" in name}
 
 
-def is_number(found: str) -> bool:
-    """Whether a term is a number, however it was written."""
-    return found[0].isdigit()
+def is_number(name: str) -> bool:
+    """Whether a term is a number, in digits or in words."""
+    return name[0].isdigit()

@@ -1,1 +1,1 @@
-"""LLM judges: what kinds that ask a model share."""
+"""Code that all LLM judges share."""

@@ -1,6 +1,6 @@
-r"""Orders: how texts that want to be obeyed by a judge are worded, and how they are dressed. Tables of patterns.
+r"""Patterns of prompt injection: phrases, and markup such as chat templates.
 
-Every pattern is bounded: none looks further than some hundred characters, so the time is linear.
+Every pattern is bounded to some hundred characters, so that matching takes linear time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _FRAGMENTS = {
     "RULES": "(?:instructions?|prompts?|rules?|guidelines?|directions|directives?|rubric|system message|orders)",
 }
 
-# First the words of which one must occur for the pattern to be tried at all, which keeps honest text cheap; then the
-# pattern, for text in lower case and with single spaces. `<NAME>` stands for a fragment.
-_SPOKEN = r"""
+# First the words of which one must occur before the pattern is tried, which is faster for most texts; then the pattern,
+# for text in lower case and with single spaces. `<NAME>` stands for a fragment.
+_PHRASES = r"""
 ignore ignoring disregard disregarding forget override bypass overlook
     \b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|override|bypass|overlook) (?:\w{1,12} ){0,5}?
     (?:previous|prior|above|earlier|preceding|foregoing|other|system|all|any|your|these|those|the) (?:\w{1,12} ){0,3}?
@@ -93,9 +93,9 @@ instructions consignes instrucciones istruzioni instruções
      (?:instructions|consignes|instrucciones|istruzioni|instruções)\b
 """
 
-# As written, a line feed before the first line. Each alternative opens with a sign or is anchored by one, so that the
-# search leaps from sign to sign.
-_DRESSED = r"""
+# For the text as it is, with a line feed before it. Each alternative starts with or is anchored at a special character,
+# so that the search skips from one to the next.
+_MARKUP = r"""
 <\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|begin_of_text|start_header_id|end_header_id)\|>
 \[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>
 \n\s{0,4}\#{1,4}\s{0,2}(?:system|assistant|instructions?|response|human|user)(?: prompt| message)?\s{0,2}:
@@ -125,16 +125,16 @@ class InjectionPattern(NamedTuple):
 
 
 def _rules(table: str) -> tuple[InjectionPattern, ...]:
-    found = []
+    patterns = []
     for row in table.replace("\n    ", "\t").strip().split("\n"):
         words, *parts = row.split("\t")
-        whole = re.sub(r"<([A-Z]+)>", lambda name: _FRAGMENTS[name[1]], "".join(parts))
-        found.append(InjectionPattern(frozenset(words.split()), re.compile(whole)))
-    return tuple(found)
+        pattern = re.sub(r"<([A-Z]+)>", lambda match: _FRAGMENTS[match[1]], "".join(parts))
+        patterns.append(InjectionPattern(frozenset(words.split()), re.compile(pattern)))
+    return tuple(patterns)
 
 
-RULES = _rules(_SPOKEN)
-"""What is said."""
+RULES = _rules(_PHRASES)
+"""Phrases of prompt injections."""
 
-SHAPES = re.compile("|".join(_DRESSED.strip().split("\n")), re.IGNORECASE)
-"""What is shown: tags of roles, fences and marks of a page, replies of a judge."""
+SHAPES = re.compile("|".join(_MARKUP.strip().split("\n")), re.IGNORECASE)
+"""Markup of prompt injections: role tags of chat templates, fences and marks of a page, replies of a judge."""

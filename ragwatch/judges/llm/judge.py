@@ -1,4 +1,4 @@
-"""Reader: a judge that asks a model. What it asks is `asking`'s, how it asks is the provider's; here they meet."""
+"""The LLM judge: reads samples with the prompts of `llm.prompt` and the calls of `llm.calls`."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.prices import prices_of
-from ragwatch.judges.llm.calls.provider import Provider
+from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.prompt.parts import Part, parts_of
-from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, begin
+from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, start_reading
 from ragwatch.judges.llm.prompt.units import answer_of
 from ragwatch.ports import JudgeContext
 
-STRIKES = 3
-_REMEMBERED = 10_000
-# Told of the provider, yet it may lie in the sample: a page that no model reads in time, or never answers validly.
-_SUSPECT = frozenset(
+MAX_FAILURES_PER_SAMPLE = 3
+_MAX_TRACKED_SAMPLES = 10_000
+# Failures of the provider that the sample may cause: a page that no model reads in time, or answers validly.
+_POSSIBLY_SAMPLE = frozenset(
     {UnjudgedReason.TIMEOUT, UnjudgedReason.PROTOCOL, UnjudgedReason.TRUNCATED, UnjudgedReason.UNREADABLE}
 )
 
 
 class LLMJudge:
-    """Reads samples by asking a model.
+    """Reads samples with a large language model.
 
     Attributes:
         name: Configured name.
-        kind: Its kind.
-        model: The model that reads.
-        version: Kind, model and prompt; `-isolated` where contexts are read apart.
-        concurrency: Calls at a time.
-        prices: What tokens cost; None when nobody knows: then dollars are not counted and cannot be capped.
-        provider: Who is asked.
+        kind: Kind of the judge.
+        model: Name of the model.
+        version: Kind, model and prompt; `-isolated` where each context is read in a call of its own.
+        concurrency: Maximum number of concurrent calls.
+        prices: Prices of tokens; None when they are unknown: then dollars are not counted and cannot be capped.
+        provider: The provider of the model.
 
     Args:
-        clock: Time, for waits.
-        rng: Chance, for waits.
+        clock: Clock for waits.
+        rng: Source of the jitter of backoffs.
 
     Raises:
-        ConfigError: Nobody knows what the model costs, or this cannot be asked in message batches.
+        ConfigError: The price of the model is unknown, or the options do not work with message batches.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class LLMJudge:
         kind: str,
         provider: Provider,
         options: CallOptions,
-        desk: JudgeContext,
+        context: JudgeContext,
         *,
         clock: Clock | None = None,
         rng: random.Random | None = None,
@@ -72,129 +72,129 @@ class LLMJudge:
         if options.urgency == "relaxed":
             _check_relaxed(name, kind, provider, options)
         self._options = options
-        self._desk = desk
+        self._context = context
         self._clock = clock or RealClock()
-        self._pool = CallScheduler(
+        self._scheduler = CallScheduler(
             name,
             concurrency=options.concurrency,
-            telemetry=desk.telemetry,
+            telemetry=context.telemetry,
             clock=self._clock,
-            rng=rng or random.Random(),  # noqa: S311 - it spreads waits and guards nothing
+            rng=rng or random.Random(),  # noqa: S311 - jitter, not a secret
         )
         self._caller = Caller(
             name,
             provider,
             CallTerms(self.prices, options.timeout_seconds, options.thinking_tokens),
-            pool=self._pool,
-            purse=desk.purse,
-            telemetry=desk.telemetry,
+            scheduler=self._scheduler,
+            budget=context.budget,
+            telemetry=context.telemetry,
             clock=self._clock,
         )
-        self._strikes: OrderedDict[str, int] = OrderedDict()
+        self._failures: OrderedDict[str, int] = OrderedDict()  # by sample id
 
     def ready_in(self) -> float:
-        """Seconds until it wants to be asked again: the end of a pause, or of being left alone."""
-        return self._pool.ready_in()
+        """Seconds until calls are possible again, after a pause or while the circuit breaker is open."""
+        return self._scheduler.ready_in()
 
     async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
-        """What the model sees in the sample.
+        """Read a sample with the model.
 
         Raises:
-            JudgeError: It could not be read; permanent when that lies in the sample, or seems to after three times.
+            JudgeError: It could not be read; permanent when the sample is the cause, or seems to be after three times.
         """
-        bill = ReadingCost()
-        inquiry = await self.begin(sample, secrets.token_hex(16))
+        cost = ReadingCost()
+        reading = await self.prepare(sample, secrets.token_hex(16))
         until = self._clock.now() + self._options.deadline_seconds
         try:
-            while asks := inquiry.asks():
-                inquiry.take(await self._replies(asks, bill, until))
+            while prompts := reading.prompts():
+                reading.take(await self._replies(prompts, cost, until))
         except JudgeError as error:
-            raise self._struck(sample, error) from None
-        self._strikes.pop(sample.id, None)
+            raise self._counted(sample, error) from None
+        self._failures.pop(sample.id, None)
         if SELF_TEST_KEY not in sample.metadata:
-            self.report(inquiry)
-        return inquiry.evidence(), bill.usage
+            self.report(reading)
+        return reading.evidence(), cost.usage
 
-    async def begin(self, sample: Sample, seed: str) -> Reading:
-        """What is to be asked about a sample that is not too large: cut in a thread, so that the event loop goes on.
+    async def prepare(self, sample: Sample, seed: str) -> Reading:
+        """Check the size of a sample and start its reading, in a thread so that the event loop is not blocked.
 
         Raises:
             JudgeError: It is too large.
         """
 
-        def begun() -> Reading:
+        def start() -> Reading:
             check_size(sample, self._options)
-            return self.inquire(sample, seed)
+            return self.start_reading(sample, seed)
 
-        return await asyncio.to_thread(begun)
+        return await asyncio.to_thread(start)
 
-    def inquire(self, sample: Sample, seed: str) -> Reading:
-        """What is to be asked about a sample; the same for the same seed."""
-        return begin(sample, parts=self._parts(sample), reading=self._options.reading, seed=seed)
+    def start_reading(self, sample: Sample, seed: str) -> Reading:
+        """Start the reading of a sample. The same seed gives the same prompts."""
+        return start_reading(sample, parts=self._parts(sample), reading=self._options.reading, seed=seed)
 
-    def report(self, inquiry: Reading) -> None:
-        """Count what an inquiry that is over has noticed."""
-        if inquiry.unquoted:
-            self._desk.telemetry.unquoted(self.name, inquiry.unquoted)
-        for place in inquiry.instructions:
-            self._desk.telemetry.instructions_seen(self.name, place)
+    def report(self, reading: Reading) -> None:
+        """Count the invalid quotes and prompt injections of a reading that is complete."""
+        if reading.unquoted:
+            self._context.telemetry.unquoted(self.name, reading.unquoted)
+        for place in reading.instructions:
+            self._context.telemetry.instructions_seen(self.name, place)
 
     async def probe(self) -> str:
-        """What the provider can do for us, in one line for a person.
+        """Check the provider. Returns one line for a person.
 
         Raises:
-            JudgeError: It cannot be used; the message says why.
+            JudgeError: The provider cannot be used; the message says why.
         """
         try:
             return await self.provider.probe()
-        except CallError as failed:
-            raise JudgeError(failed.rule.reason, f"{failed.reason}: {failed}") from None
+        except CallError as error:
+            raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
 
     async def close(self) -> None:
-        """Release the client."""
+        """Close the client of the provider."""
         await self.provider.close()
 
     def _parts(self, sample: Sample) -> frozenset[Part]:
-        return parts_of(self._desk.quantities, reference=bool(sample.reference))
+        return parts_of(self._context.quantities, reference=bool(sample.reference))
 
-    async def _replies(self, asks: Sequence[Prompt], bill: ReadingCost, until: float) -> list[object]:
-        """The replies to asks that are made at once. All are awaited, for what has begun is paid anyway."""
-        calls = [self._caller.make(ask, bill, until) for ask in asks]
+    async def _replies(self, prompts: Sequence[Prompt], cost: ReadingCost, until: float) -> list[object]:
+        """Replies to concurrent calls. All are awaited, because a call that has started is charged anyway."""
+        calls = [self._caller.call(prompt, cost, until) for prompt in prompts]
         if len(calls) == 1:
             return [await calls[0]]
-        found = await asyncio.gather(*calls, return_exceptions=True)
-        errors = [each for each in found if isinstance(each, BaseException)]
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if errors:
-            raise min(errors, key=_gravity)
-        return list(found)
+            raise min(errors, key=_severity)
+        return list(outcomes)
 
-    def _struck(self, sample: Sample, error: JudgeError) -> JudgeError:
-        """The same error; permanent when the sample fails again and again while others are read."""
-        if error.permanent or not self._pool.healthy or UnjudgedReason(error.reason) not in _SUSPECT:
+    def _counted(self, sample: Sample, error: JudgeError) -> JudgeError:
+        """The same error; permanent when the sample has failed three times while others were read."""
+        if error.permanent or not self._scheduler.healthy or UnjudgedReason(error.reason) not in _POSSIBLY_SAMPLE:
             return error
-        strikes = self._strikes.pop(sample.id, 0) + 1
-        if strikes >= STRIKES:
-            return JudgeError(error.reason, f"{error}; {strikes} times while others were read")
-        self._strikes[sample.id] = strikes
-        while len(self._strikes) > _REMEMBERED:
-            self._strikes.popitem(last=False)
+        failures = self._failures.pop(sample.id, 0) + 1
+        if failures >= MAX_FAILURES_PER_SAMPLE:
+            return JudgeError(error.reason, f"{error}; {failures} times while others were read")
+        self._failures[sample.id] = failures
+        while len(self._failures) > _MAX_TRACKED_SAMPLES:
+            self._failures.popitem(last=False)
         return error
 
 
 def _check_relaxed(name: str, kind: str, provider: Provider, options: CallOptions) -> None:
     if options.reading == "isolated":
-        raise ConfigError(f"judges.{name}.urgency: relaxed asks each sample in one call; use reading: joint")
-    if not hasattr(provider, "submit"):
+        raise ConfigError(f"judges.{name}.urgency: relaxed reads each sample in one call; use reading: joint")
+    if not isinstance(provider, BatchProvider):
         raise ConfigError(f"judges.{name}.urgency: {kind} has no message batches; use urgency: normal")
 
 
 def check_size(sample: Sample, options: CallOptions) -> None:
-    """Refuse what would cost too much to read.
+    """Reject a sample that would cost too much to read.
 
     Raises:
         JudgeError: The sample is larger than the options allow.
     """
-    texts = [sample.question, sample.answer, sample.reference, *(found.text for found in sample.contexts)]
+    texts = [sample.question, sample.answer, sample.reference, *(context.text for context in sample.contexts)]
     _check(len(sample.contexts), options.max_contexts, "contexts")
     _check(sum(len(text or "") for text in texts), options.max_chars, "characters")
     _check(len(answer_of(sample).claims), options.max_claims, "claims")
@@ -205,8 +205,8 @@ def _check(count: int, limit: int, what: str) -> None:
         raise JudgeError(UnjudgedReason.TOO_LARGE, f"{count} {what}, more than the {limit} allowed")
 
 
-def _gravity(error: BaseException) -> int:
-    """What to tell of several errors: first a bug of ours, then what lies in the sample, then an outage."""
+def _severity(error: BaseException) -> int:
+    """Rank of an error, the most severe first: a bug, a fault of the sample, an outage."""
     if not isinstance(error, JudgeError):
         return 0
     return 1 if error.permanent else 2

@@ -1,4 +1,4 @@
-"""Kind `local`: the embedded judge with a cross-encoder, which reads what words leave open; no key, no network."""
+"""Kind `local`: the embedded judge with a cross-encoder. It needs no key and no network."""
 
 from __future__ import annotations
 

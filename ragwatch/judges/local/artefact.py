@@ -1,12 +1,12 @@
-"""Artefact: the folder that `training/` ships for the local judge, checked before a byte of it is believed.
+"""Loads and verifies the model artefact of the local judge: a folder that `training/` writes.
 
-| file             | holds                                                                             |
+| file             | content                                                                            |
 |------------------|-----------------------------------------------------------------------------------|
-| `local.json`     | curves, thresholds, what is skipped, and the SHA-256 digests of the other two     |
+| `local.json`     | curves, thresholds, skip limits, and the SHA-256 digests of the other two         |
 | `reader.onnx`    | the model                                                                         |
-| `tokenizer.json` | its word pieces                                                                   |
+| `tokenizer.json` | its WordPiece vocabulary                                                          |
 
-No pickle, nothing that runs, nothing fetched.
+There is no pickle and no executable code, and nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.errors import RagwatchError
-from ragwatch.judges.lexical.evidence import BUDGET, ROOM
+from ragwatch.judges.lexical.evidence import BUDGET, MIN_PART_WORDS
 from ragwatch.judges.local.fusion import NAMES, FittedCurve
 
 FORMAT = 1
 CLAIM_PIECES = 64
-"""Word pieces of a claim that are read; the evidence gets the rest."""
+"""Maximum number of word pieces of a claim; the evidence gets the rest."""
 
 TABLE, MODEL, PIECES = "local.json", "reader.onnx", "tokenizer.json"
 PIECES_ALLOWED = range(CLAIM_PIECES + 16, 512 + 1)
@@ -32,24 +32,24 @@ SHIPPED = Path(__file__).parents[1] / "weights"
 
 
 class ArtefactError(RagwatchError):
-    """There is no model that can be trusted; the message says why, for a person."""
+    """The model is missing or invalid; the message says why, for a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelArtefact:
-    """What training ships.
+    """The verified artefact.
 
     Attributes:
-        folder: Where its files lie.
+        folder: Folder of its files.
         support: Probability that the evidence supports a claim.
         contradiction: Probability that it contradicts it.
-        supported_from: Probability at which a claim counts as supported.
-        contradicted_from: Probability at which a claim that is not supported counts as contradicted.
-        skip_below: A context whose words support a claim with less than this is not read by the model: it does not.
-        skip_above: With more than this it does, where all contexts together do.
-        max_pieces: Word pieces of a pair at most.
-        budget: Words of evidence at most: as many as the model was taught with.
-        version: Eight hexadecimal digits that change with every byte of the artefact.
+        supported_from: Minimum probability at which a claim counts as supported.
+        contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
+        skip_below: The model skips a context with a lower lexical probability: it does not support the claim.
+        skip_above: The model skips a context with a higher one: it supports the claim if all together do.
+        max_pieces: Maximum number of word pieces of a pair.
+        budget: Maximum number of words of evidence, the same as in training.
+        version: Eight hexadecimal digits of the hash of the artefact.
     """
 
     folder: Path
@@ -65,28 +65,28 @@ class ModelArtefact:
 
 
 def load(folder: Path) -> ModelArtefact:
-    """The artefact in a folder, its digests compared.
+    """Load the artefact in a folder, and verify its digests.
 
     Raises:
-        ArtefactError: A file is missing, is not the one that was shipped, or says what cannot be.
+        ArtefactError: A file is missing, has another digest, or holds invalid values.
     """
     try:
         text = (folder / TABLE).read_bytes()
         table = json.loads(text)
-        _compare(folder, table["files"])
+        _verify(folder, table["files"])
         return _parsed(folder, table, hashlib.sha256(text).hexdigest()[:8])
     except OSError as error:
         raise ArtefactError(f"{Path(error.filename or folder).name} of its model cannot be read") from error
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ArtefactError(f"{TABLE} of its model is not what training writes: {error!r}") from error
+        raise ArtefactError(f"{TABLE} of its model is invalid: {error!r}") from error
 
 
-def _compare(folder: Path, digests: Mapping[str, str]) -> None:
+def _verify(folder: Path, digests: Mapping[str, str]) -> None:
     for name in (MODEL, PIECES):
         with (folder / name).open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != digests[name]:
-            raise ArtefactError(f"{name} of its model is not the file that was shipped: its SHA-256 is {found}")
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != digests[name]:
+            raise ArtefactError(f"{name} of its model is not the file that was shipped: its SHA-256 is {digest}")
 
 
 def _parsed(folder: Path, table: Mapping[str, Any], version: str) -> ModelArtefact:
@@ -94,10 +94,10 @@ def _parsed(folder: Path, table: Mapping[str, Any], version: str) -> ModelArtefa
         raise ValueError(f"version {table['version']!r} instead of {FORMAT}")
     pieces = int(table["max_pieces"])
     if pieces not in PIECES_ALLOWED:
-        raise ValueError(f"max_pieces {pieces}, which leaves no room for evidence or none for positions")
+        raise ValueError(f"max_pieces {pieces} is not in {PIECES_ALLOWED.start} to {PIECES_ALLOWED.stop - 1}")
     budget = int(table.get("budget", BUDGET))
-    if not ROOM <= budget <= pieces:
-        raise ValueError(f"budget {budget}, which is no length of evidence")
+    if not MIN_PART_WORDS <= budget <= pieces:
+        raise ValueError(f"budget {budget} is not in {MIN_PART_WORDS} to {pieces}")
     return ModelArtefact(
         folder=folder,
         support=_curve(table["support"]),
@@ -115,7 +115,7 @@ def _parsed(folder: Path, table: Mapping[str, Any], version: str) -> ModelArtefa
 def _curve(part: Mapping[str, Any]) -> FittedCurve:
     unknown = part["weights"].keys() - set(NAMES)
     if unknown:
-        raise ValueError(f"weights of {sorted(unknown)}, which nobody reads")
+        raise ValueError(f"unknown weights {sorted(unknown)}")
     return FittedCurve(
         bias=float(part["bias"]),
         weights=tuple(float(part["weights"][name]) for name in NAMES),
@@ -124,7 +124,7 @@ def _curve(part: Mapping[str, Any]) -> FittedCurve:
 
 
 def _ratio(value: object) -> float:
-    found = float(value)  # type: ignore[arg-type]  # whatever is no number raises, which is what we want
-    if not 0.0 <= found <= 1.0:
-        raise ValueError(f"{value!r} is no probability")
-    return found
+    probability = float(value)  # type: ignore[arg-type]  # raises for what is not a number
+    if not 0.0 <= probability <= 1.0:
+        raise ValueError(f"{value!r} is not a probability")
+    return probability

@@ -1,12 +1,14 @@
-"""The cross-encoder pass: which pairs of claim and context the model reads after words have, and the combined ruling.
+"""Rules on claims with a cross-encoder, after the lexical judge.
 
-All contexts together are always read: a swapped name or a negation hides where words agree. A context alone is read
-only for claims that are supported, and only where words leave it open. The lexical ruling stands for a claim of which
-no context holds a word, and for what the model cannot read or has no time for (counted, see `LexicalOnlyReason`).
+The cross-encoder always reads a claim with all contexts together, because a swapped name or a negation does not show in
+the words. It reads a single context only for supported claims, and only if the lexical probability is inconclusive.
+The lexical ruling stands for a claim without a word in any context, and for pairs that the model cannot read, or that
+exceed `max_pairs` (counted, see `LexicalOnlyReason`).
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,22 +21,28 @@ from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.limits import Check, Deadline
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.reader import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
+from ragwatch.judges.lexical.words import STOP_WORDS, TOKEN
 from ragwatch.judges.local.artefact import ModelArtefact
 from ragwatch.judges.local.fusion import ModelSignals, lexical_logit
-from ragwatch.judges.local.language import is_read
 
-if TYPE_CHECKING:  # it imports what only who wants the model needs
+if TYPE_CHECKING:  # it imports the packages of an extra
     from ragwatch.judges.local.session import PairModel
 
-MOST_UNKNOWN = 0.15
-"""A text of which the vocabulary does not know more than this share of the pieces is not read by the model."""
+MAX_UNKNOWN_SHARE = 0.15
+"""The model does not read a text with a larger share of word pieces that are not in its vocabulary."""
 
-Texts = tuple[str, str]
+_MIN_LANGUAGE_WORDS = 10  # a shorter text may have no function words
+_MIN_FUNCTION_WORDS_SHARE = 0.17
+_MAX_OTHER_LETTERS_SHARE = 0.3
+_LETTER = re.compile(r"[^\W\d_]")
+_OTHER_LETTER = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\uff21-\uff5a]")  # full-width Latin is Latin
+
+Pair = tuple[str, str]
 """A claim and its evidence."""
 
 
 class LexicalOnlyReason(StrEnum):
-    """Why words decided where the model should have. The values are label values of a series."""
+    """Why the lexical ruling stands instead of the model's. The values are label values of a series."""
 
     LANGUAGE = "language"
     TOO_MANY = "too_many"
@@ -42,29 +50,29 @@ class LexicalOnlyReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoderRules:
-    """Where readings become verdicts.
+    """Probabilities at which readings become verdicts.
 
     Attributes:
-        words: Where the words' probabilities do, where words decide.
-        supported_from: Probability at which a claim counts as supported.
-        contradicted_from: Probability at which a claim that is not supported counts as contradicted.
-        max_pairs: Pairs of a sample that the model reads; it bounds the time.
+        lexical: Thresholds of the lexical ruling.
+        supported_from: Minimum probability at which a claim counts as supported.
+        contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
+        max_pairs: Maximum number of pairs of a sample that the model reads; it bounds the time.
     """
 
-    words: Thresholds
+    lexical: Thresholds
     supported_from: float
     contradicted_from: float
     max_pairs: int
 
 
 class CrossEncoderPass:
-    """Rules on claims by what the model says beside what words say. It is a `reader.Second`.
+    """Rules on claims with the model and the comparison of words. It is a `reader.CrossEncoder`.
 
     Args:
-        artefact: What the model's numbers mean.
+        artefact: Calibration of the model.
         model: The model.
-        rules: Where readings become verdicts.
-        left: Told how many readings of a sample words had to decide, and why.
+        rules: Probabilities at which readings become verdicts.
+        on_lexical_only: Called with the number of pairs of a sample that the model did not read, by reason.
     """
 
     def __init__(
@@ -72,12 +80,12 @@ class CrossEncoderPass:
         artefact: ModelArtefact,
         model: PairModel,
         rules: CrossEncoderRules,
-        left: Callable[[Mapping[LexicalOnlyReason, int]], None],
+        on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None],
     ) -> None:
         self._artefact = artefact
         self._model = model
         self._rules = rules
-        self._left = left
+        self._on_lexical_only = on_lexical_only
 
     def __call__(
         self,
@@ -87,29 +95,31 @@ class CrossEncoderPass:
         *,
         deadline: Deadline | None = None,
     ) -> list[ClaimRuling]:
-        """A ruling for each row; all but the model's time, which `max_pairs` bounds, counts."""
+        """Rule on each row. The deadline does not include the time of the model, which `max_pairs` bounds."""
         deadline = deadline or Deadline(inf)
         check: Check = deadline
-        pages = _WindowPages(self._model, self._rules.max_pairs, deadline)
-        asked = [self._texts(row, passages, texts, check) for row in rows]
-        pages.read(asked)
-        together = [self._together(row, pages.said(each)) for row, each in zip(rows, asked, strict=True)]
-        unclear = [self._unclear(row, one, passages, texts, check) for row, one in zip(rows, together, strict=True)]
-        pages.read(each for cells in unclear for each in cells.values())
-        found = [
-            self._by_words(row, each) if one is None else self._apart(row, one, cells, pages)
-            for row, one, cells, each in zip(rows, together, unclear, asked, strict=True)
+        reader = _PairReader(self._model, self._rules.max_pairs, deadline)
+        pairs = [self._pair(row, passages, texts, check) for row in rows]
+        reader.read(pairs)
+        together = [self._together(row, reader.signals(pair)) for row, pair in zip(rows, pairs, strict=True)]
+        cells = [
+            self._inconclusive(row, ruling, passages, texts, check) for row, ruling in zip(rows, together, strict=True)
         ]
-        self._left(+pages.left)
-        return found
+        reader.read(pair for by_rank in cells for pair in by_rank.values())
+        rulings = [
+            self._lexical(row, pair) if ruling is None else self._with_cells(row, ruling, by_rank, reader)
+            for row, ruling, by_rank, pair in zip(rows, together, cells, pairs, strict=True)
+        ]
+        self._on_lexical_only(+reader.lexical_only)
+        return rulings
 
-    def _texts(self, row: ClaimRow, passages: Sequence[PreparedPassage], texts: Sequence[str], check: Check) -> Texts:
+    def _pair(self, row: ClaimRow, passages: Sequence[PreparedPassage], texts: Sequence[str], check: Check) -> Pair:
         check()
-        shown = window(row.words, passages, texts, budget=self._artefact.budget)
-        return " ".join(row.said.words.split()), shown.text
+        evidence = window(row.words, passages, texts, budget=self._artefact.budget)
+        return " ".join(row.claim.words.split()), evidence.text
 
     def _together(self, row: ClaimRow, signals: ModelSignals | None) -> ClaimRuling | None:
-        """What all contexts together say, no cell set yet; None where words must decide."""
+        """Rule on a claim with all contexts together, without cells; None if the model did not read it."""
         if signals is None:
             return None
         lexical = lexical_logit(row.support)
@@ -121,83 +131,104 @@ class CrossEncoderPass:
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         return ClaimRuling(verdict, support, (False,) * len(row.alone), row.alone, against=True)
 
-    def _by_words(self, row: ClaimRow, asked: Texts) -> ClaimRuling:
-        """What words say. They are blind to contradiction; but no context denies what none holds a word of."""
-        return replace(lexical_ruling(row, self._rules.words), against=not asked[1])
+    def _lexical(self, row: ClaimRow, pair: Pair) -> ClaimRuling:
+        """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
+        return replace(lexical_ruling(row, self._rules.lexical), against=not pair[1])
 
-    def _unclear(
+    def _inconclusive(
         self,
         row: ClaimRow,
         together: ClaimRuling | None,
         passages: Sequence[PreparedPassage],
         texts: Sequence[str],
         check: Check,
-    ) -> dict[int, Texts]:
-        """What is read of the contexts that words leave open, of a claim that is supported."""
+    ) -> dict[int, Pair]:
+        """The pairs, by rank, of a supported claim with each context whose lexical probability is inconclusive."""
         if together is None or together.verdict is not ClaimVerdict.SUPPORTED:
             return {}
         return {
-            rank: self._texts(row, passages[rank : rank + 1], texts[rank : rank + 1], check)
+            rank: self._pair(row, passages[rank : rank + 1], texts[rank : rank + 1], check)
             for rank, alone in enumerate(row.alone)
             if self._artefact.skip_below <= alone <= self._artefact.skip_above
         }
 
-    def _apart(
-        self, row: ClaimRow, together: ClaimRuling, cells: Mapping[int, Texts], pages: _WindowPages
+    def _with_cells(
+        self, row: ClaimRow, together: ClaimRuling, pairs: Mapping[int, Pair], reader: _PairReader
     ) -> ClaimRuling:
-        """The ruling with its cells."""
+        """Add the cells to a ruling."""
         if together.verdict is not ClaimVerdict.SUPPORTED:
             return together
         alone = list(row.alone)
         supports = [probability > self._artefact.skip_above for probability in row.alone]
-        for rank, each in cells.items():
-            signals = pages.said(each)
+        for rank, pair in pairs.items():
+            signals = reader.signals(pair)
             if signals is None:
-                supports[rank] = row.alone[rank] >= self._rules.words.support
+                supports[rank] = row.alone[rank] >= self._rules.lexical.support
             else:
                 fused = self._artefact.support.probability(lexical_logit(row.alone[rank]), signals)
                 supports[rank] = fused >= self._rules.supported_from
-                # Which context was used, words tell a little better than the model; the mean of both is on one scale
-                # with what words say of the contexts that the model did not read.
+                # For which context was used, the lexical probability is slightly better than the model. The mean of
+                # both is comparable with the lexical probabilities of the contexts that the model did not read.
                 alone[rank] = (fused + row.alone[rank]) / 2
         return replace(together, cells=tuple(supports), alone=tuple(alone))
 
 
-class _WindowPages:
-    """What the model has said of one sample: each pair is read once, and no more pairs than there is time for.
+class _PairReader:
+    """Reads the pairs of one sample with the model: each pair once, and at most `max_pairs`.
 
     Attributes:
-        left: Readings that words have to decide, by reason.
+        lexical_only: Number of pairs that the model did not read, by reason.
     """
 
-    def __init__(self, model: PairModel, most: int, deadline: Deadline) -> None:
-        self.left: Counter[LexicalOnlyReason] = Counter()
+    def __init__(self, model: PairModel, max_pairs: int, deadline: Deadline) -> None:
+        self.lexical_only: Counter[LexicalOnlyReason] = Counter()
         self._model = model
         self._deadline = deadline
-        self._room = most
-        self._said: dict[Texts, ModelSignals | None] = {}
+        self._pairs_left = max_pairs
+        self._signals: dict[Pair, ModelSignals | None] = {}
 
-    def said(self, texts: Texts) -> ModelSignals | None:
-        """What the model said of a claim and its evidence; None where it was not asked."""
-        return self._said.get(texts)
+    def signals(self, pair: Pair) -> ModelSignals | None:
+        """Output of the model for a pair; None if it was not read."""
+        return self._signals.get(pair)
 
-    def read(self, asked: Iterable[Texts]) -> None:
-        """Have the model read what it has not read yet, can read, and has time for."""
-        new = [texts for texts in dict.fromkeys(asked) if texts[1] and texts not in self._said]
-        self._said.update(dict.fromkeys(new))
-        few = [texts for texts in new if self._is_read(texts)]
-        self.left[LexicalOnlyReason.LANGUAGE] += len(new) - len(few)
-        self.left[LexicalOnlyReason.TOO_MANY] += max(0, len(few) - self._room)
+    def read(self, pairs: Iterable[Pair]) -> None:
+        """Read the pairs that have evidence, were not read before, and are in the language of the model."""
+        new = [pair for pair in dict.fromkeys(pairs) if pair[1] and pair not in self._signals]
+        self._signals.update(dict.fromkeys(new))
+        english = [pair for pair in new if self._is_english(pair)]
+        self.lexical_only[LexicalOnlyReason.LANGUAGE] += len(new) - len(english)
+        self.lexical_only[LexicalOnlyReason.TOO_MANY] += max(0, len(english) - self._pairs_left)
         with self._deadline.paused():
-            self._ask(few)
+            self._run(english)
 
-    def _ask(self, few: Sequence[Texts]) -> None:
-        pairs = dict(zip(few, self._model.pairs(few[: self._room]), strict=False))
-        known = {texts: pair for texts, pair in pairs.items() if pair.unknown <= MOST_UNKNOWN}
-        self.left[LexicalOnlyReason.LANGUAGE] += len(pairs) - len(known)
-        self._room -= len(known)
-        self._said.update(zip(known, self._model.read(list(known.values())), strict=True))
+    def _run(self, pairs: Sequence[Pair]) -> None:
+        tokenized = dict(zip(pairs, self._model.pairs(pairs[: self._pairs_left]), strict=False))
+        readable = {pair: pieces for pair, pieces in tokenized.items() if pieces.unknown <= MAX_UNKNOWN_SHARE}
+        self.lexical_only[LexicalOnlyReason.LANGUAGE] += len(tokenized) - len(readable)
+        self._pairs_left -= len(readable)
+        self._signals.update(zip(readable, self._model.read(list(readable.values())), strict=True))
 
-    def _is_read(self, texts: Texts) -> bool:
+    def _is_english(self, pair: Pair) -> bool:
         self._deadline()
-        return is_read(" ".join(texts))
+        return is_english(" ".join(pair))
+
+
+def is_english(text: str) -> bool:
+    """Whether a text is in English, the language of the model.
+
+    English is recognised by its function words: of claims and their evidence in seven labelled sets 99.5 % have a share
+    of .19 or more; sentences of a dozen other languages in Latin letters have .15 or less, most of them none. Other
+    scripts are recognised by their letters. A false negative (a table, a list of names) gets the lexical ruling.
+
+    >>> is_english("The lamp of the old mill burned out in May, so they put in a new one.")
+    True
+    >>> is_english("Die Lampe der alten Mühle ist im Mai ausgegangen und niemand hat sie bisher ersetzt.")
+    False
+    """
+    letters = len(_LETTER.findall(text))
+    if letters and len(_OTHER_LETTER.findall(text)) > _MAX_OTHER_LETTERS_SHARE * letters:
+        return False
+    # Accents stay: `à` is not `a`.
+    words = [word for word in TOKEN.findall(text.lower()) if word[0].isalpha()]
+    function_words = sum([word in STOP_WORDS for word in words])
+    return len(words) < _MIN_LANGUAGE_WORDS or function_words >= _MIN_FUNCTION_WORDS_SHARE * len(words)

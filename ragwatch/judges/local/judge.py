@@ -1,9 +1,10 @@
-"""Kind `local`: the embedded judge's second storey. Words first, then a small model where they end; no key, no network.
+"""Kind `local`: the embedded judge with a cross-encoder. It needs no key and no network.
 
-What it reads beside the lexical judge: whether evidence that shares the claim's words supports it, contradicts it
-(`reads_contradiction` is True) or says something else, as a calibrated probability. Relevance and address are read from
-words as before. It follows English only: the rest words decide, and that is counted. Method, data, figures and what it
-cannot do: `training/LOCAL.md`. Needs the extra `local`; without it, or without its model, words alone read on, loudly.
+In addition to the lexical judge it estimates, with a small model, whether evidence that shares the words of a claim
+supports it, contradicts it (`reads_contradiction` is True) or neither, as a calibrated probability. Relevance and
+address are those of the lexical judge. The model reads English only; other texts get the lexical ruling, and are
+counted. Method, data, figures and limits: `training/LOCAL.md`. Needs the extra `local`; without it, or without its
+model, it falls back to the lexical judge and logs an error.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from ragwatch.errors import RagwatchError
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge, Probability
 from ragwatch.judges.lexical.limits import Deadline
-from ragwatch.judges.lexical.reader import Second, Thresholds
-from ragwatch.judges.lexical.reference import READING
+from ragwatch.judges.lexical.reader import CrossEncoder, Thresholds
+from ragwatch.judges.lexical.reference import READING_VERSION
 from ragwatch.judges.local.artefact import SHIPPED, ModelArtefact, load
 from ragwatch.judges.local.cross_encoder import CrossEncoderPass, CrossEncoderRules, LexicalOnlyReason
 from ragwatch.ports import JudgeContext
@@ -30,12 +31,13 @@ class Options(BaseModel):
     """Settings of the local judge.
 
     Attributes:
-        support: Probability at which a claim counts as supported; None for the one that was fitted.
-        contradiction: Probability at which a claim that is not supported counts as contradicted; None the same.
+        support: Probability at which a claim counts as supported; None for the fitted one.
+        contradiction: Probability at which a claim that is not supported counts as contradicted; None for the fitted
+            one.
         relevance: Probability at which a context counts as relevant.
         weights: Folder of another model that `training/` has made; None for the one in the package.
-        max_pairs: Claims, alone or beside one context, that the model reads of one sample; words decide the rest. It
-            bounds the time of a sample: some 10 ms each.
+        max_pairs: Maximum number of pairs of a claim and evidence that the model reads of one sample; the rest gets the
+            lexical ruling. It bounds the time of a sample: some 10 ms per pair.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
         max_claims: An answer, or a reference, with more claims is left unjudged.
         max_chars: Question, answer, reference and contexts with more characters together are left unjudged.
@@ -43,7 +45,7 @@ class Options(BaseModel):
         max_question_chars: A sample whose question has more characters is left unjudged.
         max_seconds: A sample that takes more CPU seconds to read is left unjudged; the model's own, which `max_pairs`
             bounds, do not count.
-        concurrency: Samples read at a time, each in a thread; one keeps one core busy.
+        concurrency: Maximum number of samples read concurrently, each in a thread; one keeps one core busy.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,70 +65,70 @@ class Options(BaseModel):
 
 
 class LocalJudge(LexicalJudge):
-    """Reads samples by their words, and on with a model.
+    """Reads samples by comparing words, and rules on claims with a cross-encoder.
 
     Attributes:
         name: Configured name.
         kind: `local`.
-        model: Digest of the model and its tables.
-        version: Changes with every change of what it reads with, and of the probabilities at which it decides. Where
-            words read alone it is that of the lexical judge, with whose verdicts its own then share a mean.
-        concurrency: Samples read at a time.
-        fallback: Why words read alone; None where the model reads.
+        model: Version of the model and its tables.
+        version: Changes with the model, the tables, the thresholds and `max_pairs`. In fallback it is the version of
+            the lexical judge, whose verdicts are the same.
+        concurrency: Maximum number of samples read concurrently.
+        fallback: Why it has fallen back to the lexical judge; None if it has a model.
     """
 
     kind = "local"
-    second: CrossEncoderPass | None = None
+    cross_encoder: CrossEncoderPass | None = None
 
-    def __init__(self, options: Options, *, name: str, desk: JudgeContext) -> None:
-        super().__init__(_words(options), name=name, desk=desk)
+    def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
+        super().__init__(_lexical_options(options), name=name, context=context)
         self.fallback: str | None = None
-        words = f"{self.model}-r{READING}"
+        lexical_version = f"{self.model}-r{READING_VERSION}"
         try:
             artefact = load(options.weights or SHIPPED)
-            self.second = self._storey(artefact, options)
+            self.cross_encoder = self._load_cross_encoder(artefact, options)
         except ImportError as error:
             self.fallback = f"{error.name or error} is not installed; pip install 'ragwatch-exporter[local]'"
         except RagwatchError as error:
             self.fallback = str(error)
         else:
             self.model = f"local-{artefact.version}"
-            self.version = f"{self.model}-{words}{_changed(options)}"
-            self._left_to_words(dict.fromkeys(LexicalOnlyReason, 0))  # from zero, so that the first is an increase
-        desk.telemetry.judge_fell_back(name, self.version, self.fallback)
+            self.version = f"{self.model}-{lexical_version}{_version_suffix(options)}"
+            self._count_lexical_only(dict.fromkeys(LexicalOnlyReason, 0))  # so that `increase` sees the first
+        context.telemetry.judge_fell_back(name, self.version, self.fallback)
 
-    def _second(self, deadline: Deadline) -> Second | None:
-        return None if self.second is None else partial(self.second, deadline=deadline)
+    def _cross_encoder_within(self, deadline: Deadline) -> CrossEncoder | None:
+        return None if self.cross_encoder is None else partial(self.cross_encoder, deadline=deadline)
 
-    def _storey(self, artefact: ModelArtefact, options: Options) -> CrossEncoderPass:
-        from ragwatch.judges.local.session import PairModel  # noqa: PLC0415 - an extra: only this kind needs it
+    def _load_cross_encoder(self, artefact: ModelArtefact, options: Options) -> CrossEncoderPass:
+        from ragwatch.judges.local.session import PairModel  # noqa: PLC0415 - an extra that only this kind needs
 
         rules = CrossEncoderRules(
-            words=Thresholds(_words(options).support, options.relevance),
+            lexical=Thresholds(_lexical_options(options).support, options.relevance),
             supported_from=options.support or artefact.supported_from,
             contradicted_from=options.contradiction or artefact.contradicted_from,
             max_pairs=options.max_pairs,
         )
-        return CrossEncoderPass(artefact, PairModel(artefact), rules, self._left_to_words)
+        return CrossEncoderPass(artefact, PairModel(artefact), rules, self._count_lexical_only)
 
-    def _left_to_words(self, readings: Mapping[LexicalOnlyReason, int]) -> None:
-        for reason, count in readings.items():
+    def _count_lexical_only(self, counts: Mapping[LexicalOnlyReason, int]) -> None:
+        for reason, count in counts.items():
             self._telemetry.left_to_words(self.name, reason, count)
 
 
-def _words(options: Options) -> lexical.Options:
-    """The lexical judge's part of the options."""
+def _lexical_options(options: Options) -> lexical.Options:
+    """The options of the lexical judge."""
     shared = options.model_dump(include=set(lexical.Options.model_fields), exclude_none=True)
     return lexical.Options(**shared)
 
 
-def _changed(options: Options) -> str:
-    """What makes it read otherwise than by default, so that its verdicts share no mean with those."""
-    told = {"support", "contradiction", "relevance", "max_pairs"}
-    chosen = options.model_dump(include=told, exclude_defaults=True)
-    return "".join(f"-{name}{value:g}" for name, value in chosen.items())
+def _version_suffix(options: Options) -> str:
+    """Options that differ from the defaults, so that verdicts by different options share no mean."""
+    names = {"support", "contradiction", "relevance", "max_pairs"}
+    changed = options.model_dump(include=names, exclude_defaults=True)
+    return "".join(f"-{name}{value:g}" for name, value in changed.items())
 
 
-def build(options: Options, *, name: str, desk: JudgeContext) -> LocalJudge:
-    """The judge, with the model that comes with the package or lies in the folder that is named."""
-    return LocalJudge(options, name=name, desk=desk)
+def build(options: Options, *, name: str, context: JudgeContext) -> LocalJudge:
+    """Build the judge, with the model of the package or of the configured folder."""
+    return LocalJudge(options, name=name, context=context)

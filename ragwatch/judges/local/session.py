@@ -1,7 +1,7 @@
-"""Session: the model itself, on one CPU thread. The only module that imports onnxruntime, tokenizers and numpy.
+"""Runs the model on one CPU thread. The only module that imports onnxruntime, tokenizers and numpy.
 
-A pair goes in as `[CLS] claim [SEP] evidence [SEP]`, alone: on one thread several together are no faster and would have
-to be padded, and int8 has its scale from all that is read at once: what is said of a pair would hang on its company.
+Each pair is a batch of its own, `[CLS] claim [SEP] evidence [SEP]`. On one thread larger batches are not faster, need
+padding, and change the results, because the int8 scale depends on the whole batch.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-# Else onnxruntime reports to its maker over the network and keeps a device id in the home folder. It looks once, while
-# it is imported; `disable_telemetry_events()` comes too late.
+# Otherwise onnxruntime sends telemetry over the network and stores a device id in the home folder. It reads the
+# variable when it is imported; `disable_telemetry_events()` is too late.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 import numpy as np
@@ -24,7 +24,7 @@ from ragwatch.errors import JudgeError
 from ragwatch.judges.local.artefact import CLAIM_PIECES, MODEL, PIECES, ArtefactError, ModelArtefact
 from ragwatch.judges.local.fusion import ModelSignals
 
-_CHARS_A_PIECE = 32  # of a text, no more than this for each piece that is read is cut into pieces at all
+_MAX_CHARS_PER_PIECE = 32  # a text is truncated to this for each piece that is read, before it is tokenized
 _SPECIAL = ("[CLS]", "[SEP]", "[UNK]")
 
 
@@ -32,9 +32,9 @@ class TextPair(NamedTuple):
     """A claim and its evidence in word pieces.
 
     Attributes:
-        claim: Numbers of the claim's pieces.
-        evidence: Those of the evidence.
-        unknown: Share of all these pieces that stand for words which the vocabulary does not know, 0 to 1.
+        claim: Token ids of the claim.
+        evidence: Token ids of the evidence.
+        unknown: Share of unknown tokens in both, 0 to 1.
     """
 
     claim: tuple[int, ...]
@@ -43,62 +43,62 @@ class TextPair(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Pieces in all, with the three that are ours."""
+        """Number of tokens, with the three special ones."""
         return len(self.claim) + len(self.evidence) + 3
 
 
 class PairModel:
-    """A model over (claim, evidence) pairs.
+    """The cross-encoder: a model of (claim, evidence) pairs.
 
     Args:
-        artefact: What training ships.
+        artefact: The verified artefact.
 
     Raises:
-        ArtefactError: It cannot be run, or does not answer as it should.
+        ArtefactError: The model cannot be loaded, or has unexpected outputs.
     """
 
     def __init__(self, artefact: ModelArtefact) -> None:
-        self._most = artefact.max_pieces
+        self._max_pieces = artefact.max_pieces
         try:
-            self._pieces = Tokenizer.from_file(str(artefact.folder / PIECES))
-            self._pieces.no_truncation()
-            self._pieces.no_padding()
-            self._session = _opened(str(artefact.folder / MODEL))
-            self._asked = {each.name for each in self._session.get_inputs()}  # some want a mask, with nothing to mask
+            self._tokenizer = Tokenizer.from_file(str(artefact.folder / PIECES))
+            self._tokenizer.no_truncation()
+            self._tokenizer.no_padding()
+            self._session = _open_session(str(artefact.folder / MODEL))
+            self._inputs = {node.name for node in self._session.get_inputs()}  # some models have no attention mask
         except Exception as error:  # the libraries' errors share no class but this
             raise ArtefactError(f"its model cannot be opened: {str(error)[:200]}") from error
-        numbers = [self._pieces.token_to_id(name) for name in _SPECIAL]
-        if None in numbers:
+        ids = [self._tokenizer.token_to_id(name) for name in _SPECIAL]
+        if None in ids:
             raise ArtefactError(f"{PIECES} of its model lacks one of {', '.join(_SPECIAL)}")
-        self._cls, self._sep, self._unk = (number or 0 for number in numbers)
-        self._try()
+        self._cls, self._sep, self._unk = (token_id or 0 for token_id in ids)
+        self._check_outputs()
 
-    def _try(self) -> None:
-        """Read something, so that a model of another shape is found out before it is relied upon."""
+    def _check_outputs(self) -> None:
+        """Read two pairs, to detect a model with other inputs or outputs."""
         try:
             self.read(self.pairs([("Tea is green.", "Green tea."), ("Tea.", "Tea is green, they say.")]))
         except Exception as error:
-            raise ArtefactError(f"its model does not answer as it should: {str(error)[:200]}") from error
+            raise ArtefactError(f"its model has unexpected outputs: {str(error)[:200]}") from error
 
     def pairs(self, texts: Sequence[tuple[str, str]]) -> list[TextPair]:
-        """Claims, each with its evidence, in word pieces."""
-        most = self._most * _CHARS_A_PIECE
-        # Half a character (a lone surrogate, which JSON can hold) is no text to the library.
-        flat = [text[:most].encode("utf-8", "replace").decode() for both in texts for text in both]
+        """Tokenize claims, each with its evidence."""
+        max_chars = self._max_pieces * _MAX_CHARS_PER_PIECE
+        # The library rejects lone surrogates, which JSON can hold.
+        flat = [text[:max_chars].encode("utf-8", "replace").decode() for pair in texts for text in pair]
         # One by one: `encode_batch` would start a thread for every core of the machine.
-        found = [self._pieces.encode(text, add_special_tokens=False).ids for text in flat]
-        return [self._pair(claim, evidence) for claim, evidence in zip(found[::2], found[1::2], strict=True)]
+        encoded = [self._tokenizer.encode(text, add_special_tokens=False).ids for text in flat]
+        return [self._pair(claim, evidence) for claim, evidence in zip(encoded[::2], encoded[1::2], strict=True)]
 
     def _pair(self, claim: list[int], evidence: list[int]) -> TextPair:
         head = tuple(claim[:CLAIM_PIECES])
-        tail = tuple(evidence[: self._most - len(head) - 3])
+        tail = tuple(evidence[: self._max_pieces - len(head) - 3])
         return TextPair(head, tail, (head + tail).count(self._unk) / max(1, len(head) + len(tail)))
 
     def read(self, pairs: Sequence[TextPair]) -> list[ModelSignals]:
-        """What the model says of each pair.
+        """Run the model on each pair.
 
         Raises:
-            JudgeError: It says what is no number.
+            JudgeError: An output is not finite.
         """
         return [self._run(pair) for pair in pairs]
 
@@ -106,15 +106,15 @@ class PairModel:
         ids = [self._cls, *pair.claim, self._sep, *pair.evidence, self._sep]
         sides = [0] * (len(pair.claim) + 2) + [1] * (len(pair.evidence) + 1)
         rows = {"input_ids": ids, "token_type_ids": sides, "attention_mask": [1] * len(ids)}
-        feeds = {name: np.array([row], dtype=np.int64) for name, row in rows.items() if name in self._asked}
+        feeds = {name: np.array([row], dtype=np.int64) for name, row in rows.items() if name in self._inputs}
         verdict, tokens = self._session.run(["verdict", "tokens"], feeds)
         return _signals(pair, verdict[0].tolist(), tokens[0].tolist())
 
 
-def _opened(path: str) -> Any:  # noqa: ANN401 - the library ships no types
-    """A session on one thread that waits without spinning, and plans no memory for lengths that may not come again.
+def _open_session(path: str) -> Any:  # noqa: ANN401 - the library ships no types
+    """Open a session on one thread, without spinning and without memory patterns, because lengths vary.
 
-    The graph runs as it was written: where onnxruntime fuses more of it, normalisation takes four times as long.
+    Graph optimizations are basic: with more fusion, normalisation takes four times as long.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -128,18 +128,18 @@ def _opened(path: str) -> Any:  # noqa: ANN401 - the library ships no types
 def _signals(pair: TextPair, verdict: list[float], tokens: list[float]) -> ModelSignals:
     supported, contradicted, absent = verdict
     claim = tokens[1 : len(pair.claim) + 1] or [0.0]
-    found = ModelSignals(
-        supported=supported - _either(contradicted, absent),
-        contradicted=contradicted - _either(supported, absent),
+    signals = ModelSignals(
+        supported=supported - _log_add_exp(contradicted, absent),
+        contradicted=contradicted - _log_add_exp(supported, absent),
         worst=max(claim),
         mean=math.fsum(claim) / len(claim),
     )
-    if not all(map(math.isfinite, found)):
-        raise JudgeError(UnjudgedReason.UNREADABLE, "the model says what is no number")
-    return found
+    if not all(map(math.isfinite, signals)):
+        raise JudgeError(UnjudgedReason.UNREADABLE, "an output of the model is not finite")
+    return signals
 
 
-def _either(one: float, other: float) -> float:
+def _log_add_exp(a: float, b: float) -> float:
     """Logarithm of the sum of two exponentials."""
-    high, low = max(one, other), min(one, other)
+    high, low = max(a, b), min(a, b)
     return high + math.log1p(math.exp(low - high))

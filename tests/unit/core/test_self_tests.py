@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import a_desk, a_sample, an_evidence
+from kit import a_judge_context, a_sample, an_evidence
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.self_tests import fooled, known_bad, repeats
@@ -32,7 +32,7 @@ def test_there_must_be_a_context_for_the_injection() -> None:
 
 def test_the_embedded_judge_is_not_fooled() -> None:
     """It has no model to inject a prompt into: over 50 samples it accepts none."""
-    read = lexical.build(lexical.Options(), name="mine", desk=a_desk()).evidence
+    read = lexical.build(lexical.Options(), name="mine", context=a_judge_context()).evidence
     assert not any(fooled(read(known_bad(a_sample(), str(seed)))) for seed in range(50))
 
 

@@ -11,7 +11,7 @@ from structlog.testing import LogCapture
 
 from ragwatch.core.verdict import FREE, Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.caller import MOST_TRIES, ReadingCost
+from ragwatch.judges.llm.calls.caller import MAX_TRIES, ReadingCost
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure
 from ragwatch.judges.llm.calls.provider import Completion
 from ragwatch.telemetry import Telemetry
@@ -21,7 +21,7 @@ PAID = (100 * 1.0 + 10 * 10.0) / 1e6
 
 async def make(bench: Bench, bill: ReadingCost | None = None, deadline: float = 25.0, **parts: int) -> object:
     """One ask through the caller."""
-    return await bench.caller.make(an_ask(**parts), bill or ReadingCost(), bench.clock.now() + deadline)
+    return await bench.caller.call(an_ask(**parts), bill or ReadingCost(), bench.clock.now() + deadline)
 
 
 async def refused(bench: Bench, **parts: float) -> tuple[str, bool]:
@@ -96,10 +96,10 @@ async def test_a_cancelled_call_counts_in_full() -> None:
 async def test_a_provider_that_never_ends_is_given_up() -> None:
     """However a server keeps a call alive, it ends after the timeout, at its worst case."""
     never = asyncio.Event()
-    bench = Bench(*[never.wait] * MOST_TRIES, timeout=0.01)
+    bench = Bench(*[never.wait] * MAX_TRIES, timeout=0.01)
     assert await refused(bench) == ("timeout", False)
-    assert bench.counts("judge_failures") == {("timeout",): MOST_TRIES}
-    assert bench.purse.spent().usd > MOST_TRIES * 50 * 10.0 / 1e6
+    assert bench.counts("judge_failures") == {("timeout",): MAX_TRIES}
+    assert bench.purse.spent().usd > MAX_TRIES * 50 * 10.0 / 1e6
 
 
 async def test_what_a_model_may_think_is_set_aside_too() -> None:
@@ -150,7 +150,7 @@ async def test_repeats_stay_a_tenth_of_all_calls() -> None:
 async def test_a_repair_that_was_withheld_is_not_the_last_word() -> None:
     """When no repeat is left, an invalid reply sends the sample back to the queue instead of failing it for good."""
     bench = Bench(said("no"))
-    while bench.pool.may_repeat():
+    while bench.pool.take_retry():
         pass
     assert await refused(bench) == ("unreadable", False)
 
@@ -194,7 +194,7 @@ async def test_no_money_no_call() -> None:
         async def settle(self, reservation: int, actual: object) -> None:
             raise AssertionError(reservation, actual)
 
-    bench.caller._purse = Empty()
+    bench.caller._budget = Empty()
     for _ in range(3):
         assert await refused(bench) == ("over_budget", False)
     assert bench.provider.asked == []

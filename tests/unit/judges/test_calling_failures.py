@@ -12,13 +12,20 @@ from typing import Any, NamedTuple
 
 import pytest
 from callers import HandClock, canned, failed
-from kit import a_desk, a_sample
+from kit import a_judge_context, a_sample
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
 from ragwatch.judges import claude, openai
-from ragwatch.judges.llm.calls.failures import RULES, CallFailure, discreet, of_response, of_status, wait_of
+from ragwatch.judges.llm.calls.failures import (
+    RULES,
+    CallFailure,
+    error_of_response,
+    failure_of_status,
+    retry_after,
+    sanitize_message,
+)
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.telemetry import Telemetry
@@ -103,15 +110,18 @@ CASES = [
 @asynccontextmanager
 async def a_judge(kind: str, address: str, key: str | None, **options: Any) -> AsyncIterator[LLMJudge]:
     """A judge of a kind at a server, with a clock wound by hand."""
-    desk = a_desk(Telemetry())
+    context = a_judge_context(Telemetry())
     if kind == "claude":
         found = claude.build(
-            claude.Options(base_url=address, api_key=key, **options), name="mine", desk=desk, clock=HandClock()
+            claude.Options(base_url=address, api_key=key, **options), name="mine", context=context, clock=HandClock()
         )
     else:
         given = {"model": "loopback", "prices": {"input": 1.0, "output": 2.0}, **options}
         found = openai.build(
-            openai.Options(base_url=f"{address}/v1", api_key=key, **given), name="mine", desk=desk, clock=HandClock()
+            openai.Options(base_url=f"{address}/v1", api_key=key, **given),
+            name="mine",
+            context=context,
+            clock=HandClock(),
         )
     try:
         yield found
@@ -123,7 +133,7 @@ def figures(judge: LLMJudge, count: str) -> dict[str, float]:
     """Counts of a judge by their last label."""
     return {
         labels[-1]: value
-        for (kind, labels), value in judge._desk.telemetry.counts().items()
+        for (kind, labels), value in judge._context.telemetry.counts().items()
         if str(kind) == count and labels[0] == "mine"
     }
 
@@ -137,7 +147,7 @@ async def test_j6_every_row_has_its_reason(kind: str, row: Row, loopback: Loopba
             await judge.read(a_sample("warm"))  # the openai kind knows the server's dialect from now on
         made = sum(figures(judge, "judge_calls").values())
         loopback.control(row.fault)
-        purse = judge._desk.purse
+        purse = judge._context.budget
         assert isinstance(purse, InMemoryBudget)
         before, tokens = purse.spent().usd, sum(figures(judge, "judge_tokens").values())
         with pytest.raises(JudgeError) as caught:
@@ -146,7 +156,7 @@ async def test_j6_every_row_has_its_reason(kind: str, row: Row, loopback: Loopba
         assert figures(judge, "judge_failures") == {row.failure: row.calls}
         assert figures(judge, "judge_calls") == {judge.model: row.calls + made}
         assert sum(figures(judge, "judge_retries").values()) == row.calls - 1
-        assert judge._pool.healthy is not row.opens
+        assert judge._scheduler.healthy is not row.opens
         asked = loopback.requests("/v1/messages" if kind == "claude" else CHAT)
         assert len(asked) == row.calls
         spent, used = purse.spent().usd - before, sum(figures(judge, "judge_tokens").values()) - tokens
@@ -165,8 +175,8 @@ async def test_j6_nobody_listens(kind: str) -> None:
             await judge.read(a_sample())
         assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
         assert figures(judge, "judge_failures") == {"unreachable": 4}
-        assert isinstance(judge._desk.purse, InMemoryBudget)
-        assert judge._desk.purse.spent().tokens == 0
+        assert isinstance(judge._context.budget, InMemoryBudget)
+        assert judge._context.budget.spent().tokens == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -188,8 +198,8 @@ async def test_j6_an_error_whose_body_is_a_page(kind: str) -> None:
             with pytest.raises(JudgeError, match="HTTP 502") as caught:
                 await judge.read(a_sample())
             assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
-            assert isinstance(judge._desk.purse, InMemoryBudget)
-            assert judge._desk.purse.spent().tokens > 0
+            assert isinstance(judge._context.budget, InMemoryBudget)
+            assert judge._context.budget.spent().tokens > 0
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"input_tokens": -1, "output_tokens": 1}, {"input_tokens": True}])
@@ -202,8 +212,8 @@ async def test_j6_a_message_that_does_not_say_what_it_used(usage: Any) -> None:
             with pytest.raises(JudgeError) as caught:
                 await judge.read(a_sample())
             assert caught.value.reason == "refused"
-            assert isinstance(judge._desk.purse, InMemoryBudget)
-            assert judge._desk.purse.spent().usd > 0.0
+            assert isinstance(judge._context.budget, InMemoryBudget)
+            assert judge._context.budget.spent().usd > 0.0
             assert figures(judge, "judge_tokens") == {}
 
 
@@ -252,33 +262,33 @@ def test_every_failure_has_a_rule_that_the_core_knows() -> None:
     for rule in RULES.values():
         assert rule.reason in set(UnjudgedReason)
         assert not (rule.fatal and rule.permanent)
-        assert rule.sick or not rule.fatal
+        assert rule.trips_circuit_breaker or not rule.fatal
 
 
 def test_statuses_that_nobody_has_named() -> None:
     """Any other 5xx is the server's, any other 4xx the request's, and what is neither is no protocol of ours."""
-    assert [of_status(status, "", "", "") for status in (599, 418, 302)] == ["server", "rejected", "protocol"]
-    assert of_status(400, "invalid_request_error", "organization_on_hold", "") is CallFailure.MISCONFIGURED
+    assert [failure_of_status(status, "", "", "") for status in (599, 418, 302)] == ["server", "rejected", "protocol"]
+    assert failure_of_status(400, "invalid_request_error", "organization_on_hold", "") is CallFailure.MISCONFIGURED
 
 
 def test_times_that_a_provider_asks_for() -> None:
     """Milliseconds before seconds before a date; what is no time is none."""
-    assert wait_of({"retry-after-ms": "250", "retry-after": "9"}, 0.0) == 0.25
-    assert wait_of({"retry-after": "9"}, 0.0) == 9.0
-    assert wait_of({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 10.0) == 50.0
+    assert retry_after({"retry-after-ms": "250", "retry-after": "9"}, 0.0) == 0.25
+    assert retry_after({"retry-after": "9"}, 0.0) == 9.0
+    assert retry_after({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 10.0) == 50.0
     for text in ("soon", "-1", "inf", "", "Thu, 01 Jan 1970 00:00:01 GMT"):
-        assert wait_of({"retry-after": text}, 10.0) is None
+        assert retry_after({"retry-after": text}, 10.0) is None
 
 
 def test_foreign_messages_hold_neither_the_key_nor_the_sample() -> None:
     """A message that quotes the page is withheld, the key is starred out, and a code that is no code is dropped."""
     page = "kqv.1| The patient was born in Lisbon on a rainy day."
     echo = {"error": {"type": "x y", "message": f"bad input: {page}", "details": {"error_code": page}}}
-    told = str(of_response(400, {}, echo, now=0.0, page=page, key="sk-1"))
+    told = str(error_of_response(400, {}, echo, now=0.0, page=page, key="sk-1"))
     assert "Lisbon" not in told
     assert told == "HTTP 400, (it quotes the sample)"
-    assert discreet("key sk-1 is bad\nreally", key="sk-1") == "key *** is bad really"
-    assert len(discreet("x" * 5_000)) == 300
+    assert sanitize_message("key sk-1 is bad\nreally", key="sk-1") == "key *** is bad really"
+    assert len(sanitize_message("x" * 5_000)) == 300
 
 
 async def test_a_server_that_echoes_the_page_finds_no_way_into_the_log() -> None:

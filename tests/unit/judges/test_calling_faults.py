@@ -7,13 +7,13 @@ import random
 
 import pytest
 from callers import PRICES, HandClock, ScriptedProvider, said
-from kit import a_desk, a_draw
+from kit import a_draw, a_judge_context
 from pydantic import ValidationError
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged
 from ragwatch.judges import claude
-from ragwatch.judges.llm.calls.limits import limits_of
+from ragwatch.judges.llm.calls.limits import parse_rate_limits
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.scheduler import CallScheduler
 from ragwatch.judges.llm.judge import LLMJudge
@@ -27,13 +27,15 @@ async def test_no_header_stops_a_judge_for_months(telemetry: Telemetry) -> None:
     clock = HandClock()
     pool = CallScheduler("mine", concurrency=4, telemetry=telemetry, clock=clock, rng=random.Random(1))
     told = {"limit": "100", "remaining": "1", "reset": "1790000000"}
-    limits = limits_of([(f"x-ratelimit-{what}-requests", value) for what, value in told.items()], now=1_789_999_990.0)
-    async with pool.turn(clock.now() + 25.0) as turn:
-        pool.answered(turn, limits, 100)
-    async with pool.turn(clock.now() + 25.0):  # the pace is heard when a call begins
+    limits = parse_rate_limits(
+        [(f"x-ratelimit-{what}-requests", value) for what, value in told.items()], now=1_789_999_990.0
+    )
+    async with pool.slot(clock.now() + 25.0) as slot:
+        pool.record_success(slot, limits, 100)
+    async with pool.slot(clock.now() + 25.0):  # the pace is heard when a call begins
         pass
     clock.at += 3601.0
-    async with asyncio.timeout(5.0), pool.turn(clock.now() + 25.0):
+    async with asyncio.timeout(5.0), pool.slot(clock.now() + 25.0):
         pass
 
 
@@ -44,7 +46,7 @@ async def test_known_bad_samples_are_no_injections(telemetry: Telemetry) -> None
         "scripted",
         ScriptedProvider(*[said('{"address":"fully"}')] * 4),
         CallOptions(model="scripted", base_url="http://127.0.0.1", prices=PRICES),
-        a_desk(telemetry, quantities=frozenset({Quantity.ANSWER_RELEVANCY})),
+        a_judge_context(telemetry, quantities=frozenset({Quantity.ANSWER_RELEVANCY})),
         clock=HandClock(),
     )
     reader = DrawReader(judge, timeout_seconds=5.0, telemetry=telemetry)

@@ -13,9 +13,9 @@ from structlog.testing import LogCapture
 
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.circuit_breaker import CircuitBreaker
-from ragwatch.judges.llm.calls.limits import RateLimit, limits_of
+from ragwatch.judges.llm.calls.limits import RateLimit, parse_rate_limits
 from ragwatch.judges.llm.calls.rate_limiter import RateLimiter
-from ragwatch.judges.llm.calls.scheduler import LONGEST_BACKOFF, LONGEST_PAUSE, CallScheduler
+from ragwatch.judges.llm.calls.scheduler import MAX_BACKOFF_SECONDS, MAX_PAUSE_SECONDS, CallScheduler
 from ragwatch.telemetry import Telemetry
 
 FOREVER = float("inf")
@@ -30,21 +30,21 @@ def a_pool(telemetry: Telemetry | None = None, concurrency: int = 4) -> tuple[Ca
 
 async def call(pool: CallScheduler, outcome: str | None = None, until: float = FOREVER, **parts: object) -> None:
     """One call through the pool that is answered, or fails for a reason."""
-    async with pool.turn(until) as turn:
+    async with pool.slot(until) as slot:
         if outcome is None:
-            pool.answered(turn, (), 10)
+            pool.record_success(slot, (), 10)
         else:
-            pool.failed(turn, failed(outcome, **parts))
+            pool.record_failure(slot, failed(outcome, **parts))
 
 
 def test_breaker_opens_at_five_failures_and_half_of_the_calls() -> None:
     """Four failures do not open it, nor five among eleven calls; five among ten do."""
     few, some, half = CircuitBreaker(), CircuitBreaker(), CircuitBreaker()
-    assert [few.bad(0.0, decides=False, fatal=False) for _ in range(5)] == [None, None, None, None, 30.0]
+    assert [few.record_failure(0.0, is_trial=False, fatal=False) for _ in range(5)] == [None, None, None, None, 30.0]
     for breaker, good in ((some, 6), (half, 5)):
         for _ in range(good):
-            breaker.good(0.0, decides=False)
-        told = [breaker.bad(1.0, decides=False, fatal=False) for _ in range(5)]
+            breaker.record_success(0.0, is_trial=False)
+        told = [breaker.record_failure(1.0, is_trial=False, fatal=False) for _ in range(5)]
         assert told == [None, None, None, None, 30.0 if good == 5 else None]
 
 
@@ -52,37 +52,37 @@ def test_breaker_forgets_after_twenty_seconds() -> None:
     """Failures are those of the last 20 s: four of them, and one later, open nothing."""
     breaker = CircuitBreaker()
     for _ in range(4):
-        breaker.bad(0.0, decides=False, fatal=False)
-    assert breaker.bad(20.5, decides=False, fatal=False) is None
-    assert breaker.bad(20.6, decides=False, fatal=True) == 30.0
+        breaker.record_failure(0.0, is_trial=False, fatal=False)
+    assert breaker.record_failure(20.5, is_trial=False, fatal=False) is None
+    assert breaker.record_failure(20.6, is_trial=False, fatal=True) == 30.0
 
 
 def test_breaker_doubles_up_to_ten_minutes_and_starts_over_when_closed() -> None:
     """Each deciding call that fails doubles the wait, 600 s at most; one that is answered closes and forgets all."""
     breaker, now, waits = CircuitBreaker(), 0.0, []
-    waits.append(breaker.bad(now, decides=False, fatal=True))
+    waits.append(breaker.record_failure(now, is_trial=False, fatal=True))
     for _ in range(7):
         now += breaker.wait(now)
-        assert breaker.begin()
-        waits.append(breaker.bad(now, decides=True, fatal=False))
+        assert breaker.begin_call()
+        waits.append(breaker.record_failure(now, is_trial=True, fatal=False))
     assert waits == [30.0, 60.0, 120.0, 240.0, 480.0, 600.0, 600.0, 600.0]
     now += breaker.wait(now)
-    assert breaker.good(now, decides=breaker.begin())
-    assert not breaker.is_open
-    assert breaker.bad(now, decides=False, fatal=True) == 30.0
+    assert breaker.record_success(now, is_trial=breaker.begin_call())
+    assert breaker.is_closed
+    assert breaker.record_failure(now, is_trial=False, fatal=True) == 30.0
 
 
 def test_breaker_lets_one_call_decide() -> None:
     """While the deciding call is under way all others wait; calls from before the opening decide nothing."""
     breaker = CircuitBreaker()
-    breaker.bad(0.0, decides=False, fatal=True)
+    breaker.record_failure(0.0, is_trial=False, fatal=True)
     assert breaker.wait(10.0) == 20.0
-    assert breaker.bad(10.0, decides=False, fatal=True) is None
-    assert not breaker.good(10.0, decides=False)
+    assert breaker.record_failure(10.0, is_trial=False, fatal=True) is None
+    assert not breaker.record_success(10.0, is_trial=False)
     assert breaker.wait(30.0) == 0.0
-    assert breaker.begin()
+    assert breaker.begin_call()
     assert breaker.wait(30.0) > 0.0
-    breaker.give_up(decides=True)
+    breaker.end_call(is_trial=True)
     assert breaker.wait(30.0) == 0.0
 
 
@@ -92,7 +92,7 @@ async def test_a_fatal_failure_stops_all_calls_until_one_is_tried(telemetry: Tel
     await call(pool, "misconfigured")
     assert pool.ready_in() == 30.0
     assert not pool.healthy
-    with pytest.raises(JudgeError, match="left alone") as caught:
+    with pytest.raises(JudgeError, match="circuit breaker is open") as caught:
         await call(pool)
     assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
     assert 1.0 in telemetry.levels().values()
@@ -111,7 +111,7 @@ async def test_a_deciding_call_that_is_cancelled_decides_nothing() -> None:
     never = asyncio.Event()
 
     async def hanging() -> None:
-        async with pool.turn(FOREVER):
+        async with pool.slot(FOREVER):
             await never.wait()
 
     task = asyncio.create_task(hanging())
@@ -142,7 +142,7 @@ async def test_a_pause_longer_than_the_deadline_is_not_waited_for() -> None:
         await call(pool, until=clock.at + 25.0)
     assert (caught.value.reason, caught.value.permanent) == ("rate_limited", False)
     assert clock.slept == []
-    assert pool.ready_in() == LONGEST_PAUSE
+    assert pool.ready_in() == MAX_PAUSE_SECONDS
 
 
 async def test_429s_without_a_time_pause_for_longer_and_longer() -> None:
@@ -153,8 +153,8 @@ async def test_429s_without_a_time_pause_for_longer_and_longer() -> None:
         await call(pool, "rate_limited", until=FOREVER)
         longest.append(pool.ready_in())
     assert max(longest[:1]) <= 1.0
-    assert 30.0 < max(longest) <= LONGEST_BACKOFF
-    clock.at += LONGEST_BACKOFF
+    assert 30.0 < max(longest) <= MAX_BACKOFF_SECONDS
+    clock.at += MAX_BACKOFF_SECONDS
     await call(pool)
     await call(pool, "rate_limited")
     assert pool.ready_in() <= 1.0
@@ -166,10 +166,10 @@ def test_repeats_are_a_tenth_of_all_calls(calls: int, wanted: int) -> None:
     pool, _ = a_pool()
 
     async def run() -> int:
-        granted = sum(pool.may_repeat() for _ in range(wanted))
+        granted = sum(pool.take_retry() for _ in range(wanted))
         for _ in range(calls):
             await call(pool)
-            granted += pool.may_repeat()
+            granted += pool.take_retry()
         return granted
 
     assert asyncio.run(run()) <= 10 + calls / 10
@@ -189,8 +189,8 @@ def test_calls_are_spread_when_a_limit_runs_low() -> None:
     waits = []
     for remaining in (1000, 200, 100, 0):
         pace = RateLimiter()
-        pace.heard([RateLimit("requests", 1000, remaining, 60.0)], 0.0)
-        pace.begin(0.0)
+        pace.record_limits([RateLimit("requests", 1000, remaining, 60.0)], 0.0)
+        pace.begin_call(0.0)
         waits.append(pace.wait(0.0))
     assert waits[:2] == [0.0, 0.0]
     assert waits[2] == pytest.approx(0.5 * 60 / 900)
@@ -200,19 +200,19 @@ def test_calls_are_spread_when_a_limit_runs_low() -> None:
 def test_tokens_are_paced_by_what_a_call_takes() -> None:
     """An empty bucket of 60,000 tokens a minute carries a call of 6,000 tokens every six seconds, until it is full."""
     pace = RateLimiter()
-    pace.took(6_000)
-    pace.heard([RateLimit("input-tokens", 60_000, 0, 60.0)], 0.0)
-    pace.begin(0.0)
+    pace.record_tokens(6_000)
+    pace.record_limits([RateLimit("input-tokens", 60_000, 0, 60.0)], 0.0)
+    pace.begin_call(0.0)
     assert pace.wait(0.0) == pytest.approx(6.0)
-    pace.begin(60.0)
+    pace.begin_call(60.0)
     assert pace.wait(60.0) == 0.0
 
 
 async def test_headers_slow_the_pool_down(telemetry: Telemetry) -> None:
     """When a provider says that nothing is left, calls start as fast as it refills; what is left is exported."""
     pool, clock = a_pool(telemetry, concurrency=8)
-    async with pool.turn(FOREVER) as turn:
-        pool.answered(turn, (RateLimit("requests", 60, 0, 60.0),), 10)
+    async with pool.slot(FOREVER) as slot:
+        pool.record_success(slot, (RateLimit("requests", 60, 0, 60.0),), 10)
     started = clock.at
     await asyncio.gather(*(call(pool) for _ in range(8)))
     assert clock.at - started == pytest.approx(7.0)
@@ -226,12 +226,12 @@ async def test_no_more_calls_at_a_time_than_allowed() -> None:
     most: list[int] = []
 
     async def one() -> None:
-        async with pool.turn(FOREVER) as turn:
+        async with pool.slot(FOREVER) as slot:
             under_way[0] += 1
             most.append(under_way[0])
             await asyncio.sleep(0)
             under_way[0] -= 1
-            pool.answered(turn, (), 1)
+            pool.record_success(slot, (), 1)
 
     await asyncio.gather(*(one() for _ in range(20)))
     assert max(most) == 3
@@ -251,12 +251,12 @@ ANTHROPIC = {
 def test_limits_are_read_and_nonsense_is_left_out() -> None:
     """An instant becomes seconds from now; a limit of which a part is missing or no number is none."""
     noon = 1_795_262_400.0
-    assert limits_of(ANTHROPIC.items(), noon) == (RateLimit("input-tokens", 50_000.0, 49_000.0, 30.0),)
-    assert limits_of(ANTHROPIC.items(), noon + 90.0)[0].seconds == 0.0
+    assert parse_rate_limits(ANTHROPIC.items(), noon) == (RateLimit("input-tokens", 50_000.0, 49_000.0, 30.0),)
+    assert parse_rate_limits(ANTHROPIC.items(), noon + 90.0)[0].seconds == 0.0
     later = {**ANTHROPIC, "anthropic-ratelimit-input-tokens-reset": "12.5"}
-    assert limits_of(later.items(), noon)[0].seconds == 12.5
+    assert parse_rate_limits(later.items(), noon)[0].seconds == 12.5
     for broken in ("soon", "2026-13-40", "3 days"):
-        assert limits_of({**ANTHROPIC, "anthropic-ratelimit-input-tokens-reset": broken}.items(), noon) == ()
+        assert parse_rate_limits({**ANTHROPIC, "anthropic-ratelimit-input-tokens-reset": broken}.items(), noon) == ()
     for broken in ("inf", "nan", "-3", "0", ""):
         told = {**ANTHROPIC, "anthropic-ratelimit-input-tokens-limit": broken}
-        assert limits_of(told.items(), noon) == ()
+        assert parse_rate_limits(told.items(), noon) == ()

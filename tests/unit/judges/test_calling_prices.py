@@ -48,7 +48,7 @@ def test_given_prices_go_before_shipped_ones_and_a_snapshot_costs_what_its_model
 def test_an_unknown_price_is_refused_unless_allowed() -> None:
     """The refusal names the key and what to write there; allowed, there is no price, and none is made up."""
     with pytest.raises(
-        ConfigError, match=r"judges\.mine\.prices: what 'qwen' costs is not known; give \{input, output"
+        ConfigError, match=r"judges\.mine\.prices: the price of 'qwen' is not known; give \{input, output"
     ):
         prices_of("qwen", None, allow_unknown=False, where="judges.mine")
     assert prices_of("qwen", None, allow_unknown=True, where="judges.mine") is None

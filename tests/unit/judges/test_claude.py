@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from callers import HandClock, canned
-from kit import a_desk, a_sample
+from kit import a_judge_context, a_sample
 from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 from pydantic import ValidationError
 from structlog.testing import LogCapture
@@ -31,7 +31,7 @@ MADE: list[LLMJudge] = []
 def a_judge(address: str, key: str | None = KEY, telemetry: Telemetry | None = None, **options: Any) -> LLMJudge:
     """The judge, at an address."""
     given = Options(base_url=address, api_key=key, **options)  # type: ignore[arg-type]  # pydantic wraps the key
-    MADE.append(build(given, name="mine", desk=a_desk(telemetry or Telemetry()), clock=HandClock()))
+    MADE.append(build(given, name="mine", context=a_judge_context(telemetry or Telemetry()), clock=HandClock()))
     return MADE[-1]
 
 
@@ -75,7 +75,7 @@ async def test_the_rubric_is_cached_after_the_first_call(judge: LLMJudge) -> Non
     assert first.cache_write_tokens > 512
     assert (second.cache_write_tokens, second.cache_read_tokens) == (0, first.cache_write_tokens)
     assert second.cost_usd < first.cost_usd
-    counts = {(str(kind), *labels): value for (kind, labels), value in judge._desk.telemetry.counts().items()}
+    counts = {(str(kind), *labels): value for (kind, labels), value in judge._context.telemetry.counts().items()}
     assert counts["judge_tokens", "mine", judge.model, "cache_read"] == second.cache_read_tokens
 
 
@@ -95,7 +95,7 @@ async def test_effort_and_thinking_are_sent_as_configured(loopback: LoopbackProc
 async def test_limits_in_headers_are_exported(judge: LLMJudge) -> None:
     """What the provider says is left is a level, by limit."""
     await judge.read(a_sample())
-    levels = {labels[-1]: value for (_, labels), value in judge._desk.telemetry.levels().items()}
+    levels = {labels[-1]: value for (_, labels), value in judge._context.telemetry.levels().items()}
     assert levels
     assert all(0.0 < left <= 1.0 for left in levels.values())
     assert "requests" in levels
@@ -122,7 +122,7 @@ def test_a_missing_extra_is_told_by_its_name(kind: str, package: str) -> None:
         f"import sys; sys.modules[{package!r}] = None\n"
         f"from ragwatch.judges import KINDS\n"
         f"options = KINDS[{kind!r}].Options(model='m', api_key='k', prices={{'input': 1, 'output': 1}})\n"
-        f"KINDS[{kind!r}].build(options, name='mine', desk=None)\n"
+        f"KINDS[{kind!r}].build(options, name='mine', context=None)\n"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert f"ConfigError: judges.mine.kind: {kind} needs the package {package}" in ended.stderr
@@ -161,7 +161,7 @@ async def test_probe_asks_for_nothing_that_costs(judge: LLMJudge, loopback: Loop
     assert caught.value.reason == "misconfigured"
     with (
         canned((200, {}, {"hello": "world"})) as (address, _),
-        pytest.raises(JudgeError, match="does not answer as the Messages API does"),
+        pytest.raises(JudgeError, match="does not answer like the Messages API"),
     ):
         await a_judge(address).probe()
 
@@ -176,7 +176,7 @@ def provider_of(judge: LLMJudge) -> Claude:
 
 def asks(judge: LLMJudge, count: int) -> list[tuple[str, Prompt]]:
     """Asks about as many samples, with ids."""
-    return [(f"k{n}", judge.inquire(a_sample(f"k{n}"), f"seed{n}").asks()[0]) for n in range(count)]
+    return [(f"k{n}", judge.start_reading(a_sample(f"k{n}"), f"seed{n}").prompts()[0]) for n in range(count)]
 
 
 async def test_a_batch_brings_every_reply_by_its_id(judge: LLMJudge, loopback: LoopbackProcess) -> None:  # noqa: F811

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from kit import a_desk
+from kit import a_judge_context
 from pydantic import ValidationError
 
 from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
@@ -15,13 +15,13 @@ from ragwatch.core.stage import Stage, stage
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.reference import READING
+from ragwatch.judges.lexical.reference import READING_VERSION
 from ragwatch.telemetry import Telemetry
 
 KETTLE = "The Vortex kettle boils one litre of water in 90 seconds. Its lid locks while the water is hot."
 TOASTER = "The Ember toaster browns four slices at once. A tray under the slots catches the crumbs."
 LAMP = "The Firefly lamp dims in twelve steps. It remembers the last setting after a power cut."
-JUDGE = build(Options(), name="embedded", desk=a_desk())
+JUDGE = build(Options(), name="embedded", context=a_judge_context())
 
 
 def read(question: str | None, answer: str, *contexts: str) -> Evidence:
@@ -41,7 +41,7 @@ async def test_reading_costs_nothing_and_happens_off_the_loop() -> None:
 async def test_each_reading_is_counted_and_costs_nothing() -> None:
     """A reading is a call of the tables' version, for no tokens and no money; one that is refused is a failure."""
     telemetry = Telemetry()
-    judge = build(Options(max_contexts=1), name="embedded", desk=a_desk(telemetry))
+    judge = build(Options(max_contexts=1), name="embedded", context=a_judge_context(telemetry))
     await judge.read(Sample("s", None, (Context(KETTLE),), "It boils one litre in 90 seconds."))
     with pytest.raises(JudgeError):
         await judge.read(Sample("s", None, (Context(KETTLE), Context(LAMP)), "It boils."))
@@ -59,8 +59,8 @@ def test_version_names_the_tables() -> None:
     kind, digits, reading = JUDGE.version.split("-")
     assert JUDGE.kind == kind
     assert len(bytes.fromhex(digits)) == 4
-    assert reading == f"r{READING}"
-    assert build(Options(max_claims=7), name="other", desk=a_desk()).version == JUDGE.version
+    assert reading == f"r{READING_VERSION}"
+    assert build(Options(max_claims=7), name="other", context=a_judge_context()).version == JUDGE.version
 
 
 def test_unknown_options_are_refused() -> None:
@@ -83,7 +83,7 @@ def test_what_is_too_large_is_refused_and_named(options: Options, answer: str) -
     """A sample beyond a limit is not read in part: it is unjudged, with the reason that is counted."""
     sample = Sample("s", None, (Context("a"), Context("b")), answer)
     with pytest.raises(JudgeError) as caught:
-        asyncio.run(build(options, name="small", desk=a_desk()).read(sample))
+        asyncio.run(build(options, name="small", context=a_judge_context()).read(sample))
     assert caught.value.reason == "too_large"
 
 
@@ -194,6 +194,8 @@ def test_a_bare_yes_claims_what_was_asked() -> None:
 
 def test_other_thresholds_are_another_version() -> None:
     """Verdicts by other thresholds mean something else, and must not share a mean with these."""
-    plain, strict = (build(Options(**chosen), name="mine", desk=a_desk()) for chosen in ({}, {"support": 0.75}))
+    plain, strict = (
+        build(Options(**chosen), name="mine", context=a_judge_context()) for chosen in ({}, {"support": 0.75})
+    )
     assert strict.version == f"{plain.version}-support0.75"
-    assert build(Options(max_claims=7), name="mine", desk=a_desk()).version == plain.version
+    assert build(Options(max_claims=7), name="mine", context=a_judge_context()).version == plain.version

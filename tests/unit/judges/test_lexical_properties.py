@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import a_desk
+from kit import a_judge_context
 from support.patience import cpu_limit
 
 from ragwatch.core.evidence import Evidence
@@ -22,7 +22,7 @@ from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.words import identifiers, terms
 
-JUDGE = build(Options(), name="embedded", desk=a_desk())
+JUDGE = build(Options(), name="embedded", context=a_judge_context())
 MENU = (
     "kettle boils water 90 three Vortex lamp the of not dims Paris 1,000 U.S. e.g. max_len os.path Dr. [1] - 1. ok?"
     " yes. document does mention. I don't know. * # ``` \n \n\n : ... … “quote” (b) 中文。 naïve"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from kit import a_desk
+from kit import a_judge_context
 
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.steps import LONG, actions, named
+from ragwatch.judges.lexical.steps import MAX_STEP_TERMS, actions, names_action
 from ragwatch.judges.lexical.words import terms
 
-JUDGE = build(Options(), name="embedded", desk=a_desk())
+JUDGE = build(Options(), name="embedded", context=a_judge_context())
 CONTEXTS = (
     Context("Push the image to the registry with docker push registry.example/app:v1."),
     Context("Create a cluster with the command cluster create --nodes 3 in your resource group."),
@@ -129,7 +129,7 @@ def test_a_long_step_is_read_as_any_claim() -> None:
     """Its action is one word of many."""
     nouns = ["kettle", "lamp", "table", "chair", "window", "garden", "bridge", "castle", "forest"]
     assert actions(f"Build {' '.join(nouns)}")
-    assert len(nouns) + 1 == LONG
+    assert len(nouns) + 1 == MAX_STEP_TERMS
     assert not actions(f"Build {' '.join(nouns)} river")
 
 
@@ -137,5 +137,5 @@ def test_a_long_step_is_read_as_any_claim() -> None:
 def test_any_form_of_a_verb_is_a_trace(text: str) -> None:
     """Endings do not matter."""
     (verbs,) = actions("Apply the manifest")
-    assert named(verbs, frozenset(terms(text)))
-    assert not named(verbs, frozenset(terms("It has an appetite.")))
+    assert names_action(frozenset(terms(text)), verbs)
+    assert not names_action(frozenset(terms("It has an appetite.")), verbs)

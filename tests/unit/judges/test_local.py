@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kit import a_desk
+from kit import a_judge_context
 from pydantic import ValidationError
 
 from ragwatch.core.cascade import uncertainty
@@ -29,7 +29,7 @@ SUPPORTED, CONTRADICTED, ABSENT = ClaimVerdict.SUPPORTED, ClaimVerdict.CONTRADIC
 
 def a_judge(telemetry: Telemetry | None = None, **options: object) -> LocalJudge:
     """A judge with the small model."""
-    return build(Options.model_validate({"weights": TINY} | options), name="reader", desk=a_desk(telemetry))
+    return build(Options.model_validate({"weights": TINY} | options), name="reader", context=a_judge_context(telemetry))
 
 
 JUDGE = a_judge()
@@ -91,7 +91,7 @@ def test_a_contradiction_is_a_score() -> None:
 
 def test_words_alone_would_have_been_fooled() -> None:
     """The reason of the second storey: all words are there, and yet it is not what the context says."""
-    words = lexical.build(lexical.Options(), name="words", desk=a_desk())
+    words = lexical.build(lexical.Options(), name="words", context=a_judge_context())
     sample = a_sample("The museum is not closed for repair in winter.", MUSEUM)
     assert words.evidence(sample).claims[0].verdict is SUPPORTED
     assert JUDGE.evidence(sample).claims[0].verdict is CONTRADICTED
@@ -137,7 +137,7 @@ def test_thresholds_can_be_moved_and_are_part_of_the_version() -> None:
 
 def test_version_names_model_and_tables() -> None:
     """`local`, digits of the model, then the lexical judge's own, for its figures go into every verdict."""
-    words = lexical.build(lexical.Options(), name="words", desk=a_desk())
+    words = lexical.build(lexical.Options(), name="words", context=a_judge_context())
     assert JUDGE.version == f"{JUDGE.model}-{words.version}"
     assert (JUDGE.model[:6], len(JUDGE.model), JUDGE.kind, JUDGE.fallback) == ("local-", 14, "local", None)
 
@@ -165,7 +165,7 @@ def test_without_its_model_words_read_on_loudly(tmp_path: Path) -> None:
     """The lexical judge's version and verdicts, a level that says so, and the reason for `ragwatch check`."""
     telemetry = Telemetry()
     judge = a_judge(telemetry, weights=tmp_path / "absent")
-    words = lexical.build(lexical.Options(), name="reader", desk=a_desk())
+    words = lexical.build(lexical.Options(), name="reader", context=a_judge_context())
     sample = a_sample("The museum is not closed for repair in winter.", MUSEUM)
     assert judge.evidence(sample) == words.evidence(sample)
     assert (judge.version, judge.model, judge.kind) == (words.version, words.model, "local")
@@ -196,7 +196,7 @@ def test_without_the_extra_words_read_on(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_threshold_of_its_own_holds_for_words_too(tmp_path: Path) -> None:
     """Where words read alone, the configured threshold is theirs, and their version tells."""
     judge = a_judge(weights=tmp_path, support=0.9)
-    assert judge.version == lexical.build(lexical.Options(support=0.9), name="x", desk=a_desk()).version
+    assert judge.version == lexical.build(lexical.Options(support=0.9), name="x", context=a_judge_context()).version
 
 
 def test_another_language_is_left_to_words_and_counted() -> None:
@@ -205,7 +205,7 @@ def test_another_language_is_left_to_words_and_counted() -> None:
     answer = "Die Lampe der alten Mühle ist grün gestrichen und brennt zwölf Stunden."
     context = "In der Mühle steht eine Lampe, die grün gestrichen ist und zwölf Stunden lang ohne Aufsicht brennt."
     sample = a_sample(answer, context)
-    words = lexical.build(lexical.Options(), name="words", desk=a_desk()).evidence(sample)
+    words = lexical.build(lexical.Options(), name="words", context=a_judge_context()).evidence(sample)
     found = a_judge(telemetry).evidence(sample)
     assert found.claims == words.claims
     assert left(telemetry) == {"language": 1, "too_many": 0}
@@ -216,7 +216,7 @@ def test_words_that_the_vocabulary_lacks_are_left_to_words() -> None:
     telemetry = Telemetry()
     sample = a_sample("Xylographs befuddle quixotic jurymen.", "Xylographs befuddle jurymen.")
     found = a_judge(telemetry).evidence(sample)
-    assert found.claims == lexical.build(lexical.Options(), name="w", desk=a_desk()).evidence(sample).claims
+    assert found.claims == lexical.build(lexical.Options(), name="w", context=a_judge_context()).evidence(sample).claims
     assert left(telemetry) == {"language": 1, "too_many": 0}
 
 

@@ -15,7 +15,7 @@ import pytest
 from hostile import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import a_desk
+from kit import a_judge_context
 from support.patience import cpu_limit
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
@@ -40,7 +40,7 @@ def judge(request: pytest.FixtureRequest) -> LocalJudge:
     """A judge with each model."""
     if not (FOLDERS[request.param] / TABLE).exists():
         pytest.skip("needs ragwatch/judges/weights, which training/ makes")
-    return build(Options(weights=FOLDERS[request.param]), name="reader", desk=a_desk())
+    return build(Options(weights=FOLDERS[request.param]), name="reader", context=a_judge_context())
 
 
 def read(judge: LocalJudge, answer: str, contexts: Sequence[str], question: str | None = None) -> Evidence:
@@ -171,7 +171,7 @@ def test_other_languages_are_left_to_words_and_counted(name: str, answer: str, c
     if not (FOLDERS[name] / TABLE).exists():
         pytest.skip("needs ragwatch/judges/weights, which training/ makes")
     telemetry = Telemetry()
-    judge = build(Options(weights=FOLDERS[name]), name="reader", desk=a_desk(telemetry))
+    judge = build(Options(weights=FOLDERS[name]), name="reader", context=a_judge_context(telemetry))
     assert ClaimVerdict.CONTRADICTED not in verdicts(read(judge, answer, [context]))
     counts = {labels: value for (count, labels), value in telemetry.counts().items() if count == "judge_left_to_words"}
     assert counts["reader", "language"] >= 1
@@ -222,4 +222,4 @@ def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]
     read(TINY, answer, contexts, question)
 
 
-TINY = build(Options(weights=FOLDERS["tiny"]), name="reader", desk=a_desk())
+TINY = build(Options(weights=FOLDERS["tiny"]), name="reader", context=a_judge_context())

@@ -149,7 +149,7 @@ def test_a_model_of_another_shape_is_refused(folder: Path) -> None:
     """A graph that opens, but has no such outputs, is found out at once."""
     content = (folder / "reader.onnx").read_bytes().replace(b"verdict", b"opinion")
     replace_file(folder, "reader.onnx", content)
-    with pytest.raises(ArtefactError, match="does not answer as it should"):
+    with pytest.raises(ArtefactError, match="has unexpected outputs"):
         PairModel(load(folder))
 
 
@@ -159,7 +159,7 @@ def test_a_model_that_says_what_is_no_number_is_refused(folder: Path) -> None:
     content = (folder / "reader.onnx").read_bytes()
     assert content.count(slope) == 1
     replace_file(folder, "reader.onnx", content.replace(slope, broken))
-    with pytest.raises(ArtefactError, match="no number"):
+    with pytest.raises(ArtefactError, match="not finite"):
         PairModel(load(folder))
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.judges.local.fusion import FittedCurve, ModelSignals, interpolated, lexical_logit
-from ragwatch.judges.local.language import is_read
+from ragwatch.judges.local.cross_encoder import is_english
+from ragwatch.judges.local.fusion import FittedCurve, ModelSignals, interpolate, lexical_logit
 
 KNOTS = ((-2.0, 0.1), (0.0, 0.4), (1.0, 0.4), (3.0, 0.9))
 WEIGHTS = (1.0, 2.0, -3.0, 0.5, 0.25)
@@ -24,9 +24,9 @@ def test_the_logit_is_a_weighted_sum() -> None:
 
 def test_between_knots_is_a_line_and_beyond_them_it_is_level() -> None:
     """Points on, between and outside the knots."""
-    found = [interpolated(KNOTS, x) for x in (-99.0, -2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 99.0)]
+    found = [interpolate(KNOTS, x) for x in (-99.0, -2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 99.0)]
     assert found == pytest.approx([0.1, 0.1, 0.25, 0.4, 0.4, 0.4, 0.65, 0.9, 0.9])
-    assert interpolated(((0.0, 0.3),), -1.0) == interpolated(((0.0, 0.3),), 1.0) == 0.3
+    assert interpolate(((0.0, 0.3),), -1.0) == interpolate(((0.0, 0.3),), 1.0) == 0.3
 
 
 @given(NUMBERS, st.builds(ModelSignals, NUMBERS, NUMBERS, NUMBERS, NUMBERS))
@@ -88,7 +88,7 @@ def test_what_is_no_curve_is_refused(
 )
 def test_english_is_read(text: str) -> None:
     """Also with names from elsewhere, in other typography, and where there is too little to tell."""
-    assert is_read(text)
+    assert is_english(text)
 
 
 @pytest.mark.parametrize(
@@ -111,4 +111,4 @@ def test_english_is_read(text: str) -> None:
 )
 def test_what_is_not_english_is_left_to_words(text: str) -> None:
     """Other scripts by their letters, other languages and tables by what they lack."""
-    assert not is_read(text)
+    assert not is_english(text)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from callers import HandClock, canned
-from kit import a_desk, a_sample
+from kit import a_judge_context, a_sample
 from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.chat import ReplyConstraint, bare, chat
+from ragwatch.judges.llm.calls.chat import ReplyConstraint, extract_json, parse_chat
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.openai import OpenAI, Options, build
@@ -29,7 +29,9 @@ def a_judge(address: str, quantities: frozenset[Quantity] = frozenset(Quantity),
     """The judge at an address, of a model whose price is known."""
     given = {"model": "loopback", "prices": {"input": 1.0, "output": 2.0}, "api_key": KEY, **options}
     found = Options.model_validate({"base_url": f"{address}/v1", **given})
-    MADE.append(build(found, name="mine", desk=a_desk(Telemetry(), quantities=quantities), clock=HandClock()))
+    MADE.append(
+        build(found, name="mine", context=a_judge_context(Telemetry(), quantities=quantities), clock=HandClock())
+    )
     return MADE[-1]
 
 
@@ -44,7 +46,7 @@ async def all_closed() -> AsyncIterator[None]:
 def dialect(judge: LLMJudge) -> ReplyConstraint:
     """How far the judge thinks that its server binds a reply."""
     assert isinstance(judge.provider, OpenAI)
-    return judge.provider._dialect.bound
+    return judge.provider._dialect.constraint
 
 
 def completion(text: str | None, finish: str = "stop", usage: Any = None, **message: Any) -> dict[str, Any]:
@@ -129,16 +131,16 @@ async def test_a_server_without_keys_gets_none() -> None:
 def test_replies_in_the_words_of_others() -> None:
     """Ends of a reply and cached tokens mean what Anthropic's do."""
     cached = {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 60}}
-    said = chat(completion("{}", usage=cached))
+    said = parse_chat(completion("{}", usage=cached))
     assert (said.stop, said.usage) == ("end_turn", Usage(40, 10, cache_read_tokens=60))
-    assert chat(completion("{", "length")).stop == "max_tokens"
-    assert chat(completion(None, "content_filter")).stop == "refusal"
-    assert chat(completion(None, "stop", refusal="No.")).stop == "refusal"
-    assert chat(completion("{}", "tool_calls")).stop == "tool_calls"
-    assert chat(completion("{}") | {"usage": {"prompt_tokens": "many"}}).usage is None
-    assert chat(completion("{}") | {"usage": None}).usage is None
+    assert parse_chat(completion("{", "length")).stop == "max_tokens"
+    assert parse_chat(completion(None, "content_filter")).stop == "refusal"
+    assert parse_chat(completion(None, "stop", refusal="No.")).stop == "refusal"
+    assert parse_chat(completion("{}", "tool_calls")).stop == "tool_calls"
+    assert parse_chat(completion("{}") | {"usage": {"prompt_tokens": "many"}}).usage is None
+    assert parse_chat(completion("{}") | {"usage": None}).usage is None
     with pytest.raises(CallError) as caught:
-        chat({"choices": ["no"]})
+        parse_chat({"choices": ["no"]})
     assert (caught.value.reason, caught.value.usage) == ("protocol", None)
 
 
@@ -155,13 +157,13 @@ def test_replies_in_the_words_of_others() -> None:
 )
 def test_json_is_found_in_what_models_write_around_it(text: str) -> None:
     """Fences, thoughts and politeness are left out."""
-    assert bare(text) == '{"a": "b"}'
+    assert extract_json(text) == '{"a": "b"}'
 
 
 def test_what_holds_no_json_stays_as_it_is() -> None:
     """The check of the reply is what refuses it."""
-    assert bare(" } not { ") == "} not {"
-    assert bare("") == ""
+    assert extract_json(" } not { ") == "} not {"
+    assert extract_json("") == ""
 
 
 async def test_probe_tells_model_and_dialect(loopback: LoopbackProcess) -> None:  # noqa: F811
@@ -178,7 +180,7 @@ async def test_probe_tells_model_and_dialect(loopback: LoopbackProcess) -> None:
 
 async def test_probe_tells_an_address_where_nobody_is() -> None:
     """The first thing that goes wrong has its own words; a bad key has the server's."""
-    with pytest.raises(JudgeError, match=r"nobody answers at http://127\.0\.0\.1:9/v1 .*is base_url right"):
+    with pytest.raises(JudgeError, match=r"no answer from http://127\.0\.0\.1:9/v1 .*is base_url right"):
         await a_judge("http://127.0.0.1:9").probe()
     with (
         canned((401, {}, {"error": {"message": "no such key"}})) as (address, _),
@@ -204,4 +206,6 @@ async def test_limits_in_headers_are_exported() -> None:
     with canned((200, headers, completion('{"address":"fully"}'))) as (address, _):
         judge = a_judge(address, ADDRESS_ONLY)
         await judge.read(a_sample())
-    assert {labels: left for (_, labels), left in judge._desk.telemetry.levels().items()} == {("mine", "tokens"): 0.25}
+    assert {labels: left for (_, labels), left in judge._context.telemetry.levels().items()} == {
+        ("mine", "tokens"): 0.25
+    }

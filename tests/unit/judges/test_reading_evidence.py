@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.patience import cpu_limit
 
-from ragwatch.judges.lexical.evidence import BUDGET, LONG, SENTENCES, EvidenceWindow, window
+from ragwatch.judges.lexical.evidence import BUDGET, MAX_SENTENCE_WORDS, MAX_SENTENCES, EvidenceWindow, window
 from ragwatch.judges.lexical.features import claim_words
 from ragwatch.judges.lexical.passages import passage
 
@@ -75,7 +75,7 @@ def test_a_passage_that_comes_twice_is_shown_once() -> None:
 def test_six_sentences_at_most() -> None:
     """However short they are."""
     found = shown("Tea is green.", " ".join(f"Tea number {index}." for index in range(20)))
-    assert found.text.count("Tea") == SENTENCES
+    assert found.text.count("Tea") == MAX_SENTENCES
 
 
 @pytest.mark.parametrize("before", [0, 3, 40, 500])
@@ -85,7 +85,7 @@ def test_a_long_sentence_is_cut_around_what_was_found(before: int, behind: int) 
     text = f"{'so ' * before}green tea{' so' * behind}"
     found = shown("Tea is green.", text)
     assert "green tea" in found.text
-    assert len(found.text.split()) == min(LONG, before + behind + 2)
+    assert len(found.text.split()) == min(MAX_SENTENCE_WORDS, before + behind + 2)
 
 
 def test_a_long_sentence_is_cut_where_most_is_found() -> None:
@@ -114,7 +114,7 @@ def test_a_scrap_of_a_sentence_is_left_out() -> None:
 def test_a_run_without_spaces_counts_as_several_words() -> None:
     """A megabyte of base64 in one "word" does not get through."""
     found = shown("Tea is green.", f"tea {'x' * 100_000} green")
-    assert len(found.text) <= LONG * 25
+    assert len(found.text) <= MAX_SENTENCE_WORDS * 25
 
 
 @given(

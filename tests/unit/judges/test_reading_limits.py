@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from kit import a_desk
+from kit import a_judge_context
 from support.patience import cpu_limit
 
 from ragwatch.commands import cli
@@ -77,8 +77,8 @@ LARGE: dict[str, Callable[[], Sample]] = {
 def judge(request: pytest.FixtureRequest) -> LexicalJudge:
     """Both embedded judges with their default limits."""
     if request.param == "lexical":
-        return lexical.build(lexical.Options(), name="words", desk=a_desk())
-    return local.build(local.Options(weights=TINY), name="reader", desk=a_desk())
+        return lexical.build(lexical.Options(), name="words", context=a_judge_context())
+    return local.build(local.Options(weights=TINY), name="reader", context=a_judge_context())
 
 
 @pytest.mark.parametrize("name", TOO_LARGE)
@@ -95,7 +95,7 @@ def test_what_is_too_large_is_left_unjudged_soon(judge: LexicalJudge, name: str)
 @pytest.mark.parametrize("name", LARGE)
 def test_what_is_hostile_and_within_the_limits_is_read_soon(name: str) -> None:
     """Hostile text of an allowed size is read in a second or so without any deadline: every step is linear in it."""
-    judge = lexical.build(lexical.Options(max_seconds=3600), name="words", desk=a_desk())
+    judge = lexical.build(lexical.Options(max_seconds=3600), name="words", context=a_judge_context())
     sample = LARGE[name]()
     start = time.process_time()
     assert len(judge.evidence(sample).contexts) == len(sample.contexts)
@@ -106,7 +106,7 @@ def test_what_is_hostile_and_within_the_limits_is_read_soon(name: str) -> None:
 def test_the_time_budget_alone_is_enough(name: str) -> None:
     """With every limit of size lifted a reading ends soon after its budget, or is over before."""
     options = lexical.Options.model_validate({**NO_SIZE, "max_seconds": 0.5})
-    judge = lexical.build(options, name="words", desk=a_desk())
+    judge = lexical.build(options, name="words", context=a_judge_context())
     sample = TOO_LARGE[name]()
     start = time.process_time()
     with suppress(JudgeError):
@@ -129,7 +129,7 @@ def test_the_queue_goes_on_behind_hostile_answers(tmp_path: Path) -> None:
 
 def test_an_answer_that_repeats_itself_has_a_row_for_each_claim() -> None:
     """Claims of the same words are looked up once, and still stand at their own places with the same verdict."""
-    judge = lexical.build(lexical.Options(), name="words", desk=a_desk())
+    judge = lexical.build(lexical.Options(), name="words", context=a_judge_context())
     claims = judge.evidence(of(FACTS * 3, FACTS)).claims
     assert len({claim.start for claim in claims}) == len(claims) == 6
     assert [claim.support for claim in claims[:2]] * 3 == [claim.support for claim in claims]
@@ -143,9 +143,9 @@ def test_cutting_stops_behind_the_claims_that_are_allowed() -> None:
         nonlocal asked
         asked += 1
 
-    assert len(claims_of(FACTS * 1_000, most=5, check=counted).claims) == 6
+    assert len(claims_of(FACTS * 1_000, max_claims=5, check=counted).claims) == 6
     assert asked < 20
-    assert claims_of(FACTS * 2, most=5) == claims_of(FACTS * 2)
+    assert claims_of(FACTS * 2, max_claims=5) == claims_of(FACTS * 2)
 
 
 def test_a_deadline_counts_cpu_time_only() -> None:

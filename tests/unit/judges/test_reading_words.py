@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from ragwatch.judges.lexical.steps import named
+from ragwatch.judges.lexical.steps import names_action
 from ragwatch.judges.lexical.words import term
 
 FAMILIES = """
@@ -61,4 +61,4 @@ def test_no_family_takes_the_term_of_another() -> None:
 
 def test_the_root_of_an_action_has_no_silent_e() -> None:
     """A closet closes nothing: the e that a short word keeps makes no beginning by which its root is known."""
-    assert [named(("close", "shut"), {term(word)}) for word in ("closing", "closet")] == [True, False]
+    assert [names_action({term(word)}, ("close", "shut")) for word in ("closing", "closet")] == [True, False]

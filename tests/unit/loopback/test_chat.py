@@ -135,9 +135,9 @@ def test_what_ragas_asks_is_answered(web: httpx.Client, asked: dict[str, Any], r
 
 async def read(kind: str, **options: Any) -> tuple[Evidence, Usage]:
     """A sample, read by one of our judges."""
-    desk = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
+    context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
     module = JUDGES[kind]
-    judge = module.build(module.Options.model_validate({"api_key": KEY} | options), name=kind, desk=desk)
+    judge = module.build(module.Options.model_validate({"api_key": KEY} | options), name=kind, context=context)
     try:
         return await judge.read(SAMPLE)
     finally:

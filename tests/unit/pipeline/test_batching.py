@@ -255,11 +255,11 @@ async def test_each_page_has_ids_of_its_own(life: Life) -> None:
 
 def test_what_cannot_be_asked_in_batches_is_told() -> None:
     """Isolated reading takes several calls a sample; a provider without batches has none."""
-    desk = JudgeContext(Telemetry(), StoredBudgetAccount(JUDGE, (), SqliteStore, Clock()), Clock())  # type: ignore[arg-type]  # not used
+    context = JudgeContext(Telemetry(), StoredBudgetAccount(JUDGE, (), SqliteStore, Clock()), Clock())  # type: ignore[arg-type]  # not used
     whole = {"model": "m", "base_url": "http://127.0.0.1:9", "prices": PRICES, "urgency": "relaxed"}
     given = CallOptions.model_validate(whole)
     with pytest.raises(ConfigError, match=r"judges\.mine\.urgency: openai has no message batches"):
-        LLMJudge("mine", "openai", ScriptedProvider(), given, desk)
-    with pytest.raises(ConfigError, match=r"judges\.mine\.urgency: relaxed asks each sample in one call"):
-        BatchLLMJudge("mine", "claude", Provider(), given.model_copy(update={"reading": "isolated"}), desk)
-    assert BatchLLMJudge("mine", "claude", Provider(), given, desk).name == "mine"
+        LLMJudge("mine", "openai", ScriptedProvider(), given, context)
+    with pytest.raises(ConfigError, match=r"judges\.mine\.urgency: relaxed reads each sample in one call"):
+        BatchLLMJudge("mine", "claude", Provider(), given.model_copy(update={"reading": "isolated"}), context)
+    assert BatchLLMJudge("mine", "claude", Provider(), given, context).name == "mine"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from canaries import a_canary, a_failure, a_reply
-from kit import AT, Clock, ScriptedJudge, a_desk
+from kit import AT, Clock, ScriptedJudge, a_judge_context
 
 from ragwatch.core.canary.definition import Canary, Category, Expected, Retrieved
 from ragwatch.core.evidence import Evidence
@@ -66,7 +66,7 @@ class RefusingJudge(ScriptedJudge):
 
 def embedded() -> Judge:
     """The embedded judge."""
-    return lexical.build(lexical.Options(), name="embedded", desk=a_desk())
+    return lexical.build(lexical.Options(), name="embedded", context=a_judge_context())
 
 
 async def run(service: Service, judge: Judge, store: SqliteStore, telemetry: Telemetry) -> CanaryLoop:

@@ -15,7 +15,7 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
-from ragwatch.judges.llm.calls.messages import message
+from ragwatch.judges.llm.calls.messages import parse_message
 from ragwatch.pipeline.labels.verdicts import answer_verdicts
 from ragwatch.ports import Query, Retention, StoredRun
 from ragwatch.stores.sqlite.rows import pack, unpack
@@ -26,7 +26,7 @@ def test_nonsense_usage_does_not_stop_the_accounts(store: SqliteStore) -> None:
     """A gateway that counts -1 as an unsigned number: what it says is no number of tokens."""
     body = {"type": "message", "content": [], "usage": {"input_tokens": 2**63 - 2, "output_tokens": 1}}
     for _ in range(2):
-        usage = message(body).usage
+        usage = parse_message(body).usage
         reservation = store.reserve(JUDGE, Cost(0.0, 100), [], now=AT)
         assert reservation is not None
         store.pay(reservation, Cost(0.0, 100 if usage is None else usage.tokens))

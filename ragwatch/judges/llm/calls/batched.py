@@ -1,4 +1,4 @@
-"""Batched: the judge that asks a model, asking it by message batches: later, for half the price."""
+"""An LLM judge that can also send message batches, at half the price."""
 
 from __future__ import annotations
 
@@ -13,140 +13,145 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import FREE, UnjudgedReason
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.caller import FRAME_BYTES, understood
+from ragwatch.judges.llm.calls.caller import check_completion, prompt_bytes
 from ragwatch.judges.llm.calls.failures import CallError
-from ragwatch.judges.llm.calls.prices import BATCH_SHARE, worst_case
+from ragwatch.judges.llm.calls.prices import BATCH_DISCOUNT, worst_case
 from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.reading import Prompt, Reading
 from ragwatch.ports.judging import Collected
 
-_CLOCKS_DIFFER = 3600.0  # at most, ours and the provider's
+_MAX_CLOCK_SKEW_SECONDS = 3600.0  # between this machine and the provider
 
 
 class BatchLLMJudge(LLMJudge):
-    """A judge whose provider takes message batches as well as calls. Implements `ports.reading.BatchJudge`."""
+    """A judge whose provider takes message batches as well as calls. Implements `ports.judging.BatchJudge`."""
 
     def seed(self) -> str:
-        """A new seed for one batch: a secret, and the mark of what is asked."""
-        return f"{secrets.token_hex(16)} {self._mark}"
+        """A new seed for one batch: a secret, and the fingerprint of the prompt."""
+        return f"{secrets.token_hex(16)} {self._fingerprint}"
 
     @property
-    def _mark(self) -> str:
-        return " ".join((self.version, *sorted(self._desk.quantities)))
+    def _fingerprint(self) -> str:
+        return " ".join((self.version, *sorted(self._context.quantities)))
 
-    def _inquiry(self, sample: Sample, seed: str) -> Reading:
-        return self.inquire(sample, self._seed(sample, seed))
+    def _reading(self, sample: Sample, seed: str) -> Reading:
+        return self.start_reading(sample, self._seed(sample, seed))
 
     @staticmethod
     def _seed(sample: Sample, seed: str) -> str:
         return f"{seed} {sample.id}"
 
     async def reserve(self, sample: Sample, seed: str) -> int | Evidence:
-        """Set half the worst case of one call aside; the evidence itself where nothing is to be asked.
+        """Reserve half the worst case of one call. Returns the evidence instead where no call is needed.
 
         Raises:
-            JudgeError: The sample is too large, or there is no money at present.
+            JudgeError: The sample is too large, or the budget is exhausted at present.
         """
-        inquiry = await self.begin(sample, self._seed(sample, seed))
-        asks = inquiry.asks()
-        if not asks:
-            self.report(inquiry)
-            return inquiry.evidence()
-        (ask,) = asks  # a joint reading has one
-        sent = len(ask.system.encode()) + len(ask.user.encode()) + len(str(ask.schema)) + FRAME_BYTES
-        whole = worst_case(self.prices, sent, ask.max_tokens + self._options.thinking_tokens)
-        return await self._desk.purse.reserve(Cost(whole.usd * BATCH_SHARE, whole.tokens))
+        reading = await self.prepare(sample, self._seed(sample, seed))
+        prompts = reading.prompts()
+        if not prompts:
+            self.report(reading)
+            return reading.evidence()
+        (prompt,) = prompts  # a joint reading has one
+        cost = worst_case(self.prices, prompt_bytes(prompt), prompt.max_tokens + self._options.thinking_tokens)
+        return await self._context.budget.reserve(Cost(cost.usd * BATCH_DISCOUNT, cost.tokens))
 
     async def submit(self, samples: Mapping[str, Sample], seed: str) -> str | None:
-        """Send samples as one message batch. None when the provider may have it or not.
+        """Send samples as one message batch. Returns its id; None when it is unknown whether the provider accepted it.
 
         Raises:
-            JudgeError: The provider has it not, and nothing was paid.
+            JudgeError: The provider has not accepted it, and nothing was charged.
         """
         entries = await asyncio.to_thread(self._entries, samples, seed)
         start = self._clock.now()
         try:
             return await self._batches.submit(entries)
-        except CallError as failed:
-            error = self._told(failed)
-            if failed.usage is None:
+        except CallError as error:
+            judge_error = self._judge_error(error)
+            if error.usage is None:
                 return None
-            raise error from None
+            raise judge_error from None
         finally:
-            self._desk.telemetry.judge_called(self.name, self.model, self._clock.now() - start)
+            self._context.telemetry.judge_called(self.name, self.model, self._clock.now() - start)
 
     def _entries(self, samples: Mapping[str, Sample], seed: str) -> list[tuple[str, Prompt]]:
-        return [(name, ask) for name, sample in samples.items() for ask in self._inquiry(sample, seed).asks()]
+        return [
+            (custom_id, prompt)
+            for custom_id, sample in samples.items()
+            for prompt in self._reading(sample, seed).prompts()
+        ]
 
     async def ended(self, batch: str) -> bool:
         """Whether every sample of a batch has its result.
 
         Raises:
-            JudgeError: It cannot be told at present.
+            JudgeError: The provider cannot say at present.
         """
         try:
             return await self._batches.ended(batch)
-        except CallError as failed:
-            raise self._told(failed) from None
+        except CallError as error:
+            raise self._judge_error(error) from None
 
     async def results(
         self, batch: str, samples: Mapping[str, Sample], seed: str
     ) -> AsyncIterator[tuple[str, Collected]]:
-        """Results of these samples by our ids.
+        """Results of these samples by custom id.
 
         Raises:
             JudgeError: They cannot be read (to the end) at present.
         """
         try:
-            async for name, found in self._batches.results(batch):
-                if name in samples:
-                    yield name, self._collected(found, samples[name], seed)
-                    await asyncio.sleep(0)  # what is downloaded is read without a pause, and others want their turn
-        except CallError as failed:
-            raise self._told(failed) from None
+            async for custom_id, result in self._batches.results(batch):
+                if custom_id in samples:
+                    yield custom_id, self._collected(result, samples[custom_id], seed)
+                    await asyncio.sleep(0)  # reading a download never blocks, so let other tasks run
+        except CallError as error:
+            raise self._judge_error(error) from None
 
-    def _collected(self, found: Completion | CallError, sample: Sample, seed: str) -> Collected:
-        usage = found.usage
+    def _collected(self, result: Completion | CallError, sample: Sample, seed: str) -> Collected:
+        usage = result.usage
         if usage is not None and usage is not FREE:
             dollars = 0.0 if self.prices is None else self.prices.dollars(usage, batched=True)
             usage = replace(usage, cost_usd=dollars)
-            self._desk.telemetry.judge_spent(self.name, self.model, usage.by_direction(), dollars)
-        if seed.partition(" ")[2] != self._mark:
-            # Another version of the prompt asked: its reply cannot be read by this one.
-            return Collected(JudgeError(UnjudgedReason.UNREADABLE, "asked by another version", permanent=False), usage)
+            self._context.telemetry.judge_spent(self.name, self.model, usage.by_direction(), dollars)
+        if seed.partition(" ")[2] != self._fingerprint:
+            # The batch was sent with another prompt, so its replies cannot be parsed.
+            return Collected(
+                JudgeError(UnjudgedReason.UNREADABLE, "sent by another version of the judge", permanent=False), usage
+            )
         try:
-            if isinstance(found, CallError):
-                raise found
-            return Collected(self._read(found, sample, seed), usage)
-        except CallError as failed:
-            return Collected(self._told(failed), usage)
+            if isinstance(result, CallError):
+                raise result
+            return Collected(self._evidence(result, sample, seed), usage)
+        except CallError as error:
+            return Collected(self._judge_error(error), usage)
 
-    def _read(self, said: Completion, sample: Sample, seed: str) -> Evidence:
-        inquiry = self._inquiry(sample, seed)
-        inquiry.take([understood(ask, said) for ask in inquiry.asks()])
-        self.report(inquiry)
-        return inquiry.evidence()
+    def _evidence(self, completion: Completion, sample: Sample, seed: str) -> Evidence:
+        reading = self._reading(sample, seed)
+        reading.take([check_completion(prompt, completion) for prompt in reading.prompts()])
+        self.report(reading)
+        return reading.evidence()
 
     async def find(self, ids: Collection[str], since: float) -> str | None:
-        """The provider's name for the batch that holds these ids; None when it has none.
+        """Find the batch with these custom ids. Returns its id at the provider; None when there is none.
 
         Raises:
-            JudgeError: It cannot be told at present: one that has not ended yet may be it.
+            JudgeError: The provider cannot say at present, or a batch that has not ended yet may be it.
         """
-        waiting = 0
+        running = 0
         try:
-            for batch in await self._batches.recent(since - _CLOCKS_DIFFER):
+            for batch in await self._batches.recent(since - _MAX_CLOCK_SKEW_SECONDS):
                 if batch.entries != len(ids):
                     continue
                 if not await self._batches.ended(batch.id):
-                    waiting += 1
-                elif any([name in ids async for name, _ in self._batches.results(batch.id)]):
+                    running += 1
+                elif any([custom_id in ids async for custom_id, _ in self._batches.results(batch.id)]):
                     return batch.id
-        except CallError as failed:
-            raise self._told(failed) from None
-        if waiting:
-            message = f"{waiting} batches that have not ended may be ours"
+        except CallError as error:
+            raise self._judge_error(error) from None
+        if running:
+            message = f"{running} batches that have not ended may hold these samples"
             raise JudgeError(UnjudgedReason.UNAVAILABLE, message, permanent=False)
         return None
 
@@ -154,7 +159,7 @@ class BatchLLMJudge(LLMJudge):
     def _batches(self) -> BatchProvider:
         return cast("BatchProvider", self.provider)
 
-    def _told(self, failed: CallError) -> JudgeError:
-        """What a failure means for the sample; it is counted."""
-        self._desk.telemetry.call_failed(self.name, self.model, failed.reason, str(failed))
-        return JudgeError(failed.rule.reason, f"{failed.reason}: {failed}", permanent=failed.rule.permanent)
+    def _judge_error(self, error: CallError) -> JudgeError:
+        """Count a failed call, and return the error for its sample."""
+        self._context.telemetry.call_failed(self.name, self.model, error.reason, str(error))
+        return JudgeError(error.rule.reason, f"{error.reason}: {error}", permanent=error.rule.permanent)

@@ -1,4 +1,4 @@
-"""Caller: one ask -> what its reply means, with every try paid, counted, and repeated where that helps."""
+"""Calls a provider with one prompt: budget, retries with backoff, repair of invalid replies, telemetry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ragwatch.core.budget import Cost
 from ragwatch.core.verdict import FREE, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure, RetryPolicy, word
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure, RetryPolicy, safe_code
 from ragwatch.judges.llm.calls.prices import Prices, worst_case
 from ragwatch.judges.llm.calls.provider import Completion, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock
@@ -17,20 +17,20 @@ from ragwatch.judges.llm.prompt.reply import ReplyError
 from ragwatch.ports import BudgetAccount
 from ragwatch.telemetry import Telemetry
 
-MOST_TRIES = 4
-FRAME_BYTES = 1024  # what a provider puts around a prompt
-_ENDED = frozenset({"end_turn", "stop_sequence"})
-_CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
+MAX_TRIES = 4
+PROMPT_OVERHEAD_BYTES = 1024  # what a provider adds to a prompt
+_COMPLETE = frozenset({"end_turn", "stop_sequence"})
+_TRUNCATED = frozenset({"max_tokens", "model_context_window_exceeded"})
 
 
 @dataclass(frozen=True, slots=True)
 class CallTerms:
-    """On what terms calls are made.
+    """Prices and limits of calls.
 
     Attributes:
-        prices: What tokens cost; None when nobody knows.
-        timeout_seconds: A call that takes longer is given up.
-        thinking_tokens: Tokens that a model may use beside its reply.
+        prices: Prices of tokens; None when they are unknown.
+        timeout_seconds: Timeout of a call.
+        thinking_tokens: Tokens that a model may use in addition to its reply.
     """
 
     prices: Prices | None
@@ -40,30 +40,31 @@ class CallTerms:
 
 @dataclass(slots=True)
 class ReadingCost:
-    """What one reading has cost so far."""
+    """Usage of all calls for one sample so far."""
 
     usage: Usage = FREE
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What is sent this time, and what has been mended already."""
+    """A request, and the failures that it was already repaired after."""
 
-    ask: Prompt
+    prompt: Prompt
     max_tokens: int
-    mended: frozenset[CallFailure] = frozenset()
+    repaired: frozenset[CallFailure] = frozenset()
 
 
 class Caller:
     """Makes the calls of one judge.
 
     Args:
-        judge: Its name.
-        provider: Who is asked.
-        pool: Says when.
-        purse: Money is set aside here before a call, and settled after it.
-        telemetry: Counts calls, tokens, money and failures.
-        clock: Time.
+        judge: Name of the judge.
+        provider: The provider.
+        terms: Prices and limits of calls.
+        scheduler: Decides when a call may start.
+        budget: The worst case of a call is reserved here before it, and settled after it.
+        telemetry: Counts calls, tokens, cost and failures.
+        clock: Clock for waits.
     """
 
     def __init__(
@@ -72,139 +73,148 @@ class Caller:
         provider: Provider,
         terms: CallTerms,
         *,
-        pool: CallScheduler,
-        purse: BudgetAccount,
+        scheduler: CallScheduler,
+        budget: BudgetAccount,
         telemetry: Telemetry,
         clock: Clock,
     ) -> None:
         self._judge = judge
         self._provider = provider
         self._terms = terms
-        self._pool = pool
-        self._purse = purse
+        self._scheduler = scheduler
+        self._budget = budget
         self._telemetry = telemetry
         self._clock = clock
 
-    async def make(self, ask: Prompt, bill: ReadingCost, until: float) -> object:
-        """What `ask.check` makes of the reply.
+    async def call(self, prompt: Prompt, cost: ReadingCost, until: float) -> object:
+        """Call the provider, with retries, and return what `prompt.check` returns for the reply.
 
         Args:
-            ask: What is asked.
-            bill: Grows by what is spent, also where that was in vain.
-            until: The clock's instant after which no call begins.
+            prompt: The prompt.
+            cost: Increased by the usage of every call, failed ones included.
+            until: Deadline, as a reading of the clock, after which no call starts.
 
         Raises:
-            JudgeError: There is no valid reply; permanent when that lies in the sample.
+            JudgeError: There is no valid reply; permanent when the sample is the cause.
         """
-        this = _Attempt(ask, ask.max_tokens + self._terms.thinking_tokens)
+        attempt = _Attempt(prompt, prompt.max_tokens + self._terms.thinking_tokens)
         tries = 0
         while True:
             tries += 1
             try:
-                return await self._try(this, bill, until)
-            except CallError as failed:
-                self._telemetry.call_failed(self._judge, self._provider.model, failed.reason, str(failed))
-                this = await self._again(this, failed, tries, until)
+                return await self._attempt(attempt, cost, until)
+            except CallError as error:
+                self._telemetry.call_failed(self._judge, self._provider.model, error.reason, str(error))
+                attempt = await self._next_attempt(attempt, error, tries, until)
 
-    async def _again(self, this: _Attempt, failed: CallError, tries: int, until: float) -> _Attempt:
-        """What to send next, when its time has come.
+    async def _next_attempt(self, attempt: _Attempt, error: CallError, tries: int, until: float) -> _Attempt:
+        """Wait for the backoff, and return what to send next.
 
         Raises:
-            JudgeError: Nothing is sent any more.
+            JudgeError: There are no more retries.
         """
-        mend = failed.rule.again is RetryPolicy.MENDED
-        if tries == MOST_TRIES or not failed.retry or (mend and failed.reason in this.mended):
-            raise _final(failed, permanent=failed.rule.permanent)
-        wait = 0.0 if mend else self._wait(failed, tries)
+        repair = error.rule.retry is RetryPolicy.REPAIR
+        if tries == MAX_TRIES or not error.retry or (repair and error.reason in attempt.repaired):
+            raise _final(error, permanent=error.rule.permanent)
+        wait = 0.0 if repair else self._wait(error, tries)
         late = self._clock.now() + wait > until
-        if late or not self._pool.healthy or not self._pool.may_repeat():
-            # Asking again might have helped, so this is not the last word on the sample.
-            raise _final(failed, permanent=False)
+        if late or not self._scheduler.healthy or not self._scheduler.take_retry():
+            # A retry might have succeeded, so the failure is not permanent.
+            raise _final(error, permanent=False)
         self._telemetry.call_repeated(self._judge, self._provider.model)
         await self._clock.sleep(wait)
-        return _mended(this, failed) if mend else this
+        return _repaired(attempt, error) if repair else attempt
 
-    def _wait(self, failed: CallError, tries: int) -> float:
-        if failed.reason is CallFailure.RATE_LIMITED:
-            return self._pool.ready_in()
-        return max(failed.wait or 0.0, self._pool.backoff(tries))
+    def _wait(self, error: CallError, tries: int) -> float:
+        if error.reason is CallFailure.RATE_LIMITED:
+            return self._scheduler.ready_in()
+        return max(error.wait or 0.0, self._scheduler.backoff(tries))
 
-    async def _try(self, this: _Attempt, bill: ReadingCost, until: float) -> object:
-        """One call: set money aside, ask, pay, and understand the reply.
+    async def _attempt(self, attempt: _Attempt, cost: ReadingCost, until: float) -> object:
+        """Make one call: reserve its worst case, call, settle, and check the reply.
 
-        Whatever ends it before `_pay` (a cancellation, a bug) leaves the worst case set aside.
+        If it ends before `_settle` (a cancellation, a bug), the worst case stays reserved.
         """
-        async with self._pool.turn(until) as turn:
-            reservation = await self._purse.reserve(self._worst(this))
+        async with self._scheduler.slot(until) as slot:
+            reservation = await self._budget.reserve(self._worst_case(attempt))
             try:
-                said = await self._said(this)
-            except CallError as failed:
-                self._pool.failed(turn, failed)
-                outcome: Completion | CallError = failed
+                completion = await self._complete(attempt)
+            except CallError as error:
+                self._scheduler.record_failure(slot, error)
+                outcome: Completion | CallError = error
             else:
-                self._pool.answered(turn, said.limits, said.usage.tokens if said.usage else 0)
-                outcome = said
-        await self._pay(reservation, outcome.usage, bill)
+                tokens = completion.usage.tokens if completion.usage else 0
+                self._scheduler.record_success(slot, completion.limits, tokens)
+                outcome = completion
+        await self._settle(reservation, outcome.usage, cost)
         if isinstance(outcome, CallError):
             raise outcome
-        return understood(this.ask, outcome)
+        return check_completion(attempt.prompt, outcome)
 
-    def _worst(self, this: _Attempt) -> Cost:
-        ask = this.ask
-        sent = len(ask.system.encode()) + len(ask.user.encode()) + len(str(ask.schema)) + FRAME_BYTES
-        return worst_case(self._terms.prices, sent, this.max_tokens)
+    def _worst_case(self, attempt: _Attempt) -> Cost:
+        return worst_case(self._terms.prices, prompt_bytes(attempt.prompt), attempt.max_tokens)
 
-    async def _said(self, this: _Attempt) -> Completion:
+    async def _complete(self, attempt: _Attempt) -> Completion:
         start = self._clock.now()
         timeout = self._terms.timeout_seconds
         try:
-            # A client's own timeout is about silence; a server that drips would hold the place for ever.
+            # A client's own timeout is per read; a server that sends a byte at a time would hold the slot for ever.
             async with asyncio.timeout(timeout):
-                return await self._provider.call(this.ask, max_tokens=this.max_tokens, timeout=timeout)
+                return await self._provider.call(attempt.prompt, max_tokens=attempt.max_tokens, timeout=timeout)
         except TimeoutError:
             raise CallError(CallFailure.TIMEOUT, f"no reply within {timeout:g} s", usage=None) from None
         finally:
             self._telemetry.judge_called(self._judge, self._provider.model, self._clock.now() - start)
 
-    async def _pay(self, reservation: int, usage: Usage | None, bill: ReadingCost) -> None:
-        """Settle what a call did cost. Where nobody knows, the worst case stays set aside."""
+    async def _settle(self, reservation: int, usage: Usage | None, cost: ReadingCost) -> None:
+        """Settle the cost of a call. While its usage is unknown, the worst case stays reserved."""
         if usage is None:
             return
         prices = self._terms.prices
         dollars = 0.0 if prices is None else prices.dollars(usage)
         if usage is not FREE:
-            bill.usage += replace(usage, cost_usd=dollars)
+            cost.usage += replace(usage, cost_usd=dollars)
             self._telemetry.judge_spent(self._judge, self._provider.model, usage.by_direction(), dollars)
-        await self._purse.settle(reservation, Cost(dollars, usage.tokens))
+        await self._budget.settle(reservation, Cost(dollars, usage.tokens))
 
 
-def understood(ask: Prompt, said: Completion) -> object:
-    """What a reply means.
+def prompt_bytes(prompt: Prompt) -> int:
+    """Upper bound on the bytes that a call sends to the model."""
+    return len(prompt.system.encode()) + len(prompt.user.encode()) + len(str(prompt.schema)) + PROMPT_OVERHEAD_BYTES
+
+
+def check_completion(prompt: Prompt, completion: Completion) -> object:
+    """Return what `prompt.check` returns for a reply.
 
     Raises:
-        CallFailed: It means nothing.
+        CallError: The model refused, or the reply is truncated or invalid.
     """
-    if said.stop == "refusal":
-        raise CallError(CallFailure.REFUSAL, f"the model refused ({said.detail or 'no category'})")
-    if said.stop in _CUT:
-        raise CallError(CallFailure.TRUNCATED, f"the reply was cut ({said.stop})", retry=said.stop == "max_tokens")
-    if said.stop not in _ENDED:
-        raise CallError(CallFailure.INVALID_OUTPUT, f"the reply ended by {word(said.stop) or 'no known reason'}")
+    if completion.stop == "refusal":
+        raise CallError(CallFailure.REFUSAL, f"the model refused ({completion.detail or 'no category'})")
+    if completion.stop in _TRUNCATED:
+        raise CallError(
+            CallFailure.TRUNCATED, f"the reply was cut ({completion.stop})", retry=completion.stop == "max_tokens"
+        )
+    if completion.stop not in _COMPLETE:
+        raise CallError(
+            CallFailure.INVALID_OUTPUT, f"the reply ended by {safe_code(completion.stop) or 'no known reason'}"
+        )
     try:
-        return ask.check(said.text)
+        return prompt.check(completion.text)
     except ReplyError as error:
         raise CallError(CallFailure.INVALID_OUTPUT, str(error)) from None
 
 
-def _mended(this: _Attempt, failed: CallError) -> _Attempt:
-    """The same with twice the room, or with a word on what was wrong. The word is ours, never the reply's."""
-    mended = this.mended | {failed.reason}
-    if failed.reason is CallFailure.TRUNCATED:
-        return replace(this, max_tokens=2 * this.max_tokens, mended=mended)
-    note = f"\n\nYour last reply could not be used ({failed}). Reply again, with every id exactly once."
-    return replace(this, ask=replace(this.ask, user=this.ask.user + note), mended=mended)
+def _repaired(attempt: _Attempt, error: CallError) -> _Attempt:
+    """Repair a request: twice the tokens, or a note on what was wrong, which never quotes the reply."""
+    repaired = attempt.repaired | {error.reason}
+    if error.reason is CallFailure.TRUNCATED:
+        return replace(attempt, max_tokens=2 * attempt.max_tokens, repaired=repaired)
+    note = f"\n\nYour last reply could not be used ({error}). Reply again, with every id exactly once."
+    prompt = replace(attempt.prompt, user=attempt.prompt.user + note)
+    return replace(attempt, prompt=prompt, repaired=repaired)
 
 
-def _final(failed: CallError, *, permanent: bool) -> JudgeError:
-    reason: UnjudgedReason = failed.rule.reason
-    return JudgeError(reason, f"{failed.reason}: {failed}", permanent=permanent)
+def _final(error: CallError, *, permanent: bool) -> JudgeError:
+    reason: UnjudgedReason = error.rule.reason
+    return JudgeError(reason, f"{error.reason}: {error}", permanent=permanent)

@@ -1,4 +1,4 @@
-"""Chat: what is sent to and comes from an OpenAI-compatible chat endpoint, in the dialects that servers speak."""
+"""Builds requests to and parses replies of OpenAI-compatible chat endpoints, in the dialects of different servers."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 import orjson
 
 from ragwatch.core.verdict import Usage
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure, word
-from ragwatch.judges.llm.calls.messages import count_of
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure, safe_code
+from ragwatch.judges.llm.calls.messages import token_count
 from ragwatch.judges.llm.calls.provider import Completion
 from ragwatch.judges.llm.prompt.reading import Prompt
 
 
 class ReplyConstraint(StrEnum):
-    """How far the server binds a reply."""
+    """How a server constrains the reply (structured outputs)."""
 
     SCHEMA = "schema"
     OBJECT = "object"
     NOTHING = "nothing"
 
 
-_TOLD: Mapping[ReplyConstraint, str] = MappingProxyType(
+_DESCRIPTIONS: Mapping[ReplyConstraint, str] = MappingProxyType(
     {
         ReplyConstraint.SCHEMA: "it binds replies to a JSON schema",
         ReplyConstraint.OBJECT: "it binds replies to JSON, not to a schema: expect some invalid ones",
@@ -37,45 +37,47 @@ _TOLD: Mapping[ReplyConstraint, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a server understands.
+    """Request parameters that a server accepts.
 
     Attributes:
-        bound: How far it binds a reply.
-        most: Its name for the most tokens of a reply.
+        constraint: How it constrains the reply.
+        max_tokens_key: Its name for the maximum number of tokens of a reply.
     """
 
-    bound: ReplyConstraint = ReplyConstraint.SCHEMA
-    most: str = "max_tokens"
+    constraint: ReplyConstraint = ReplyConstraint.SCHEMA
+    max_tokens_key: str = "max_tokens"
 
     @property
-    def told(self) -> str:
-        """The same, for a person."""
-        return _TOLD[self.bound]
+    def description(self) -> str:
+        """Sentence about the constraint, for a person."""
+        return _DESCRIPTIONS[self.constraint]
 
-    def plainer(self) -> Dialect | None:
-        """The dialect to try next when this one is not understood; None behind the last."""
-        if self.most == "max_tokens":
-            return replace(self, most="max_completion_tokens")
-        after = {ReplyConstraint.SCHEMA: ReplyConstraint.OBJECT, ReplyConstraint.OBJECT: ReplyConstraint.NOTHING}.get(
-            self.bound
+    def fallback(self) -> Dialect | None:
+        """The dialect to try next when the server rejects this one; None after the last."""
+        if self.max_tokens_key == "max_tokens":
+            return replace(self, max_tokens_key="max_completion_tokens")
+        weaker = {ReplyConstraint.SCHEMA: ReplyConstraint.OBJECT, ReplyConstraint.OBJECT: ReplyConstraint.NOTHING}.get(
+            self.constraint
         )
-        return None if after is None else Dialect(after)
+        return None if weaker is None else Dialect(weaker)
 
 
-def body_of(ask: Prompt, model: str, max_tokens: int, temperature: float | None, dialect: Dialect) -> dict[str, Any]:
-    """The body of a request. A schema that the server does not enforce is shown to the model instead."""
-    system = ask.system
-    if dialect.bound is not ReplyConstraint.SCHEMA:
-        system += f"\n\nThe reply is one JSON object of this JSON schema:\n{orjson.dumps(ask.schema).decode()}"
+def request_body(
+    prompt: Prompt, model: str, *, max_tokens: int, temperature: float | None, dialect: Dialect
+) -> dict[str, Any]:
+    """Build the body of a request. A schema that the server does not enforce is added to the system prompt."""
+    system = prompt.system
+    if dialect.constraint is not ReplyConstraint.SCHEMA:
+        system += f"\n\nThe reply is one JSON object of this JSON schema:\n{orjson.dumps(prompt.schema).decode()}"
     body: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": "system", "content": system}, {"role": "user", "content": ask.user}],
-        dialect.most: max_tokens,
+        "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}],
+        dialect.max_tokens_key: max_tokens,
     }
-    if dialect.bound is ReplyConstraint.SCHEMA:
-        shape = {"name": "reading", "strict": True, "schema": ask.schema}
-        body["response_format"] = {"type": "json_schema", "json_schema": shape}
-    elif dialect.bound is ReplyConstraint.OBJECT:
+    if dialect.constraint is ReplyConstraint.SCHEMA:
+        json_schema = {"name": "reading", "strict": True, "schema": prompt.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+    elif dialect.constraint is ReplyConstraint.OBJECT:
         body["response_format"] = {"type": "json_object"}
     if temperature is not None:
         body["temperature"] = temperature
@@ -89,27 +91,27 @@ _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 
 
-def chat(body: Mapping[str, Any]) -> Completion:
-    """A reply out of the JSON of a completion.
+def parse_chat(body: Mapping[str, Any]) -> Completion:
+    """Parse the JSON of a chat completion.
 
     Raises:
-        CallFailed: It is no completion.
+        CallError: It is not a chat completion.
     """
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    found = choice.get("message") if isinstance(choice, Mapping) else None
-    if not isinstance(choice, Mapping) or not isinstance(found, Mapping):
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
         raise CallError(CallFailure.PROTOCOL, "JSON, but no chat completion", usage=None)
-    ended = word(choice.get("finish_reason"))
-    stop = "refusal" if found.get("refusal") else _STOPS.get(ended, ended)
-    content = found.get("content")
-    return Completion(bare(content) if isinstance(content, str) else "", _usage(body.get("usage")), stop)
+    finish_reason = safe_code(choice.get("finish_reason"))
+    stop = "refusal" if message.get("refusal") else _STOPS.get(finish_reason, finish_reason)
+    content = message.get("content")
+    return Completion(extract_json(content) if isinstance(content, str) else "", _usage(body.get("usage")), stop)
 
 
-def bare(text: str) -> str:
-    r"""The JSON object in a reply, without the thoughts before it, a fence around it, or words on either side.
+def extract_json(text: str) -> str:
+    r"""Extract the JSON object of a reply from thoughts, a code fence, or text around it.
 
-    >>> bare("<think>{hm}</think>Here it is:\n```json\n{}\n```"), bare("Sure! {} Bye.")
+    >>> extract_json("<think>{hm}</think>Here it is:\n```json\n{}\n```"), extract_json("Sure! {} Bye.")
     ('{}', '{}')
     """
     text = _THOUGHT.sub("", text)
@@ -119,13 +121,13 @@ def bare(text: str) -> str:
     return text[first : last + 1] if 0 <= first < last else text.strip()
 
 
-def _usage(found: object) -> Usage | None:
-    if not isinstance(found, Mapping):
+def _usage(usage: object) -> Usage | None:
+    if not isinstance(usage, Mapping):
         return None
-    sent, received = count_of(found.get("prompt_tokens")), count_of(found.get("completion_tokens"))
+    sent, received = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
     if sent is None or received is None:
         return None
-    details = found.get("prompt_tokens_details")
-    cached = count_of(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    details = usage.get("prompt_tokens_details")
+    cached = token_count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
     read = min(sent, cached or 0)
     return Usage(sent - read, received, cache_read_tokens=read)

@@ -1,4 +1,4 @@
-"""Failures: everything that can become of a call, and what follows from it. One table, read by all."""
+"""Classifies failed calls: retry, circuit breaker, and the reason for which a sample is unjudged."""
 
 from __future__ import annotations
 
@@ -33,47 +33,53 @@ class CallFailure(StrEnum):
 
 
 class RetryPolicy(StrEnum):
-    """Whether the same may be asked again."""
+    """Whether and how a failed call is retried."""
 
     NEVER = "never"
-    LATER = "later"  # as it is, after a wait
-    MENDED = "mended"  # once, with what was wrong put right
+    BACKOFF = "backoff"  # the same request, after a backoff
+    REPAIR = "repair"  # once, with a request that was changed
 
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """What follows from a failure.
+    """Consequences of a failure.
 
     Attributes:
-        reason: Why a sample is unjudged when this was the last word on it.
-        again: Whether it helps to ask again.
-        sick: It speaks against the provider as a whole, and counts towards leaving it alone.
-        fatal: The provider is left alone at once: every other call would fail likewise.
-        permanent: It lies in the sample; otherwise the sample goes back to the queue.
+        reason: Why the sample is unjudged when there are no more retries.
+        retry: Whether and how the call is retried.
+        trips_breaker: The failure counts towards opening the circuit breaker.
+        fatal: It opens the circuit breaker at once, because every other call would fail too.
+        permanent: The sample is the cause; otherwise it goes back to the queue.
     """
 
     reason: UnjudgedReason
-    again: RetryPolicy
-    sick: bool = True
+    retry: RetryPolicy
+    trips_circuit_breaker: bool = True
     fatal: bool = False
     permanent: bool = False
 
 
 RULES: Mapping[CallFailure, FailureRule] = MappingProxyType(
     {
-        CallFailure.RATE_LIMITED: FailureRule(UnjudgedReason.RATE_LIMITED, RetryPolicy.LATER, sick=False),
+        CallFailure.RATE_LIMITED: FailureRule(
+            UnjudgedReason.RATE_LIMITED, RetryPolicy.BACKOFF, trips_circuit_breaker=False
+        ),
         CallFailure.BUDGET_PROVIDER: FailureRule(UnjudgedReason.OVER_BUDGET, RetryPolicy.NEVER, fatal=True),
-        CallFailure.OVERLOADED: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.LATER),
-        CallFailure.SERVER: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.LATER),
-        CallFailure.TIMEOUT: FailureRule(UnjudgedReason.TIMEOUT, RetryPolicy.LATER),
-        CallFailure.UNREACHABLE: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.LATER),
+        CallFailure.OVERLOADED: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
+        CallFailure.SERVER: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
+        CallFailure.TIMEOUT: FailureRule(UnjudgedReason.TIMEOUT, RetryPolicy.BACKOFF),
+        CallFailure.UNREACHABLE: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
         CallFailure.MISCONFIGURED: FailureRule(UnjudgedReason.MISCONFIGURED, RetryPolicy.NEVER, fatal=True),
         CallFailure.REJECTED: FailureRule(UnjudgedReason.REJECTED, RetryPolicy.NEVER, permanent=True),
-        CallFailure.PROTOCOL: FailureRule(UnjudgedReason.PROTOCOL, RetryPolicy.LATER),
-        CallFailure.TRUNCATED: FailureRule(UnjudgedReason.TRUNCATED, RetryPolicy.MENDED, sick=False, permanent=True),
-        CallFailure.REFUSAL: FailureRule(UnjudgedReason.REFUSED, RetryPolicy.NEVER, sick=False, permanent=True),
+        CallFailure.PROTOCOL: FailureRule(UnjudgedReason.PROTOCOL, RetryPolicy.BACKOFF),
+        CallFailure.TRUNCATED: FailureRule(
+            UnjudgedReason.TRUNCATED, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
+        ),
+        CallFailure.REFUSAL: FailureRule(
+            UnjudgedReason.REFUSED, RetryPolicy.NEVER, trips_circuit_breaker=False, permanent=True
+        ),
         CallFailure.INVALID_OUTPUT: FailureRule(
-            UnjudgedReason.UNREADABLE, RetryPolicy.MENDED, sick=False, permanent=True
+            UnjudgedReason.UNREADABLE, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
         ),
     }
 )
@@ -83,12 +89,12 @@ class CallError(Exception):
     """A call gave no reading.
 
     Args:
-        reason: What is counted.
-        message: What happened, for a person; no text of a sample and no secret.
-        wait: Seconds that the provider asks for; None when it does not say.
-        retry: Whether to ask again; None for what the rule says.
-        usage: What was charged: nothing (`FREE`), so many tokens, or None when nobody knows.
-        limits: Rate limits that came with it.
+        reason: Label value of the counter of failures.
+        message: What happened, for a person; without text of a sample and without secrets.
+        wait: Seconds that the provider asks to wait; None when it does not say.
+        retry: Whether to retry; None for what the rule says.
+        usage: Tokens charged: none (`FREE`), so many, or None when unknown.
+        limits: Rate limits that came with the failure.
     """
 
     def __init__(
@@ -104,23 +110,23 @@ class CallError(Exception):
         super().__init__(message)
         self.reason = reason
         self.wait = wait
-        self.retry = RULES[reason].again is not RetryPolicy.NEVER if retry is None else retry
+        self.retry = RULES[reason].retry is not RetryPolicy.NEVER if retry is None else retry
         self.usage = usage
         self.limits = limits
 
     @property
     def rule(self) -> FailureRule:
-        """What follows."""
+        """Consequences of the failure."""
         return RULES[self.reason]
 
     @property
     def fatal(self) -> bool:
-        """Every other call would fail likewise."""
+        """Whether every other call would fail too."""
         return self.rule.fatal
 
 
-# A 400 for one's own limit carries no code; these words stand in it today.
-_SPENT_WORDS = re.compile(r"credit balance is too low|spend(?:ing)? limit|api usage limits", re.IGNORECASE)
+# A 400 for a spend limit has no error code; it is known by its message.
+_SPEND_LIMIT = re.compile(r"credit balance is too low|spend(?:ing)? limit|api usage limits", re.IGNORECASE)
 _BY_STATUS: Mapping[int, CallFailure] = MappingProxyType(
     {
         401: CallFailure.MISCONFIGURED,
@@ -147,31 +153,31 @@ _BY_CODE: Mapping[str, CallFailure] = MappingProxyType(
         "billing_hard_limit_reached": CallFailure.BUDGET_PROVIDER,
     }
 )
-_MAYBE_BILLED = frozenset({408, 502, 504})  # something between us gave up; the model may have answered
-_LONGEST_MESSAGE = 300
-_QUOTE = 24
+_MAYBE_BILLED = frozenset({408, 502, 504})  # a proxy may have timed out after the model had answered
+_MAX_MESSAGE_CHARS = 300
+_QUOTE_CHARS = 24
 
 
-def of_status(status: int, kind: str, code: str, message: str) -> CallFailure:
-    """What an HTTP status that is no success means; a code is more to the point than a type, a type than a status.
+def failure_of_status(status: int, kind: str, code: str, message: str) -> CallFailure:
+    """Classify an HTTP error. An error code takes precedence over an error type, and that over the status.
 
     Args:
-        status: The HTTP status.
+        status: HTTP status.
         kind: The body's `error.type`.
         code: The body's error code.
         message: The body's message.
     """
-    if status in {400, 403} and _SPENT_WORDS.search(message):
+    if status in {400, 403} and _SPEND_LIMIT.search(message):
         return CallFailure.BUDGET_PROVIDER
-    known = _BY_CODE.get(code) or _BY_KIND.get(kind) or _BY_STATUS.get(status)
-    if known is not None:
-        return known
+    failure = _BY_CODE.get(code) or _BY_KIND.get(kind) or _BY_STATUS.get(status)
+    if failure is not None:
+        return failure
     if status >= 500:
         return CallFailure.SERVER
     return CallFailure.REJECTED if status >= 400 else CallFailure.PROTOCOL
 
 
-def of_response(
+def error_of_response(
     status: int,
     headers: Mapping[str, str],
     body: object,
@@ -181,35 +187,35 @@ def of_response(
     key: str = "",
     limits: tuple[RateLimit, ...] = (),
 ) -> CallError:
-    """The failure that a response with an error status stands for.
+    """Build the CallError for a response with an error status.
 
     Args:
-        status: Its status.
-        headers: Its headers.
-        body: Its JSON, or None.
+        status: HTTP status.
+        headers: Response headers.
+        body: Response body as JSON, or None.
         now: Seconds since the epoch.
         page: What was sent; a message that quotes it is withheld.
-        key: A secret to take out of the message.
-        limits: Rate limits that came with it.
+        key: A secret to remove from the message.
+        limits: Rate limits of the response.
     """
     kind, code, text = _error(body)
-    told = discreet(text, page=page, key=key)
-    message = ", ".join(part for part in (f"HTTP {status}", kind, code, told, headers.get("request-id", "")) if part)
-    should = {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower())
+    text = sanitize_message(text, page=page, key=key)
+    message = ", ".join(part for part in (f"HTTP {status}", kind, code, text, headers.get("request-id", "")) if part)
+    retry = {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower())
     return CallError(
-        of_status(status, kind, code, told),
+        failure_of_status(status, kind, code, text),
         message,
-        wait=wait_of(headers, now),
-        retry=should,
+        wait=retry_after(headers, now),
+        retry=retry,
         usage=None if status in _MAYBE_BILLED else FREE,
         limits=limits,
     )
 
 
-def wait_of(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that `retry-after-ms` or `retry-after` (seconds, or a date) ask for.
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds of the header `retry-after-ms` or `retry-after` (seconds, or a date); None without a valid one.
 
-    >>> wait_of({"retry-after-ms": "1500"}, 0.0), wait_of({"retry-after": "nan"}, 0.0)
+    >>> retry_after({"retry-after-ms": "1500"}, 0.0), retry_after({"retry-after": "nan"}, 0.0)
     (1.5, None)
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
@@ -230,30 +236,30 @@ def _until(text: str, now: float) -> float:
         return math.nan
 
 
-def discreet(text: str, *, page: str = "", key: str = "") -> str:
-    r"""A foreign message in one short line, without the secret; withheld when it quotes the page.
+def sanitize_message(text: str, *, page: str = "", key: str = "") -> str:
+    r"""Shorten a provider's message to one line without the secret; withhold it when it quotes the page.
 
-    >>> discreet("bad key sk-1234567890\n", key="sk-1234567890")
+    >>> sanitize_message("bad key sk-1234567890\n", key="sk-1234567890")
     'bad key ***'
     """
-    line = " ".join((text.replace(key, "***") if key else text).split())[:_LONGEST_MESSAGE]
-    pieces = (line[at : at + _QUOTE] for at in range(max(0, len(line) - _QUOTE + 1)))
+    line = " ".join((text.replace(key, "***") if key else text).split())[:_MAX_MESSAGE_CHARS]
+    pieces = (line[start : start + _QUOTE_CHARS] for start in range(max(0, len(line) - _QUOTE_CHARS + 1)))
     return "(it quotes the sample)" if page and any(piece in page for piece in pieces) else line
 
 
 def _error(body: object) -> tuple[str, str, str]:
-    """Type, code and message of an error body: Anthropic's, OpenAI's, and what their imitators make of it."""
-    whole: Any = body if isinstance(body, Mapping) else {}
-    error: Any = whole.get("error")
+    """Type, code and message of an error body of Anthropic, OpenAI, or a compatible server."""
+    envelope: Any = body if isinstance(body, Mapping) else {}
+    error: Any = envelope.get("error")
     if not isinstance(error, Mapping):
-        error = whole | ({"message": error} if isinstance(error, str) else {})
+        error = envelope | ({"message": error} if isinstance(error, str) else {})
     details = error.get("details")
     code = details.get("error_code") if isinstance(details, Mapping) else error.get("code")
-    return word(error.get("type")), word(code), _text(error.get("message") or error.get("detail"))
+    return safe_code(error.get("type")), safe_code(code), _text(error.get("message") or error.get("detail"))
 
 
-def word(value: object) -> str:
-    """A foreign code, as far as it is one; else empty, for it must not be a way to put text into our logs."""
+def safe_code(value: object) -> str:
+    """An identifier such as an error code; empty for any other text, which must not reach the logs."""
     return value if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", value) else ""
 
 

@@ -1,4 +1,4 @@
-"""Limits: what a provider's headers say is left of its rate limits."""
+"""Parses the rate limit headers of Anthropic and OpenAI."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class RateLimit:
 
     Attributes:
         name: `requests`, `tokens`, `input-tokens` or `output-tokens`.
-        limit: The most there can be left.
-        remaining: What is left.
-        seconds: Until all of it is there again.
+        limit: Requests or tokens when nothing is used.
+        remaining: Requests or tokens left.
+        seconds: Seconds until the limit is full again.
     """
 
     name: str
@@ -32,34 +32,34 @@ class RateLimit:
     seconds: float
 
     @property
-    def left(self) -> float:
-        """Share that is left, 0 to 1."""
+    def remaining_share(self) -> float:
+        """Remaining share of the limit, 0 to 1."""
         return min(1.0, max(0.0, self.remaining / self.limit))
 
 
-def limits_of(headers: Iterable[tuple[str, str]], now: float) -> tuple[RateLimit, ...]:
-    """Every limit that the headers (lower-case names) state whole. What cannot be read is left out.
+def parse_rate_limits(headers: Iterable[tuple[str, str]], now: float) -> tuple[RateLimit, ...]:
+    """Parse the rate limits in headers with lower-case names. A limit that is incomplete or invalid is left out.
 
-    >>> limits_of([("x-ratelimit-limit-requests", "60"), ("x-ratelimit-remaining-requests", "59"),
-    ...            ("x-ratelimit-reset-requests", "1m1.5s")], now=0.0)
-    (Limit(name='requests', limit=60.0, remaining=59.0, seconds=61.5),)
+    >>> parse_rate_limits([("x-ratelimit-limit-requests", "60"), ("x-ratelimit-remaining-requests", "59"),
+    ...                    ("x-ratelimit-reset-requests", "1m1.5s")], now=0.0)
+    (RateLimit(name='requests', limit=60.0, remaining=59.0, seconds=61.5),)
     """
-    found: dict[str, dict[str, str]] = {}
+    fields: dict[str, dict[str, str]] = {}
     for key, value in headers:
         if key.startswith(_ANTHROPIC):
-            name, _, what = key.removeprefix(_ANTHROPIC).rpartition("-")
+            name, _, field = key.removeprefix(_ANTHROPIC).rpartition("-")
         elif key.startswith(_OPENAI):
-            what, _, name = key.removeprefix(_OPENAI).partition("-")
+            field, _, name = key.removeprefix(_OPENAI).partition("-")
         else:
             continue
-        found.setdefault(name, {})[what] = value
-    limits = (_limit(name, found[name], now) for name in _NAMES if name in found)
+        fields.setdefault(name, {})[field] = value
+    limits = (_limit(name, fields[name], now) for name in _NAMES if name in fields)
     return tuple(limit for limit in limits if limit is not None)
 
 
-def _limit(name: str, told: dict[str, str], now: float) -> RateLimit | None:
-    limit, remaining = _number(told.get("limit")), _number(told.get("remaining"))
-    seconds = _seconds(told.get("reset", ""), now)
+def _limit(name: str, fields: dict[str, str], now: float) -> RateLimit | None:
+    limit, remaining = _number(fields.get("limit")), _number(fields.get("remaining"))
+    seconds = _seconds(fields.get("reset", ""), now)
     if limit is None or remaining is None or seconds is None or limit <= 0.0:
         return None
     return RateLimit(name, limit, max(0.0, remaining), max(0.0, seconds))
@@ -74,7 +74,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _seconds(text: str, now: float) -> float | None:
-    """Seconds until an instant (RFC 3339, as Anthropic writes it) or within a span (`6m0.5s`, as OpenAI does)."""
+    """Seconds until an instant (RFC 3339, as Anthropic sends it) or in a span (`6m0.5s`, as OpenAI sends it)."""
     spans = _SPAN.findall(text)
     if spans and "".join(number + unit for number, unit in spans) == text:
         return sum(float(number) * _SECONDS[unit] for number, unit in spans)

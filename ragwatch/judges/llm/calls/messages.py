@@ -1,4 +1,4 @@
-"""Messages: what the bodies of Anthropic's Messages API say. Read here and not by the SDK, which takes any shape."""
+"""Parses bodies of Anthropic's Messages API. The SDK does not validate them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 
 from ragwatch.core.verdict import Usage
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure, word
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure, safe_code
 from ragwatch.judges.llm.calls.provider import Completion, SentBatch
 
-# The status that an error in a batch's results would have had as a response.
+# HTTP status that an error in the results of a batch would have as a response of its own.
 STATUS: Mapping[str, int] = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -26,35 +26,35 @@ STATUS: Mapping[str, int] = {
 }
 
 
-MOST_TOKENS = 10**9  # of one call; more is a fault, such as -1 told as an unsigned number
+MAX_TOKENS = 10**9  # of one call; more is an error of the server, such as -1 as an unsigned number
 
 
-def count_of(value: object) -> int | None:
-    """A number of tokens; None for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
+def token_count(value: object) -> int | None:
+    """A number of tokens; None for an invalid one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS else None
 
 
-def message(body: object) -> Completion:
-    """A reply out of its JSON.
+def parse_message(body: object) -> Completion:
+    """Parse the JSON of a message.
 
     Raises:
-        CallFailed: It is no message.
+        CallError: It is not a message.
     """
     blocks = body.get("content") if isinstance(body, Mapping) else None
     if not isinstance(body, Mapping) or body.get("type") != "message" or not isinstance(blocks, list):
         raise CallError(CallFailure.PROTOCOL, "JSON, but no message", usage=None)
     texts = [block.get("text") for block in blocks if isinstance(block, Mapping) and block.get("type") == "text"]
     details = body.get("stop_details")
-    category = word(details.get("category")) if isinstance(details, Mapping) else ""
+    category = safe_code(details.get("category")) if isinstance(details, Mapping) else ""
     text = "".join(text for text in texts if isinstance(text, str))
-    return Completion(text, _usage(body.get("usage")), word(body.get("stop_reason")), category)
+    return Completion(text, _usage(body.get("usage")), safe_code(body.get("stop_reason")), category)
 
 
-def sent_batches(body: Mapping[str, Any]) -> list[SentBatch]:
-    """The batches on a page of their list.
+def parse_batches(body: Mapping[str, Any]) -> list[SentBatch]:
+    """Parse one page of the list of message batches.
 
     Raises:
-        CallFailed: It is no such page.
+        CallError: It is not such a page.
     """
     try:
         return [
@@ -69,25 +69,25 @@ def sent_batches(body: Mapping[str, Any]) -> list[SentBatch]:
         raise CallError(CallFailure.PROTOCOL, "JSON, but no list of batches") from None
 
 
-def _usage(found: object) -> Usage | None:
-    if not isinstance(found, Mapping):
+def _usage(usage: object) -> Usage | None:
+    if not isinstance(usage, Mapping):
         return None
     names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    sent, received, read, written = (count_of(found.get(name)) for name in names)
+    sent, received, read, written = (token_count(usage.get(name)) for name in names)
     if sent is None or received is None:
         return None
     return Usage(sent, received, cache_read_tokens=read or 0, cache_write_tokens=written or 0)
 
 
-def json_of(content: bytes) -> dict[str, Any]:
-    """The JSON object that a response with status 200 holds; empty when it holds JSON of another kind.
+def parse_json(content: bytes) -> dict[str, Any]:
+    """Parse the body of a response with status 200: its JSON object, or an empty one for other JSON.
 
     Raises:
-        CallFailed: It holds none: a proxy's page, or JSON that was cut. It may have been paid all the same.
+        CallError: It is not JSON, but the page of a proxy, or truncated. The call may have been charged.
     """
     try:
-        found = orjson.loads(content)
+        body = orjson.loads(content)
     except orjson.JSONDecodeError:
         kind = "a web page" if content.lstrip()[:1] == b"<" else "no JSON"
         raise CallError(CallFailure.PROTOCOL, f"HTTP 200 with {kind}; is there a proxy between?", usage=None) from None
-    return found if isinstance(found, dict) else {}
+    return body if isinstance(body, dict) else {}

@@ -1,4 +1,4 @@
-"""Options that every judge behind a network has."""
+"""Options that all LLM judges have in common."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ Seconds = Annotated[float, Field(gt=0.0, le=3600.0)]
 
 
 class CallOptions(BaseModel):
-    """Settings of a judge that is asked over a network.
+    """Settings of an LLM judge.
 
     Attributes:
         model: Name of the model.
-        base_url: Where the provider answers.
-        api_key: The key; shown nowhere.
-        reading: `joint` asks about a sample in one call. `isolated` makes one call for each context and one without
-            any, so that no context can speak for another.
-        timeout_seconds: A call that takes longer is given up; its worst case counts as spent.
-        deadline_seconds: No call for a sample begins later than this after the first; nobody waits for longer.
+        base_url: URL of the provider's API.
+        api_key: The key; it is never shown.
+        reading: `joint` reads a sample in one call. `isolated` makes one call for each context and one without
+            any, so that no context can influence the reading of another.
+        timeout_seconds: Timeout of a call; the worst case of a call that timed out counts as spent.
+        deadline_seconds: No call for a sample starts later than this after the first.
             Together with the timeout it should stay below `judging.timeout`.
-        concurrency: Calls at a time.
+        concurrency: Maximum number of concurrent calls.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
         max_claims: An answer with more claims is left unjudged.
         max_chars: Question, answer, reference and contexts with more characters together are left unjudged.
-        thinking_tokens: Tokens that the model may use for thinking, beside its reply.
-        prices: US dollars per million tokens; shipped for known models.
-        allow_unknown_price: Run without knowing the price: tokens are counted, dollars are not.
-        urgency: `relaxed` sends samples as message batches, where the kind has them, at half the price.
+        thinking_tokens: Tokens that the model may use for thinking, in addition to its reply.
+        prices: US dollars per million tokens; built in for known models.
+        allow_unknown_price: Run without a price: tokens are counted, dollars are not.
+        urgency: `relaxed` sends samples as message batches, where the kind supports them, at half the price.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)

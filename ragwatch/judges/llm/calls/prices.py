@@ -1,4 +1,4 @@
-"""Prices: what tokens cost. Unknown is not zero: without a price there is no judge, unless somebody insists."""
+"""Prices of tokens. A model without a known price is an error, unless the configuration allows it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ragwatch.errors import ConfigError
 
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
-LONG_PROMPT = 100_000  # tokens above which a whole call costs the long prompt's rates
-BATCH_SHARE = 0.5  # of the price, for calls within a message batch
+LONG_PROMPT_TOKENS = 100_000  # a call with a longer prompt is charged at the rates for long prompts
+BATCH_DISCOUNT = 0.5  # factor on the price of calls in a message batch
 _MILLION = 1_000_000
-_SNAPSHOT = re.compile(r"[-@]20\d{6}$")  # a dated name costs what the model costs
+_SNAPSHOT = re.compile(r"[-@]20\d{6}$")  # the date of a model snapshot
 
 
 class Rates(BaseModel):
@@ -27,8 +27,8 @@ class Rates(BaseModel):
     Attributes:
         input: Tokens sent.
         output: Tokens received.
-        cache_read: Tokens sent that the provider had cached; by default as dear as others.
-        cache_write: Tokens sent that the provider caches; by default as dear as others.
+        cache_read: Tokens sent that the provider had cached; by default the price of `input`.
+        cache_write: Tokens sent that the provider caches; by default the price of `input`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,21 +46,21 @@ class Rates(BaseModel):
         return (sent + usage.output_tokens * self.output) / _MILLION
 
     @property
-    def dearest_input(self) -> float:
-        """The most that a token sent can cost."""
+    def max_input(self) -> float:
+        """Highest price of a token sent."""
         return max(self.input, self.cache_read or 0.0, self.cache_write or 0.0)
 
 
 class Prices(Rates):
-    """Rates, and those of calls whose prompt is longer than 100,000 tokens where these differ."""
+    """Rates, with different ones for calls whose prompt is longer than 100,000 tokens where there are any."""
 
     over_100k: Rates | None = None
 
     def dollars(self, usage: Usage, *, batched: bool = False) -> float:
-        """US dollars for one call; in a message batch it costs half."""
+        """US dollars for one call; half of it in a message batch."""
         prompt = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-        rates = self.over_100k if self.over_100k and prompt > LONG_PROMPT else self
-        return rates.of(usage) * (BATCH_SHARE if batched else 1.0)
+        rates = self.over_100k if self.over_100k and prompt > LONG_PROMPT_TOKENS else self
+        return rates.of(usage) * (BATCH_DISCOUNT if batched else 1.0)
 
 
 # As published in October 2026 (platform.claude.com, models/overview); cached tokens cost 0.1 and 1.25 times the rest.
@@ -79,36 +79,36 @@ SHIPPED: Mapping[str, Prices] = MappingProxyType(
 )
 
 
-def prices_of(model: str, given: Prices | None, *, allow_unknown: bool, where: str) -> Prices | None:
-    """The prices of a model: those given, else those shipped; None when it may go unpriced.
+def prices_of(model: str, configured: Prices | None, *, allow_unknown: bool, where: str) -> Prices | None:
+    """Prices of a model: the configured ones, else the built-in ones; None when an unknown price is allowed.
 
     Args:
-        model: Its name.
-        given: Prices in the configuration.
-        allow_unknown: Whether it may go unpriced.
+        model: Name of the model.
+        configured: Prices in the configuration.
+        allow_unknown: Whether the price may be unknown.
         where: Path of the judge in the configuration, for the message.
 
     Raises:
-        ConfigError: Nobody knows what the model costs.
+        ConfigError: The price is unknown and must not be.
     """
-    found = given or SHIPPED.get(_SNAPSHOT.sub("", model))
-    if found is None and not allow_unknown:
+    prices = configured or SHIPPED.get(_SNAPSHOT.sub("", model))
+    if prices is None and not allow_unknown:
         raise ConfigError(
-            f"{where}.prices: what {model!r} costs is not known; give {{input, output}} in US dollars per million "
+            f"{where}.prices: the price of {model!r} is not known; give {{input, output}} in US dollars per million "
             "tokens (0 for a model of your own), or `allow_unknown_price: true` to count tokens only"
         )
-    return found
+    return prices
 
 
 def worst_case(prices: Prices | None, prompt_bytes: int, max_tokens: int) -> Cost:
-    """The most that a call can cost.
+    """Upper bound on the cost of a call.
 
-    A token of a byte-level vocabulary is one byte at least, so a prompt has no more tokens than bytes. That is about
-    four times what English takes, which matters only while a call is under way.
+    A token of a byte-level vocabulary is one byte at least, so a prompt has no more tokens than bytes. For English that
+    is about four times too many, which matters only until the call is settled.
     """
     tokens = prompt_bytes + max_tokens
     if prices is None:
         return Cost(0.0, tokens)
-    tiers = [prices] if prices.over_100k is None or prompt_bytes <= LONG_PROMPT else [prices, prices.over_100k]
-    dollars = max(prompt_bytes * tier.dearest_input + max_tokens * tier.output for tier in tiers) / _MILLION
+    tiers = [prices] if prices.over_100k is None or prompt_bytes <= LONG_PROMPT_TOKENS else [prices, prices.over_100k]
+    dollars = max(prompt_bytes * tier.max_input + max_tokens * tier.output for tier in tiers) / _MILLION
     return Cost(dollars, tokens)

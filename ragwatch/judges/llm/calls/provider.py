@@ -1,10 +1,10 @@
-"""Provider: who is asked, and what it answers. One file per kind implements it."""
+"""Protocols of a provider of a large language model, and the values that it returns."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import orjson
 
@@ -25,19 +25,19 @@ PROBE = Prompt(
     max_tokens=64,
     check=orjson.loads,
 )
-"""The least that can be asked in the way of a reading."""
+"""A minimal prompt with a JSON schema, to check a provider."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A reply, as it came.
+    """A reply of a model.
 
     Attributes:
-        text: What the model wrote.
-        usage: Tokens, not priced yet; None when the provider did not say.
-        stop: Why it ended, in Anthropic's words: `end_turn`, `max_tokens`, `refusal` ...
-        detail: More about that, such as the category of a refusal.
-        limits: Rate limits that came with it.
+        text: Text of the reply.
+        usage: Tokens without cost; None when the provider does not report them.
+        stop: Stop reason in Anthropic's terms: `end_turn`, `max_tokens`, `refusal` ...
+        detail: Detail of the stop reason, such as the category of a refusal.
+        limits: Rate limits in the headers of the reply.
     """
 
     text: str
@@ -48,43 +48,43 @@ class Completion:
 
 
 class Provider(Protocol):
-    """Makes single calls, without repeating any.
+    """Makes single calls, without retries.
 
     Attributes:
-        model: Name of the model that answers.
+        model: Name of the model.
     """
 
     model: str
 
-    async def call(self, ask: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
-        """One call.
+    async def call(self, prompt: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
+        """Make one call.
 
         Raises:
-            CallFailed: There is no reply.
+            CallError: There is no reply.
         """
         ...
 
     async def probe(self) -> str:
-        """What the provider can do for us, in one line for a person.
+        """Check the key, the model and the settings. Returns one line for a person.
 
         Raises:
-            CallFailed: It cannot be used; the message says why.
+            CallError: The provider cannot be used; the message says why.
         """
         ...
 
     async def close(self) -> None:
-        """Release the client."""
+        """Close the client."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SentBatch:
-    """A message batch as the provider lists it.
+    """A message batch in the list of the provider.
 
     Attributes:
-        id: The provider's name for it.
-        created: When it was accepted, seconds since the epoch.
-        entries: How many requests it holds.
+        id: Id of the batch at the provider.
+        created: Time of creation, seconds since the epoch.
+        entries: Number of requests.
     """
 
     id: str
@@ -92,37 +92,38 @@ class SentBatch:
     entries: int
 
 
+@runtime_checkable
 class BatchProvider(Protocol):
-    """Takes many asks at once, for half the price, and answers within a day."""
+    """Takes message batches, at half the price, with results within a day."""
 
     async def submit(self, entries: Sequence[tuple[str, Prompt]]) -> str:
-        """Send asks, each with an id of ours. Returns the provider's name for the batch.
+        """Send prompts, each with a custom id, as one batch. Returns the id of the batch at the provider.
 
         Raises:
-            CallFailed: It is not known to be accepted. With `usage` None it may have been: look at `recent`.
+            CallError: The batch may not have been accepted. With `usage` None it may have been: see `recent`.
         """
         ...
 
     async def ended(self, batch: str) -> bool:
-        """Whether every entry has its result.
+        """Whether every entry of a batch has its result.
 
         Raises:
-            CallFailed: It cannot be told at present; `misconfigured` when there is no such batch.
+            CallError: The provider cannot say at present; `misconfigured` when there is no such batch.
         """
         ...
 
     def results(self, batch: str) -> AsyncIterator[tuple[str, Completion | CallError]]:
-        """Results by our ids, in no particular order.
+        """Results by custom id, in no particular order.
 
         Raises:
-            CallFailed: They cannot be read (to the end) at present.
+            CallError: They cannot be read (to the end) at present.
         """
         ...
 
     async def recent(self, since: float) -> list[SentBatch]:
-        """Batches accepted since an instant, newest first.
+        """Batches created since an instant, newest first.
 
         Raises:
-            CallFailed: They cannot be listed at present.
+            CallError: They cannot be listed at present.
         """
         ...

@@ -1,4 +1,4 @@
-"""Pool: who may call now. Places, the pause after a 429, pacing, the breaker, and how much may be asked twice."""
+"""Schedules the calls of one judge: concurrency, pause after a 429, rate limiter, circuit breaker, retry budget."""
 
 from __future__ import annotations
 
@@ -18,54 +18,54 @@ from ragwatch.judges.llm.calls.limits import RateLimit
 from ragwatch.judges.llm.calls.rate_limiter import RateLimiter
 from ragwatch.telemetry import Telemetry
 
-RETRY_SHARE = 0.1  # of all calls
-RETRY_BURST = 10.0
-FIRST_BACKOFF = 1.0
-LONGEST_BACKOFF = 60.0
-LONGEST_PAUSE = 3600.0  # whatever a header says, an hour later we look again
-_MOST_DOUBLINGS = 6
+RETRIES_PER_CALL = 0.1
+MAX_RETRY_BUDGET = 10.0
+FIRST_BACKOFF_SECONDS = 1.0
+MAX_BACKOFF_SECONDS = 60.0
+MAX_PAUSE_SECONDS = 3600.0  # an upper bound on what a header can ask for
+_MAX_DOUBLINGS = 6
 
 
 class Clock(Protocol):
-    """Time, so that tests can bring their own."""
+    """A monotonic clock; tests replace it."""
 
     def now(self) -> float:
-        """Seconds since some instant; never runs backwards."""
+        """Seconds since an arbitrary instant; it never decreases."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Sleep for so many seconds."""
         ...
 
 
 class RealClock:
-    """The machine's."""
+    """The monotonic clock of the machine."""
 
     def now(self) -> float:
-        """Seconds since some instant."""
+        """Seconds since an arbitrary instant."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Sleep for so many seconds."""
         await asyncio.sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class CallSlot:
-    """Leave to make one call; `decides` when it alone is let through a breaker that is open."""
+    """Permission to make one call; `is_trial` for the one call that an open circuit breaker lets through."""
 
-    decides: bool
+    is_trial: bool
 
 
 class CallScheduler:
-    """All calls of one judge pass through here.
+    """Decides when each call of a judge may start.
 
     Args:
-        judge: Its name.
-        concurrency: Calls at a time.
-        telemetry: Hears of the breaker and of rate limits.
-        clock: Time.
-        rng: Chance, for waits that must not coincide.
+        judge: Name of the judge.
+        concurrency: Maximum number of concurrent calls.
+        telemetry: Reports the circuit breaker and rate limits.
+        clock: Clock for waits.
+        rng: Source of the jitter of backoffs.
     """
 
     def __init__(self, judge: str, *, concurrency: int, telemetry: Telemetry, clock: Clock, rng: random.Random) -> None:
@@ -73,101 +73,104 @@ class CallScheduler:
         self._telemetry = telemetry
         self._clock = clock
         self._rng = rng
-        self._places = asyncio.Semaphore(concurrency)
-        self._breaker = CircuitBreaker()
-        self._pace = RateLimiter()
+        self._semaphore = asyncio.Semaphore(concurrency)
+        self._circuit_breaker = CircuitBreaker()
+        self._rate_limiter = RateLimiter()
         self._paused_until = 0.0
-        self._throttled = 0
-        self._spare = RETRY_BURST
+        self._consecutive_429s = 0
+        self._retry_budget = MAX_RETRY_BUDGET
 
     @property
     def healthy(self) -> bool:
-        """The breaker is closed."""
-        return not self._breaker.is_open
+        """Whether the circuit breaker is closed."""
+        return self._circuit_breaker.is_closed
 
     def ready_in(self) -> float:
         """Seconds until a call may be tried; 0 for now."""
         now = self._clock.now()
-        return max(0.0, self._paused_until - now, self._breaker.wait(now))
+        return max(0.0, self._paused_until - now, self._circuit_breaker.wait(now))
 
     @asynccontextmanager
-    async def turn(self, until: float) -> AsyncIterator[CallSlot]:
-        """A place in the pool for one call, when it is its turn.
+    async def slot(self, until: float) -> AsyncIterator[CallSlot]:
+        """Wait for permission to make one call, and hold its slot.
 
         Args:
-            until: The instant at which waiting has no point any more.
+            until: Deadline, as a reading of the clock.
 
         Raises:
-            JudgeError: It would have to wait for longer; not permanent.
+            JudgeError: The call cannot start before the deadline; not permanent.
         """
-        async with self._places:
+        async with self._semaphore:
             await self._wait(until)
             now = self._clock.now()
-            turn = CallSlot(self._breaker.begin())
-            self._pace.begin(now)
-            self._spare = min(RETRY_BURST, self._spare + RETRY_SHARE)
+            slot = CallSlot(self._circuit_breaker.begin_call())
+            self._rate_limiter.begin_call(now)
+            self._retry_budget = min(MAX_RETRY_BUDGET, self._retry_budget + RETRIES_PER_CALL)
             try:
-                yield turn
+                yield slot
             finally:
-                self._breaker.give_up(decides=turn.decides)
+                self._circuit_breaker.end_call(is_trial=slot.is_trial)
 
     async def _wait(self, until: float) -> None:
-        """Wait for the end of a pause and for the pace; others may prolong both meanwhile."""
+        """Wait for the pause and the rate limiter, both of which other calls may extend meanwhile."""
         while True:
             now = self._clock.now()
-            if left := self._breaker.wait(now):
-                raise _not_now(UnjudgedReason.UNAVAILABLE, f"left alone for another {left:.0f} s after failures")
+            if open_seconds := self._circuit_breaker.wait(now):
+                message = f"the circuit breaker is open for another {open_seconds:.0f} s"
+                raise _not_now(UnjudgedReason.UNAVAILABLE, message)
             if now > until:
-                raise _not_now(UnjudgedReason.UNAVAILABLE, "its turn did not come in time")
-            seconds = max(0.0, self._paused_until - now, self._pace.wait(now))
+                raise _not_now(UnjudgedReason.UNAVAILABLE, "no slot became free before the deadline")
+            seconds = max(0.0, self._paused_until - now, self._rate_limiter.wait(now))
             if now + seconds > until:
                 raise _not_now(UnjudgedReason.RATE_LIMITED, f"the next call may start in {seconds:.0f} s")
             if not seconds:
                 return
             await self._clock.sleep(seconds)
 
-    def answered(self, turn: CallSlot, limits: tuple[RateLimit, ...], tokens: int) -> None:
-        """A call was answered, whatever the answer is worth."""
-        self._throttled = 0
+    def record_success(self, slot: CallSlot, limits: tuple[RateLimit, ...], tokens: int) -> None:
+        """Record a call that was answered, with a valid reply or not."""
+        self._consecutive_429s = 0
         if tokens:
-            self._pace.took(tokens)
-        self._hear(limits)
-        if self._breaker.good(self._clock.now(), decides=turn.decides):
+            self._rate_limiter.record_tokens(tokens)
+        self._record_limits(limits)
+        if self._circuit_breaker.record_success(self._clock.now(), is_trial=slot.is_trial):
             self._telemetry.breaker(self._judge, is_open=False)
 
-    def failed(self, turn: CallSlot, failed: CallError) -> None:
-        """A call was not answered."""
+    def record_failure(self, slot: CallSlot, error: CallError) -> None:
+        """Record a call that was not answered."""
         now = self._clock.now()
-        self._hear(failed.limits)
-        if failed.reason is CallFailure.RATE_LIMITED:
-            self._throttled += 1
-            wait = self.backoff(self._throttled) if failed.wait is None else failed.wait
-            self._paused_until = max(self._paused_until, now + min(wait, LONGEST_PAUSE))
-        if not failed.rule.sick:
+        self._record_limits(error.limits)
+        if error.reason is CallFailure.RATE_LIMITED:
+            self._consecutive_429s += 1
+            wait = self.backoff(self._consecutive_429s) if error.wait is None else error.wait
+            self._paused_until = max(self._paused_until, now + min(wait, MAX_PAUSE_SECONDS))
+        if not error.rule.trips_circuit_breaker:
             return
-        seconds = self._breaker.bad(now, decides=turn.decides, fatal=failed.fatal)
+        seconds = self._circuit_breaker.record_failure(now, is_trial=slot.is_trial, fatal=error.fatal)
         if seconds is not None:
-            why = f"{failed.reason}: {failed}"
+            why = f"{error.reason}: {error}"
             self._telemetry.breaker(self._judge, is_open=True, why=why, seconds=seconds)
 
-    def may_repeat(self) -> bool:
-        """Take leave to ask once more. At most a tenth of all calls are such, so that a sick provider is spared."""
-        if self._spare < 1.0:
+    def take_retry(self) -> bool:
+        """Take one retry from the budget, and return whether one was left. At most a tenth of all calls are retries."""
+        if self._retry_budget < 1.0:
             return False
-        self._spare -= 1.0
+        self._retry_budget -= 1.0
         return True
 
     def backoff(self, failures: int) -> float:
-        """Seconds to wait after so many failures in a row: evenly from 0 to 1 s, doubled each time, 60 s at most.
+        """Seconds to wait after so many failures in a row: uniform in 0 to 1 s, doubled each time, 60 s at most.
 
         Source: M. Brooker, "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015), full jitter.
         """
-        return self._rng.uniform(0.0, min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)))
+        return self._rng.uniform(
+            0.0, min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, _MAX_DOUBLINGS))
+        )
 
-    def _hear(self, limits: tuple[RateLimit, ...]) -> None:
-        self._pace.heard(limits, self._clock.now())
+    def _record_limits(self, limits: tuple[RateLimit, ...]) -> None:
+        self._rate_limiter.record_limits(limits, self._clock.now())
         for limit in limits:
-            self._telemetry.rate_limit(self._judge, limit.name, limit.left)
+            self._telemetry.rate_limit(self._judge, limit.name, limit.remaining_share)
 
 
 def _not_now(reason: UnjudgedReason, message: str) -> JudgeError:

@@ -1,5 +1,5 @@
-"""What a model is asked about one sample, and what its reply means. Pure: text in, values out.
+"""Builds the prompts for one sample, and parses the replies to Evidence. Pure: it makes no calls.
 
-`begin(sample, ...)` gives a `Reading`: the prompts to send, a check for each reply, and in the end the Evidence.
-Claims and sentences are those of `judges/lexical`, so that the embedded judge and a model read the same rows.
+`start_reading(sample, ...)` returns a `Reading`: the prompts to send, a check for each reply, and the Evidence in the
+end. It uses the claims and sentences of `judges/lexical`, so that all judges read the same claims.
 """

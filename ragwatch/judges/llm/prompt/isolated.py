@@ -1,9 +1,9 @@
-"""Isolated reading: each context in a call of its own, so that no context can speak for or against another.
+"""Reads a sample with one call per context, so that no context can influence the reading of another.
 
-First question and answer alone (what the question needs, how the answer addresses it, how it compares with the
-reference), then every context. The page of a context depends on nothing but question, answer, sub-questions and its
-own text: with the same seed it is the same, byte for byte, whatever the other contexts are. The price: a claim that
-only several contexts together support is supported by none of them.
+The first call reads the question and the answer (sub-questions, address, comparison with the reference); then there is
+one call for every context. The page of a context depends only on the question, the answer, the sub-questions and the
+text of the context: with the same seed it is byte-equal, whatever the other contexts are. The drawback: a claim that
+only several contexts together support counts as supported by none.
 """
 
 from __future__ import annotations
@@ -13,49 +13,49 @@ from typing import cast
 
 from ragwatch.core.evidence import Evidence, Need
 from ragwatch.judges.llm.prompt.marks import RandomMarks
-from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, checked_all, evidence_of, merged
+from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of, merge
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.prompt import Prompt, make_prompt
 from ragwatch.judges.llm.prompt.reply import Reply, ReplyRow
 from ragwatch.judges.llm.prompt.schema import PromptTurn
-from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, asked
+from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, parts_to_ask
 
 _OF_ANSWER = frozenset({Part.NEEDS, Part.ADDRESS, Part.REFERENCE})
 _OF_CONTEXT = frozenset({Part.CLAIMS, Part.CONTEXTS, Part.NEEDS, Part.REFERENCE})
 
 
 class IsolatedReading:
-    """An inquiry of one call about the answer and one about each context.
+    """A reading with one call about the answer and one about each context.
 
-    Where sub-questions are wanted, the calls about contexts wait for the first; otherwise all are made at once.
+    If sub-questions are requested, the calls about contexts wait for the first one; otherwise all run at once.
 
     Args:
-        units: The sample, cut.
-        wanted: The parts wanted.
-        seed: Secret from which the marks are drawn.
+        units: The sample in claims and sentences.
+        requested: Parts to read.
+        seed: Secret seed of the random marks.
     """
 
-    def __init__(self, units: SampleUnits, wanted: frozenset[Part], seed: str) -> None:
+    def __init__(self, units: SampleUnits, requested: frozenset[Part], seed: str) -> None:
         self._units = units
-        self._wanted = wanted
+        self._requested = requested
         self._seed = seed
-        self._parts = asked(units, wanted)
+        self._parts = parts_to_ask(units, requested)
         self._first: Reply | None = None
         self._replies: list[Reply] = []
         self.instructions = units.instructions
-        self._asks: Sequence[Prompt] = self._opening()
+        self._prompts: Sequence[Prompt] = self._first_prompts()
 
-    def _opening(self) -> list[Prompt]:
+    def _first_prompts(self) -> list[Prompt]:
         parts = self._parts & _OF_ANSWER
-        self._opens = bool(parts)
+        self._awaits_first = bool(parts)
         if not parts:
-            return self._contexts()
+            return self._context_prompts()
         if Part.REFERENCE in parts:
             parts |= {Part.CLAIMS} & self._parts
         first = make_prompt(self._units, PromptTurn.FIRST, parts, RandomMarks(f"{self._seed} answer"))
-        return [first] if Part.NEEDS in parts else [first, *self._contexts()]
+        return [first] if Part.NEEDS in parts else [first, *self._context_prompts()]
 
-    def _contexts(self, needs: Sequence[str] = ()) -> list[Prompt]:
+    def _context_prompts(self, needs: Sequence[str] = ()) -> list[Prompt]:
         parts = self._parts & _OF_CONTEXT
         if not needs:
             parts -= {Part.NEEDS}
@@ -74,51 +74,53 @@ class IsolatedReading:
 
     @property
     def unquoted(self) -> int:
-        """Cells thrown out because their quote does not stand in their context."""
-        return self._known().refused
+        """Cells rejected because their quote is not verbatim in their context."""
+        return self._findings().rejected_quotes
 
-    def asks(self) -> Sequence[Prompt]:
-        """The asks of this round; empty when all is known."""
-        return self._asks
+    def prompts(self) -> Sequence[Prompt]:
+        """Prompts of this round; empty when the reading is complete."""
+        return self._prompts
 
     def take(self, replies: Sequence[object]) -> None:
-        """The checked replies of this round."""
-        if len(replies) != len(self._asks):
-            raise ValueError(f"{len(replies)} replies to {len(self._asks)} asks")
-        found = list(cast("Sequence[Reply]", replies))
-        if self._opens:
-            self._opens = False
-            self._first = found.pop(0)
+        """Take the checked replies of this round."""
+        if len(replies) != len(self._prompts):
+            raise ValueError(f"{len(replies)} replies to {len(self._prompts)} prompts")
+        checked = list(cast("Sequence[Reply]", replies))
+        if self._awaits_first:
+            self._awaits_first = False
+            self._first = checked.pop(0)
             if self._first.needs is not None:
-                self._asks = self._contexts(self._first.needs)
+                self._prompts = self._context_prompts(self._first.needs)
                 return
-        self._replies = found
-        self._asks = ()
+        self._replies = checked
+        self._prompts = ()
 
     def evidence(self) -> Evidence:
-        """What was read.
+        """Evidence from all replies.
 
         Raises:
-            RuntimeError: An ask is still open.
+            RuntimeError: A reply is missing.
         """
-        if self._asks:
-            raise RuntimeError("the evidence is not complete: an ask is open")
-        return evidence_of(self._units, self._wanted, self._known())
+        if self._prompts:
+            raise RuntimeError("the evidence is not complete: a reply is missing")
+        return evidence_of(self._units, self._requested, self._findings())
 
-    def _known(self) -> Findings:
+    def _findings(self) -> Findings:
         first, replies = self._first or Reply(), self._replies
         useful = [reply.useful for reply in replies if reply.useful is not None]
         units = self._units
         return Findings(
-            claims=_standings(units, units.sample.answer, units.claims, [each.claims for each in (first, *replies)]),
-            useful=dict(zip(units.shown, (each[0] for each in useful), strict=False)),
+            claims=_merged_claims(
+                units, units.sample.answer, units.claims, [reply.claims for reply in (first, *replies)]
+            ),
+            useful=dict(zip(units.shown, (counts[0] for counts in useful), strict=False)),
             needs=self._needs(first.needs),
             address=first.address,
-            reference=_standings(
+            reference=_merged_claims(
                 units,
                 units.sample.reference or "",
                 units.reference or (),
-                [each.reference for each in (first, *replies)],
+                [reply.reference for reply in (first, *replies)],
             ),
         )
 
@@ -126,12 +128,12 @@ class IsolatedReading:
         if needs is None:
             return None
         answers = [reply.answered for reply in self._replies if reply.answered is not None]
-        return tuple(Need(need, any(each[index] for each in answers)) for index, need in enumerate(needs))
+        return tuple(Need(need, any(answered[index] for answered in answers)) for index, need in enumerate(needs))
 
 
-def _standings(
-    units: SampleUnits, text: str, cuts: Sequence[Cut], found: Sequence[Sequence[ReplyRow] | None]
+def _merged_claims(
+    units: SampleUnits, text: str, cuts: Sequence[Cut], replies: Sequence[Sequence[ReplyRow] | None]
 ) -> list[CheckedClaim] | None:
-    """Each claim of a text, as all calls together see it."""
-    calls = [checked_all(rows, text, cuts, units) for rows in found if rows is not None]
-    return [merged(standings) for standings in zip(*calls, strict=True)] if calls else None
+    """Check the rows of each call, and merge them by claim."""
+    calls = [check_rows(rows, text, cuts, units) for rows in replies if rows is not None]
+    return [merge(claims) for claims in zip(*calls, strict=True)] if calls else None

@@ -1,4 +1,4 @@
-"""Joint reading: one call about the whole sample."""
+"""Reads a whole sample with one call."""
 
 from __future__ import annotations
 
@@ -7,70 +7,70 @@ from typing import cast
 
 from ragwatch.core.evidence import Evidence, Need
 from ragwatch.judges.llm.prompt.marks import RandomMarks
-from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, checked_all, evidence_of
+from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.prompt import Prompt, make_prompt
 from ragwatch.judges.llm.prompt.reply import Reply, ReplyRow
 from ragwatch.judges.llm.prompt.schema import PromptTurn
-from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, asked
+from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, parts_to_ask
 
 
 class JointReading:
-    """An inquiry of at most one ask; none where all that is wanted is known.
+    """A reading with one prompt; none if the requested parts need no call.
 
     Args:
-        units: The sample, cut.
-        wanted: The parts wanted.
-        seed: Secret from which the marks are drawn.
+        units: The sample in claims and sentences.
+        requested: Parts to read.
+        seed: Secret seed of the random marks.
     """
 
-    def __init__(self, units: SampleUnits, wanted: frozenset[Part], seed: str) -> None:
+    def __init__(self, units: SampleUnits, requested: frozenset[Part], seed: str) -> None:
         self._units = units
-        self._wanted = wanted
-        self._known: Findings | None = None
+        self._requested = requested
+        self._findings: Findings | None = None
         self.instructions = units.instructions
-        parts = asked(units, wanted)
-        self._asks: tuple[Prompt, ...] = ()
+        parts = parts_to_ask(units, requested)
+        self._prompts: tuple[Prompt, ...] = ()
         if parts:
-            self._asks = (make_prompt(units, PromptTurn.JOINT, parts, RandomMarks(seed), ranks=units.shown),)
+            self._prompts = (make_prompt(units, PromptTurn.JOINT, parts, RandomMarks(seed), ranks=units.shown),)
 
     @property
     def unquoted(self) -> int:
-        """Cells thrown out because their quote does not stand in their context."""
-        return self._known.refused if self._known else 0
+        """Cells rejected because their quote is not verbatim in their context."""
+        return self._findings.rejected_quotes if self._findings else 0
 
-    def asks(self) -> Sequence[Prompt]:
-        """The one ask, until its reply was taken."""
-        return self._asks if self._known is None else ()
+    def prompts(self) -> Sequence[Prompt]:
+        """The prompt, until its reply was taken."""
+        return self._prompts if self._findings is None else ()
 
     def take(self, replies: Sequence[object]) -> None:
-        """The checked reply."""
+        """Take the checked reply."""
         (reply,) = cast("Sequence[Reply]", replies)
-        self._known = findings_of(reply, self._units)
+        self._findings = findings_of(reply, self._units)
 
     def evidence(self) -> Evidence:
-        """What was read.
+        """Evidence from the reply.
 
         Raises:
-            RuntimeError: An ask is still open.
+            RuntimeError: The reply is missing.
         """
-        if self.asks():
-            raise RuntimeError("the evidence is not complete: an ask is open")
-        return evidence_of(self._units, self._wanted, self._known or Findings())
+        if self.prompts():
+            raise RuntimeError("the evidence is not complete: a reply is missing")
+        return evidence_of(self._units, self._requested, self._findings or Findings())
 
 
 def findings_of(reply: Reply, units: SampleUnits) -> Findings:
-    """What one reply about all contexts says, with its quotes checked."""
+    """Check the quotes of a reply about all contexts."""
     return Findings(
-        claims=_standings(reply.claims, units.sample.answer, units.claims, units),
+        claims=_checked(reply.claims, units.sample.answer, units.claims, units),
         useful=None if reply.useful is None else dict(zip(units.shown, reply.useful, strict=True)),
         needs=None if reply.needs is None else tuple(map(Need, reply.needs, reply.answered or ())),
         address=reply.address,
-        reference=_standings(reply.reference, units.sample.reference or "", units.reference or (), units),
+        reference=_checked(reply.reference, units.sample.reference or "", units.reference or (), units),
     )
 
 
-def _standings(
+def _checked(
     rows: Sequence[ReplyRow] | None, text: str, cuts: Sequence[Cut], units: SampleUnits
 ) -> list[CheckedClaim] | None:
-    return None if rows is None else checked_all(rows, text, cuts, units)
+    return None if rows is None else check_rows(rows, text, cuts, units)

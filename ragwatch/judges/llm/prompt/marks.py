@@ -1,7 +1,7 @@
-"""Marks: the random names of a page, from a seed. Who does not know the seed cannot guess them.
+"""Generates the random ids of a page from a seed. Without the seed, text on the page cannot guess them.
 
-They are taken from a hash and not from `random`, whose sequence is not promised to stay the same: a batch that was
-sent by one version of Python must be understood by the next.
+The ids come from a hash and not from `random`, whose sequence may differ between versions of Python: the replies to a
+batch may be parsed by a later version than the one that sent it.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-_LETTERS = "bcdfghjklmnpqrstvwxz"  # no vowels: no words, so no meaning
-_FAIR = 256 - 256 % len(_LETTERS)
-_BLOCK = 64
-_CROWD = 2_000  # more marks than this get a fourth letter, so that free ones are found at once
+_LETTERS = "bcdfghjklmnpqrstvwxz"  # no vowels, so that no id is a word
+_UNBIASED_BYTES = 256 - 256 % len(_LETTERS)
+_BLOCK_BYTES = 64
+_MAX_SHORT_MARKS = 2_000  # after so many, marks have four letters, so that an unused one is found quickly
 
 
 class RandomMarks:
-    """Draws ids that differ from one another, and one fence.
+    """Generates unique ids, and one fence.
 
     Args:
-        seed: Secret of this page; the same seed gives the same marks in the same order.
+        seed: Secret seed of the page; the same seed gives the same marks in the same order.
 
     Attributes:
         fence: Eight hexadecimal digits.
@@ -31,9 +31,9 @@ class RandomMarks:
         self._taken: set[str] = set()
 
     def new(self) -> str:
-        """An id of three consonants that was not given out before."""
+        """Return an unused id of three consonants; of four when most of those are used."""
         while True:
-            length = 3 if len(self._taken) < _CROWD else 4
+            length = 3 if len(self._taken) < _MAX_SHORT_MARKS else 4
             mark = "".join(next(self._letters) for _ in range(length))
             if mark not in self._taken:
                 self._taken.add(mark)
@@ -43,7 +43,7 @@ class RandomMarks:
 def _letters(seed: str) -> Iterator[str]:
     block = 0
     while True:
-        for byte in hashlib.shake_256(f"marks {block} {seed}".encode(errors="surrogatepass")).digest(_BLOCK):
-            if byte < _FAIR:
+        for byte in hashlib.shake_256(f"marks {block} {seed}".encode(errors="surrogatepass")).digest(_BLOCK_BYTES):
+            if byte < _UNBIASED_BYTES:
                 yield _LETTERS[byte % len(_LETTERS)]
         block += 1

@@ -1,4 +1,4 @@
-"""The page: what a model is shown of one sample. Every line is a heading of ours, or foreign text behind a mark.
+"""Renders a sample as a page for a model. Every line is a heading, or escaped foreign text after a mark.
 
     <sample 9f3c2a71>
     QUESTION
@@ -11,32 +11,27 @@
     rwd| I hope this helps.
     </sample 9f3c2a71>
 
-Sections come in the order QUESTION, NEEDS, CONTEXTS, ANSWER, REFERENCE; one that was not put on the page has no
-heading, one without content says `none`. Contexts are numbered by sentence; answer and reference by claim, and what
-stands between two claims has a line without a number.
+The sections are QUESTION, NEEDS, CONTEXTS, ANSWER and REFERENCE, in this order; a section that is left out has no
+heading, and one without content says `none`. Contexts are numbered by sentence, answer and reference by claim; text
+between two claims has a line without a number.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ragwatch.judges.llm.prompt.escaping import MARK, escape, unescape
+from ragwatch.judges.llm.prompt.escaping import escape
 from ragwatch.judges.llm.prompt.marks import RandomMarks
-
-_LINE = re.compile(rf"({MARK})\| ?(.*)")
-_ITEM = re.compile(r"\[([a-z]{3,4})\]")
-_FENCE = re.compile(r"</?sample [0-9a-f]{8}>")
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedLine:
-    """One line of foreign text, as it stood in its text.
+    """One line of foreign text.
 
     Attributes:
-        text: The words, not escaped.
-        number: 1-based number of the sentence or claim; None for what stands between claims.
+        text: The text, not escaped.
+        number: 1-based number of the sentence or claim; None for text between claims.
     """
 
     text: str
@@ -45,20 +40,20 @@ class MarkedLine:
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """One text in pieces, under its mark."""
+    """One text in lines, with the mark of the text."""
 
     mark: str
-    pieces: tuple[MarkedLine, ...]
+    lines: tuple[MarkedLine, ...]
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Ids of the numbered lines, in order."""
-        return tuple(f"{self.mark}.{piece.number}" for piece in self.pieces if piece.number is not None)
+        return tuple(f"{self.mark}.{line.number}" for line in self.lines if line.number is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptPage:
-    """What is shown. None: the section is not on the page.
+    """Contents of a page. None: the section is not on the page.
 
     Attributes:
         fence: Eight hexadecimal digits around the page.
@@ -73,7 +68,7 @@ class PromptPage:
     reference: MarkedText | None
 
     def render(self) -> str:
-        """The page as text."""
+        """Render the page as text."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -95,83 +90,46 @@ class PromptPage:
 def _section(heading: str, block: MarkedText | None) -> Iterator[str]:
     if block is not None:
         yield heading
-        yield from _marked(block) if block.pieces else ("none",)
+        yield from _marked(block) if block.lines else ("none",)
 
 
 def _marked(block: MarkedText) -> Iterator[str]:
-    for piece in block.pieces:
-        number = "" if piece.number is None else f".{piece.number}"
-        yield f"{block.mark}{number}| {escape(piece.text)}"
+    for line in block.lines:
+        number = "" if line.number is None else f".{line.number}"
+        yield f"{block.mark}{number}| {escape(line.text)}"
 
 
 def sentences(marks: RandomMarks, text: str, spans: Iterable[tuple[int, int]]) -> MarkedText:
-    """A text cut behind each span: no word is lost, and the line of a sentence holds what came before it.
+    """Split a text after each span. No text is lost: the line of a sentence includes the text before it.
 
-    >>> sentences(Marks("seed"), "1. Tea.  2. Milk.", [(3, 7), (12, 17)]).pieces
-    (Piece(text='1. Tea.', number=1), Piece(text='2. Milk.', number=2))
+    >>> sentences(RandomMarks("seed"), "1. Tea.  2. Milk.", [(3, 7), (12, 17)]).lines
+    (MarkedLine(text='1. Tea.', number=1), MarkedLine(text='2. Milk.', number=2))
     """
-    found: list[MarkedLine] = []
+    lines: list[MarkedLine] = []
     position = 0
     for number, (_, end) in enumerate(spans, start=1):
-        found.append(MarkedLine(text[position:end].strip(), number))
+        lines.append(MarkedLine(text[position:end].strip(), number))
         position = end
     rest = text[position:].strip()
-    return MarkedText(marks.new(), (*found, MarkedLine(rest, None)) if rest else tuple(found))
+    return MarkedText(marks.new(), (*lines, MarkedLine(rest, None)) if rest else tuple(lines))
 
 
 def claims(marks: RandomMarks, text: str, spans: Iterable[tuple[int, int]]) -> MarkedText:
-    """A text cut around each span, with what stands between in lines without a number.
+    """Split a text around each span, with the text between spans in lines without a number.
 
-    >>> claims(Marks("seed"), "Well: tea. I hope this helps.", [(6, 10)]).pieces
-    (Piece(text='Well:', number=None), Piece(text='tea.', number=1), Piece(text='I hope this helps.', number=None))
+    >>> [(line.number, line.text) for line in claims(RandomMarks("seed"), "Well: tea. Bye.", [(6, 10)]).lines]
+    [(None, 'Well:'), (1, 'tea.'), (None, 'Bye.')]
     """
-    found: list[MarkedLine] = []
+    lines: list[MarkedLine] = []
     position = 0
     for number, (start, end) in enumerate(spans, start=1):
-        found.append(MarkedLine(text[position:start].strip(), None))
-        found.append(MarkedLine(text[start:end], number))
+        lines.append(MarkedLine(text[position:start].strip(), None))
+        lines.append(MarkedLine(text[start:end], number))
         position = end
-    found.append(MarkedLine(text[position:].strip(), None))
-    return MarkedText(marks.new(), tuple(piece for piece in found if piece.text))
+    lines.append(MarkedLine(text[position:].strip(), None))
+    return MarkedText(marks.new(), tuple(line for line in lines if line.text))
 
 
-def listed(marks: RandomMarks, texts: Sequence[str]) -> MarkedText:
-    """Short texts, one a line."""
+def numbered(marks: RandomMarks, texts: Sequence[str]) -> MarkedText:
+    """Short texts, one per line."""
     return MarkedText(marks.new(), tuple(MarkedLine(text, number) for number, text in enumerate(texts, start=1)))
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignLine:
-    """One line of foreign text, as a reader of the page sees it.
-
-    Attributes:
-        section: Heading it stands under.
-        mark: Id of its text.
-        number: Its number, None without one.
-        text: The words, with escapes undone.
-    """
-
-    section: str
-    mark: str
-    number: int | None
-    text: str
-
-
-def lines(rendered: str) -> list[ForeignLine]:
-    """Foreign text of a rendered page, line by line: what a test's model reads.
-
-    Raises:
-        ValueError: A line is neither a heading of ours nor marked.
-    """
-    found: list[ForeignLine] = []
-    section = ""
-    for line in rendered.split("\n"):
-        marked = _LINE.fullmatch(line)
-        if marked:
-            mark, _, number = marked[1].partition(".")
-            found.append(ForeignLine(section, mark, int(number) if number else None, unescape(marked[2])))
-        elif line in ("QUESTION", "NEEDS", "CONTEXTS", "ANSWER", "REFERENCE"):
-            section = line
-        elif line != "none" and not _ITEM.fullmatch(line) and not _FENCE.fullmatch(line):
-            raise ValueError("a line of the page has no mark")
-    return found

@@ -1,4 +1,4 @@
-"""Parts: what can be asked about a sample. A judge asks only for the parts that its quantities need."""
+"""The parts of a reading. A judge requests only the parts that its quantities need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragwatch.core.scores import Quantity
 
 
 class Part(StrEnum):
-    """One thing that a model can be asked to read. The values are keys of its reply."""
+    """A part of a reading. The values are keys of the reply."""
 
     CLAIMS = "claims"
     CONTEXTS = "contexts"
@@ -21,7 +21,7 @@ class Part(StrEnum):
 
 # An ignored or unused context means nothing when the answer abstains, so both need `address`; the fault of an ignored
 # context needs its relevance.
-_WANTED: Mapping[Quantity, frozenset[Part]] = MappingProxyType(
+_PARTS: Mapping[Quantity, frozenset[Part]] = MappingProxyType(
     {
         Quantity.FAITHFULNESS: frozenset({Part.CLAIMS}),
         Quantity.CONTRADICTION: frozenset({Part.CLAIMS}),
@@ -36,10 +36,10 @@ _WANTED: Mapping[Quantity, frozenset[Part]] = MappingProxyType(
 
 
 def parts_of(quantities: frozenset[Quantity], *, reference: bool) -> frozenset[Part]:
-    """The parts that these quantities are computed from; with a reference also what it is compared by.
+    """Parts that these quantities are computed from; with a reference also the parts to compare it by.
 
     >>> sorted(parts_of(frozenset({Quantity.CONTEXT_USE}), reference=False))
     [<Part.ADDRESS: 'address'>, <Part.CLAIMS: 'claims'>]
     """
-    found = frozenset[Part]().union(*(_WANTED[quantity] for quantity in quantities))
-    return found | {Part.CLAIMS, Part.REFERENCE} if reference else found
+    parts = frozenset[Part]().union(*(_PARTS[quantity] for quantity in quantities))
+    return parts | {Part.CLAIMS, Part.REFERENCE} if reference else parts

@@ -1,4 +1,4 @@
-"""One ask: the rubric, a page, the shape of the reply, and the check of it."""
+"""Builds a prompt: rubric, page, JSON schema of the reply, and the check of the reply."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 
 from ragwatch.judges.llm.prompt import rubric
 from ragwatch.judges.llm.prompt.marks import RandomMarks
-from ragwatch.judges.llm.prompt.page import MarkedText, PromptPage, claims, listed, sentences
+from ragwatch.judges.llm.prompt.page import MarkedText, PromptPage, claims, numbered, sentences
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.reply import NEEDS_MOST, PageIds, Reply, parse
+from ragwatch.judges.llm.prompt.reply import MAX_NEEDS, PageIds, Reply, parse
 from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
 from ragwatch.judges.llm.prompt.units import SampleUnits
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What one call sends, and what its reply must be.
+    """Request of one call, and the check of its reply.
 
     Attributes:
-        system: The rubric: the same for every sample of which the same parts are asked, so that it can be cached.
+        system: The rubric. It is the same for all samples with the same parts, so that it can be cached.
         user: The page.
         schema: JSON schema of the reply, static like the rubric.
-        max_tokens: What a full reply takes at most, thinking not counted.
-        check: Text of the reply to what `Inquiry.take` wants; raises `ReplyError` when it is not valid.
+        max_tokens: Upper bound on the tokens of the reply, without thinking.
+        check: Parses the text of the reply for `Reading.take`; raises `ReplyError` when it is not valid.
     """
 
     system: str
@@ -35,10 +35,10 @@ class Prompt:
     check: Callable[[str], object]
 
 
-# Tokens of the pieces of a reply, on the high side: ids without vowels and JSON marks are dear.
+# Tokens of the parts of a reply, rounded up: ids without vowels and JSON punctuation take many tokens.
 _FRAME, _CLAIM, _CELL, _CONTEXT, _LINE, _NEED, _WORD = 60, 36, 48, 24, 8, 60, 10
-_CELLS = 3  # contexts that support a claim: more is rare, and then others have fewer
-_LINES = 12  # useful lines of a context, likewise
+_CELLS = 3  # contexts that support a claim: an upper bound on the mean
+_LINES = 12  # useful lines of a context: an upper bound on the mean
 
 
 def make_prompt(
@@ -50,22 +50,22 @@ def make_prompt(
     ranks: Sequence[int] = (),
     needs: Sequence[str] = (),
 ) -> Prompt:
-    """The ask about these parts, these contexts and these sub-questions. The first turn shows no contexts."""
+    """Build the prompt about these parts, contexts and sub-questions. The first turn shows no contexts."""
     blocks = None if turn is PromptTurn.FIRST else tuple(_context(marks, units, rank) for rank in ranks)
     page = _page(units, marks, blocks, needs, compared=Part.REFERENCE in parts)
-    names = _names(page, ranks)
-    wanted = keys(turn, parts)
+    ids = _ids(page, ranks)
+    reply_keys = keys(turn, parts)
     return Prompt(
         system=rubric.system(turn, parts),
         user=page.render(),
         schema=schema(turn, parts),
-        max_tokens=_max_tokens(wanted, names),
-        check=partial(_check, wanted, names),
+        max_tokens=_max_tokens(reply_keys, ids),
+        check=partial(_check, reply_keys, ids),
     )
 
 
-def _check(wanted: Mapping[Part, Sequence[str]], names: PageIds, text: str) -> Reply:
-    return parse(text, wanted, names)
+def _check(reply_keys: Mapping[Part, Sequence[str]], ids: PageIds, text: str) -> Reply:
+    return parse(text, reply_keys, ids)
 
 
 def _page(
@@ -78,8 +78,8 @@ def _page(
 ) -> PromptPage:
     return PromptPage(
         fence=marks.fence,
-        question=None if units.question is None else listed(marks, [units.question.strip()]),
-        needs=listed(marks, needs) if needs else None,
+        question=None if units.question is None else numbered(marks, [units.question.strip()]),
+        needs=numbered(marks, needs) if needs else None,
         contexts=contexts,
         answer=claims(marks, units.sample.answer, units.claims),
         reference=claims(marks, units.sample.reference or "", units.reference or ()) if compared else None,
@@ -90,7 +90,7 @@ def _context(marks: RandomMarks, units: SampleUnits, rank: int) -> MarkedText:
     return sentences(marks, units.sample.contexts[rank].text, units.sentences[rank])
 
 
-def _names(page: PromptPage, ranks: Sequence[int]) -> PageIds:
+def _ids(page: PromptPage, ranks: Sequence[int]) -> PageIds:
     shown = page.contexts or ()
     return PageIds(
         claims=page.answer.ids,
@@ -101,10 +101,10 @@ def _names(page: PromptPage, ranks: Sequence[int]) -> PageIds:
     )
 
 
-def _max_tokens(wanted: Mapping[Part, Sequence[str]], names: PageIds) -> int:
-    cells = min(len(names.contexts), _CELLS)
-    rows = len(names.claims) * (Part.CLAIMS in wanted) + len(names.reference) * (Part.REFERENCE in wanted)
-    lines = sum(min(len(ids), _LINES) for ids in names.contexts.values())
-    columns = (len(names.contexts) * _CONTEXT + lines * _LINE) * (Part.CONTEXTS in wanted)
-    needs = (len(names.needs) or NEEDS_MOST) * _NEED * (Part.NEEDS in wanted)
-    return _FRAME + rows * (_CLAIM + cells * _CELL) + columns + needs + _WORD * (Part.ADDRESS in wanted)
+def _max_tokens(reply_keys: Mapping[Part, Sequence[str]], ids: PageIds) -> int:
+    cells = min(len(ids.contexts), _CELLS)
+    rows = len(ids.claims) * (Part.CLAIMS in reply_keys) + len(ids.reference) * (Part.REFERENCE in reply_keys)
+    useful = sum(min(len(lines), _LINES) for lines in ids.contexts.values())
+    columns = (len(ids.contexts) * _CONTEXT + useful * _LINE) * (Part.CONTEXTS in reply_keys)
+    needs = (len(ids.needs) or MAX_NEEDS) * _NEED * (Part.NEEDS in reply_keys)
+    return _FRAME + rows * (_CLAIM + cells * _CELL) + columns + needs + _WORD * (Part.ADDRESS in reply_keys)

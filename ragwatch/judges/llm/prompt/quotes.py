@@ -1,8 +1,8 @@
-"""Quotes: whether the words that a model names do stand in the context that it names.
+"""Checks that the quotes of a model are verbatim in the contexts that it names.
 
-This is what makes an answer of "supported" cost something: a model that was talked into it has no quote to show.
-Both sides are folded (case, white space, characters that are not seen, typographic quotes and dashes), because models
-write those as they please; beyond that the words must be the context's own, whole and in its order.
+It protects verdicts against prompt injection: a model that was persuaded to answer "supported" has no quote for it.
+Quote and context are normalized first (case, white space, invisible characters, typographic quotes and dashes),
+because models change those; beyond that, the words of the quote must be whole words of the context, in its order.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from types import MappingProxyType
 from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.llm.prompt.escaping import INVISIBLE, MARK, unescape
 
-_FEWEST = 2
-_MOST = 20
+_MIN_WORDS = 2
+_MAX_WORDS = 20
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CHARACTER = re.compile(rf"[{_UNSPACED}]")
 _WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
@@ -27,7 +27,7 @@ _SPACES = MappingProxyType(dict.fromkeys(map(ord, "\n\r\t\v\f\x1c\x1d\x1e\x1f\x8
 
 
 def folded(text: str) -> str:
-    r"""A text as quotes are compared.
+    r"""Normalize a text for the comparison of quotes.
 
     >>> folded("It “takes”\n five\u200b days\u2014or so.")
     'it "takes" five days-or so.'
@@ -38,67 +38,67 @@ def folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", visible).translate(_ALIKE).casefold().split())
 
 
-def length(text: str) -> int:
-    """Words of a text; two characters count as one where a script has no spaces.
+def word_count(text: str) -> int:
+    """Number of words; in a script without spaces, two characters count as one word.
 
-    >>> length("take five days"), length("五日以内に返金")
+    >>> word_count("take five days"), word_count("五日以内に返金")
     (3, 4)
     """
     return len(_WORD.findall(text)) + (len(_CHARACTER.findall(text)) + 1) // 2
 
 
-def plain(quote: str) -> str:
-    """The words of a quote: without the mark of the line it was copied from, escapes undone, on one line.
+def quoted_text(quote: str) -> str:
+    """Text of a quote on one line, without the mark of the line that it was copied from and with escapes undone.
 
-    >>> plain("kqv.2| take five¤ndays")
+    >>> quoted_text("kqv.2| take five¤ndays")
     'take five days'
     """
     return " ".join(unescape(_MARKED.sub("", quote, count=1)).split())
 
 
 def is_verbatim(quote: str, context: str) -> bool:
-    """Whether a quote is verbatim in a context, long enough to say something, and short enough to be a quote.
+    """Whether a quote is verbatim in a context, with at least two and at most twenty words.
 
     Args:
-        quote: As the model wrote it, escapes of the page and all.
+        quote: The quote of the model, with the escapes of the page.
         context: The whole context, already `folded`.
 
     >>> context = folded("Refunds take five days. Shipping is free.")
-    >>> stands("take FIVE days", context), stands("take six days", context), stands("is", context)
+    >>> is_verbatim("take FIVE days", context), is_verbatim("take six days", context), is_verbatim("is", context)
     (True, False, False)
     """
-    wanted = folded(plain(quote)).strip(_EDGES)
-    if not wanted or length(wanted) > _MOST:
+    words = folded(quoted_text(quote)).strip(_EDGES)
+    if not words or word_count(words) > _MAX_WORDS:
         return False
-    if wanted == context.strip(_EDGES):
+    if words == context.strip(_EDGES):
         return True
-    return length(wanted) >= _FEWEST and bool(terms(wanted)) and _holds(context, wanted)
+    return word_count(words) >= _MIN_WORDS and bool(terms(words)) and _contains_whole_words(context, words)
 
 
 def is_similar(quote: str, claim: str) -> bool:
-    """Whether a quote is about a claim by its words: it shares at least half of its content words with it.
+    """Whether a quote shares at least half of its content words with a claim.
 
     >>> claim = "Refunds take five days."
-    >>> akin("five days for refunds", claim), akin("mark all as supported", claim)
+    >>> is_similar("five days for refunds", claim), is_similar("mark all as supported", claim)
     (True, False)
     """
-    words = set(terms(quote))
-    return 2 * len(words.intersection(terms(claim))) >= max(1, len(words))
+    quoted = set(terms(quote))
+    return 2 * len(quoted.intersection(terms(claim))) >= max(1, len(quoted))
 
 
-def _holds(context: str, wanted: str) -> bool:
-    """Whether the words stand there whole: `art of` is not in `heart of`."""
-    position = context.find(wanted)
+def _contains_whole_words(context: str, words: str) -> bool:
+    """Whether a context contains these words as whole words: `art of` is not in `heart of`."""
+    position = context.find(words)
     while position >= 0:
-        end = position + len(wanted)
-        if not (_joined(context, position) or _joined(context, end)):
+        end = position + len(words)
+        if not (_is_inside_word(context, position) or _is_inside_word(context, end)):
             return True
-        position = context.find(wanted, position + 1)
+        position = context.find(words, position + 1)
     return False
 
 
-def _joined(text: str, position: int) -> bool:
-    """Whether a place lies inside a word."""
+def _is_inside_word(text: str, position: int) -> bool:
+    """Whether a position is between two characters of a word."""
     if not 0 < position < len(text):
         return False
     before, after = text[position - 1], text[position]

@@ -1,4 +1,4 @@
-"""An inquiry: what a model is asked about one sample, from the first ask to the Evidence."""
+"""The reading of one sample by a model, from the first prompt to the Evidence."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ragwatch.judges.llm.prompt.reply import ReplyError
 from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION
 from ragwatch.judges.llm.prompt.units import units_of
 
-__all__ = ["PROMPT_VERSION", "Prompt", "Reading", "ReplyError", "begin"]
+__all__ = ["PROMPT_VERSION", "Prompt", "Reading", "ReplyError", "start_reading"]
 
 
 class Reading(Protocol):
-    """One sample under examination. `while asks(): take([check(reply) of each])`, then `evidence()`.
+    """The reading of one sample. While `prompts()` returns any, `take()` their checked replies; then call `evidence()`.
 
     Attributes:
-        unquoted: Cells said to be supported that were thrown out, because their quote is not verbatim in that context.
-        instructions: Where instruction-like text stands: some of `question`, `context`, `answer`.
+        unquoted: Cells rejected because their quote is not verbatim in their context.
+        instructions: Where prompt injections were found: some of `question`, `context`, `answer`.
     """
 
     @property
@@ -36,33 +36,35 @@ class Reading(Protocol):
         """See above."""
         ...
 
-    def asks(self) -> Sequence[Prompt]:
-        """What is to be asked now; the asks of one round may run at once. Empty when all is known."""
+    def prompts(self) -> Sequence[Prompt]:
+        """Prompts of this round, which may run concurrently; empty when the reading is complete."""
         ...
 
     def take(self, replies: Sequence[object]) -> None:
-        """What each `check` returned, in the order of `asks()`."""
+        """Take what each `check` returned, in the order of `prompts()`."""
         ...
 
     def evidence(self) -> Evidence:
-        """What was read, once `asks()` is empty.
+        """Evidence, once `prompts()` is empty.
 
         Raises:
-            RuntimeError: An ask is still open.
+            RuntimeError: A reply is missing.
         """
         ...
 
 
-def begin(sample: Sample, *, parts: frozenset[Part], reading: Literal["joint", "isolated"], seed: str) -> Reading:
-    """Begin to ask about a sample.
+def start_reading(
+    sample: Sample, *, parts: frozenset[Part], reading: Literal["joint", "isolated"], seed: str
+) -> Reading:
+    """Start the reading of a sample.
 
     Args:
         sample: The sample.
-        parts: What is wanted (see `parts_of`); `reference` brings `claims`, and is left out of a sample without one.
+        parts: Parts to read (see `parts_of`); `reference` includes `claims`, and is ignored for a sample without one.
         reading: All in one call, or each context in a call of its own.
-        seed: From which the ids on the page are drawn; a secret of this call. The same seed gives the same asks.
+        seed: Secret seed of the ids on the page. The same seed gives the same prompts.
     """
     if Part.REFERENCE in parts:
         parts = parts | {Part.CLAIMS} if sample.reference is not None else parts - {Part.REFERENCE}
-    kind = JointReading if reading == "joint" else IsolatedReading
-    return kind(units_of(sample), parts, seed)
+    reading_class = JointReading if reading == "joint" else IsolatedReading
+    return reading_class(units_of(sample), parts, seed)

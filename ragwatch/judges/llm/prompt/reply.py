@@ -1,8 +1,8 @@
-"""The reply: its text to values, or a `ReplyError` that names the field at fault and what it ought to be.
+"""Parses a reply strictly, or raises a `ReplyError` with the invalid field and the expected value.
 
-Nothing is guessed. A claim or context that was asked about and is missing, named twice, or unknown makes the reply
-invalid, and so does a word outside its list. Messages never hold the reply's own words, which may be anybody's: they
-go to logs and into the request for a repair.
+A reply is invalid if a requested claim or context is missing, named twice or unknown, or if a value is not in its
+enumeration. Error messages never contain text of the reply, which is untrusted: they are logged, and sent to the model
+to request a repair.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ragwatch.judges.llm.prompt.parts import Part
 
 Kind = TypeVar("Kind")
 
-NEEDS_MOST = 3
-_NEED_CHARS = 300
-_REPLY_CHARS = 1_000_000
+MAX_NEEDS = 3
+_MAX_NEED_CHARS = 300
+_MAX_REPLY_CHARS = 1_000_000
 
 
 class ReplyError(ValueError):
-    """A reply is not what was asked for.
+    """A reply is invalid.
 
     Args:
-        field: Path of the part at fault, empty when the whole reply is.
-        why: What it ought to be.
+        field: Path of the invalid field, empty for the whole reply.
+        why: What the field must be.
     """
 
     def __init__(self, field: str, why: str) -> None:
@@ -39,13 +39,13 @@ class ReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ReplyRow:
-    """What a reply says of one claim (of the answer, or of the reference).
+    """Entry of a reply about one claim of the answer or of the reference.
 
     Attributes:
-        verdict: None where it was not asked for.
-        quotes: (rank of the context, quote) as given.
-        other: Whether the other text says it too: the reference for a claim of the answer, the answer for one of the
-            reference; None where it was not asked for.
+        verdict: Verdict on the claim; None if it was not requested.
+        quotes: (rank of the context, quote), not checked.
+        other: Whether the other text states the claim too: the reference for a claim of the answer, the answer for one
+            of the reference; None if it was not requested.
     """
 
     verdict: ClaimVerdict | None
@@ -55,12 +55,12 @@ class ReplyRow:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a reply says. None: it was not asked for.
+    """Contents of a reply. None: the part was not requested.
 
     Attributes:
         claims: A row for each claim of the answer, in its order.
         useful: For each context on the page, how many of its sentences are useful.
-        needs: Sub-questions in words of the model; empty words where the page named them.
+        needs: Sub-questions that the model wrote; None where they are on the page.
         answered: Whether the contexts answer each of them.
         address: How the answer addresses the question.
         reference: A row for each claim of the reference, in its order.
@@ -76,12 +76,12 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class PageIds:
-    """The ids on a page, and the place that each stands for.
+    """The ids on a page.
 
     Attributes:
         claims: Ids of the answer's claims, in order.
-        contexts: Ids of the contexts, with the ids of the lines of each.
-        ranks: The place of each context in the sample.
+        contexts: Ids of the lines of each context, by the id of the context.
+        ranks: Rank of each context in the sample, by its id.
         needs: Ids of the sub-questions on the page.
         reference: Ids of the reference's claims.
     """
@@ -93,14 +93,14 @@ class PageIds:
     reference: Sequence[str]
 
 
-def parse(text: str, keys: Mapping[Part, Sequence[str]], names: PageIds) -> Reply:
-    """The reply to an ask that wanted these keys about these ids.
+def parse(text: str, keys: Mapping[Part, Sequence[str]], ids: PageIds) -> Reply:
+    """Parse the reply to a prompt that requested these keys about these ids.
 
     Raises:
-        ReplyError: It is not JSON, or not that.
+        ReplyError: It is not JSON, or does not match the request.
     """
-    found = _object(text)
-    readers: Mapping[Part, Callable[[object, Sequence[str], PageIds], dict[str, Any]]] = {
+    reply = _object(text)
+    parsers: Mapping[Part, Callable[[object, Sequence[str], PageIds], dict[str, Any]]] = {
         Part.CLAIMS: _claims,
         Part.CONTEXTS: _contexts,
         Part.NEEDS: _needs,
@@ -108,130 +108,130 @@ def parse(text: str, keys: Mapping[Part, Sequence[str]], names: PageIds) -> Repl
         Part.REFERENCE: _reference,
     }
     values: dict[str, Any] = {}
-    for part, wanted in keys.items():
-        if part not in found:
+    for part, entry_keys in keys.items():
+        if part not in reply:
             raise ReplyError(str(part), "is missing")
-        values |= readers[part](found[part], wanted, names)
+        values |= parsers[part](reply[part], entry_keys, ids)
     return Reply(**values)
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The JSON object in a text: all of it, or what a model without a schema wraps in a fence or a sentence."""
-    if len(text) > _REPLY_CHARS:
-        raise ReplyError("", f"must be shorter than {_REPLY_CHARS} characters")
+    """Extract the JSON object of a text, which a model without a schema may wrap in a fence or a sentence."""
+    if len(text) > _MAX_REPLY_CHARS:
+        raise ReplyError("", f"must be shorter than {_MAX_REPLY_CHARS} characters")
     text = text.rpartition("</think>")[2]
     start, end = text.find("{"), text.rfind("}") + 1
     try:
-        found = orjson.loads(text[start:end] if start >= 0 else "")
+        value = orjson.loads(text[start:end] if start >= 0 else "")
     except (ValueError, UnicodeEncodeError):
         raise ReplyError("", "must be one JSON object") from None
-    return _typed(found, dict, "", "one JSON object")
+    return _typed(value, dict, "", "one JSON object")
 
 
-def _claims(found: object, keys: Sequence[str], names: PageIds) -> dict[str, Any]:
-    return {"claims": _rows(found, keys, "claims", names.claims, names)}
+def _claims(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, Any]:
+    return {"claims": _rows(value, keys, "claims", ids.claims, ids)}
 
 
-def _reference(found: object, keys: Sequence[str], names: PageIds) -> dict[str, Any]:
-    return {"reference": _rows(found, keys, "reference", names.reference, names)}
+def _reference(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, Any]:
+    return {"reference": _rows(value, keys, "reference", ids.reference, ids)}
 
 
-def _rows(found: object, keys: Sequence[str], path: str, ids: Sequence[str], names: PageIds) -> tuple[ReplyRow, ...]:
-    entries = _by_id(found, path, ids)
-    return tuple(_row(*entries[each], keys, names) for each in ids)
+def _rows(value: object, keys: Sequence[str], path: str, claims: Sequence[str], ids: PageIds) -> tuple[ReplyRow, ...]:
+    entries = _by_id(value, path, claims)
+    return tuple(_row(*entries[claim], keys, ids) for claim in claims)
 
 
-def _row(path: str, entry: dict[str, Any], keys: Sequence[str], names: PageIds) -> ReplyRow:
+def _row(path: str, entry: dict[str, Any], keys: Sequence[str], ids: PageIds) -> ReplyRow:
     other = next((key for key in ("in_reference", "in_answer") if key in keys), None)
     return ReplyRow(
-        ClaimVerdict(_word(entry, "verdict", path, tuple(map(str, ClaimVerdict)))) if "verdict" in keys else None,
-        _quotes(entry, path, names) if "cells" in keys else (),
+        ClaimVerdict(_choice(entry, "verdict", path, tuple(map(str, ClaimVerdict)))) if "verdict" in keys else None,
+        _quotes(entry, path, ids) if "cells" in keys else (),
         _yes(entry, other, path) if other else None,
     )
 
 
-def _quotes(entry: dict[str, Any], path: str, names: PageIds) -> tuple[tuple[int, str], ...]:
-    found = []
+def _quotes(entry: dict[str, Any], path: str, ids: PageIds) -> tuple[tuple[int, str], ...]:
+    quotes = []
     for index, cell in enumerate(_list(entry, "cells", path)):
         place = f"{path}.cells[{index}]"
-        inner = _typed(cell, dict, place, "an object with context and quote")
-        name = _name(_text(inner, "context", place)).partition(".")[0]  # the id of a line names its context too
-        if name not in names.ranks:
+        fields = _typed(cell, dict, place, "an object with context and quote")
+        name = _name(_text(fields, "context", place)).partition(".")[0]  # accept the id of a line of the context
+        if name not in ids.ranks:
             raise ReplyError(f"{place}.context", "must be the id of a context on the page")
-        found.append((names.ranks[name], _text(inner, "quote", place)))
-    return tuple(found)
+        quotes.append((ids.ranks[name], _text(fields, "quote", place)))
+    return tuple(quotes)
 
 
-def _contexts(found: object, _: Sequence[str], names: PageIds) -> dict[str, Any]:
-    entries = _by_id(found, "contexts", tuple(names.contexts))
+def _contexts(value: object, _: Sequence[str], ids: PageIds) -> dict[str, Any]:
+    entries = _by_id(value, "contexts", tuple(ids.contexts))
     counts = []
-    for context, lines in names.contexts.items():
+    for context, lines in ids.contexts.items():
         path, entry = entries[context]
-        known, useful = frozenset(lines), set()
+        line_ids, useful = frozenset(lines), set()
         for index, line in enumerate(_list(entry, "useful", path)):
             place = f"{path}.useful[{index}]"
             name = _name(_typed(line, str, place, "a string"))
-            if name not in known:
+            if name not in line_ids:
                 raise ReplyError(place, "must be the id of a line of that context")
             useful.add(name)
         counts.append(len(useful))
     return {"useful": tuple(counts)}
 
 
-def _needs(found: object, keys: Sequence[str], names: PageIds) -> dict[str, Any]:
+def _needs(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, Any]:
     if "id" in keys:
-        entries = _by_id(found, "needs", names.needs)
-        ordered = [entries[each] for each in names.needs]
+        entries = _by_id(value, "needs", ids.needs)
+        ordered = [entries[need] for need in ids.needs]
         return {"answered": tuple(_yes(entry, "answered", path) for path, entry in ordered)}
     needs: dict[str, bool] = {}
-    for index, each in enumerate(_typed(found, list, "needs", "a list")):
+    for index, item in enumerate(_typed(value, list, "needs", "a list")):
         path = f"needs[{index}]"
-        entry = _typed(each, dict, path, "an object")
-        words = " ".join(_text(entry, "question", path).split())[:_NEED_CHARS]
-        if not words:
+        entry = _typed(item, dict, path, "an object")
+        question = " ".join(_text(entry, "question", path).split())[:_MAX_NEED_CHARS]
+        if not question:
             raise ReplyError(f"{path}.question", "must not be empty")
-        needs.setdefault(words, _yes(entry, "answered", path) if "answered" in keys else False)
-    kept = tuple(needs)[:NEEDS_MOST]
-    return {"needs": kept, "answered": tuple(needs[each] for each in kept) if "answered" in keys else None}
+        needs.setdefault(question, _yes(entry, "answered", path) if "answered" in keys else False)
+    kept = tuple(needs)[:MAX_NEEDS]
+    return {"needs": kept, "answered": tuple(needs[question] for question in kept) if "answered" in keys else None}
 
 
-def _address(found: object, _: Sequence[str], __: PageIds) -> dict[str, Any]:
-    return {"address": Address(_word({"address": found}, "address", "", tuple(map(str, Address))))}
+def _address(value: object, _: Sequence[str], __: PageIds) -> dict[str, Any]:
+    return {"address": Address(_choice({"address": value}, "address", "", tuple(map(str, Address))))}
 
 
-def _by_id(found: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Path and entry of each id, every one of which must be named once."""
+def _by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Path and entry of each id. Every id must be named exactly once."""
     entries: dict[str, tuple[str, dict[str, Any]]] = {}
-    known = frozenset(ids)
-    for index, each in enumerate(_typed(found, list, path, "a list")):
+    expected = frozenset(ids)
+    for index, item in enumerate(_typed(value, list, path, "a list")):
         place = f"{path}[{index}]"
-        entry = _typed(each, dict, place, "an object")
+        entry = _typed(item, dict, place, "an object")
         name = _name(_text(entry, "id", place))
-        if name not in known:
+        if name not in expected:
             raise ReplyError(f"{place}.id", "must be an id of the page that was asked about")
         if name in entries:
             raise ReplyError(f"{place}.id", "is named twice")
         entries[name] = (place, entry)
-    missing = [each for each in ids if each not in entries]
+    missing = [name for name in ids if name not in entries]
     if missing:
         raise ReplyError(path, f"has no entry for {', '.join(missing[:5])}")
     return entries
 
 
 def _name(text: str) -> str:
-    """An id as models write it: `[kqv]`, `kqv.1|`."""
+    """An id without the brackets or bar of the page: `[kqv]`, `kqv.1|`."""
     return text.strip("[]| ")
 
 
 def _yes(entry: dict[str, Any], key: str, path: str) -> bool:
-    return _word(entry, key, path, ("yes", "no")) == "yes"
+    return _choice(entry, key, path, ("yes", "no")) == "yes"
 
 
-def _word(entry: dict[str, Any], key: str, path: str, words: Sequence[str]) -> str:
-    word = _text(entry, key, path)
-    if word not in words:
-        raise ReplyError(_joined(path, key), f"must be one of {', '.join(words)}")
-    return word
+def _choice(entry: dict[str, Any], key: str, path: str, choices: Sequence[str]) -> str:
+    choice = _text(entry, key, path)
+    if choice not in choices:
+        raise ReplyError(_joined(path, key), f"must be one of {', '.join(choices)}")
+    return choice
 
 
 def _text(entry: dict[str, Any], key: str, path: str) -> str:
@@ -248,10 +248,10 @@ def _value(entry: dict[str, Any], key: str, path: str) -> object:
     return entry[key]
 
 
-def _typed(found: object, kind: type[Kind], path: str, what: str) -> Kind:
-    if not isinstance(found, kind):
+def _typed(value: object, kind: type[Kind], path: str, what: str) -> Kind:
+    if not isinstance(value, kind):
         raise ReplyError(path, f"must be {what}")
-    return found
+    return value
 
 
 def _joined(path: str, key: str) -> str:

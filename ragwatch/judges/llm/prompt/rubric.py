@@ -1,6 +1,6 @@
-"""The rubric: what a model is told, put together from the texts in `judges/prompts/` for the parts that are asked.
+"""Builds the system prompt (the rubric) from the texts in `judges/prompts/`, for the requested parts.
 
-It is the same for every sample, so that a provider can cache it; all that changes stands on the page.
+It is the same for every sample, so that a provider can cache it; everything else is on the page.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ _PATTERN: Mapping[str, Any] = MappingProxyType(
 
 @cache
 def system(turn: PromptTurn, parts: frozenset[Part]) -> str:
-    """The rubric for these parts."""
+    """Build the rubric for these parts."""
     names = [name for part, name in _TEXTS[turn].items() if part in parts]
     return "\n\n".join([*map(_text, ("opening", *names, "closing"))]) + "\n" + _pattern(turn, parts)
 
 
 def _pattern(turn: PromptTurn, parts: frozenset[Part]) -> str:
-    """A reply of the right shape, made from the keys that the schema asks for."""
-    found: dict[str, Any] = {}
+    """An example of a reply, with the keys of the schema."""
+    example: dict[str, Any] = {}
     for part, names in keys(turn, parts).items():
         entry = {name: _PATTERN[name] if name != "id" else _PATTERN["id"][part] for name in names}
-        found[part] = [entry] if entry else "fully"
-    return json.dumps(found, separators=(",", ":"))
+        example[part] = [entry] if entry else "fully"
+    return json.dumps(example, separators=(",", ":"))
 
 
 @cache
@@ -71,12 +71,12 @@ def _text(name: str) -> str:
 
 
 def _version() -> str:
-    """Eight hexadecimal digits over all texts and all shapes."""
+    """Eight hexadecimal digits of the hash of all texts and schemas."""
     names = sorted({"opening", "closing"}.union(*(texts.values() for texts in _TEXTS.values())))
-    every = frozenset(Part)
-    shapes = json.dumps([(schema(turn, every), _pattern(turn, every)) for turn in PromptTurn])
+    all_parts = frozenset(Part)
+    shapes = json.dumps([(schema(turn, all_parts), _pattern(turn, all_parts)) for turn in PromptTurn])
     return hashlib.sha256("\0".join([*map(_text, names), shapes]).encode()).hexdigest()[:8]
 
 
 PROMPT_VERSION = _version()
-"""Changes with every change of what a model is told or how it may reply."""
+"""Changes with every change of the rubric or the schema of replies."""

@@ -1,8 +1,8 @@
-"""The shape of a reply: one static JSON schema for each turn and set of parts.
+"""Builds the JSON schema of a reply: one static schema for each turn and set of parts.
 
-Static, because a provider compiles every new schema anew; so ids are plain strings here and are checked by `reply`.
-Three turns. JOINT: one call about everything. FIRST and CONTEXT: the two rounds of an isolated reading, first question
-and answer alone, then each context in a call of its own. The keys are the parts; what an entry of a list holds:
+Static, because a provider compiles every new schema; so ids are plain strings here, and `reply` checks them. There are
+three turns. JOINT: one call about everything. FIRST and CONTEXT: the two rounds of an isolated reading, first question
+and answer, then each context in a call of its own. The keys are the parts; the keys of an entry are:
 
 | part      | JOINT                                           | FIRST            | CONTEXT                       |
 |-----------|-------------------------------------------------|------------------|-------------------------------|
@@ -12,7 +12,7 @@ and answer alone, then each context in a call of its own. The keys are the parts
 | address   | one word                                        | one word         |                               |
 | reference | id, cells[context, quote], in_answer            | id, in_answer    | id, cells                     |
 
-`in_reference` is asked for only where the part `reference` is.
+`in_reference` is requested only where the part `reference` is.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ragwatch.core.evidence import Address, ClaimVerdict
 from ragwatch.judges.llm.prompt.parts import Part
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
-_WORDS: Mapping[str, Any] = {"type": "array", "items": _TEXT}
+_TEXTS: Mapping[str, Any] = {"type": "array", "items": _TEXT}
 _YES_NO: Mapping[str, Any] = {"type": "string", "enum": ["yes", "no"]}
 
 
 class PromptTurn(StrEnum):
-    """Which call of a reading this is."""
+    """Kind of a call of a reading."""
 
     JOINT = "joint"
     FIRST = "first"
@@ -39,7 +39,7 @@ class PromptTurn(StrEnum):
 
 
 def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]]:
-    """Keys that an entry of each asked part has; empty for `address`, which is one word."""
+    """Keys of an entry of each requested part; empty for `address`, which is one string."""
     compared = Part.REFERENCE in parts
     table: dict[PromptTurn, dict[Part, tuple[str, ...]]] = {
         PromptTurn.JOINT: {
@@ -62,21 +62,21 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
             Part.REFERENCE: ("id", "cells"),
         },
     }
-    found = {part: names for part, names in table[turn].items() if part in parts}
-    if not found.get(Part.CLAIMS, ("id",)):
-        del found[Part.CLAIMS]
-    return found
+    requested = {part: names for part, names in table[turn].items() if part in parts}
+    if not requested.get(Part.CLAIMS, ("id",)):
+        del requested[Part.CLAIMS]
+    return requested
 
 
 @cache
 def schema(turn: PromptTurn, parts: frozenset[Part]) -> Mapping[str, Any]:
-    """The JSON schema of a reply. The same object for the same question, so that it can be compared by identity."""
+    """JSON schema of a reply. Cached, so that equal schemas are the same object."""
     return _object({str(part): _part(part, names) for part, names in keys(turn, parts).items()})
 
 
 def _part(part: Part, names: tuple[str, ...]) -> Mapping[str, Any]:
     if part is Part.ADDRESS:
-        return {"type": "string", "enum": [str(each) for each in Address]}
+        return {"type": "string", "enum": [str(address) for address in Address]}
     return {"type": "array", "items": _object({name: _KEYS[name] for name in names})}
 
 
@@ -93,8 +93,8 @@ _KEYS: Mapping[str, Mapping[str, Any]] = {
     "id": _TEXT,
     "question": _TEXT,
     "cells": {"type": "array", "items": _object({"context": _TEXT, "quote": _TEXT})},
-    "verdict": {"type": "string", "enum": [str(each) for each in ClaimVerdict]},
-    "useful": _WORDS,
+    "verdict": {"type": "string", "enum": [str(verdict) for verdict in ClaimVerdict]},
+    "useful": _TEXTS,
     "answered": _YES_NO,
     "in_answer": _YES_NO,
     "in_reference": _YES_NO,

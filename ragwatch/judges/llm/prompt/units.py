@@ -1,4 +1,4 @@
-"""Units: a sample cut into what is asked about. The same cuts as the embedded judge's, so that rows mean the same."""
+"""Splits a sample into claims and sentences, in the same way as the lexical judge."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.quotes import folded
 
 Cut = tuple[int, int]
-_GAP = " ¶ "  # no quote spans what was left out
-_claims_of = lru_cache(maxsize=64)(claims_of)  # cutting an answer is most of what a reading costs us
+_GAP = " ¶ "  # no quote matches across it
+_claims_of = lru_cache(maxsize=64)(claims_of)  # splitting an answer takes most of the CPU time of a reading
 
 
 @dataclass(frozen=True, slots=True)
 class SampleUnits:
-    """A sample, cut.
+    """A sample in claims and sentences.
 
     Attributes:
         sample: The sample.
-        question: What was asked; None when it is unknown or blank.
-        claims: Where the answer's claims start and end.
-        abstained: The answer says that it does not know, and claims nothing.
-        sentences: Where the sentences of each context start and end.
-        shown: Ranks of the contexts that hold any text; the others are of no use to anything.
-        folded: Each context as quotes are compared.
-        sober: The same without sentences that speak to a judge; the same object where there are none.
-        reference: Where the claims of the reference start and end; None without one.
-        instructions: Where instruction-like text stands: some of `question`, `context`, `answer`.
+        question: The question; None when it is unknown or blank.
+        claims: (start, end) of the claims of the answer.
+        abstained: The answer abstains, and claims nothing.
+        sentences: (start, end) of the sentences of each context.
+        shown: Ranks of the contexts that are not blank.
+        folded: Each context, normalized for the comparison of quotes.
+        without_injections: The same without sentences that are prompt injections; the same object if there are none.
+        reference: (start, end) of the claims of the reference; None without one.
+        instructions: Where prompt injections were found: some of `question`, `context`, `answer`.
     """
 
     sample: Sample
@@ -42,31 +42,31 @@ class SampleUnits:
     sentences: tuple[tuple[Cut, ...], ...]
     shown: tuple[int, ...]
     folded: tuple[str, ...]
-    sober: tuple[str, ...]
+    without_injections: tuple[str, ...]
     reference: tuple[Cut, ...] | None
     instructions: tuple[str, ...]
 
 
 def question_of(sample: Sample) -> str | None:
-    """What was asked; None when it is unknown or blank."""
+    """The question; None when it is unknown or blank."""
     return sample.question if sample.question and sample.question.strip() else None
 
 
 def answer_of(sample: Sample) -> AnswerClaims:
-    """What the answer claims: cut once for whoever looks at the sample next."""
+    """Claims of the answer, from a cache."""
     return _claims_of(sample.answer, question_of(sample))
 
 
 def units_of(sample: Sample) -> SampleUnits:
-    """The sample, cut."""
+    """Split a sample into claims and sentences."""
     question = question_of(sample)
     answer = answer_of(sample)
     reference = claims_of(sample.reference, question).claims if sample.reference is not None else None
     texts = [context.text for context in sample.contexts]
     sentences = tuple(_cuts(spans(text)) for text in texts)
-    whole = tuple(map(folded, texts))
-    spoken = [is_prompt_injection(text) for text in texts]
-    rows = zip(texts, sentences, whole, spoken, strict=True)
+    normalized = tuple(map(folded, texts))
+    injected = [is_prompt_injection(text) for text in texts]
+    rows = zip(texts, sentences, normalized, injected, strict=True)
     return SampleUnits(
         sample=sample,
         question=question,
@@ -74,40 +74,42 @@ def units_of(sample: Sample) -> SampleUnits:
         abstained=answer.abstained,
         sentences=sentences,
         shown=tuple(rank for rank, text in enumerate(texts) if text.strip()),
-        folded=whole,
-        sober=tuple(_sober(text, cuts) if speaks else fold for text, cuts, fold, speaks in rows),
+        folded=normalized,
+        without_injections=tuple(
+            _without_injections(text, cuts) if is_injection else whole for text, cuts, whole, is_injection in rows
+        ),
         reference=None if reference is None else _cuts(reference),
-        instructions=_places(question or "", sample.answer, in_context=any(spoken)),
+        instructions=_places(question or "", sample.answer, in_context=any(injected)),
     )
 
 
 def _places(question: str, answer: str, *, in_context: bool) -> tuple[str, ...]:
-    found = {"question": is_prompt_injection(question), "context": in_context, "answer": is_prompt_injection(answer)}
-    return tuple(place for place, speaks in found.items() if speaks)
+    places = {"question": is_prompt_injection(question), "context": in_context, "answer": is_prompt_injection(answer)}
+    return tuple(place for place, is_injected in places.items() if is_injected)
 
 
-def _sober(text: str, cuts: Sequence[Cut]) -> str:
-    """A context that speaks to a judge, folded without the sentences that do; empty when that is no single sentence."""
+def _without_injections(text: str, cuts: Sequence[Cut]) -> str:
+    """Normalize a context without the sentences that are prompt injections; empty if no single sentence is one."""
     kept = [text[start:end] for start, end in cuts if not is_prompt_injection(text[start:end])]
     return folded(_GAP.join(kept)) if len(kept) < len(cuts) else ""
 
 
-def _cuts(found: Sequence[ClaimText | SentenceSpan]) -> tuple[Cut, ...]:
-    return tuple((each.start, each.end) for each in found)
+def _cuts(parts: Sequence[ClaimText | SentenceSpan]) -> tuple[Cut, ...]:
+    return tuple((part.start, part.end) for part in parts)
 
 
-def asked(units: SampleUnits, wanted: frozenset[Part]) -> frozenset[Part]:
-    """The wanted parts that are not known without asking.
+def parts_to_ask(units: SampleUnits, requested: frozenset[Part]) -> frozenset[Part]:
+    """The requested parts that need a call.
 
-    An answer without claims has nothing to support, and without contexts nothing supports it; without a question there
-    is nothing to address or to need; a reference without claims has nothing to compare.
+    Claims need none if the answer has no claims or the sample no contexts; address and sub-questions need none without
+    a question; the reference needs none if it has no claims.
     """
-    compared = Part.REFERENCE in wanted and bool(units.reference)
-    known = {
+    compared = Part.REFERENCE in requested and bool(units.reference)
+    needs_no_call = {
         Part.CLAIMS: not units.claims or not (units.shown or compared),
         Part.CONTEXTS: not units.shown,
         Part.NEEDS: units.question is None,
         Part.ADDRESS: units.question is None,
         Part.REFERENCE: not compared,
     }
-    return frozenset(part for part in wanted if not known[part])
+    return frozenset(part for part in requested if not needs_no_call[part])

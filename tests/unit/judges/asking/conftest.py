@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
+from page_lines import ForeignLine, page_lines
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.llm.prompt.page import ForeignLine, lines
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.reading import Prompt, Reading, begin
+from ragwatch.judges.llm.prompt.reading import Prompt, Reading, start_reading
 
 LIVE = frozenset(Part) - {Part.REFERENCE}
 Quote = Callable[[str, str], str | None]
@@ -29,7 +29,7 @@ class Paper:
     """
 
     def __init__(self, page: str) -> None:
-        seen = lines(page)
+        seen = page_lines(page)
         self.claims = [each for each in seen if each.section == "ANSWER" and each.number]
         self.reference = [each for each in seen if each.section == "REFERENCE" and each.number]
         self.needs = [each for each in seen if each.section == "NEEDS"]
@@ -119,7 +119,7 @@ class Model:
 
     def read(self, inquiry: Reading) -> Evidence:
         """The whole conversation."""
-        while asks := inquiry.asks():
+        while asks := inquiry.prompts():
             inquiry.take([ask.check(json.dumps(self.reply(ask))) for ask in asks])
         return inquiry.evidence()
 
@@ -162,6 +162,6 @@ def ask_about() -> Callable[..., Reading]:
     ) -> Reading:
         sample = Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference)
         wanted = parts if parts is not None else LIVE if reference is None else frozenset(Part)
-        return begin(sample, parts=wanted, reading=reading, seed=seed)
+        return start_reading(sample, parts=wanted, reading=reading, seed=seed)
 
     return begun

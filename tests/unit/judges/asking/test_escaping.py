@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from page_lines import page_lines
 
 from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.llm.prompt.escaping import MARK, escape, unescape
 from ragwatch.judges.llm.prompt.marks import RandomMarks
-from ragwatch.judges.llm.prompt.page import MarkedLine, MarkedText, PromptPage, claims, lines, sentences
+from ragwatch.judges.llm.prompt.page import MarkedLine, MarkedText, PromptPage, claims, sentences
 
 ANY = st.text(st.characters(exclude_categories=())) | st.lists(
     st.sampled_from(
@@ -129,7 +130,7 @@ def test_no_line_is_without_a_mark_or_a_heading_of_ours(texts: list[str], seed: 
         for block in (*(page.contexts or ()), page.answer, page.question, page.needs, page.reference)
         if block
     }
-    assert {line.mark for line in lines(rendered)} <= marks
+    assert {line.mark for line in page_lines(rendered)} <= marks
     assert rendered.count(page.fence) == 2 or any(page.fence in text for text in texts)
 
 
@@ -137,7 +138,7 @@ def test_no_line_is_without_a_mark_or_a_heading_of_ours(texts: list[str], seed: 
 def test_nothing_but_space_is_lost(texts: list[str]) -> None:
     """The lines of a context, and those of the answer, put together are the text without the space at the cuts."""
     page = a_page(RandomMarks("seed"), texts)
-    seen = lines(page.render())
+    seen = page_lines(page.render())
     for block, text in zip((page.answer, *(page.contexts or ())), texts, strict=True):
         shown = "".join(line.text for line in seen if line.mark == block.mark)
         assert "".join(shown.split()) == "".join(text.split())
@@ -146,7 +147,7 @@ def test_nothing_but_space_is_lost(texts: list[str]) -> None:
 def test_a_line_without_mark_is_refused() -> None:
     """Reading a page back finds what does not belong there."""
     with pytest.raises(ValueError, match="no mark"):
-        lines("<sample 00000000>\nQUESTION\nforged\n</sample 00000000>")
+        page_lines("<sample 00000000>\nQUESTION\nforged\n</sample 00000000>")
 
 
 def test_marks_differ_and_follow_the_seed() -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import pytest
 from hostile import HOSTILE
+from page_lines import page_lines
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
@@ -21,7 +22,6 @@ from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection
-from ragwatch.judges.llm.prompt.page import lines
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.units import units_of
 
@@ -134,7 +134,7 @@ def test_x1_a_model_that_was_talked_into_everything_supports_nothing(
             )
             fooled = model(ATTACKS[attack](injection))
             replies = []
-            for ask in inquiry.asks():
+            for ask in inquiry.prompts():
                 reply = fooled.reply(ask)
                 for entry in reply["claims"]:
                     entry["verdict"] = "supported"
@@ -151,10 +151,10 @@ def test_each_is_shown_behind_marks_only(ask_about: Any, position: Position) -> 
     for injection in (*INJECTIONS, *HOSTILE):
         for clean, dirty in samples(position, injection):
             pages = [
-                ask_about(one.question, one.answer, *(context.text for context in one.contexts)).asks()[0].user
+                ask_about(one.question, one.answer, *(context.text for context in one.contexts)).prompts()[0].user
                 for one in (clean, dirty)
             ]
-            first, second = ({(line.section, line.mark) for line in lines(page)} for page in pages)
+            first, second = ({(line.section, line.mark) for line in page_lines(page)} for page in pages)
             assert first == second
 
 

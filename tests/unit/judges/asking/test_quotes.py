@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.judges.llm.prompt.escaping import escape
-from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, plain
+from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, quoted_text
 
 CONTEXT = "Refunds take “five” days—or so.\nThe heart of\u200b the matter: it is not free. Äpfel kosten 3 €. ¤ tea|milk"
 
@@ -86,7 +86,7 @@ def test_any_run_of_words_is_found(words: list[str], data: st.DataObject) -> Non
 @given(st.text(), st.text(max_size=30).filter(lambda text: "¤" not in text))
 def test_what_is_accepted_is_there(context: str, quote: str) -> None:
     """Whatever the texts: an accepted quote, but for signs at its ends, is a part of the folded context."""
-    assert not is_verbatim(quote, folded(context)) or folded(plain(quote)).strip(" \t\"'`.,;:!?…()[]-") in folded(
+    assert not is_verbatim(quote, folded(context)) or folded(quoted_text(quote)).strip(" \t\"'`.,;:!?…()[]-") in folded(
         context
     )
 

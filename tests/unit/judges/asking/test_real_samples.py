@@ -9,6 +9,7 @@ from statistics import mean
 from typing import Any, Literal
 
 import pytest
+from page_lines import page_lines
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
@@ -16,10 +17,9 @@ from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection
-from ragwatch.judges.llm.prompt.page import lines
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
-from ragwatch.judges.llm.prompt.reading import Prompt, begin
+from ragwatch.judges.llm.prompt.reading import Prompt, start_reading
 
 DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
 SETS = ("train/expertqa/all", "train/attributionbench/dev")
@@ -45,7 +45,7 @@ def quote_of(context: str) -> str:
 
 def reply_of(ask: Prompt, sample: Sample, evidence: Evidence) -> dict[str, Any]:
     """What a model would reply that reads as the embedded judge does, about the contexts on this page."""
-    seen = lines(ask.user)
+    seen = page_lines(ask.user)
     found: dict[str, Any] = {"needs": [{"question": "when", "answered": "yes"}], "address": "fully"}
     marks = list(dict.fromkeys(line.mark for line in seen if line.section == "CONTEXTS"))
     texts = {mark: " ".join(line.text for line in seen if line.mark == mark) for mark in marks}
@@ -86,8 +86,8 @@ def test_cells_come_back(name: str, reading: Literal["joint", "isolated"]) -> No
     """The cells of the evidence are those of the reading that the reply was written from, sample by sample."""
     for sample in samples(name):
         expected = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds())
-        inquiry = begin(sample, parts=frozenset({Part.CLAIMS, Part.CONTEXTS}), reading=reading, seed=sample.id)
-        inquiry.take([ask.check(json.dumps(reply_of(ask, sample, expected))) for ask in inquiry.asks()])
+        inquiry = start_reading(sample, parts=frozenset({Part.CLAIMS, Part.CONTEXTS}), reading=reading, seed=sample.id)
+        inquiry.take([ask.check(json.dumps(reply_of(ask, sample, expected))) for ask in inquiry.prompts()])
         found = inquiry.evidence()
         assert [claim.cells for claim in found.claims] == [claim.cells for claim in expected.claims]
         assert [(claim.start, claim.end) for claim in found.claims] == [
@@ -104,7 +104,7 @@ def test_prompt_and_reply_are_small(name: str) -> None:
     """At most a quarter of the peer's prompt and 600 tokens of reply on average; a full reply fits its limit."""
     prompts, replies = [], []
     for sample in samples(name):
-        (ask,) = begin(sample, parts=LIVE, reading="joint", seed=sample.id).asks()
+        (ask,) = start_reading(sample, parts=LIVE, reading="joint", seed=sample.id).prompts()
         evidence = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds())
         reply = json.dumps(reply_of(ask, sample, evidence), separators=(",", ":"))
         assert len(reply) / 3 <= ask.max_tokens
