@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
-from ragwatch.errors import ConfigError, ForeignError
+from ragwatch.errors import ConfigError, ExternalError
 
 
 class Listener(ThreadingHTTPServer):
@@ -84,7 +84,7 @@ def test_asks_for_what_was_said(listener: Listener, arguments: list[str], asked:
 def test_a_refusal_is_told(listener: Listener) -> None:
     """In the words of the one who refused."""
     result = run("--url", listener.url, "--route", "gone")
-    assert isinstance(result.exception, ForeignError)
+    assert isinstance(result.exception, ExternalError)
     assert str(result.exception) == f"{listener.url} refused: 400 route: 'gone' is not known"
 
 
@@ -93,14 +93,14 @@ def test_nobody_there_is_told() -> None:
     with Listener() as closed:
         url = closed.url
     result = run("--url", url)
-    assert isinstance(result.exception, ForeignError)
+    assert isinstance(result.exception, ExternalError)
     assert "cannot be reached" in str(result.exception)
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--url", "file:///etc/passwd"], "is no address"),
+        (["--url", "file:///etc/passwd"], "is not a URL"),
         (["--judge", "claude", "--route", "search"], "anchors have no quantity and no route"),
     ],
 )

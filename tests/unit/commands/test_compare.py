@@ -41,7 +41,7 @@ def test_two_logs(tmp_path: Path) -> None:
     result = compare(good, bad)
     assert result.return_value == 1
     assert "40 questions are on both sides (paired); only in A 0, in B 1" in result.stdout
-    assert "bad.jsonl: 1 rows are no samples and are left out" in result.stdout
+    assert "bad.jsonl: 1 rows are rejected and are left out" in result.stdout
     line = json.loads(compare(bad, good, "--json").stdout)
     faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
     assert (faithful["conclusion"], faithful["n"], faithful["wins"]) == ("better", 40, 40)
@@ -78,7 +78,7 @@ def test_two_variants_of_one_log(tmp_path: Path) -> None:
     assert line["metrics"][0]["conclusion"] == "better"
     refused = compare("green", "red", "--log", log)
     assert isinstance(refused.exception, ConfigError)
-    assert "red: no sample has it as 'variant' in its metadata; there are: blue, green" in str(refused.exception)
+    assert "red: no sample has this value of 'variant' in its metadata; values: blue, green" in str(refused.exception)
 
 
 def test_no_text_commands_the_terminal(tmp_path: Path) -> None:
@@ -159,10 +159,10 @@ def test_what_is_refused(tmp_path: Path) -> None:
     path.write_text(f"state: {tmp_path}/state\nsources: [{{kind: tail, name: app, path: /nowhere/*.log}}]\n")
     both = suites(tmp_path / "both.yaml", old="http://127.0.0.1:1", new="http://127.0.0.1:1")
     for arguments, told in (
-        (("a.jsonl", "b.jsonl"), "a.jsonl: is no file; give two logs"),
+        (("a.jsonl", "b.jsonl"), "a.jsonl: is not a file; give two logs"),
         (
             ("old", "nwe", "--config", both),
-            "old: is no file; give two logs (JSONL), two configurations (YAML) or one of",
+            "old: is not a file; give two logs (JSONL), two configurations (YAML) or two of",
         ),
         ((str(path), str(path)), "canaries: nothing to compare"),
     ):

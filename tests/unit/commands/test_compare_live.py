@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
 from ragwatch.commands import cli
-from ragwatch.commands.variants import live
+from ragwatch.commands.variants import live_variants
 from ragwatch.config import load
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import ConfigError, StoreError
@@ -107,21 +107,26 @@ def test_what_retention_has_picked_from_is_no_sample(tmp_path: Path) -> None:
         told[since] = line["warnings"]
     assert told["1d"] == []
     assert [each.partition(" UTC:")[2] for each in told["7d"]] == [
-        " retention has taken good ones of before, and what is left would look too bad"
+        " before that, retention has deleted good answers, so the mean would be too low"
     ]
 
 
 def test_many_verdicts_are_cut_and_it_is_said(state: Path) -> None:
     """The newest are looked at."""
-    found = live("blue", "green", load(Path(a_config(state))), label="variant", judge=None, since=0.0, most=90)
-    assert found.warnings[-1] == "only the newest 90 verdicts were looked at; give a shorter --since"
+    found = live_variants(
+        "blue", "green", load(Path(a_config(state))), label="variant", judge=None, since=0.0, limit=90
+    )
+    assert found.warnings[-1] == "only the newest 90 verdicts were read; give a shorter --since"
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("blue", "red", "--live"), "red: no sample has it as 'variant' in its metadata; there are: 7, blue, green"),
-        (("blue", "green", "--live", "--label", "arm"), "there are: none is named"),
+        (
+            ("blue", "red", "--live"),
+            "red: no sample has this value of 'variant' in its metadata; values: 7, blue, green",
+        ),
+        (("blue", "green", "--live", "--label", "arm"), "values: none"),
         (("blue", "green", "--live", "--judge", "nobody"), f"is not configured; use one of: {JUDGE}"),
         (("blue", "green", "--live", "--since", "soon"), "--since soon: 'soon' is not a duration"),
     ],

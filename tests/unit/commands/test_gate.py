@@ -122,7 +122,7 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     }
     cases = {case.get("name"): case for case in suite.findall("testcase")}
     message = cases["faithfulness"].find("failure").get("message")  # type: ignore[union-attr]
-    assert "wanted at least 0.85" in message  # type: ignore[operator]
+    assert "required at least 0.85" in message  # type: ignore[operator]
     assert cases["context_recall"].find("skipped").get("message").startswith("warning only: unknown")  # type: ignore[union-attr]
     text = markdown.read_text()
     assert text.startswith("## ragwatch gate: FAIL\n")

@@ -157,4 +157,4 @@ def test_errors_that_differ_are_not_told_without_end(tmp_path: Path) -> None:
     result = run("judge", write(tmp_path, "a.jsonl", *rows))
     told = [line for line in result.stderr.splitlines() if "a.jsonl" in line]
     assert len(told) == 21
-    assert "40 further records are no samples" in told[-1]
+    assert "40 more records are rejected" in told[-1]

@@ -156,7 +156,7 @@ def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
     assert len(_judge("", str(path)).stdout.splitlines()) == 3
     path.write_bytes(gzip.compress(rows.encode())[:-9])
     result = _judge("", str(path))
-    assert "binary: the gzip file is torn" in result.stderr
+    assert "binary: the gzip file is truncated or corrupt" in result.stderr
     assert result.return_value == 1
 
 

@@ -8,7 +8,7 @@ import sys
 import click
 import pytest
 
-from ragwatch.commands import cli, ending
+from ragwatch.commands import cli, runner
 from ragwatch.errors import AddressError, ConfigError, StoreError
 from ragwatch.telemetry import configure_logging
 
@@ -33,7 +33,7 @@ def _ended(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
 
     monkeypatch.setitem(cli.commands, "failing", failing)
     monkeypatch.setattr(sys, "argv", ["ragwatch", "failing"])
-    return ending.run()
+    return runner.run()
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def _ended(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
         (FULL, 1, "ragwatch: No space left on device\n"),
         (OSError("odd"), 1, "ragwatch: odd\n"),
         (_closed(), 1, "ragwatch: out.json: No space left on device\n"),
-        (MemoryError(), 1, "ragwatch: out of memory: give this process more, or smaller files; nothing that"),
-        (RecursionError(), 1, "ragwatch: something in the input is nested too deeply to be read; flatten it\n"),
+        (MemoryError(), 1, "ragwatch: out of memory: give this process more memory, or use smaller files; the"),
+        (RecursionError(), 1, "ragwatch: the input is nested too deeply; flatten it\n"),
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, BaseException) else None,
 )
@@ -61,7 +61,7 @@ def test_what_somebody_did_is_told_in_a_line(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Groups are told as what they hold, each thing once; the system's errors name their file."""
-    monkeypatch.setattr(ending.streams, "silence", lambda: None)  # standard output of pytest itself
+    monkeypatch.setattr(runner.streams, "discard_output", lambda: None)  # standard output of pytest itself
     assert _ended(raised, monkeypatch) == code
     told = capfd.readouterr().err
     assert told.startswith("ragwatch: x\nragwatch: y\n" if shown is None else shown)
@@ -75,7 +75,7 @@ def test_an_error_of_ours_is_loud(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         told = capsys.readouterr().err
         assert "Traceback" in told
         assert "KeyError: 'bug'" in told
-        assert told.splitlines()[-1].endswith("please report it, together with what stands above")
+        assert told.splitlines()[-1].endswith("please report it with the log above")
 
 
 def test_an_error_of_ours_is_one_event_of_a_log(
