@@ -1,4 +1,4 @@
-"""`ragwatch backtest`: pages where the scores fell, none where they did not; files, stores and pictures."""
+"""`ragwatch backtest`: alarms where the scores dropped and nowhere else; files, stores and charts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def as_jsonl(some: Sequence[Row]) -> str:
 
 
 def run(*arguments: object) -> Result:
-    """The command, as the door runs it."""
+    """Run the command."""
     return CliRunner().invoke(cli, ["backtest", *map(str, arguments)], standalone_mode=False)
 
 
@@ -140,7 +140,7 @@ def test_false_pages_are_counted_in_the_quiet_part(tmp_path: Path) -> None:
 
 
 def test_an_alarm_stands_until_it_is_acknowledged(tmp_path: Path) -> None:
-    """The sooner somebody acknowledges, the more often a lasting drop pages."""
+    """The sooner an alarm is acknowledged, the more often a lasting drop raises it again."""
     file = tmp_path / "scores.jsonl"
     file.write_text(as_jsonl(rows(2500, 1000)))
     pages = [
@@ -177,7 +177,7 @@ def test_the_picture_of_a_beginning_says_that_it_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("at,quality\n1,0.5\n", "no column is a quantity; name one of: faithfulness"),
         ("", "no column is a quantity"),
@@ -192,17 +192,17 @@ def test_the_picture_of_a_beginning_says_that_it_is_one() -> None:
         ('{"at": 1}\n[]\n', "line 2: is not an object"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, message: str) -> None:
     """With its line, and as a usage error."""
     file = tmp_path / "scores"
     file.write_text(text)
     result = run(file)
     assert isinstance(result.exception, ConfigError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "FILE: is missing"),
         (["gone.csv"], "cannot be read"),
@@ -213,13 +213,13 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, told: str) 
         (["FILE", "--quiet-until", "soon"], "--quiet-until: must be ISO 8601"),
     ],
 )
-def test_what_is_wrong_on_the_command_line_is_named(tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_what_is_wrong_on_the_command_line_is_named(tmp_path: Path, arguments: list[str], message: str) -> None:
     """As a usage error."""
     file = tmp_path / "scores.csv"
     file.write_text(as_csv(rows(10, 0)))
     result = run(*(str(file) if each == "FILE" else each for each in arguments))
     assert isinstance(result.exception, ConfigError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)
 
 
 def a_config(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""`ragwatch check`: a good configuration passes, and each thing that will not work is named before it matters."""
+"""`ragwatch check`: a good configuration passes, and every problem is reported before the daemon starts."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _check(folder: Path, *rows: object, listen: str = "127.0.0.1:0", path: str |
 
 
 def _said(result: Result) -> str:
-    """What stands in the table, its lines put together."""
+    """The text of the table, with its lines joined."""
     return " ".join(result.stdout.replace("│", " ").split())
 
 
 def test_a_good_configuration_passes(tmp_path: Path) -> None:
-    """Everything is tried and nothing is left behind: no state directory, no cursor."""
+    """Everything is tested, and nothing is created: no state directory, no cursor."""
     result = _check(tmp_path, GOOD, GOOD)
     assert result.return_value == 0
     assert "2 of 2 records of" in _said(result)
@@ -94,13 +94,13 @@ def test_a_missing_directory_fails(tmp_path: Path) -> None:
 
 
 def test_a_judge_without_its_model_is_a_warning(tmp_path: Path) -> None:
-    """Words alone read in its place, and the reason is told; with its model all is well."""
+    """It falls back to the lexical judge and says why; with its model the check passes."""
     for weights, state in (("absent", "warning"), (str(WEIGHTS), "ok")):
         judges = f"judges: [{{name: reader, kind: local, weights: '{weights}'}}]\n"
         result = _check(tmp_path, GOOD, more=judges)
-        told = next(line for line in result.stdout.splitlines() if "judges[0]" in line)
+        message = next(line for line in result.stdout.splitlines() if "judges[0]" in line)
         assert result.return_value == 0
-        assert state in told
+        assert state in message
         assert ("falls back to the lexical judge:" in _said(result)) == (weights == "absent")
 
 
@@ -159,7 +159,7 @@ def test_ids_in_place_of_contexts_are_a_warning(tmp_path: Path) -> None:
 
 
 def test_records_that_all_fall_into_other_are_a_warning(tmp_path: Path) -> None:
-    """Routes that nobody listed are named; one that is listed, with a slash, is enough."""
+    """Routes that are not configured are named; one that is listed, with a slash, is enough."""
     rows = [_row(PASSAGE, route="/search"), _row(PASSAGE, route="/chat")]
     for routes in ("", "routes: [support]\n"):
         said = _said(_check(tmp_path, *rows, more=routes))
@@ -191,7 +191,7 @@ def test_text_before_the_json_names_its_cure(tmp_path: Path) -> None:
 
 
 def test_rejects_above_the_alert_are_told(tmp_path: Path) -> None:
-    """Health checks in the log would keep an alert standing; below its threshold nothing is said of it."""
+    """Health checks in the log would keep an alert firing; below its threshold there is no warning."""
     health = {"level": "info", "msg": "GET /healthz 200"}
     said = _said(_check(tmp_path, *[GOOD] * 90, *[health] * 7))
     assert "7.2% of the records are rejected, above alerts.rejects (5.0%)" in said
@@ -200,7 +200,7 @@ def test_rejects_above_the_alert_are_told(tmp_path: Path) -> None:
 
 
 def test_a_state_in_use_is_told(tmp_path: Path) -> None:
-    """Beside a running daemon the state and the address are its own: said, and no failure."""
+    """While a daemon runs, it holds the state and the address: a warning, and no failure."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         lock = StateLock(tmp_path / "state" / "deep")

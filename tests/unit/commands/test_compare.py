@@ -35,7 +35,7 @@ def write(path: Path, rows: list[dict[str, Any]], more: str = "") -> str:
 
 
 def test_two_logs(tmp_path: Path) -> None:
-    """Paired by question whatever the order; rows that are no samples are told; worse is exit code 1."""
+    """Paired by question whatever the order; rejected rows are reported; worse is exit code 1."""
     good = write(tmp_path / "good.jsonl", [row(number, TRUE) for number in range(40)])
     bad = write(tmp_path / "bad.jsonl", [row(number, FALSE) for number in reversed(range(41))], '{"torn\n')
     result = compare(good, bad)
@@ -68,7 +68,7 @@ def test_nothing_to_compare(tmp_path: Path) -> None:
 
 
 def test_two_variants_of_one_log(tmp_path: Path) -> None:
-    """Live variants are told apart by a label of the metadata, with the same arithmetic."""
+    """Variants are selected by a metadata key, with the same arithmetic."""
     rows = [row(number, TRUE, metadata={"variant": "blue"}) for number in range(30)]
     rows += [row(number, FALSE, metadata={"variant": "green"}) for number in range(30)]
     rows += [row(50, TRUE)]
@@ -129,7 +129,7 @@ def test_two_retrievers(tmp_path: Path) -> None:
 
 
 def test_a_retriever_that_is_down_has_no_figures(tmp_path: Path) -> None:
-    """Failures are told and left out; they are no zeros."""
+    """Failures are reported and left out; they do not count as 0."""
     with serving(Bm25(TEXTS).route()) as address:
         path = suites(tmp_path / "both.yaml", up=address, down=f"http://127.0.0.1:{free_port()}")
         result = compare("up", "down", "--config", path)
@@ -158,7 +158,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plain.yaml"
     path.write_text(f"state: {tmp_path}/state\nsources: [{{kind: tail, name: app, path: /nowhere/*.log}}]\n")
     both = suites(tmp_path / "both.yaml", old="http://127.0.0.1:1", new="http://127.0.0.1:1")
-    for arguments, told in (
+    for arguments, message in (
         (("a.jsonl", "b.jsonl"), "a.jsonl: is not a file; give two logs"),
         (
             ("old", "nwe", "--config", both),
@@ -168,4 +168,4 @@ def test_what_is_refused(tmp_path: Path) -> None:
     ):
         result = compare(*arguments)
         assert isinstance(result.exception, ConfigError)
-        assert told in str(result.exception)
+        assert message in str(result.exception)

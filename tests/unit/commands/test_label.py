@@ -116,7 +116,7 @@ def test_out_and_in(config: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_making(config: Path, tmp_path: Path) -> None:
-    """A mark at the beginning is none of its first row; whatever else is no row is told by its number, and left out."""
+    """A byte order mark is no part of the first row; invalid rows are reported by number, and left out."""
     rows = (
         b'\xef\xbb\xbf{"key": "k1", "scores": {"faithfulness": 1}, "at": 1e12}',
         b'{"key": "k2", "note": "\xff"}',

@@ -16,7 +16,7 @@ from ragwatch.errors import ConfigError
 
 
 def run(*arguments: object) -> Result:
-    """The command, as the door runs it."""
+    """Run the command."""
     return CliRunner().invoke(cli, ["plan", *map(str, arguments)], standalone_mode=False)
 
 
@@ -90,7 +90,7 @@ def test_a_table_for_people() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "arguments", "told"),
+    ("text", "arguments", "message"),
     [
         ("at,faithfulness\n1,0\n2,0\n", (), "2000 such scores give no baseline"),
         ("at,faithfulness\n1,0.01\n2,0\n", (), "2000 such scores give no baseline"),
@@ -98,13 +98,13 @@ def test_a_table_for_people() -> None:
         ("at,faithfulness\n1,1\n", ("--within", "soon"), "--within: 'soon' is not a duration"),
     ],
 )
-def test_what_cannot_be_planned_is_named(tmp_path: Path, text: str, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_planned_is_named(tmp_path: Path, text: str, arguments: tuple[str, ...], message: str) -> None:
     """As a usage error."""
     file = tmp_path / "scores.csv"
     file.write_text(text)
     result = run("--per-day", 100, "--scores", file, *arguments)
     assert isinstance(result.exception, ConfigError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)
 
 
 def test_typical_scores_have_the_mean_that_was_asked_for() -> None:

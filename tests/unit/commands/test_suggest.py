@@ -70,7 +70,7 @@ def test_a_suite_from_judged_traffic(tmp_path: Path, store: SqliteStore) -> None
 
 
 def test_an_answer_counts_once(tmp_path: Path, store: SqliteStore) -> None:
-    """However many judges have read it: what is told is how often a question was asked."""
+    """However many judges have read it: the comment counts how often a question was asked."""
     store.admit(an_admission(*(a_draw(name) for name in ("r4", "r5")), judges=("embedded", "second"), cursor="2"))
     second = [a_verdict(a_draw(name), reading=a_reading("second")) for name in ("r4", "r5")]
     store.settle([*second, a_verdict(a_draw("r4"))])
