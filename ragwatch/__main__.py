@@ -1,4 +1,4 @@
-"""The door: sets the process up, runs the command line, and ends with its exit code."""
+"""Entry point: sets up signals and streams, runs the command line and exits with its exit code."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from ragwatch import interrupts
 
 
 def main() -> None:
-    """Run the command line. What its exit codes mean stands in `ragwatch --help`."""
-    interrupts.leave_at_once()
-    # Imported after that, so that an interrupt meanwhile ends the process without a word.
-    from ragwatch.commands import ending, streams  # noqa: PLC0415 - see above
+    """Run the command line. `ragwatch --help` documents the exit codes."""
+    interrupts.exit_on_interrupt()
+    # Imported afterwards, so that an interrupt during the import ends the process without a traceback.
+    from ragwatch.commands import runner, streams  # noqa: PLC0415 - see above
 
     streams.prepare()
-    code = ending.run()
+    code = runner.run()
     interrupts.ignore()
     sys.exit(code)
 

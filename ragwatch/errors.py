@@ -1,22 +1,22 @@
-"""Errors, by who must act.
+"""Exception classes, by who has to act.
 
 RagwatchError
-├── ConfigError       you must change the configuration or the command line (exit code 2)
-│   └── AddressError  nothing can be served at an address
-├── ForeignError      the other side failed; `permanent` says whether asking again can help
-│   ├── SourceError   a log, a stream
-│   └── JudgeError    a judge could not read; `reason` is what is counted
-├── FormatError       a record is not a sample; `reason` and `field` are what is counted and shown
-└── StoreError        our own memory; we stop rather than lie
+├── ConfigError       the configuration or the command line must be changed (exit code 2)
+│   └── AddressError  the server cannot listen on an address
+├── ExternalError     an external file or service failed; `permanent` says whether a retry can succeed
+│   ├── SourceError   a log or a stream
+│   └── JudgeError    a judge could not read a sample; `reason` is counted
+├── FormatError       a record cannot be converted to a sample; `reason` and `field` are counted and shown
+└── StoreError        the store cannot be read or written; the daemon stops rather than report wrong figures
 
-Anything else is a bug: it crashes loudly, and the supervisor starts the daemon again.
+Any other exception is a bug: it is logged with its traceback, and the supervisor restarts the daemon.
 """
 
 from __future__ import annotations
 
 
 class RagwatchError(Exception):
-    """Anything that ragwatch tells a person in one line instead of a traceback."""
+    """Base class of errors that are shown as one line instead of a traceback."""
 
 
 class ConfigError(RagwatchError):
@@ -24,23 +24,23 @@ class ConfigError(RagwatchError):
 
 
 class AddressError(ConfigError):
-    """Nothing can be served at an address.
+    """The server cannot listen on an address.
 
     Args:
-        why: What is wrong with it and what to do, without the key that holds the address.
+        detail: What is wrong with the address and what to do, without the key that holds the address.
     """
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"web.listen: {why}")
-        self.why = why
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"web.listen: {detail}")
+        self.detail = detail
 
 
-class ForeignError(RagwatchError):
-    """The other side failed.
+class ExternalError(RagwatchError):
+    """An external file or service failed.
 
     Args:
-        message: What happened, for a person.
-        permanent: True when asking again cannot help.
+        message: What happened, as text for people.
+        permanent: True when a retry cannot succeed.
     """
 
     def __init__(self, message: str, *, permanent: bool = False) -> None:
@@ -48,17 +48,17 @@ class ForeignError(RagwatchError):
         self.permanent = permanent
 
 
-class SourceError(ForeignError):
-    """A source of traffic cannot be read."""
+class SourceError(ExternalError):
+    """A source of records cannot be read."""
 
 
-class JudgeError(ForeignError):
+class JudgeError(ExternalError):
     """A judge could not read a sample.
 
     Args:
         reason: Value of `core.verdict.UnjudgedReason` that is counted.
-        message: What happened, for a person.
-        permanent: True when asking again cannot help.
+        message: What happened, as text for people.
+        permanent: True when a retry cannot succeed.
     """
 
     def __init__(self, reason: str, message: str, *, permanent: bool = True) -> None:
@@ -67,12 +67,12 @@ class JudgeError(ForeignError):
 
 
 class FormatError(RagwatchError):
-    """A record cannot be read as a sample.
+    """A record cannot be converted to a sample.
 
     Args:
         reason: Value of `core.sample.RejectReason` that is counted.
-        field: Path of the field at fault, empty when the whole record is.
-        message: What is wrong, for a person.
+        field: Path of the wrong field; empty when the whole record is wrong.
+        message: What is wrong, as text for people.
     """
 
     def __init__(self, reason: str, field: str, message: str) -> None:
@@ -82,4 +82,4 @@ class FormatError(RagwatchError):
 
 
 class StoreError(RagwatchError):
-    """Our own memory cannot be trusted or written."""
+    """The store cannot be read or written."""

@@ -1,9 +1,9 @@
-"""Interrupts: what Ctrl-C does, by phase. It never shows where in the program it arrived.
+"""Handling of SIGINT (Ctrl-C) in each phase of the process. An interrupt never shows a traceback.
 
-While modules are imported and options are read there is nothing to put away, and the process ends at once: an
-exception at such a place may be swallowed by an import, or be printed by whoever called us. While a command works it
-is raised, so that files are closed, progress bars removed and temporary directories deleted. At the very end it is
-ignored: what there was to say has been said. Where the parent has us ignore interrupts (`nohup`, `&`), we do.
+While modules are imported and options are parsed, SIGINT ends the process immediately: an exception raised there may
+be swallowed by an import, or printed by the caller. While a command runs, SIGINT raises KeyboardInterrupt, so that
+files are closed, progress bars removed and temporary directories deleted. After the command has finished, SIGINT is
+ignored. If the parent process started us with SIGINT ignored (`nohup`, `&`), it stays ignored.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells count
+INTERRUPTED = 130  # 128 + SIGINT, the exit code that shells report
 
 
-def _leave(_number: int, _frame: FrameType | None) -> None:
+def _exit(_number: int, _frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
 
 
-def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
-    """An interrupt that arrived where nothing can be raised (in a finalizer): it counts all the same."""
+def _exit_on_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    """Exit on a KeyboardInterrupt that Python could not raise, for example in a finalizer."""
     if isinstance(unraisable.exc_value, KeyboardInterrupt):
         os._exit(INTERRUPTED)
     sys.__unraisablehook__(unraisable)
 
 
-def leave_at_once() -> None:
-    """From now on an interrupt ends the process with code 130, wherever it is."""
+def exit_on_interrupt() -> None:
+    """Make SIGINT end the process immediately with exit code 130, from now on."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _leave)
-        sys.unraisablehook = _unraisable
+        signal.signal(signal.SIGINT, _exit)
+        sys.unraisablehook = _exit_on_unraisable
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Meanwhile an interrupt raises KeyboardInterrupt, as Python and asyncio expect."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is not _leave:  # ignored, or somebody else's process
+    """Make SIGINT raise KeyboardInterrupt within the context, as Python and asyncio expect."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not _exit:  # SIGINT is ignored, or the process belongs to another program
         yield
         return
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
     finally:
-        signal.signal(signal.SIGINT, _leave)
+        signal.signal(signal.SIGINT, _exit)
 
 
 def ignore() -> None:
-    """From now on nothing interrupts: the exit code stands, and Python is closing down."""
-    if signal.getsignal(signal.SIGINT) is _leave:
+    """Ignore SIGINT from now on: the exit code is decided, and Python is shutting down."""
+    if signal.getsignal(signal.SIGINT) is _exit:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""`ragwatch calibrate`: a judge beside people."""
+"""`ragwatch calibrate`: compares the verdicts of a judge with labels by people."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.client import LabelClient, address_of, label_client, options_of
-from ragwatch.commands.stored import picked_line
+from ragwatch.commands.client import LabelClient, address_of, label_client
+from ragwatch.commands.state_reader import retention_warning
 from ragwatch.config import load
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.agreement import Agreement, ShareEstimate, TooFewLabels
@@ -32,56 +32,65 @@ from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
 
-TOO_FEW = 3
-BAR = 20
+NOT_ENOUGH_DATA = 3
+BAR_WIDTH = 20  # characters
 Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _LabelledVerdicts:
-    """Labels beside the verdicts of one judge's newest version."""
+    """Labels with the verdicts of the newest version of one judge.
+
+    Attributes:
+        version: Version of the judge; empty if it has no verdict on a labelled answer.
+        scores: Scores by the judge and by people, by quantity.
+        claims: Claims with the verdict of the judge and the label.
+        two_annotators: Faithfulness scores by two annotators of the same answer.
+        other_versions: Number of labelled answers that were read by another version of the judge.
+        picked_until: Answers up to this instant are left out, because retention has deleted a part of them; or None.
+    """
 
     version: str
-    pairs: Mapping[Quantity, Sequence[LabelledScore]]
+    scores: Mapping[Quantity, Sequence[LabelledScore]]
     claims: Sequence[LabelledClaim]
-    twice: Sequence[tuple[float, float]]
-    of_others: int
-    picked: float | None
+    two_annotators: Sequence[tuple[float, float]]
+    other_versions: int
+    picked_until: float | None
 
 
 def calibrate(path: Path, name: str | None, out: Path | None, url: str | None, *, as_json: bool) -> int:
-    """Compare a judge with people: agreement, kappa, sensitivity, specificity, reliability, and the worst misses."""
+    """Compare a judge with labels: agreement, kappa, sensitivity, specificity, reliability, largest disagreements."""
     configure_logging("error")
     config = load(path)
-    known = [each.place.name for each in config.judges]
-    judge = name or known[0]
-    if judge not in known:
-        raise ConfigError(f"--judge {judge}: is not configured; use one of: {', '.join(known)}")
-    options = options_of(config)
-    with label_client(config, url) as way:
-        beside = _read(way, judge, time.time() - options.fresh)
-    found = report(
-        beside.pairs,
-        beside.claims,
-        beside.twice,
+    names = [options.place.name for options in config.judges]
+    judge = name or names[0]
+    if judge not in names:
+        raise ConfigError(f"--judge {judge}: is not configured; use one of: {', '.join(names)}")
+    options = config.settings.labels
+    with label_client(config, url) as client:
+        verdicts = _read(client, judge, time.time() - options.fresh)
+    calibration = report(
+        verdicts.scores,
+        verdicts.claims,
+        verdicts.two_annotators,
         minimum=options.minimum,
         confidence=config.settings.estimates.confidence,
     )
-    place = (config.settings.web.external_url or url or address_of(config)).rstrip("/")
+    address = (config.settings.web.external_url or url or address_of(config)).rstrip("/")
     record = {
         "judge": judge,
-        "version": beside.version,
-        "of_other_versions": beside.of_others,
-        "picked_until": beside.picked,
-        **to_record(found, place),
+        "version": verdicts.version,
+        "of_other_versions": verdicts.other_versions,
+        "picked_until": verdicts.picked_until,
+        **to_record(calibration, address),
     }
     if out is not None:
         _write(out, json.dumps(record, indent=2) + "\n")
     if as_json:
         click.echo(json.dumps(record))
     else:
-        _show(found, beside, judge, place)
-    return 0 if found.conclusive else TOO_FEW
+        _show(calibration, verdicts, judge, address)
+    return 0 if calibration.conclusive else NOT_ENOUGH_DATA
 
 
 def _write(out: Path, text: str) -> None:
@@ -91,151 +100,160 @@ def _write(out: Path, text: str) -> None:
         raise ConfigError(f"--out {out}: cannot be written: {error.strerror}") from error
 
 
-def _read(way: LabelClient, judge: str, since: float) -> _LabelledVerdicts:
+def _read(client: LabelClient, judge: str, since: float) -> _LabelledVerdicts:
+    """Read the labels since an instant, and the verdicts of a judge on the labelled answers."""
     by_key: dict[str, list[Label]] = {}
-    for record in way.labels():
+    for record in client.labels():
         label = from_record(record)
         if label.at >= since:
             by_key.setdefault(label.key, []).append(label)
-    until = way.picked_until()
-    lines = {key: line for key in by_key if (line := _line(way.verdicts(key), judge)) is not None}
+    until = client.picked_until()
+    lines = {key: line for key in by_key if (line := _verdict_line(client.verdicts(key), judge)) is not None}
     picked = {key for key, line in lines.items() if until is not None and float(line["at"]) <= until}
     lines = {key: line for key, line in lines.items() if key not in picked}
     newest = max(lines.values(), key=lambda line: float(line["at"]), default=None)
     version = "" if newest is None else str(newest["judge"]["version"])
-    mine = {key: line for key, line in lines.items() if line["judge"]["version"] == version}
-    pairs: dict[Quantity, list[LabelledScore]] = {}
+    current = {key: line for key, line in lines.items() if line["judge"]["version"] == version}
+    scores: dict[Quantity, list[LabelledScore]] = {}
     claims: list[LabelledClaim] = []
-    twice: list[tuple[float, float]] = []
-    for key, line in mine.items():
-        for pair_of, pair in _pairs(key, line, by_key[key]):
-            pairs.setdefault(pair_of, []).append(pair)
-        claims += _claims(line, by_key[key])
-        scored = [each.scores[Quantity.FAITHFULNESS] for each in by_key[key] if Quantity.FAITHFULNESS in each.scores]
-        twice += [(scored[0], scored[1])] if len(scored) > 1 else []
-    return _LabelledVerdicts(version, pairs, claims, twice, len(lines) - len(mine), until if picked else None)
+    two_annotators: list[tuple[float, float]] = []
+    for key, line in current.items():
+        labels = by_key[key]
+        for quantity, score in _labelled_scores(key, line, labels):
+            scores.setdefault(quantity, []).append(score)
+        claims += _labelled_claims(line, labels)
+        faithful = [label.scores[Quantity.FAITHFULNESS] for label in labels if Quantity.FAITHFULNESS in label.scores]
+        two_annotators += [(faithful[0], faithful[1])] if len(faithful) > 1 else []
+    return _LabelledVerdicts(
+        version=version,
+        scores=scores,
+        claims=claims,
+        two_annotators=two_annotators,
+        other_versions=len(lines) - len(current),
+        picked_until=until if picked else None,
+    )
 
 
-def _line(lines: Iterable[Line], judge: str) -> Line | None:
+def _verdict_line(lines: Iterable[Line], judge: str) -> Line | None:
     return next((line for line in lines if line["judge_name"] == judge and line["outcome"] == "judged"), None)
 
 
-def _pairs(key: str, line: Line, labels: Sequence[Label]) -> Iterable[tuple[Quantity, LabelledScore]]:
-    probability = next((each.probability for each in reversed(labels) if each.probability is not None), None)
+def _labelled_scores(key: str, line: Line, labels: Sequence[Label]) -> Iterable[tuple[Quantity, LabelledScore]]:
+    probability = next((label.probability for label in reversed(labels) if label.probability is not None), None)
     for quantity in Quantity:
-        said = [each.scores[quantity] for each in labels if quantity in each.scores]
+        by_people = [label.scores[quantity] for label in labels if quantity in label.scores]
         score = line["scores"].get(str(quantity))
-        if said and score is not None:
-            yield quantity, LabelledScore(key, score, sum(said) / len(said), probability)
+        if by_people and score is not None:
+            yield quantity, LabelledScore(key, score, sum(by_people) / len(by_people), probability)
 
 
-def _claims(line: Line, labels: Sequence[Label]) -> Iterable[LabelledClaim]:
+def _labelled_claims(line: Line, labels: Sequence[Label]) -> Iterable[LabelledClaim]:
     for label in labels:
         if len(label.claims) == len(line["claims"]):
-            for claim, word in zip(line["claims"], label.claims, strict=True):
-                if word is not None:
-                    yield LabelledClaim(ClaimVerdict(claim["verdict"]), claim["support"], word)
+            for claim, verdict in zip(line["claims"], label.claims, strict=True):
+                if verdict is not None:
+                    yield LabelledClaim(ClaimVerdict(claim["verdict"]), claim["support"], verdict)
 
 
-def to_record(found: CalibrationReport, place: str) -> dict[str, Any]:
-    """A report as JSON values.
+def to_record(calibration: CalibrationReport, address: str) -> dict[str, Any]:
+    """Convert a report to JSON values.
 
     Args:
-        found: The report.
-        place: Address under which pages of samples are.
+        calibration: The report.
+        address: Base URL of the pages of samples.
     """
     return {
-        "conclusive": found.conclusive,
-        "missing": found.missing,
+        "conclusive": calibration.conclusive,
+        "missing": calibration.missing,
         "quantities": {
             str(quantity): {
-                "labels": each.labels,
-                "labelled": _agreement(each.labelled, [str(level.name).lower() for level in LabelScale]),
-                "traffic": None if each.traffic is None else asdict(each.traffic),
-                "worst": [asdict(pair) | {"link": f"{place}/samples/{pair.key}"} for pair in each.worst],
+                "labels": row.labels,
+                "labelled": _agreement(row.labelled, [str(level.name).lower() for level in LabelScale]),
+                "traffic": None if row.traffic is None else asdict(row.traffic),
+                "worst": [asdict(pair) | {"link": f"{address}/samples/{pair.key}"} for pair in row.worst],
             }
-            for quantity, each in found.quantities.items()
+            for quantity, row in calibration.quantities.items()
         },
-        "claims": None if found.claims is None else _claims_record(found.claims),
+        "claims": None if calibration.claims is None else _claims_record(calibration.claims),
         "people": None
-        if found.people is None
-        else _agreement(found.people, [level.name.lower() for level in LabelScale]),
+        if calibration.people is None
+        else _agreement(calibration.people, [level.name.lower() for level in LabelScale]),
     }
 
 
-def _claims_record(found: ClaimReport) -> dict[str, Any]:
+def _claims_record(claims: ClaimReport) -> dict[str, Any]:
     return {
-        "labelled": _agreement(found.labelled, list(map(str, CLASSES))),
-        "reliability": [asdict(each) for each in found.curve],
-        "calibration_error": found.error,
+        "labelled": _agreement(claims.labelled, list(map(str, CLASSES))),
+        "reliability": [asdict(point) for point in claims.curve],
+        "calibration_error": claims.error,
     }
 
 
-def _agreement(found: Agreement | TooFewLabels, names: Sequence[str]) -> dict[str, Any]:
-    if isinstance(found, TooFewLabels):
-        return {"too_few": asdict(found)}
-    record = asdict(found)
+def _agreement(agreement: Agreement | TooFewLabels, names: Sequence[str]) -> dict[str, Any]:
+    if isinstance(agreement, TooFewLabels):
+        return {"too_few": asdict(agreement)}
+    record = asdict(agreement)
     for rate in ("sensitivity", "specificity"):
         record[rate] = dict(zip(names, record[rate], strict=True))
     return record
 
 
-def _show(found: CalibrationReport, beside: _LabelledVerdicts, judge: str, place: str) -> None:
+def _show(calibration: CalibrationReport, verdicts: _LabelledVerdicts, judge: str, address: str) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    console.print(_summary(found, f"{judge} ({beside.version})"))
-    if beside.of_others:
-        console.print(f"{beside.of_others} labelled answers were read by another version of {judge}: left out.")
-    if beside.picked is not None:
-        console.print(picked_line(beside.picked))
-    rates = _rates(found)
+    console.print(_summary(calibration, f"{judge} ({verdicts.version})"))
+    if verdicts.other_versions:
+        console.print(f"{verdicts.other_versions} labelled answers were read by another version of {judge}: left out.")
+    if verdicts.picked_until is not None:
+        console.print(retention_warning(verdicts.picked_until))
+    rates = _rates(calibration)
     if rates.row_count:
         console.print(rates)
-    if isinstance(found.people, Agreement):
-        console.print(f"two people agree with each other: {_figure(found.people.agreement)}")
-    if found.claims is not None and found.claims.curve:
-        _show_curve(console, found.claims)
-    for quantity, each in found.quantities.items():
-        for pair in each.worst:
-            told = f"{quantity}: judge {pair.judge:.2f}, people {pair.people:.2f}"
-            console.print(f"{told}  {place}/samples/{pair.key}")
-    if not found.conclusive:
-        console.print(f"Too few labels to conclude anything: label {found.missing} more (ragwatch label).")
+    if isinstance(calibration.people, Agreement):
+        console.print(f"two annotators agree with each other: {_figure(calibration.people.agreement)}")
+    if calibration.claims is not None and calibration.claims.curve:
+        _show_curve(console, calibration.claims)
+    for quantity, row in calibration.quantities.items():
+        for pair in row.worst:
+            scores = f"{quantity}: judge {pair.judge:.2f}, people {pair.people:.2f}"
+            console.print(f"{scores}  {address}/samples/{pair.key}")
+    if not calibration.conclusive:
+        console.print(f"Too few labels for a conclusion: label {calibration.missing} more (ragwatch label).")
 
 
-def _summary(found: CalibrationReport, title: str) -> Table:
+def _summary(calibration: CalibrationReport, title: str) -> Table:
     table = Table("quantity", "labels", "agree", "in traffic", "kappa", title=title, show_edge=False)
-    for quantity, each in found.quantities.items():
-        if isinstance(each.labelled, TooFewLabels):
-            figures = [f"{each.labelled.missing} more needed"]
+    for quantity, row in calibration.quantities.items():
+        if isinstance(row.labelled, TooFewLabels):
+            figures = [f"{row.labelled.missing} more needed"]
         else:
-            figures = [_figure(share) for share in (each.labelled.agreement, each.traffic, each.labelled.kappa)]
-        table.add_row(quantity, str(each.labels), *figures)
+            figures = [_figure(share) for share in (row.labelled.agreement, row.traffic, row.labelled.kappa)]
+        table.add_row(quantity, str(row.labels), *figures)
     return table
 
 
-def _rates(found: CalibrationReport) -> Table:
-    table = Table("what", "class", "sensitivity", "specificity", title="of what people called so, and not so")
-    for quantity, each in found.quantities.items():
-        _add_rates(table, quantity, each.labelled, [level.name.lower() for level in LabelScale])
-    if found.claims is not None:
-        _add_rates(table, "claims", found.claims.labelled, list(map(str, CLASSES)))
+def _rates(calibration: CalibrationReport) -> Table:
+    table = Table("quantity", "class", "sensitivity", "specificity", title="agreement by class of the label")
+    for quantity, row in calibration.quantities.items():
+        _add_rates(table, quantity, row.labelled, [level.name.lower() for level in LabelScale])
+    if calibration.claims is not None:
+        _add_rates(table, "claims", calibration.claims.labelled, list(map(str, CLASSES)))
     return table
 
 
-def _add_rates(table: Table, what: str, found: Agreement | TooFewLabels, names: Sequence[str]) -> None:
-    if isinstance(found, Agreement):
-        for name, hits, rejections in zip(names, found.sensitivity, found.specificity, strict=True):
-            if hits is not None:
-                table.add_row(what, name, _figure(hits), _figure(rejections))
+def _add_rates(table: Table, quantity: str, agreement: Agreement | TooFewLabels, names: Sequence[str]) -> None:
+    if isinstance(agreement, Agreement):
+        for name, sensitivity, specificity in zip(names, agreement.sensitivity, agreement.specificity, strict=True):
+            if sensitivity is not None:
+                table.add_row(quantity, name, _figure(sensitivity), _figure(specificity))
 
 
-def _show_curve(console: Console, found: ClaimReport) -> None:
-    console.print("probability of support that the judge gave, and the share that people found supported:")
-    for each in found.curve:
-        bar = "█" * round(BAR * each.said.value)
-        console.print(f"  {each.mean_score:.2f}  {bar:<{BAR}}  {_figure(each.said)}  {each.said.n} claims")
-    console.print(f"  they are {found.error or 0.0:.3f} apart on average")
+def _show_curve(console: Console, claims: ClaimReport) -> None:
+    console.print("reliability: probability of support by the judge, and share that people label as supported:")
+    for point in claims.curve:
+        bar = "█" * round(BAR_WIDTH * point.said.value)
+        console.print(f"  {point.mean_score:.2f}  {bar:<{BAR_WIDTH}}  {_figure(point.said)}  {point.said.n} claims")
+    console.print(f"  mean calibration error {claims.error or 0.0:.3f}")
 
 
-def _figure(found: ShareEstimate | None) -> str:
-    return "unknown" if found is None else f"{found.value:.2f} ({found.low:.2f}-{found.high:.2f})"
+def _figure(share: ShareEstimate | None) -> str:
+    return "unknown" if share is None else f"{share.value:.2f} ({share.low:.2f}-{share.high:.2f})"

@@ -1,4 +1,4 @@
-"""Chart: traces as an SVG, written by hand: value with its band above, evidence on its way to the threshold below."""
+"""Draws detector traces as SVG: the mean with its interval above, evidence relative to its threshold below."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ragwatch.core.scores import Quantity
 WIDTH, LEFT, RIGHT = 960, 64, 16
 _TITLE, _VALUE, _GAP, _EVIDENCE, _FOOT = 34, 150, 14, 80, 46
 BLOCK = _TITLE + _VALUE + _GAP + _EVIDENCE + _FOOT
-_MARKS, _MOST_STEPS = 6, 6
-_SCORES_A_BIN, _FEWEST_BINS, _MOST_BINS = 30, 8, 120
-_LOWEST, _HIGHEST = -4.0, 1.0  # evidence / threshold, as a power of ten
+_TICKS, _MAX_STEPS = 6, 6
+_SCORES_PER_BIN, _MIN_BINS, _MAX_BINS = 30, 8, 120
+_MIN_POWER, _MAX_POWER = -4.0, 1.0  # of evidence / threshold, as a power of ten
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#3b4252}.title{font-weight:600;font-size:14px}"
     ".frame{fill:none;stroke:#c8ced8}.grid{stroke:#e6e9ef}.band{fill:#9ec5f4;opacity:.55}"
@@ -32,8 +32,8 @@ Span = tuple[float, float]
 
 
 def chart(traces: Sequence[DetectorTrace]) -> str:
-    """The picture of all traces, one above the other, on one time axis."""
-    times = [line.at for trace in traces for line in trace.lines]
+    """Draw all traces, one below the other, on one time axis."""
+    times = [answer.at for trace in traces for answer in trace.answers]
     start, end = min(times), max(times)
     span = (start, max(end, start + 1.0))
     blocks = "".join(_block(trace, span, index * BLOCK) for index, trace in enumerate(traces))
@@ -49,34 +49,34 @@ def _block(trace: DetectorTrace, span: Span, top: float) -> str:
     x = _scale(span, (LEFT, WIDTH - RIGHT))
     above = (top + _TITLE, top + _TITLE + _VALUE)
     below = (above[1] + _GAP, above[1] + _GAP + _EVIDENCE)
-    pages = len(trace.alarms)
-    title = f"{trace.name}: {len(trace.lines)} scores, {pages} page{'' if pages == 1 else 's'}"
+    alarms = len(trace.alarms)
+    title = f"{trace.name}: {len(trace.answers)} scores, {alarms} alarm{'' if alarms == 1 else 's'}"
     return "".join(
         (
             f'<text class="title" x="{LEFT}" y="{top + 22:.0f}">{escape(title)}</text>',
             f'<text class="end" x="{WIDTH - RIGHT}" y="{top + 22:.0f}">{_LEGEND}</text>',
             _values(trace, x, above),
             _evidence(trace, x, below),
-            *(_alarm(line.at, x, (above[0], below[1])) for line, _ in trace.alarms),
+            *(_alarm(answer.at, x, (above[0], below[1])) for answer, _ in trace.alarms),
             _times(span, x, below[1]),
         )
     )
 
 
-def _values(trace: DetectorTrace, x: Scale, place: Span) -> str:
-    found = binned(trace)
-    low, high = _limits(found, trace.baseline)
-    y = _scale((low, high), (place[1], place[0]))
-    step = next(each for each in (0.05, 0.1, 0.2) if (high - low) / each <= _MOST_STEPS)
-    steps = [low + step * part for part in range(round((high - low) / step) + 1)]
-    parts = [_frame(place), *(_grid(y(each), f"{each:.2f}") for each in steps if each <= high + step / 2)]
-    for run in _runs(found):
-        upper = [(x(at), y(each.high)) for at, each in run]
-        lower = [(x(at), y(each.low)) for at, each in reversed(run)]
+def _values(trace: DetectorTrace, x: Scale, area: Span) -> str:
+    bins = binned(trace)
+    low, high = _limits(bins, trace.baseline)
+    y = _scale((low, high), (area[1], area[0]))
+    step = next(step for step in (0.05, 0.1, 0.2) if (high - low) / step <= _MAX_STEPS)
+    ticks = [low + step * part for part in range(round((high - low) / step) + 1)]
+    parts = [_frame(area), *(_grid(y(tick), f"{tick:.2f}") for tick in ticks if tick <= high + step / 2)]
+    for run in _runs(bins):
+        upper = [(x(at), y(estimate.high)) for at, estimate in run]
+        lower = [(x(at), y(estimate.low)) for at, estimate in reversed(run)]
         parts.append(f'<polygon class="band" points="{_points([*upper, *lower])}"/>')
-        parts.append(f'<polyline class="value" points="{_points((x(at), y(each.value)) for at, each in run)}"/>')
+        parts.append(f'<polyline class="value" points="{_points((x(at), y(mean.value)) for at, mean in run)}"/>')
     if trace.baseline is not None:
-        parts.append(_across("baseline", y(trace.baseline)))
+        parts.append(_horizontal("baseline", y(trace.baseline)))
         parts.append(
             f'<text class="end halo" x="{WIDTH - RIGHT - 4}" y="{y(trace.baseline) - 4:.1f}">'
             f"baseline {trace.baseline:.3f}</text>"
@@ -84,101 +84,104 @@ def _values(trace: DetectorTrace, x: Scale, place: Span) -> str:
     return "".join(parts)
 
 
-def _evidence(trace: DetectorTrace, x: Scale, place: Span) -> str:
-    y = _scale((_LOWEST, _HIGHEST), (place[1], place[0]))
-    parts = [_frame(place), *(_grid(y(power), f"1e{power:+d}" if power else "page") for power in (-4, -2, 0))]
+def _evidence(trace: DetectorTrace, x: Scale, area: Span) -> str:
+    y = _scale((_MIN_POWER, _MAX_POWER), (area[1], area[0]))
+    parts = [_frame(area), *(_grid(y(power), f"1e{power:+d}" if power else "alarm") for power in (-4, -2, 0))]
     highest: dict[int, float] = {}
     for at, share in trace.points:
-        power = min(_HIGHEST, max(_LOWEST, math.log10(share))) if share > 0.0 else _LOWEST
+        power = min(_MAX_POWER, max(_MIN_POWER, math.log10(share))) if share > 0.0 else _MIN_POWER
         column = round(x(at))
-        highest[column] = max(power, highest.get(column, _LOWEST))
+        highest[column] = max(power, highest.get(column, _MIN_POWER))
     if highest:
-        parts.append(f'<polyline class="evidence" points="{_points((at, y(each)) for at, each in highest.items())}"/>')
+        parts.append(
+            f'<polyline class="evidence" points="{_points((column, y(power)) for column, power in highest.items())}"/>'
+        )
     else:
         parts.append(
-            f'<text class="middle" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{sum(place) / 2 + 4:.0f}">'
-            "nothing watched yet: too few scores to learn from</text>"
+            f'<text class="middle" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{sum(area) / 2 + 4:.0f}">'
+            "no baseline yet: too few scores to learn from</text>"
         )
-    return "".join((*parts, _across("threshold", y(0.0))))
+    return "".join((*parts, _horizontal("threshold", y(0.0))))
 
 
 def binned(trace: DetectorTrace) -> list[tuple[float, Estimate | None]]:
-    """Estimates over equal spans of time, each at its middle; None where nothing was scored."""
-    count = max(_FEWEST_BINS, min(_MOST_BINS, len(trace.lines) // _SCORES_A_BIN))
-    times = [line.at for line in trace.lines]
+    """Estimates over equal intervals of time, each at its middle; None where nothing was scored."""
+    count = max(_MIN_BINS, min(_MAX_BINS, len(trace.answers) // _SCORES_PER_BIN))
+    times = [answer.at for answer in trace.answers]
     start = min(times)
     width = max(max(times) - start, 1.0) / count
     bins: list[list[ScoredAnswer]] = [[] for _ in range(count)]
-    for line in trace.lines:
-        bins[min(count - 1, int((line.at - start) / width))].append(line)
+    for answer in trace.answers:
+        bins[min(count - 1, int((answer.at - start) / width))].append(answer)
     quantity = Quantity(trace.cell[0])
-    return [(start + (index + 0.5) * width, _estimate(lines, quantity)) for index, lines in enumerate(bins)]
+    return [(start + (index + 0.5) * width, _estimate(answers, quantity)) for index, answers in enumerate(bins)]
 
 
-def _estimate(lines: Iterable[ScoredAnswer], quantity: Quantity) -> Estimate | None:
-    scores = ((line.scores[quantity], line.probability) for line in lines)
+def _estimate(answers: Iterable[ScoredAnswer], quantity: Quantity) -> Estimate | None:
+    scores = ((answer.scores[quantity], answer.probability) for answer in answers)
     return hajek.estimate(Addends.of((score, probability) for score, probability in scores if score is not None))
 
 
-def _limits(found: Sequence[tuple[float, Estimate | None]], baseline: float | None) -> Span:
-    """A stretch of tenths that holds everything."""
-    known = [each for _, each in found if each is not None]
-    low = min([each.low for each in known] + ([] if baseline is None else [baseline]))
-    high = max([each.high for each in known] + ([] if baseline is None else [baseline]))
+def _limits(bins: Sequence[tuple[float, Estimate | None]], baseline: float | None) -> Span:
+    """The smallest range between two multiples of 0.1 that contains all intervals and the baseline."""
+    estimates = [estimate for _, estimate in bins if estimate is not None]
+    low = min([estimate.low for estimate in estimates] + ([] if baseline is None else [baseline]))
+    high = max([estimate.high for estimate in estimates] + ([] if baseline is None else [baseline]))
     return math.floor(low * 10.0) / 10.0, max(math.ceil(high * 10.0), math.floor(low * 10.0) + 1) / 10.0
 
 
-def _runs(found: Sequence[tuple[float, Estimate | None]]) -> list[list[tuple[float, Estimate]]]:
-    """Stretches without a gap: nothing is drawn where nothing was scored."""
+def _runs(bins: Sequence[tuple[float, Estimate | None]]) -> list[list[tuple[float, Estimate]]]:
+    """Split the bins at gaps: nothing is drawn where nothing was scored."""
     runs: list[list[tuple[float, Estimate]]] = [[]]
-    for at, each in found:
-        if each is None:
+    for at, estimate in bins:
+        if estimate is None:
             runs.append([])
         else:
-            runs[-1].append((at, each))
+            runs[-1].append((at, estimate))
     return [run for run in runs if run]
 
 
-def _scale(domain: Span, place: Span) -> Scale:
-    slope = (place[1] - place[0]) / (domain[1] - domain[0])
-    return lambda value: place[0] + (value - domain[0]) * slope
+def _scale(domain: Span, pixels: Span) -> Scale:
+    slope = (pixels[1] - pixels[0]) / (domain[1] - domain[0])
+    return lambda value: pixels[0] + (value - domain[0]) * slope
 
 
 def _points(points: Iterable[Span]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def _frame(place: Span) -> str:
+def _frame(area: Span) -> str:
     return (
-        f'<rect class="frame" x="{LEFT}" y="{place[0]:.0f}" width="{WIDTH - LEFT - RIGHT}" '
-        f'height="{place[1] - place[0]:.0f}"/>'
+        f'<rect class="frame" x="{LEFT}" y="{area[0]:.0f}" width="{WIDTH - LEFT - RIGHT}" '
+        f'height="{area[1] - area[0]:.0f}"/>'
     )
 
 
-def _across(kind: str, y: float) -> str:
+def _horizontal(kind: str, y: float) -> str:
     return f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
 
 
 def _grid(y: float, label: str) -> str:
-    return f'{_across("grid", y)}<text class="end" x="{LEFT - 6}" y="{y + 4:.1f}">{label}</text>'
+    return f'{_horizontal("grid", y)}<text class="end" x="{LEFT - 6}" y="{y + 4:.1f}">{label}</text>'
 
 
-def _alarm(at: float, x: Scale, place: Span) -> str:
+def _alarm(at: float, x: Scale, area: Span) -> str:
+    title = f"<title>alarm at {_timestamp(at)}</title>"
     return (
-        f'<line class="alarm" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{place[0]:.0f}" y2="{place[1]:.0f}"/>'
-        f'<circle class="red" cx="{x(at):.1f}" cy="{place[0]:.0f}" r="4"><title>page at {_moment(at)}</title></circle>'
+        f'<line class="alarm" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{area[0]:.0f}" y2="{area[1]:.0f}"/>'
+        f'<circle class="red" cx="{x(at):.1f}" cy="{area[0]:.0f}" r="4">{title}</circle>'
     )
 
 
 def _times(span: Span, x: Scale, bottom: float) -> str:
-    shape = "%d %b" if span[1] - span[0] > _MARKS * 2 * DAY else "%d %b %H:%M"
-    marks = [span[0] + (span[1] - span[0]) * part / _MARKS for part in range(_MARKS + 1)]
+    time_format = "%d %b" if span[1] - span[0] > _TICKS * 2 * DAY else "%d %b %H:%M"
+    ticks = [span[0] + (span[1] - span[0]) * part / _TICKS for part in range(_TICKS + 1)]
     return "".join(
-        f'<text class="{"end" if part == _MARKS else "middle" if part else ""}" x="{x(at):.0f}" y="{bottom + 18:.0f}">'
-        f"{datetime.fromtimestamp(at, UTC).strftime(shape)}</text>"
-        for part, at in enumerate(marks)
+        f'<text class="{"end" if part == _TICKS else "middle" if part else ""}" x="{x(at):.0f}" y="{bottom + 18:.0f}">'
+        f"{datetime.fromtimestamp(at, UTC).strftime(time_format)}</text>"
+        for part, at in enumerate(ticks)
     )
 
 
-def _moment(at: float) -> str:
+def _timestamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

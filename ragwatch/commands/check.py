@@ -1,4 +1,4 @@
-"""`ragwatch check`: validates a configuration, then tries everything it names."""
+"""`ragwatch check`: validates a configuration, then tests everything that it refers to."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import errno
 import socket
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.table import Column, Table
 
 from ragwatch import formats, judges, sources
-from ragwatch.commands.log_warnings import ONE_A_LINE, of_rejects, of_samples, owner_of, unended
-from ragwatch.commands.stored import has_started
-from ragwatch.commands.terminal import shown
+from ragwatch.commands.input_files import LogOptions
+from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
+from ragwatch.commands.state_reader import has_started
+from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, JudgeConfig, KindConfig, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
@@ -31,10 +33,10 @@ from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.telemetry import Telemetry, configure_logging
 
-RECORDS = 100
-FINE, DOUBTFUL, BAD = "ok", "warning", "failed"
-_COLOURS = {FINE: "green", DOUBTFUL: "yellow", BAD: "red"}
-_TRIAL = Sample(
+MAX_RECORDS = 100
+OK, WARNING, FAILED = "ok", "warning", "failed"
+_COLOURS = {OK: "green", WARNING: "yellow", FAILED: "red"}
+_TEST_SAMPLE = Sample(
     id="check",
     question="What colour is the door?",
     contexts=(Context("The door of the old mill is painted green."),),
@@ -42,82 +44,106 @@ _TRIAL = Sample(
 )
 
 
+@runtime_checkable
+class SupportsProbe(Protocol):
+    """A judge that can test its connection and its API key."""
+
+    async def probe(self) -> str:
+        """Call the API. Returns what it offers, as text for people."""
+        ...
+
+
+@runtime_checkable
+class HasFallback(Protocol):
+    """A judge that reads with the lexical judge when it cannot load its model."""
+
+    @property
+    def fallback(self) -> str | None:
+        """Why the lexical judge is used; None when the model is loaded."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What trying one thing showed."""
+    """Result of one test.
+
+    Attributes:
+        subject: Key of the configuration that was tested.
+        state: `ok`, `warning` or `failed`.
+        detail: What the test found, as text for people.
+    """
 
     subject: str
     state: str
-    told: str
+    detail: str
 
 
 def check(path: Path) -> int:
-    """Validate a configuration and try it: files, content, judges, endpoints of canaries, address."""
+    """Validate a configuration and test what it refers to: files, records, judges, canary endpoints, address."""
     configure_logging("error")
-    findings = list(try_all(load(path)))
-    table = Table("what", "state", Column("found", overflow="fold"))
-    for each in findings:
-        table.add_row(shown(each.subject), f"[{_COLOURS[each.state]}]{each.state}[/]", shown(each.told))
+    findings = list(check_all(load(path)))
+    table = Table("key", "state", Column("result", overflow="fold"))
+    for finding in findings:
+        state = f"[{_COLOURS[finding.state]}]{finding.state}[/]"
+        table.add_row(escape_line(finding.subject), state, escape_line(finding.detail))
     Console(soft_wrap=True).print(table)
-    return int(any(each.state == BAD for each in findings))
+    return int(any(finding.state == FAILED for finding in findings))
 
 
-def try_all(config: Config) -> Iterator[Finding]:
-    """Try every part of a configuration."""
-    yield Finding("configuration", FINE, "every key is known and valid")
-    yield _tried("state", lambda: _state(config.settings.state))
-    owner = owner_of(config.settings.state)
-    yield _tried("web.listen", lambda: _address(config.settings.web.listen, owner))
+def check_all(config: Config) -> Iterator[Finding]:
+    """Test every part of a configuration."""
+    yield Finding("configuration", OK, "every key is known and valid")
+    yield _run_test("state", lambda: _state(config.settings.state))
+    owner = lock_owner(config.settings.state)
+    yield _run_test("web.listen", lambda: _address(config.settings.web.listen, owner))
     for index, source in enumerate(config.sources):
         subject = f"sources[{index}]"
-        yield _tried(subject, lambda source=source, subject=subject: _source(source, subject, config.settings))  # type: ignore[misc]  # bound now
-        if (skipped := _skipped(source, config)) is not None:
-            yield Finding(f"{subject}.start", DOUBTFUL, skipped)
+        yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config.settings))  # type: ignore[misc]  # bound now
+        if (skipped := _skipped_records(source, config)) is not None:
+            yield Finding(f"{subject}.start", WARNING, skipped)
     for index, judge in enumerate(config.judges):
         subject = f"judges[{index}]"
-        yield _tried(subject, lambda judge=judge, subject=subject: asyncio.run(_judge(judge, subject)))  # type: ignore[misc]  # the same
+        yield _run_test(subject, lambda judge=judge, subject=subject: asyncio.run(_judge(judge, subject)))  # type: ignore[misc]  # the same
     for index, suite in enumerate(config.canaries):
         subject = f"canaries[{index}]"
-        yield _tried(subject, lambda suite=suite, subject=subject: asyncio.run(_suite(suite, subject)))  # type: ignore[misc]  # the same
+        yield _run_test(subject, lambda suite=suite, subject=subject: asyncio.run(_suite(suite, subject)))  # type: ignore[misc]  # the same
 
 
-def _tried(subject: str, attempt: Callable[[], Finding]) -> Finding:
+def _run_test(subject: str, test: Callable[[], Finding]) -> Finding:
     try:
-        return attempt()
+        return test()
     except (RagwatchError, OSError) as error:
-        return Finding(subject, BAD, str(error))
+        return Finding(subject, FAILED, str(error))
 
 
 def _state(directory: Path) -> Finding:
-    owner = owner_of(directory)
+    owner = lock_owner(directory)
     if owner is not None:
-        return Finding("state", DOUBTFUL, f"{directory} is in use by a running ragwatch (process {owner})")
-    place = directory if directory.exists() else next(each for each in directory.parents if each.exists())
-    with tempfile.TemporaryFile(dir=place):
-        return Finding("state", FINE, f"{place} can be written")
+        return Finding("state", WARNING, f"{directory} is in use by a running ragwatch (process {owner})")
+    existing = directory if directory.exists() else next(parent for parent in directory.parents if parent.exists())
+    with tempfile.TemporaryFile(dir=existing):
+        return Finding("state", OK, f"{existing} can be written")
 
 
 def _address(listen: str, owner: str | None) -> Finding:
     host, _, port = listen.rpartition(":")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket(family) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host.strip("[]"), int(port)))
+            server.bind((host.strip("[]"), int(port)))
         except OSError as error:
             if owner is None or error.errno != errno.EADDRINUSE:
                 raise
-            return Finding(
-                "web.listen", DOUBTFUL, f"{listen} is in use, as it is while ragwatch runs (process {owner})"
-            )
-    return Finding("web.listen", FINE, f"{listen} is free")
+            return Finding("web.listen", WARNING, f"{listen} is in use, as it is while ragwatch runs (process {owner})")
+    return Finding("web.listen", OK, f"{listen} is free")
 
 
-def _source(each: KindConfig, subject: str, settings: Settings) -> Finding:
-    options = each.options
+def _source(config: KindConfig, subject: str, settings: Settings) -> Finding:
+    options = config.options
     if "start" in type(options).model_fields:
         options = options.model_copy(update={"start": "beginning"})
-    source: Source = sources.KINDS[each.kind].build(options)
+    source: Source = sources.KINDS[config.kind].build(options)
     try:
         source.resume({})
         batch = source.read()
@@ -128,25 +154,26 @@ def _source(each: KindConfig, subject: str, settings: Settings) -> Finding:
     finally:
         source.close()
     if lag.problems:
-        return Finding(subject, BAD, "; ".join(lag.problems))
+        return Finding(subject, FAILED, "; ".join(lag.problems))
     if batch is None:
-        why = unended(getattr(options, "patterns", ())) or "no file matches, or all are empty"
-        return Finding(subject, DOUBTFUL, f"nothing to read yet: {why}")
+        patterns = options.patterns if isinstance(options, LogOptions) else ()
+        reason = incomplete_file(patterns) or "no file matches, or all are empty"
+        return Finding(subject, WARNING, f"nothing to read yet: {reason}")
     return _content(options, batch, subject, settings)
 
 
-def _skipped(each: KindConfig, config: Config) -> str | None:
-    """How many records the very first start will not read; None where it will read all, or is over."""
-    if getattr(each.options, "start", None) != "end":
+def _skipped_records(config: KindConfig, whole: Config) -> str | None:
+    """How many existing records the first start will skip; None when it reads all, or is over."""
+    if getattr(config.options, "start", None) != "end":
         return None
-    source: Source = sources.KINDS[each.kind].build(each.options)
+    source: Source = sources.KINDS[config.kind].build(config.options)
     try:
-        if has_started(config, source.name):
+        if has_started(whole, source.name):
             return None
         source.resume({})
         source.read()
         skipped = source.lag().skipped
-    except (RagwatchError, OSError):  # told of the source itself
+    except (RagwatchError, OSError):  # reported by the test of the source itself
         return None
     finally:
         source.close()
@@ -154,61 +181,66 @@ def _skipped(each: KindConfig, config: Config) -> str | None:
 
 
 def _content(options: object, batch: Batch, subject: str, settings: Settings | None = None) -> Finding:
+    """Test whether the records of a batch can be converted to samples, and whether the samples look right."""
     settings = settings or Settings()
-    parse = parse_behind_text if getattr(options, "skip_prefix", False) else parse_line
-    shape = formats.build(getattr(options, "format", "auto"), getattr(options, "mapping", None) or None)
-    read: list[Sample] = []
-    wrong: list[str] = []
-    for line, number in zip(batch.lines[:RECORDS], batch.numbers, strict=False):
+    log = options if isinstance(options, LogOptions) else None
+    parse = parse_behind_text if log and log.skip_prefix else parse_line
+    reader = formats.build(log.format if log else "auto", (log.mapping if log else None) or None)
+    samples: list[Sample] = []
+    errors: list[str] = []
+    for line, number in zip(batch.lines[:MAX_RECORDS], batch.numbers, strict=False):
         try:
-            read.append(shape.read(parse(line)[0], str(number)))
+            samples.append(reader.read(parse(line)[0], str(number)))
         except FormatError as error:
-            wrong.append(f"{batch.file}:{number}: {error.reason}: {error}")
-    told = f"{len(read)} of {len(read) + len(wrong)} records of {batch.file} are samples"
-    if wrong:
+            errors.append(f"{batch.file}:{number}: {error.reason}: {error}")
+    total = len(samples) + len(errors)
+    summary = f"{len(samples)} of {total} records of {batch.file} are samples"
+    warnings = list(sample_warnings(samples, settings.routes))
+    if errors:
         limit = settings.alerts.rejects
-        more = of_rejects(len(wrong), len(read) + len(wrong), limit) if read else _cures(batch.lines[0].lstrip())
-        told = "; ".join((told, f"first fault: {wrong[0]}", *more, *of_samples(read, settings.routes)))
-        return Finding(subject, DOUBTFUL if read else BAD, told)
-    if not any(each.contexts for each in read):
-        return Finding(subject, BAD, f"{told}, but none holds the text of a context; log what the retriever returned")
-    doubts = list(of_samples(read, settings.routes))
-    return Finding(subject, DOUBTFUL if doubts else FINE, "; ".join((told, *doubts)))
+        advice = reject_warnings(len(errors), total, limit) if samples else _format_advice(batch.lines[0].lstrip())
+        detail = "; ".join((summary, f"first error: {errors[0]}", *advice, *warnings))
+        return Finding(subject, WARNING if samples else FAILED, detail)
+    if not any(sample.contexts for sample in samples):
+        return Finding(subject, FAILED, f"{summary}, but none has a context with text; log what the retriever returned")
+    return Finding(subject, WARNING if warnings else OK, "; ".join((summary, *warnings)))
 
 
-def _cures(line: bytes) -> Iterator[str]:
-    """What to do about lines of which none can be read; this is the first."""
+def _format_advice(line: bytes) -> Iterator[str]:
+    """What to do when no line can be read.
+
+    Args:
+        line: The first line.
+    """
     if line.startswith(b"["):
-        yield f"the file is a JSON array; {ONE_A_LINE}"
+        yield f"the file is a JSON array; {JSONL_ADVICE}"
     elif not line.startswith(b"{") and b"{" in line:
-        yield "text stands before the JSON; set skip_prefix: true in this source"
+        yield "there is text before the JSON; set skip_prefix: true in this source"
 
 
-async def _suite(each: SuiteConfig, subject: str) -> Finding:
-    """Ask the first question of a suite. What comes back is not judged here: that is `ragwatch canary`'s."""
-    suite = suite_of(each)
+async def _suite(config: SuiteConfig, subject: str) -> Finding:
+    """Send the first query of a suite. The reply is not scored here; `ragwatch canary` does that."""
+    suite = suite_of(config)
     try:
-        found = await replace(suite, canaries=suite.canaries[:1]).ask(time.time)
+        report = await replace(suite, canaries=suite.canaries[:1]).ask(time.time)
     finally:
         await suite.probe.close()
-    (first,) = found.reports
+    (first,) = report.reports
     if first.failure is not None:
-        return Finding(subject, BAD, f"{each.place.suite}: {first.failure}: {first.retrieved.detail}")
-    return Finding(subject, FINE, f"{each.place.suite}: {len(first.retrieved.hits)} passages came back")
+        return Finding(subject, FAILED, f"{config.place.suite}: {first.failure}: {first.retrieved.detail}")
+    return Finding(subject, OK, f"{config.place.suite}: the retriever returned {len(first.retrieved.hits)} passages")
 
 
-async def _judge(each: JudgeConfig, subject: str) -> Finding:
+async def _judge(config: JudgeConfig, subject: str) -> Finding:
     context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-    made = judges.KINDS[each.kind].build(each.options, name=each.place.name, context=context)
-    probe: Callable[[], Awaitable[str]] | None = getattr(made, "probe", None)
+    judge = judges.KINDS[config.kind].build(config.options, name=config.place.name, context=context)
     try:
-        told = "" if probe is None else f"; {await probe()}"
-        evidence, _ = await made.read(_TRIAL)
+        detail = f"; {await judge.probe()}" if isinstance(judge, SupportsProbe) else ""
+        evidence, _ = await judge.read(_TEST_SAMPLE)
     finally:
-        await made.close()
+        await judge.close()
     if faithfulness(evidence) != 1.0:
-        return Finding(subject, BAD, f"{made.version} does not support a claim that its context states{told}")
-    fallback: str | None = getattr(made, "fallback", None)
-    if fallback is not None:
-        return Finding(subject, DOUBTFUL, f"{made.version} reads, words alone: {fallback}")
-    return Finding(subject, FINE, f"{made.version} reads{told}")
+        return Finding(subject, FAILED, f"{judge.version} does not support a claim that its context states{detail}")
+    if isinstance(judge, HasFallback) and judge.fallback is not None:
+        return Finding(subject, WARNING, f"{judge.version} falls back to the lexical judge: {judge.fallback}")
+    return Finding(subject, OK, f"{judge.version} works{detail}")

@@ -1,4 +1,4 @@
-"""Door: how commands reach labels and verdicts. Through the daemon, or at the state itself where none runs."""
+"""Clients for labels and verdicts: the HTTP API of a running daemon, or the state directory if none is running."""
 
 from __future__ import annotations
 
@@ -14,92 +14,96 @@ from typing import Any, Protocol
 
 from ragwatch import stores
 from ragwatch.config import Config
-from ragwatch.config.labels import LabelsOptions
 from ragwatch.errors import ConfigError, RagwatchError, StoreError
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Query, Store
 
 TIMEOUT_SECONDS = 30.0
-_EVERYWHERE = ("0.0.0.0", "[::]", "::")  # noqa: S104 - nothing is bound
+_WILDCARD_HOSTS = ("0.0.0.0", "[::]", "::")  # noqa: S104 - nothing is bound
 
 
 class LabelClient(Protocol):
-    """What commands about labels ask for, as JSON values."""
+    """Reads and stores labels as JSON values."""
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
-        """Samples for a person, to be shown in this order."""
+        """Samples for an annotator, in the order in which to show them."""
         ...
 
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-        """Keep words. Returns how many are new, replaced and unmatched."""
+        """Store labels. Returns how many are new, replaced and unmatched."""
         ...
 
     def labels(self) -> list[dict[str, Any]]:
-        """All words, oldest first."""
+        """All labels, oldest first."""
         ...
 
     def picked_until(self) -> float | None:
-        """Instant up to which retention has taken some answers and left others; None where it took none."""
+        """Instant up to which retention has deleted a part of the answers; None where it has deleted none."""
         ...
 
     def verdicts(self, key: str) -> list[dict[str, Any]]:
-        """Verdict lines of an answer."""
+        """The verdict lines of an answer."""
         ...
 
 
 class ApiClient:
-    """The door of a running ragwatch.
+    """Client of the HTTP API of a running ragwatch.
 
     Args:
-        address: Where it serves.
+        address: Its base URL.
+
+    Raises:
+        ConfigError: The address is not a URL.
     """
 
     def __init__(self, address: str) -> None:
         if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
-            raise ConfigError(f"--url {address}: is no address; write one such as http://127.0.0.1:10477")
+            raise ConfigError(f"--url {address}: is not a URL; give one such as http://127.0.0.1:10477")
         self._address = address.rstrip("/")
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
         """See `LabelClient`."""
-        found: list[dict[str, Any]] = self._ask("/v1/labels/tasks", {"annotator": annotator, "count": count})["tasks"]
-        return found
+        body = {"annotator": annotator, "count": count}
+        tasks: list[dict[str, Any]] = self._request("/v1/labels/tasks", body)["tasks"]
+        return tasks
 
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """See `LabelClient`."""
-        found: dict[str, int] = self._ask("/v1/labels", {"labels": list(records)})
-        return found
+        counts: dict[str, int] = self._request("/v1/labels", {"labels": list(records)})
+        return counts
 
     def labels(self) -> list[dict[str, Any]]:
         """See `LabelClient`."""
-        found: list[dict[str, Any]] = []
+        labels: list[dict[str, Any]] = []
         path: str | None = "/api/v1/labels"
-        while path is not None:  # a response has a limit, and names the next one
-            page = self._ask(path)
-            found += page["labels"]
+        while path is not None:  # the size of a response is limited; it names the next page
+            page = self._request(path)
+            labels += page["labels"]
             path = page.get("next")
-        return found
+        return labels
 
     def picked_until(self) -> float | None:
         """See `LabelClient`."""
-        found: float | None = self._ask("/api/v1/labels").get("picked_until")
-        return found
+        until: float | None = self._request("/api/v1/labels").get("picked_until")
+        return until
 
     def verdicts(self, key: str) -> list[dict[str, Any]]:
         """See `LabelClient`."""
-        found: list[dict[str, Any]] = self._ask(f"/api/v1/samples/{key}", absent={"verdicts": []})["verdicts"]
-        return found
+        sample = self._request(f"/api/v1/samples/{key}", absent={"verdicts": []})
+        verdicts: list[dict[str, Any]] = sample["verdicts"]
+        return verdicts
 
-    def _ask(self, path: str, body: object = None, *, absent: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _request(self, path: str, body: object = None, *, absent: dict[str, Any] | None = None) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
             self._address + path,
             None if body is None else json.dumps(body).encode(),
             {"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as reply:  # noqa: S310 - see above
-                found: dict[str, Any] = json.load(reply)
-                return found
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - see above
+                values: dict[str, Any] = json.load(response)
+                return values
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == 404 and absent is not None:
@@ -107,55 +111,55 @@ class ApiClient:
                 raise RagwatchError(f"{self._address}{path}: {error.code}: {_reason(error.read())}") from error
         except (OSError, ValueError) as error:
             raise RagwatchError(
-                f"{self._address}{path}: no answer: {error}; give the address of the running ragwatch with --url"
+                f"{self._address}{path}: no response: {error}; give the address of the running ragwatch with --url"
             ) from error
 
 
 class StateClient:
-    """The state directory, while no daemon has it.
+    """Client of the state directory, for use while no daemon is running.
 
     Args:
-        store: Opened and locked.
-        rules: Which judges are in force.
+        store: Open, with its lock held.
+        rules: Names the judges and their versions.
     """
 
     def __init__(self, store: Store, rules: LabelRules) -> None:
         self._store = store
-        self._labelling = LabelTasks(rules, store=store, clock=time.time, uniform=SystemRandom().random)
+        self._tasks = LabelTasks(rules, store=store, clock=time.time, uniform=SystemRandom().random)
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
         """See `LabelClient`."""
-        return self._labelling.tasks(annotator, count)
+        return self._tasks.tasks(annotator, count)
 
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """See `LabelClient`."""
-        return self._labelling.put(records)
+        return self._tasks.put(records)
 
     def labels(self) -> list[dict[str, Any]]:
         """See `LabelClient`."""
-        return list(self._labelling.labels())
+        return list(self._tasks.labels())
 
     def picked_until(self) -> float | None:
         """See `LabelClient`."""
-        return self._labelling.picked_until()
+        return self._tasks.picked_until()
 
     def verdicts(self, key: str) -> list[dict[str, Any]]:
         """See `LabelClient`."""
-        return [dict(each.verdict) for each in self._store.find(Query(key=key))]
+        return [dict(stored.verdict) for stored in self._store.find(Query(key=key))]
 
 
 @contextmanager
 def label_client(config: Config, url: str | None) -> Iterator[LabelClient]:
-    """The way in: the address that is given, else the state, else the daemon that has locked it.
+    """Open a client: for `url` if given, else for the state directory, else for the daemon that has locked it.
 
     Raises:
-        RagwatchError: There is none.
+        RagwatchError: The state directory does not exist, or the default judge has no verdicts.
     """
     if url is not None:
         yield ApiClient(url)
         return
     if not config.settings.state.is_dir():
-        raise StoreError(f"state: {config.settings.state} is not there; nothing has been judged yet")
+        raise StoreError(f"state: {config.settings.state} does not exist; nothing has been judged yet")
     try:
         store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
     except StoreError as error:
@@ -164,40 +168,33 @@ def label_client(config: Config, url: str | None) -> Iterator[LabelClient]:
         yield ApiClient(address_of(config))
         return
     try:
-        yield StateClient(store, rules_of(config, versions_of(config, store)))
+        yield StateClient(store, _label_rules(config, _judge_versions(config, store)))
     finally:
         store.close()
 
 
 def address_of(config: Config) -> str:
-    """Where the daemon of this configuration can be asked from this machine."""
+    """Address at which this host can reach the daemon of a configuration."""
     host, _, port = config.settings.web.listen.rpartition(":")
-    return f"http://{'127.0.0.1' if host in _EVERYWHERE else host}:{port}"
+    return f"http://{'127.0.0.1' if host in _WILDCARD_HOSTS else host}:{port}"
 
 
-def rules_of(config: Config, versions: Mapping[str, str]) -> LabelRules:
-    """How labels are wanted."""
-    options = options_of(config)
-    return options.rules([each.place for each in config.judges], versions, config.settings.estimates.confidence)
+def _label_rules(config: Config, versions: Mapping[str, str]) -> LabelRules:
+    judges = [judge.place for judge in config.judges]
+    return config.settings.labels.rules(judges, versions, config.settings.estimates.confidence)
 
 
-def options_of(config: Config) -> LabelsOptions:
-    """The section `labels`."""
-    found: LabelsOptions = getattr(config.settings, "labels", LabelsOptions())
-    return found
-
-
-def versions_of(config: Config, store: Store) -> dict[str, str]:
-    """Version of each judge: that of its newest verdict. No judge is built for it: that might need keys.
+def _judge_versions(config: Config, store: Store) -> dict[str, str]:
+    """Version of each judge in its newest verdict. No judge is built, because that may need API keys.
 
     Raises:
         StoreError: The default judge has none.
     """
-    names = [each.place.name for each in config.judges]
-    found = {name: store.find(Query(judge=name, outcome="judged", limit=1)) for name in names}
-    if not found[names[0]]:
-        raise StoreError(f"state: judge {names[0]} has read nothing yet; let ragwatch run for a while")
-    return {name: newest[0].verdict["judge"]["version"] for name, newest in found.items() if newest}
+    names = [judge.place.name for judge in config.judges]
+    newest = {name: store.find(Query(judge=name, outcome="judged", limit=1)) for name in names}
+    if not newest[names[0]]:
+        raise StoreError(f"state: judge {names[0]} has read nothing yet; run ragwatch until it has judged some samples")
+    return {name: rows[0].verdict["judge"]["version"] for name, rows in newest.items() if rows}
 
 
 def _reason(body: bytes) -> str:

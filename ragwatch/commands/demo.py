@@ -1,4 +1,4 @@
-"""`ragwatch demo`: a real small RAG service, and ragwatch beside it. No key, no configuration."""
+"""`ragwatch demo`: runs a small RAG service and monitors it. Needs no API key and no configuration."""
 
 from __future__ import annotations
 
@@ -6,27 +6,40 @@ import asyncio
 import errno
 import os
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
-from ragwatch.commands.live import table
 from ragwatch.commands.streams import OUTPUT
 from ragwatch.config import parse
+from ragwatch.core.estimate import Estimate
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.snapshot import EstimateRow, Snapshot
+from ragwatch.core.stage import Stage
+from ragwatch.core.tally import Tally
 from ragwatch.daemon import Daemon
 from ragwatch.demo import Demo, canaries_available
 from ragwatch.errors import AddressError, ConfigError
 from ragwatch.telemetry import configure_logging
 
 REFRESH_SECONDS = 1.0
-EVENTS_SHOWN = 4
+MAX_EVENTS_SHOWN = 4
 KEYS = {"claude": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 DOLLARS_PER_HOUR = 1.0
+INTERVAL_WIDTH = 5  # characters
+_STAGE_COLOURS = {
+    Stage.NONE: "green",
+    Stage.RETRIEVAL: "blue",
+    Stage.GENERATION: "red",
+    Stage.ALIGNMENT: "magenta",
+}
+_NEUTRAL = {Quantity.CONTEXT_USE, Quantity.CONTEXT_SENTENCE_PRECISION}
 
 
 def demo(
@@ -40,31 +53,31 @@ def demo(
     base_url: str | None,
     model: str | None,
 ) -> None:
-    """Watch a small RAG service over Python's own documentation strings; every answer is judged, without a key."""
+    """Monitor a small RAG service over the docstrings of the Python library; judges every answer."""
     configure_logging("warning")
-    asked = [] if kind is None else [llm_judge(kind, base_url, model)]
+    judges = [] if kind is None else [llm_judge(kind, base_url, model)]
     with tempfile.TemporaryDirectory(prefix="ragwatch-demo-") as folder:
-        play = DemoRun(
+        demo_run = DemoRun(
             Path(folder),
             port=port,
             degrade_after=degrade_after,
             breakage_seconds=breakage_seconds,
             rate=rate,
-            judges=asked,
+            judges=judges,
         )
-        asyncio.run(play.run(seconds))
+        asyncio.run(demo_run.run(seconds))
 
 
 def llm_judge(kind: str, base_url: str | None, model: str | None) -> dict[str, Any]:
-    """A judge that reads behind the embedded one, as it would stand in a configuration.
+    """Configuration of an LLM judge that follows the embedded judge in a cascade.
 
     Raises:
-        ConfigError: The key is missing.
+        ConfigError: The API key is missing.
     """
     key = os.environ.get(KEYS[kind])
     if key is None and (kind == "claude" or base_url is None):
-        raise ConfigError(f"--judge {kind}: needs a key; put it into the environment as {KEYS[kind]}")
-    given = {"base_url": base_url, "model": model, "api_key": key}
+        raise ConfigError(f"--judge {kind}: needs an API key; set the environment variable {KEYS[kind]}")
+    optional = {"base_url": base_url, "model": model, "api_key": key}
     return {
         "name": kind,
         "kind": kind,
@@ -73,19 +86,28 @@ def llm_judge(kind: str, base_url: str | None, model: str | None) -> dict[str, A
         "unsure_probability": 1.0,
         "budget": {"usd_per_hour": DOLLARS_PER_HOUR},
         "allow_unknown_price": base_url is not None,
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: value for name, value in optional.items() if value is not None},
     }
 
 
-class _Screen(Console):
-    """A console that raises where its reader is gone, instead of ending the thread that it is in."""
+class _Console(Console):
+    """A console that raises BrokenPipeError when its reader is gone, instead of SystemExit in the current thread."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, "the reader is gone", OUTPUT)
 
 
 class DemoRun:
-    """The service, ragwatch, and a table on the terminal, until told to stop."""
+    """Runs the RAG service and ragwatch, and shows the estimates as a table on the terminal.
+
+    Args:
+        folder: For the log of the service and the state of ragwatch.
+        port: Port of ragwatch; 0 for any free one.
+        degrade_after: Seconds until the first fault of the service; None for no faults.
+        breakage_seconds: Duration of each fault.
+        rate: Questions per second.
+        judges: Configuration of more judges, besides the embedded one.
+    """
 
     def __init__(
         self,
@@ -97,9 +119,9 @@ class DemoRun:
         rate: float,
         judges: Sequence[dict[str, Any]] = (),
     ) -> None:
-        self._console = _Screen()
-        self._lost: OSError | None = None  # why nothing more can be shown
-        self._events: deque[str] = deque(maxlen=EVENTS_SHOWN)
+        self._console = _Console()
+        self._output_error: OSError | None = None  # why nothing more can be printed
+        self._events: deque[str] = deque(maxlen=MAX_EVENTS_SHOWN)
         self._service = Demo(
             folder / "rag.jsonl",
             rate=rate,
@@ -129,57 +151,57 @@ class DemoRun:
 
     def _announce(self, text: str) -> None:
         self._events.append(text)
-        self._show(f"[bold yellow]{text}[/]")
+        self._print(f"[bold yellow]{text}[/]")
         self.daemon.record("release", text)
 
-    def _show(self, text: RenderableType) -> None:
-        """Print; where that cannot be done the demo ends, in whichever thread this is."""
+    def _print(self, text: RenderableType) -> None:
+        """Print from any thread; if that fails, stop the demo."""
         try:
             self._console.print(text, highlight=False)
         except OSError as error:
-            self._lost = error
+            self._output_error = error
             self._loop.call_soon_threadsafe(self.daemon.stop)
 
     async def run(self, seconds: float | None) -> None:
-        """Run for so many seconds, or until a signal.
+        """Run for this many seconds, or until a signal.
 
         Raises:
             ConfigError: The port is not free.
-            OSError: Standard output takes nothing any more.
+            OSError: Standard output cannot be written.
         """
         self._loop = asyncio.get_running_loop()
         self.daemon.listen_to_signals()
         self._service.start()
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._watch(seconds))
+                group.create_task(self._show_until_stopped(seconds))
                 await self.daemon.run(self._print_addresses)
-        except* AddressError as refused:
-            raise ConfigError(f"--port: {_why(refused)}") from refused
+        except* AddressError as errors:
+            raise ConfigError(f"--port: {_detail(errors)}") from errors
         finally:
             await asyncio.to_thread(self._service.stop)
-        if self._lost is not None:
-            raise self._lost
+        if self._output_error is not None:
+            raise self._output_error
 
     def _print_addresses(self, address: str) -> None:
         if self.daemon.stopping:
             return
-        self._show(f"RAG service   {self._service.address}/search?q=textwrap.dedent")
-        self._show(f"overview      {address}/")
-        self._show(f"series        {address}/metrics")
+        self._print(f"RAG service   {self._service.address}/search?q=textwrap.dedent")
+        self._print(f"overview      {address}/")
+        self._print(f"series        {address}/metrics")
         if not canaries_available():
-            self._show("canaries      none: they need httpx (the extra `probes`)")
+            self._print("canaries      none: they need httpx (the extra `probes`)")
 
-    async def _watch(self, seconds: float | None) -> None:
+    async def _show_until_stopped(self, seconds: float | None) -> None:
         try:
-            await self._watch_until(seconds)
+            await self._show_live(seconds)
         except OSError as error:
-            self._lost = error
+            self._output_error = error
         self.daemon.stop()
         if not self._console.is_terminal:
-            self._show(self._screen())
+            self._print(self._screen())
 
-    async def _watch_until(self, seconds: float | None) -> None:
+    async def _show_live(self, seconds: float | None) -> None:
         loop = asyncio.get_running_loop()
         end = None if seconds is None else loop.time() + seconds
         with Live(console=self._console, auto_refresh=False, transient=not self._console.is_terminal) as live:
@@ -189,16 +211,71 @@ class DemoRun:
                 await self.daemon.pause(REFRESH_SECONDS if end is None else min(REFRESH_SECONDS, end - loop.time()))
 
     def _screen(self) -> Group:
-        broken = self._service.breakage
-        state = (
-            Text(f"broken: {broken.announcement}", "bold red") if broken else Text("the service is healthy", "green")
-        )
+        fault = self._service.breakage
+        state = Text(f"broken: {fault.announcement}", "bold red") if fault else Text("the service is healthy", "green")
         counts = Text(f"{self._service.asked} questions asked")
         snapshot = self.daemon.board.look()
-        if snapshot is None or not snapshot.estimates:  # a table without rows is a torn header
-            return Group(Text("no figures yet: the first answers are being judged", "dim"), state, counts)
-        return Group(table(snapshot), state, counts)
+        if snapshot is None or not snapshot.estimates:  # a table without rows is only a header
+            return Group(Text("no estimates yet: the first answers are being judged", "dim"), state, counts)
+        return Group(snapshot_table(snapshot), state, counts)
 
 
-def _why(refused: ExceptionGroup[AddressError]) -> str:
-    return next(each.why for each in refused.exceptions if isinstance(each, AddressError))
+def _detail(errors: ExceptionGroup[AddressError]) -> str:
+    return next(error.detail for error in errors.exceptions if isinstance(error, AddressError))
+
+
+def snapshot_table(snapshot: Snapshot | None) -> Table:
+    """The estimates of the shortest window, one row per quantity and one column per route.
+
+    The caption shows the stages at fault since the start.
+    """
+    estimates = snapshot.estimates if snapshot else ()
+    window = estimates[0].window if estimates else ""
+    rows = [row for row in estimates if row.window == window]
+    routes = sorted({row.route for row in rows})
+    title = f"the last {window}: mean, interval, answers" if window else None
+    table = Table(title=title, show_edge=False, pad_edge=False)
+    table.add_column("quantity", no_wrap=True)
+    for route in routes:
+        table.add_column(route, no_wrap=True)
+    for quantity in Quantity:
+        if any(row.quantity is quantity for row in rows):
+            table.add_row(quantity, *(_cell(rows, quantity, route) for route in routes))
+    table.caption = _stages(snapshot) if snapshot else None
+    return table
+
+
+def _cell(rows: list[EstimateRow], quantity: Quantity, route: str) -> str:
+    for row in rows:
+        if row.quantity is quantity and row.route == route:
+            estimate = row.estimate
+            mean = f"[{_colour(quantity, estimate.value)}]{estimate.value:.2f}[/]"
+            return f"{mean} {_interval(estimate)} {estimate.low:.2f}-{estimate.high:.2f} {estimate.n:>3}"
+    return ""
+
+
+def _colour(quantity: Quantity, value: float) -> str:
+    if quantity in _NEUTRAL:
+        return "default"
+    good = 1.0 - value if quantity in LOW_IS_GOOD else value
+    return "green" if good >= 0.8 else "yellow" if good >= 0.6 else "bold red"
+
+
+def _interval(estimate: Estimate) -> str:
+    """The interval as characters on a scale from 0 to 1."""
+    low, mean, high = (
+        min(INTERVAL_WIDTH - 1, int(value * INTERVAL_WIDTH)) for value in (estimate.low, estimate.value, estimate.high)
+    )
+    cells = ["━" if low <= index <= high else "·" for index in range(INTERVAL_WIDTH)]
+    cells[mean] = "●"
+    return "".join(cells)
+
+
+def _stages(snapshot: Snapshot) -> str:
+    counts: Counter[str] = Counter()
+    for (tally, labels), amount in snapshot.tallies.items():
+        if tally is Tally.STAGE and labels[1] == next(iter(snapshot.judges), labels[1]):
+            counts[labels[2]] += int(amount)
+    total = sum(counts.values())
+    shares = [f"[{_STAGE_COLOURS[stage]}]{stage} {counts[stage] / total:.0%}[/]" for stage in Stage if counts[stage]]
+    return "stage at fault, since the start: " + "  ".join(shares) if shares else ""

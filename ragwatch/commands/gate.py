@@ -1,4 +1,4 @@
-"""`ragwatch gate`: judged samples against thresholds, for a pipeline that must say yes or no."""
+"""`ragwatch gate`: compares judged samples with thresholds, for a CI pipeline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ from ragwatch.telemetry import configure_logging
 
 CODES = {GateDecision.PASS: 0, GateDecision.FAIL: 1, GateDecision.NOT_ENOUGH_DATA: 3}
 _COLOURS = {True: "green", False: "red", None: "yellow"}
-_OUT = click.Path(path_type=Path, dir_okay=False)
 
 
 def gate_command(
@@ -45,15 +44,15 @@ def gate_command(
     markdown_path: Path | None,
     as_json: bool,
 ) -> int:
-    """Judge the samples in FILES (JSONL; `-` or none is standard input) and hold them against thresholds."""
+    """Judge the samples in FILES (JSONL; `-` or none is standard input) and compare them with thresholds."""
     configure_logging("error")
     config = None if path is None else load(path)
-    rows = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
+    sample_files = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
     judge, rules = judge_named(config, name), _rules(config)
-    before = None if baseline is None else _figures(baseline, judge)
-    verdicts = asyncio.run(read_all(rows, files or (sys.stdin.buffer,), judge))
-    report = gate(verdicts, rules, rejected=rows.rejected)
-    attribution = None if before is None else attribute(before, figures_of(report))
+    previous = None if baseline is None else _figures(baseline, judge)
+    verdicts = asyncio.run(read_all(sample_files, files or (sys.stdin.buffer,), judge))
+    report = gate(verdicts, rules, rejected=sample_files.rejected)
+    attribution = None if previous is None else attribute(previous, figures_of(report))
     line = gate_line(report, judge=judge.version, attribution=attribution)
     for out, text in ((junit_path, junit), (markdown_path, markdown)):
         if out is not None:
@@ -74,12 +73,12 @@ def _rules(config: Config | None) -> GateRules:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())  # bytes, as some shells write a mark, or UTF-16
+        report = json.loads(path.read_bytes())  # bytes, because some shells write a byte order mark, or UTF-16
     except (OSError, ValueError) as error:
         raise ConfigError(f"--baseline {path}: cannot be read: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(report, dict):
         raise ConfigError(f"--baseline {path}: is not the JSON that `ragwatch gate --json` prints")
-    return found
+    return report
 
 
 def _figures(path: Path, judge: Judge) -> dict[Metric, Interval]:
@@ -99,23 +98,23 @@ def _write(path: Path, text: str) -> None:
 def _show(line: dict[str, Any]) -> None:
     console = Console(soft_wrap=True)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("metric", "mean", "interval", "n", "wanted", "severity", "outcome"):
+    for name in ("metric", "mean", "interval", "n", "threshold", "severity", "outcome"):
         table.add_column(name, no_wrap=True)
-    for each in line["metrics"]:
-        known = each["value"] is not None
+    for metric in line["metrics"]:
+        has_value = metric["value"] is not None
         table.add_row(
-            each["metric"],
-            f"{each['value']:.3f}" if known else "unknown",
-            f"{each['low']:.3f}..{each['high']:.3f}" if known else "",
-            str(each["n"]),
-            f"{'<=' if each['lower_is_better'] else '>='} {each['threshold']:g}",
-            each["severity"],
-            f"[{_COLOURS[each['pass']]}]{OUTCOMES[each['pass']]}[/]",
+            metric["metric"],
+            f"{metric['value']:.3f}" if has_value else "unknown",
+            f"{metric['low']:.3f}..{metric['high']:.3f}" if has_value else "",
+            str(metric["n"]),
+            f"{'<=' if metric['lower_is_better'] else '>='} {metric['threshold']:g}",
+            metric["severity"],
+            f"[{_COLOURS[metric['pass']]}]{OUTCOMES[metric['pass']]}[/]",
         )
     console.print(table)
-    for each in line["metrics"]:
-        if each["reason"]:
-            console.print(f"{each['metric']}: {escape(each['reason'])}")
+    for metric in line["metrics"]:
+        if metric["reason"]:
+            console.print(f"{metric['metric']}: {escape(metric['reason'])}")
     unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items())
-    console.print(f"{line['judged']} samples judged by {escape(line['judge'])}; unread: {unread or 'none'}")
+    console.print(f"{line['judged']} samples judged by {escape(line['judge'])}; not judged: {unread or 'none'}")
     console.print(f"[bold]{line['verdict']}[/]: {escape(line['recommendation'])}")

@@ -1,16 +1,15 @@
-"""Intended: how files are to be read that a person names beside a configuration: as the daemon would read them there.
+"""Selects how files from the command line are read: like the daemon would read them as the log of a source.
 
-The format, the mapping and what stands before the JSON are those of a source: the one that is named, else the first
-whose path matches the file, else the first of all. Routes and redaction are the configuration's.
+Format, mapping and `skip_prefix` are those of a source of the configuration: the one named by `--source`, else the
+first one whose path matches the file, else the first one. Routes and redaction are those of the configuration.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NamedTuple
-
-from pydantic import BaseModel
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ragwatch import formats
 from ragwatch.config import Config
@@ -20,12 +19,42 @@ from ragwatch.formats.record import Parse, parse, parse_behind_text
 from ragwatch.formats.shape import RecordReader
 
 
+@runtime_checkable
+class LogOptions(Protocol):
+    """Options of a source that reads log files, such as `sources.tail.Options`."""
+
+    @property
+    def name(self) -> str:
+        """Name of the source."""
+        ...
+
+    @property
+    def format(self) -> str:
+        """Name of the format, or `auto`."""
+        ...
+
+    @property
+    def mapping(self) -> Mapping[str, str]:
+        """Mapping of the format `custom`; else empty."""
+        ...
+
+    @property
+    def skip_prefix(self) -> bool:
+        """Whether text before the JSON object of a line is skipped."""
+        ...
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Paths and globs of the files."""
+        ...
+
+
 class FileOptions(NamedTuple):
-    """What a command line says of its files.
+    """Options of the command line that select how files are read.
 
     Attributes:
-        format_name: Shape of the records; None for that of the source, or `auto` without a configuration.
-        source: Name of the source whose files they are; None to go by their paths.
+        format_name: Format of the records; None for that of the source, or `auto` without a configuration.
+        source: Name of the source whose files they are; None to choose the source by path.
     """
 
     format_name: str | None = None
@@ -33,53 +62,54 @@ class FileOptions(NamedTuple):
 
 
 class InputFiles:
-    """How files are to be read.
+    """Readers for files from the command line.
 
     Args:
-        config: The configuration, if one is named.
-        shape: What the command line says.
+        config: The configuration, if there is one.
+        options: The options of the command line.
 
     Raises:
-        ConfigError: There is no such source, or the format wants a mapping that nobody gives.
+        ConfigError: There is no such source, or the format needs a mapping and has none.
     """
 
-    def __init__(self, config: Config | None = None, shape: FileOptions | None = None) -> None:
-        shape = shape or FileOptions()
-        self._options = [] if config is None else [each.options for each in config.sources]
-        self._format, self._source = shape
+    def __init__(self, config: Config | None = None, options: FileOptions | None = None) -> None:
+        self._format, self._source = options or FileOptions()
+        sources = () if config is None else config.sources
+        self._logs = [source.options for source in sources if isinstance(source.options, LogOptions)]
         self._routes = None if config is None else frozenset(config.settings.routes)
         self.redactor = None if config is None else config.settings.redaction.redactor()
-        if shape.source is not None:
-            names = [str(getattr(each, "name", "")) for each in self._options]
-            if shape.source not in names:
-                known = f"use one of: {', '.join(names)}" if names else "name the configuration with --config"
-                raise ConfigError(f"--source {shape.source}: is no source of the configuration; {known}")
+        if self._source is not None:
+            names = [log.name for log in self._logs]
+            if self._source not in names:
+                advice = f"use one of: {', '.join(names)}" if names else "name the configuration with --config"
+                raise ConfigError(f"--source {self._source}: is not a source of the configuration; {advice}")
         self.reader("-")
 
     def reader(self, name: str) -> RecordReader:
-        """The reader for the records of a file."""
-        options = self._options_for(name)
-        own, mapping = getattr(options, "format", "auto"), getattr(options, "mapping", None) or None
-        wanted = self._format or own
-        return formats.build(wanted, mapping if wanted == formats.CUSTOM else None)
+        """The reader that converts the records of a file to samples."""
+        log = self._log(name)
+        format_name = self._format or (log.format if log else "auto")
+        mapping = log.mapping if log and log.mapping and format_name == formats.CUSTOM else None
+        return formats.build(format_name, mapping)
 
     def parser(self, name: str) -> Parse:
-        """What makes a record of a line of a file."""
-        return parse_behind_text if getattr(self._options_for(name), "skip_prefix", False) else parse
+        """The function that parses a line of a file."""
+        log = self._log(name)
+        return parse_behind_text if log and log.skip_prefix else parse
 
     def route(self, logged: str) -> str:
-        """The label value of a route that was logged; empty without a configuration, which would have to name it."""
+        """The label value of a logged route; empty without a configuration, because that lists the routes."""
         if self._routes is None:
             return ""
         return logged if logged in self._routes else OTHER
 
-    def _options_for(self, name: str) -> BaseModel | None:
+    def _log(self, name: str) -> LogOptions | None:
         if self._source is not None:
-            return next(each for each in self._options if getattr(each, "name", None) == self._source)
-        matching = [each for each in self._options if _matches(each, name)]
-        return next(iter([*matching, *self._options]), None)
+            return next(log for log in self._logs if log.name == self._source)
+        matching = [log for log in self._logs if _matches(log, name)]
+        return next(iter([*matching, *self._logs]), None)
 
 
-def _matches(options: BaseModel, name: str) -> bool:
+def _matches(log: LogOptions, name: str) -> bool:
     path = str(Path(name).resolve())
-    return any(fnmatch(path, str(Path(pattern).absolute())) for pattern in getattr(options, "patterns", ()))
+    return any(fnmatch(path, str(Path(pattern).absolute())) for pattern in log.patterns)

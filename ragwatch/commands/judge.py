@@ -1,4 +1,4 @@
-"""`ragwatch judge`: JSONL in, one verdict a line out."""
+"""`ragwatch judge`: judges samples from files and prints one verdict per line."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def judge(
     source: str | None,
     settings: Sequence[str],
 ) -> int:
-    """Judge the samples in FILES (JSONL; `-` or none is standard input), one verdict JSON a line on stdout."""
+    """Judge the samples in FILES (JSONL; `-` or none is standard input), one verdict per line (JSON) on stdout."""
     configure_logging("error")
     config = None if path is None else load(path)
-    rows = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
+    sample_files = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
     streams = files or (sys.stdin.buffer,)
-    verdicts = asyncio.run(read_all(rows, streams, judge_named(config, name, settings), _print))
-    _summarise(verdicts, rows.rejected)
-    return 1 if rows.rejected else 0
+    verdicts = asyncio.run(read_all(sample_files, streams, judge_named(config, name, settings), _print))
+    _summarise(verdicts, sample_files.rejected)
+    return 1 if sample_files.rejected else 0
 
 
 def _print(verdict: Verdict) -> None:
@@ -51,18 +51,18 @@ def _print(verdict: Verdict) -> None:
 def _summarise(verdicts: Sequence[Verdict], rejected: Counter[str]) -> None:
     table = Table("quantity", "mean", "95 % interval", "answers", title=f"{len(verdicts)} samples")
     for quantity in Quantity:
-        scores = [each.scores[quantity] for each in verdicts if isinstance(each, Judged)]
-        found = hajek.estimate(Addends.of((score, 1.0) for score in scores if score is not None))
-        if found is None:
+        scores = [verdict.scores[quantity] for verdict in verdicts if isinstance(verdict, Judged)]
+        estimate = hajek.estimate(Addends.of((score, 1.0) for score in scores if score is not None))
+        if estimate is None:
             table.add_row(quantity, "unknown", "", "0")
         else:
-            table.add_row(quantity, f"{found.value:.3f}", f"{found.low:.3f} .. {found.high:.3f}", str(found.n))
+            interval = f"{estimate.low:.3f} .. {estimate.high:.3f}"
+            table.add_row(quantity, f"{estimate.value:.3f}", interval, str(estimate.n))
     console = Console(stderr=True)
     console.print(table)
-    unjudged = Counter(str(each.reason) for each in verdicts if not isinstance(each, Judged))
-    routes = Counter(each.draw.route for each in verdicts if each.draw.route)
-    stages = Counter(str(each.stage or "unknown") for each in verdicts if isinstance(each, Judged))
-    told = (("stage", stages), ("route", routes), ("unjudged", unjudged), ("rejected", rejected))
-    for title, counts in told:
+    unjudged = Counter(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
+    routes = Counter(verdict.draw.route for verdict in verdicts if verdict.draw.route)
+    stages = Counter(str(verdict.stage or "unknown") for verdict in verdicts if isinstance(verdict, Judged))
+    for title, counts in (("stage", stages), ("route", routes), ("unjudged", unjudged), ("rejected", rejected)):
         if counts:
             console.print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))

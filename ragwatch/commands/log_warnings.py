@@ -1,4 +1,4 @@
-"""Doubts: what looks wrong in a log that can be read: prompts or ids for contexts, unknown routes, lost lines."""
+"""Warnings about a log that can be read but is suspicious: prompts or ids as contexts, unknown routes, rejects."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from ragwatch.core.sample import Sample
 from ragwatch.formats.guess import are_ids
 
-ONE_A_LINE = "write one JSON object a line, each with its newline (of a whole array: jq -c '.[]')"
-_MOST = 0.5  # share of the samples from which a look is no accident
-_QUESTION_CHARS = 15  # a shorter question may well stand in a passage
-_ROUTES_SHOWN = 5
+JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
+_MIN_PROMPT_RATIO = 0.5  # share of the samples above which a prompt as context is no coincidence
+_MIN_QUESTION_CHARS = 15  # a passage may contain a shorter question by coincidence
+_MAX_ROUTES_SHOWN = 5
 _INSTRUCTION = re.compile(
     r"\byou are an? (?:\w+[ -]){0,4}(?:assistant|chatbot|bot|expert|agent|ai)\b"
     r"|\b(?:answer|respond to|reply to) (?:the |this )?(?:user|customer|question|query|following)\b"
@@ -26,70 +26,70 @@ _INSTRUCTION = re.compile(
 )
 
 
-def of_samples(samples: Sequence[Sample], routes: Sequence[str]) -> Iterator[str]:
-    """What looks wrong in samples, each with what to do.
+def sample_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterator[str]:
+    """What is suspicious in samples, each with what to do.
 
     Args:
-        samples: Some of a source's.
-        routes: The configured ones.
+        samples: Samples of one source.
+        routes: The configured routes.
     """
-    holding = [each for each in samples if any(context.text.strip() for context in each.contexts)]
-    if holding and are_ids([context.text.strip() for each in holding for context in each.contexts]):
-        yield "ids stand where the texts of contexts should; log the texts that the retriever returned"
-    elif holding and sum(map(_holds_prompt, holding)) > _MOST * len(holding):
+    with_contexts = [sample for sample in samples if any(context.text.strip() for context in sample.contexts)]
+    if with_contexts and are_ids([context.text.strip() for sample in with_contexts for context in sample.contexts]):
+        yield "contexts hold ids instead of texts; log the texts that the retriever returned"
+    elif with_contexts and sum(map(_has_prompt, with_contexts)) > _MIN_PROMPT_RATIO * len(with_contexts):
         yield (
-            "a context looks like a whole prompt (it holds the question, or instructions to a model), and all of it "
-            "would count as support; log the retrieved passages as a list of their own"
+            "a context looks like a whole prompt (it contains the question, or instructions to a model), and all of "
+            "it would count as support; log the retrieved passages as a separate list"
         )
-    logged = Counter(each.route for each in samples if each.route)
-    if (routes or logged) and samples and not any(each.route in routes for each in samples):
-        seen = ", ".join(repr(route) for route, _ in logged.most_common(_ROUTES_SHOWN))
-        what = f"list those that are logged: {seen}" if seen else "the records name none; map the field that does"
-        yield f"every record falls into route other; `routes`: {what}"
+    logged = Counter(sample.route for sample in samples if sample.route)
+    if (routes or logged) and samples and not any(sample.route in routes for sample in samples):
+        names = ", ".join(repr(route) for route, _ in logged.most_common(_MAX_ROUTES_SHOWN))
+        advice = f"list the logged ones: {names}" if names else "the records name none; map the field that does"
+        yield f"every record is counted in route other; `routes`: {advice}"
 
 
-def _holds_prompt(sample: Sample) -> bool:
-    asked = " ".join((sample.question or "").casefold().split())
+def _has_prompt(sample: Sample) -> bool:
+    question = " ".join((sample.question or "").casefold().split())
     for context in sample.contexts:
         text = " ".join(context.text.casefold().split())
-        if len(asked) >= _QUESTION_CHARS and asked in text:
+        if len(question) >= _MIN_QUESTION_CHARS and question in text:
             return True
         if len(sample.contexts) == 1 and _INSTRUCTION.search(context.text):
             return True
     return False
 
 
-def of_rejects(rejected: int, records: int, limit: float) -> Iterator[str]:
-    """Whether so many records are rejected that the alert on rejects would stand."""
+def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:
+    """Whether the share of rejected records is above the threshold of the alert on rejects."""
     if records and rejected > limit * records:
         yield (
             f"{rejected / records:.1%} of the records are rejected, above alerts.rejects ({limit:.1%}): "
             "RagwatchSourceRejects would fire; if these lines are no answers (health checks, errors), write answers "
-            "to a log of their own, or raise alerts.rejects"
+            "to a separate log, or raise alerts.rejects"
         )
 
 
-def unended(patterns: Sequence[str]) -> str | None:
-    """Why nothing can be read of the first matching file that holds something; None when there is no such file."""
+def incomplete_file(patterns: Sequence[str]) -> str | None:
+    """Why no record of the first matching file with content is complete; None when there is no such file."""
     for path in _files(patterns):
         try:
             with path.open("rb") as file:
-                first = file.read(4096).lstrip()
+                start = file.read(4096).lstrip()
         except OSError:
             continue
-        if first:
-            what = "is a JSON array that is not ended" if first.startswith(b"[") else "holds no line that is ended"
-            return f"{path} {what}, so no record of it is complete; {ONE_A_LINE}"
+        if start:
+            fault = "is an incomplete JSON array" if start.startswith(b"[") else "has no complete line"
+            return f"{path} {fault}, so it has no complete record; {JSONL_ADVICE}"
     return None
 
 
 def _files(patterns: Sequence[str]) -> Iterator[Path]:
     for pattern in patterns:
-        yield from sorted(each for each in Path("/").glob(str(Path(pattern).absolute())[1:]) if each.is_file())
+        yield from sorted(path for path in Path("/").glob(str(Path(pattern).absolute())[1:]) if path.is_file())
 
 
-def owner_of(directory: Path) -> str | None:
-    """The process that holds a state directory, as it calls itself; None when nobody does."""
+def lock_owner(directory: Path) -> str | None:
+    """Process id in the lock file of a state directory, as text; None when the directory is not locked."""
     try:
         lock = os.open(directory / "ragwatch.lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""`ragwatch plan`: what each sampling rate would cost, and how soon it would notice a drop."""
+"""`ragwatch plan`: shows the cost of each sampling rate, and how soon it detects a drop of the mean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.replay import read_lines
+from ragwatch.commands.replay import read_answers
 from ragwatch.config import load
 from ragwatch.config.drift import DriftOptions
 from ragwatch.config.text import duration_seconds
@@ -29,7 +29,7 @@ RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 TOO_SLOW = 1
 _DAY, _HOUR = 86400.0, 3600.0
 _RUNS, _SEED = 100, 1
-_TYPICAL, _FEWEST_CLAIMS, _MOST_CLAIMS = 2000, 2, 8
+_SIMULATED_SCORES, _MIN_CLAIMS, _MAX_CLAIMS = 2000, 2, 8
 
 
 def plan(
@@ -45,45 +45,53 @@ def plan(
     mean: float,
     as_json: bool,
 ) -> int:
-    """Show, by sampling rate: readings and cost a day, time from a drop to the page, width of the interval."""
+    """Show, per sampling rate: judged samples and cost per day, detection delay for a drop, interval width."""
     configure_logging("error")
     limit = _hours(within)
-    options, detectors = _asked(path)
-    past = typical(mean) if scores is None else _past(scores, Quantity(quantity))
+    options, detectors = _drift_options(path)
+    past = simulated_scores(mean) if scores is None else _past_scores(scores, Quantity(quantity))
     tolerance = _tolerance(past, options)
-    found: dict[float, PowerAnswer] = {}
+    answers: dict[float, PowerAnswer] = {}
     for rate in sorted(set(rates or RATES)):
-        question = PowerQuestion(per_day, rate, price, drop, options.false_alarm_every / _DAY, detectors, tolerance)
-        found[rate] = planned(question, past, random.Random(_SEED), runs=_RUNS)  # noqa: S311 - a simulation
-    best = None if limit is None else next((rate for rate, each in found.items() if _in_time(each, limit)), None)
+        question = PowerQuestion(
+            per_day=per_day,
+            probability=rate,
+            price=price,
+            drop=drop,
+            false_alarm_days=options.false_alarm_every / _DAY,
+            detectors=detectors,
+            tolerance=tolerance,
+        )
+        answers[rate] = planned(question, past, random.Random(_SEED), runs=_RUNS)  # noqa: S311 - a simulation
+    best = None if limit is None else next((rate for rate, answer in answers.items() if _in_time(answer, limit)), None)
     if as_json:
-        click.echo(json.dumps(_summary(found, best)))
+        click.echo(json.dumps(_summary(answers, best)))
     else:
-        _show(found, best, drop)
+        _show(answers, best, drop)
         if limit is not None and best is None:
-            click.echo(f"no rate notices a drop of {drop:g} within {within}", err=True)
+            click.echo(f"no rate detects a drop of {drop:g} within {within}", err=True)
     return TOO_SLOW if limit is not None and best is None else 0
 
 
-def typical(mean: float) -> list[float]:
-    """Scores as judges give them: supported claims of two to eight, each supported with such a probability."""
+def simulated_scores(mean: float) -> list[float]:
+    """Simulate scores: the share of supported claims of 2 to 8, each supported with probability `mean`."""
     rng = random.Random(_SEED)  # noqa: S311 - a simulation
-    counts = (rng.randint(_FEWEST_CLAIMS, _MOST_CLAIMS) for _ in range(_TYPICAL))
+    counts = (rng.randint(_MIN_CLAIMS, _MAX_CLAIMS) for _ in range(_SIMULATED_SCORES))
     return [sum(rng.random() < mean for _ in range(count)) / count for count in counts]
 
 
-def _past(file: Path, quantity: Quantity) -> list[float]:
-    """Past scores, seen from the good end, where the detector's arithmetic stands."""
-    found = [score for line in read_lines(file) if (score := line.scores.get(quantity)) is not None]
+def _past_scores(file: Path, quantity: Quantity) -> list[float]:
+    """Past scores of a quantity, inverted if low is good, as the detector expects."""
+    scores = [score for answer in read_answers(file) if (score := answer.scores.get(quantity)) is not None]
     if quantity in LOW_IS_GOOD:
-        found = [1.0 - score for score in found]
-    if not found:
-        raise ConfigError(f"{file.name}: holds no score of {quantity}; name another --quantity")
-    return found
+        scores = [1.0 - score for score in scores]
+    if not scores:
+        raise ConfigError(f"{file.name}: has no score of {quantity}; name another --quantity")
+    return scores
 
 
-def _asked(path: Path | None) -> tuple[DriftOptions, int]:
-    """How drift is configured, and how many detectors share the false alarms."""
+def _drift_options(path: Path | None) -> tuple[DriftOptions, int]:
+    """The options of drift detection, and the number of detectors that share the false alarm rate."""
     if path is None:
         options = DriftOptions()
         return options, len(options.quantities)
@@ -93,16 +101,16 @@ def _asked(path: Path | None) -> tuple[DriftOptions, int]:
 
 
 def _tolerance(scores: Sequence[float], options: DriftOptions) -> float:
-    """How far below the mean the baseline lies that would be learnt from such scores: bound and tolerance together.
+    """Distance from the mean to the baseline learned from such scores: confidence bound and tolerance together.
 
     Raises:
-        ConfigError: They scatter too much for any baseline.
+        ConfigError: The variance is too high for a baseline.
     """
-    mean, square, n = fmean(scores), fmean(each * each for each in scores), float(options.reference)
+    mean, square, n = fmean(scores), fmean(score * score for score in scores), float(options.reference)
     scheme = options.rules("", "", (OTHER,), {}).scheme(Quantity.FAITHFULNESS, OTHER)
     baseline = scheme.baseline((n, n, mean * n, n, mean * n, square * n, 1.0))
     if baseline is None:
-        raise ConfigError(f"drift.reference: {options.reference} such scores give no baseline; learn from more of them")
+        raise ConfigError(f"drift.reference: {options.reference} such scores give no baseline; raise it")
     return mean - baseline
 
 
@@ -114,32 +122,33 @@ def _hours(within: str | None) -> float | None:
     return None if seconds is None else float(str(seconds)) / _HOUR
 
 
-def _in_time(found: PowerAnswer, hours: float) -> bool:
-    return found.delay_hours is not None and found.delay_hours <= hours
+def _in_time(answer: PowerAnswer, hours: float) -> bool:
+    return answer.delay_hours is not None and answer.delay_hours <= hours
 
 
-def _summary(found: dict[float, PowerAnswer], best: float | None) -> dict[str, Any]:
-    rates = [{"probability": rate, **asdict(each)} for rate, each in found.items()]
+def _summary(answers: dict[float, PowerAnswer], best: float | None) -> dict[str, Any]:
+    rates = [{"probability": rate, **asdict(answer)} for rate, answer in answers.items()]
     return {"rates": rates, "lowest_probability": best}
 
 
-def _show(found: dict[float, PowerAnswer], best: float | None, drop: float) -> None:
-    table = Table("rate", "readings a day", "USD a day", f"notices -{drop:g} after", "hour +-", "day +-")
-    for rate, each in found.items():
+def _show(answers: dict[float, PowerAnswer], best: float | None, drop: float) -> None:
+    table = Table("rate", "judged/day", "USD/day", f"detects -{drop:g} after", "hour +-", "day +-")
+    for rate, answer in answers.items():
+        widths = (answer.half_width_hour, answer.half_width_day)
         table.add_row(
             f"{rate:g}",
-            f"{each.scores_per_day:,.0f}",
-            f"{each.usd_per_day:,.2f}",
-            _delay(each),
-            *("unknown" if half is None else f"{half:.3f}" for half in (each.half_width_hour, each.half_width_day)),
+            f"{answer.scores_per_day:,.0f}",
+            f"{answer.usd_per_day:,.2f}",
+            _delay(answer),
+            *("unknown" if width is None else f"{width:.3f}" for width in widths),
             style="bold green" if rate == best else None,
         )
     Console(soft_wrap=True).print(table)
 
 
-def _delay(found: PowerAnswer) -> str:
-    if found.delay_scores is None or found.delay_hours is None:
+def _delay(answer: PowerAnswer) -> str:
+    if answer.delay_scores is None or answer.delay_hours is None:
         return "never"
-    hours = found.delay_hours
+    hours = answer.delay_hours
     time = f"{hours * 60:.0f} min" if hours < 1 else f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.1f} days"
-    return f"{time} ({found.delay_scores:.0f} scores)"
+    return f"{time} ({answer.delay_scores:.0f} scores)"

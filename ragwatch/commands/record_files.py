@@ -1,25 +1,29 @@
-"""Packed: the records of a file as people hand it over: JSONL, one JSON array, one object over many lines, or gzip."""
+"""Reads the records of a file: JSONL, one JSON array, one object over many lines, or any of these in gzip."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import json
+import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from typing import IO, BinaryIO, cast
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 
+MAX_REJECTS_SHOWN = 20
 _GZIP = b"\x1f\x8b"
+_NUMBER = re.compile(r"\d+")
 
 
 def records(stream: BinaryIO) -> Iterator[tuple[int, bytes | FormatError]]:
-    r"""Each record that is not blank, in order, as the text of one JSON value, and its number.
+    r"""The number and the JSON text of each record, without blank ones, in order.
 
-    The number is that of its line, or its place in the array, from 1. What lies behind a tear in a gzip file cannot be
-    read: one error stands in its place.
+    The number is that of its line, or its position in the array, from 1. After a truncated or corrupt part of a gzip
+    file nothing can be read: one error takes the place of the rest.
 
     >>> list(records(io.BytesIO(b'{"a": 1}\n\n{"a": 2}')))
     [(1, b'{"a": 1}'), (3, b'{"a": 2}')]
@@ -27,20 +31,20 @@ def records(stream: BinaryIO) -> Iterator[tuple[int, bytes | FormatError]]:
     [(1, b'{"a": 1}'), (2, b'{"a": 2}')]
     """
     number = 0
-    lines = _unzipped(stream)
+    lines = _unzip(stream)
     try:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             if number == 1 and not _is_object(line):
-                yield from _of_document(line + lines.read())
+                yield from _document_records(line + lines.read())
                 return
             yield number, line.rstrip(b"\r\n")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        yield number + 1, FormatError(RejectReason.BINARY, "", f"the gzip file is torn: {error}")
+        yield number + 1, FormatError(RejectReason.BINARY, "", f"the gzip file is truncated or corrupt: {error}")
 
 
-def _unzipped(stream: BinaryIO) -> IO[bytes]:
+def _unzip(stream: BinaryIO) -> IO[bytes]:
     buffered = stream if hasattr(stream, "peek") else io.BufferedReader(cast("io.RawIOBase", stream))
     if buffered.peek(len(_GZIP))[: len(_GZIP)] == _GZIP:
         return cast("IO[bytes]", gzip.GzipFile(fileobj=buffered))
@@ -48,12 +52,12 @@ def _unzipped(stream: BinaryIO) -> IO[bytes]:
 
 
 def _is_object(line: bytes) -> bool:
-    """Whether a line begins and ends as an object does; whatever is inside, it is then read as a line."""
+    """Whether a line starts and ends like a JSON object, so that the file is read as JSONL."""
     return line.strip().removeprefix(b"\xef\xbb\xbf").startswith(b"{") and line.rstrip().endswith(b"}")
 
 
-def _of_document(text: bytes) -> Iterator[tuple[int, bytes]]:
-    """The rows of one JSON value that fills the whole file; where it is none, its lines."""
+def _document_records(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """The records of a file that is a single JSON value; its lines if it is not."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -62,3 +66,28 @@ def _of_document(text: bytes) -> Iterator[tuple[int, bytes]]:
         return
     rows = value if isinstance(value, list) else [value]
     yield from ((number, json.dumps(row).encode()) for number, row in enumerate(rows, start=1))
+
+
+class Rejects:
+    """Counts the rejected records of one file. Errors that differ only in numbers (a position, a rank) are equal."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self._first: dict[tuple[str, str], tuple[int, FormatError]] = {}
+
+    def add(self, number: int, error: FormatError) -> None:
+        """Count the error of the record on line `number`."""
+        kind = error.reason, _NUMBER.sub("0", str(error))
+        self.counts[kind] += 1
+        self._first.setdefault(kind, (number, error))
+
+    def lines(self, name: str) -> Iterator[str]:
+        """Lines that report the errors of the file `name`, the most common error first."""
+        for kind, count in self.counts.most_common(MAX_REJECTS_SHOWN):
+            number, error = self._first[kind]
+            same = f" ({count} records of this file, the first at line {number})" if count > 1 else ""
+            yield f"{name}:{number}: {error.reason}: {error}{same}"
+        rest = self.counts.most_common()[MAX_REJECTS_SHOWN:]
+        if rest:
+            rejected = sum(count for _, count in rest)
+            yield f"{name}: {rejected} more records are rejected, with {len(rest)} other errors"

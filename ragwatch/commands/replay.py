@@ -1,4 +1,4 @@
-"""Replay: scores of the past through the detectors of today."""
+"""Replays past scores through the drift detectors."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ragwatch.formats.times import epoch_seconds
 from ragwatch.pipeline.drift.rules import Cell, DriftRules
 
 DAY = 86400.0
-LEAST_PROBABILITY = 1e-12
-"""A weight is 1 / probability: below this its powers leave all arithmetic. The configuration allows 1e-6 twice."""
+MIN_PROBABILITY = 1e-12
+"""A weight is 1 / probability: below this, powers of it overflow. The configuration allows 1e-6 twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class ScoredAnswer:
     """Scores of one answer.
 
     Attributes:
-        index: Its place in the file, from 0; in the store, in the order of judging.
+        index: Its position in the file, from 0; in the store, in the order of judging.
         at: When it was given, in seconds since the epoch.
         route: Value of the label `route`.
-        probability: With which it was drawn.
+        probability: Inclusion probability.
         scores: By quantity; None where there is none.
     """
 
@@ -47,15 +47,15 @@ class DetectorTrace:
 
     Attributes:
         cell: Quantity and route.
-        lines: The lines with a score, in order of time.
-        points: (time, evidence / threshold) after each score, once it watched.
-        alarms: Each with the line that raised it.
-        baseline: Mean watched against in the end; None where there is none.
-        threshold: Evidence that is an alarm; None when it never watched.
+        answers: The answers with a score, in order of time.
+        points: (time, evidence / threshold) after each score, once the detector has a baseline.
+        alarms: Each with the answer that raised it.
+        baseline: The last baseline mean; None where there is none.
+        threshold: Evidence at which an alarm is raised; None when the detector never had a baseline.
     """
 
     cell: Cell
-    lines: list[ScoredAnswer] = field(default_factory=list)
+    answers: list[ScoredAnswer] = field(default_factory=list)
     points: list[tuple[float, float]] = field(default_factory=list)
     alarms: list[tuple[ScoredAnswer, Alarm]] = field(default_factory=list)
     baseline: float | None = None
@@ -63,81 +63,81 @@ class DetectorTrace:
 
     @property
     def name(self) -> str:
-        """Quantity, and route where one is named."""
+        """Quantity, and route unless it is `other`."""
         quantity, route = self.cell
         return quantity if route == OTHER else f"{quantity} on {route}"
 
     def days_watched(self, until: float) -> float:
-        """Days from the first score it watched to an instant, or to the last score if that is earlier."""
+        """Days from the first monitored score to an instant, or to the last score if that is earlier."""
         return max(0.0, min(until, self.points[-1][0]) - self.points[0][0]) / DAY if self.points else 0.0
 
 
-def replay(rules: DriftRules, lines: Sequence[ScoredAnswer], acknowledged_after: float) -> list[DetectorTrace]:
-    """What each detector would have done, had somebody acknowledged each alarm so many seconds later.
+def replay(rules: DriftRules, answers: Sequence[ScoredAnswer], acknowledged_after: float) -> list[DetectorTrace]:
+    """Run each detector over past scores, acknowledging every alarm after a fixed time.
 
     Args:
-        rules: What to watch.
-        lines: In order of time.
-        acknowledged_after: Seconds; until then an alarm stands, and no other is raised.
+        rules: Which quantities and routes to monitor, and how.
+        answers: In order of time.
+        acknowledged_after: Seconds; until then an alarm stays active, and no other one is raised.
     """
     readers = rules.readers()
     traces: dict[Cell, DetectorTrace] = {cell: DetectorTrace(cell) for cell in rules.cells}
     streams = {cell: rules.stream(Quantity(cell[0]), cell[1]) for cell in traces}
-    for seq, line in enumerate(lines):
-        for cell, control in readers.get(line.route, ()):
-            value, stream, trace = line.scores.get(Quantity(cell[0])), streams[cell], traces[cell]
+    for seq, answer in enumerate(answers):
+        for cell, control in readers.get(answer.route, ()):
+            value, stream, trace = answer.scores.get(Quantity(cell[0])), streams[cell], traces[cell]
             if value is None:
                 continue
-            if stream.alarm is not None and line.at >= stream.alarm.at + acknowledged_after:
+            if stream.alarm is not None and answer.at >= stream.alarm.at + acknowledged_after:
                 stream.acknowledge()
-            stood, watches = stream.alarm, stream.evidence is not None
-            stream.take(seq, line.at, Score(value, 1.0 / line.probability), control=control)
-            if stood is None and stream.alarm is not None:
-                trace.alarms.append((line, stream.alarm))
+            active, has_baseline = stream.alarm, stream.evidence is not None
+            stream.take(seq, answer.at, Score(value, 1.0 / answer.probability), control=control)
+            if active is None and stream.alarm is not None:
+                trace.alarms.append((answer, stream.alarm))
             if not control:
-                trace.lines.append(line)
-            if watches and stream.evidence is not None and stream.threshold is not None:
-                trace.points.append((line.at, stream.evidence / stream.threshold))
+                trace.answers.append(answer)
+            if has_baseline and stream.evidence is not None and stream.threshold is not None:
+                trace.points.append((answer.at, stream.evidence / stream.threshold))
             trace.threshold, trace.baseline = stream.threshold, stream.baseline
-    return [trace for trace in traces.values() if trace.lines]
+    return [trace for trace in traces.values() if trace.answers]
 
 
-def read_lines(path: Path) -> list[ScoredAnswer]:
-    """The lines of a CSV file with a header, or of JSON objects, in order of time.
+def read_answers(path: Path) -> list[ScoredAnswer]:
+    """Read the rows of a CSV file with a header, or of JSON objects, sorted by time.
 
-    Columns: `at` (ISO 8601 or seconds), one for each quantity, and, where wanted, `route` and `probability`. Others
-    are passed over; scores may also stand in an object `scores`, as in the lines of `ragwatch judge`.
+    Columns: `at` (ISO 8601 or seconds), one for each quantity, and optionally `route` and `probability`. Others are
+    ignored; scores may also be in an object `scores`, as in the output of `ragwatch judge`.
 
     Raises:
-        ConfigError: It cannot be read, or the first line that is wrong.
+        ConfigError: The file cannot be read; or names the first invalid row.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     rows = _json_rows(text) if text.lstrip().startswith("{") else _csv_rows(text)
-    found = []
+    answers = []
     for number, index, row in rows:
         try:
-            found.append(_line(index, row))
+            answers.append(_answer(index, row))
         except (FormatError, ValueError) as error:
             raise ConfigError(f"{path.name} line {number}: {error}") from error
-    if not any(line.scores for line in found):
+    if not any(answer.scores for answer in answers):
         raise ConfigError(f"{path.name}: no column is a quantity; name one of: {', '.join(Quantity)}")
-    return sorted(found, key=lambda line: line.at)
+    return sorted(answers, key=lambda answer: answer.at)
 
 
 def _json_rows(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    filled = ((number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip())
-    for index, (number, line) in enumerate(filled):
+    lines = ((number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip())
+    for index, (number, line) in enumerate(lines):
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:
             raise ConfigError(f"line {number}: is not JSON: {error}") from error
         if not isinstance(row, dict):
             raise ConfigError(f"line {number}: is not an object with `at` and scores")
-        inner = row.get("scores")
-        yield number, index, {**row, **inner} if isinstance(inner, dict) else row
+        scores = row.get("scores")
+        yield number, index, {**row, **scores} if isinstance(scores, dict) else row
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
@@ -146,13 +146,13 @@ def _csv_rows(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
         yield reader.line_num, index, row
 
 
-def _line(index: int, row: Mapping[str, Any]) -> ScoredAnswer:
+def _answer(index: int, row: Mapping[str, Any]) -> ScoredAnswer:
     if row.get("at") in (None, ""):
         raise FormatError("missing_field", "at", "is missing; when was it answered?")
-    scores = {each: _ratio(row[each], each) for each in Quantity if each in row}
+    scores = {quantity: _ratio(row[quantity], quantity) for quantity in Quantity if quantity in row}
     probability = _ratio(row.get("probability"), "probability")
-    if probability is not None and probability < LEAST_PROBABILITY:
-        raise ValueError(f"probability: must be above 0, and {LEAST_PROBABILITY:g} at least")
+    if probability is not None and probability < MIN_PROBABILITY:
+        raise ValueError(f"probability: must be at least {MIN_PROBABILITY:g}")
     route = row.get("route")
     return ScoredAnswer(
         index,
@@ -176,14 +176,14 @@ def _ratio(value: object, name: str) -> float | None:
     raise ValueError(f"{name}: must be a number from 0 to 1, or empty, not {value!r}")
 
 
-def routes_of(lines: Iterable[ScoredAnswer]) -> tuple[str, ...]:
+def routes_of(answers: Iterable[ScoredAnswer]) -> tuple[str, ...]:
     """All routes, in order of appearance."""
-    return tuple(dict.fromkeys(line.route for line in lines))
+    return tuple(dict.fromkeys(answer.route for answer in answers))
 
 
-def lowest_of(lines: Iterable[ScoredAnswer]) -> dict[str, float]:
-    """Lowest probability with which a line was drawn, by route."""
-    found: dict[str, float] = {}
-    for line in lines:
-        found[line.route] = min(line.probability, found.get(line.route, 1.0))
-    return found
+def lowest_probabilities(answers: Iterable[ScoredAnswer]) -> dict[str, float]:
+    """Lowest inclusion probability of an answer, by route."""
+    lowest: dict[str, float] = {}
+    for answer in answers:
+        lowest[answer.route] = min(answer.probability, lowest.get(answer.route, 1.0))
+    return lowest

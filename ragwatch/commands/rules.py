@@ -1,4 +1,4 @@
-"""`ragwatch rules`: the Prometheus rules that a configuration implies."""
+"""`ragwatch rules`: writes the Prometheus rules for a configuration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import click
 
-from ragwatch.commands.terminal import naming
+from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
 from ragwatch.config.alerts import Alerts
 from ragwatch.config.canaries import SuitePlace
@@ -16,17 +16,17 @@ from ragwatch.daemon.schedule import trigger_of
 from ragwatch.errors import ConfigError
 from ragwatch.rules import Limits, Links, RulePlan, operator, prometheus, yaml_text
 
-_SOME_DAY = datetime(2001, 1, 1, tzinfo=UTC)
+_ANY_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0
-_MOST_RUNS = 10_000  # of a line such as `* * * * 1-5`, more than a week
-_EVERYWHERE = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound: links need a host one can reach
+_MAX_RUNS = 10_000  # more than a week of `* * * * 1-5`
+_WILDCARD_HOSTS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound; links need a real host
 
 
 def rules(path: Path, shape: str, out: Path | None) -> None:
     """Write recording rules and alerts for the thresholds, windows and objectives of a configuration."""
     plan = plan_of(load(path))
-    for key, missing in (("runbooks", plan.links.runbooks), ("dashboards", plan.links.dashboards)):
-        if missing is None:
+    for key, url in (("runbooks", plan.links.runbooks), ("dashboards", plan.links.dashboards)):
+        if url is None:
             click.echo(f"alerts.{key} is not set: alerts carry no link to {key}", err=True)
     files = prometheus(plan) if shape == "prometheus" else {"ragwatch-prometheusrule.yaml": operator(plan)}
     if out is None:
@@ -35,75 +35,77 @@ def rules(path: Path, shape: str, out: Path | None) -> None:
         return
     out.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
-        with naming(str(out / name)):
+        with file_name_in_errors(str(out / name)):
             (out / name).write_text(yaml_text(file), encoding="utf-8")
         click.echo(f"wrote {out / name}", err=True)
 
 
 def plan_of(config: Config) -> RulePlan:
-    """What a configuration asks of the on-call kit.
+    """The plan of rules and alerts for a configuration.
 
     Raises:
-        ConfigError: The judge that is to call people is not configured.
+        ConfigError: The judge in `alerts.judge` is not configured.
     """
     settings = config.settings
-    asked = settings.alerts
-    judges = [each.place.name for each in config.judges]
-    judge = judges[0] if asked.judge is None else asked.judge
-    if judge not in judges:
-        raise ConfigError(f"alerts.judge: {judge!r} is not a judge; use one of: {', '.join(judges)}")
-    pauses = {each.place.suite: longest_pause(each.place) for each in config.canaries}
+    options = settings.alerts
+    judges = [judge.place.name for judge in config.judges]
+    name = judges[0] if options.judge is None else options.judge
+    if name not in judges:
+        raise ConfigError(f"alerts.judge: {name!r} is not a judge; use one of: {', '.join(judges)}")
+    intervals = {suite.place.suite: longest_interval(suite.place) for suite in config.canaries}
     return RulePlan(
-        judge=judge,
-        job=asked.job,
+        judge=name,
+        job=options.job,
         links=Links(
-            runbooks=asked.runbooks,
-            dashboards=asked.dashboards,
+            runbooks=options.runbooks,
+            dashboards=options.dashboards,
             pages=settings.web.external_url or _own_address(settings.web.listen),
         ),
         thresholds=MappingProxyType(settings.live_thresholds),
-        objectives=MappingProxyType({quantity: slo.objective for quantity, slo in asked.slos.items()}),
-        burns=tuple(each.burn for each in asked.burns),
-        windows=asked.windows,
-        window=asked.window,
+        objectives=MappingProxyType({quantity: slo.objective for quantity, slo in options.slos.items()}),
+        burns=tuple(window.burn for window in options.burns),
+        windows=options.windows,
+        window=options.window,
         confidence=settings.estimates.confidence,
-        rare=MappingProxyType({suite: pause for suite, pause in pauses.items() if pause > asked.canaries / 2}),
-        limits=_limits(asked),
+        rare=MappingProxyType(
+            {suite: seconds for suite, seconds in intervals.items() if seconds > options.canaries / 2}
+        ),
+        limits=_limits(options),
     )
 
 
-def longest_pause(place: SuitePlace) -> float:
-    """The longest time between two runs of a suite, in seconds, as its schedule has it: a night, a weekend."""
+def longest_interval(place: SuitePlace) -> float:
+    """The longest time between two scheduled runs of a suite in seconds, for example over a weekend."""
     trigger = trigger_of(place.schedule, 0.0)
-    begun = run = trigger.get_next_fire_time(None, _SOME_DAY)
-    found = 0.0
-    for _ in range(_MOST_RUNS):
-        after = None if run is None else trigger.get_next_fire_time(run, run)
-        if begun is None or run is None or after is None:
+    first = run = trigger.get_next_fire_time(None, _ANY_DAY)
+    longest = 0.0
+    for _ in range(_MAX_RUNS):
+        following = None if run is None else trigger.get_next_fire_time(run, run)
+        if first is None or run is None or following is None:
             break
-        found, run = max(found, (after - run).total_seconds()), after
-        if (run - begun).total_seconds() > _YEAR_SECONDS:
+        longest, run = max(longest, (following - run).total_seconds()), following
+        if (run - first).total_seconds() > _YEAR_SECONDS:
             break
-    return found + place.jitter
+    return longest + place.jitter
 
 
 def _own_address(listen: str) -> str:
     host, _, port = listen.rpartition(":")
-    return f"http://{'localhost' if host in _EVERYWHERE else host}:{port}"
+    return f"http://{'localhost' if host in _WILDCARD_HOSTS else host}:{port}"
 
 
-def _limits(asked: Alerts) -> Limits:
+def _limits(options: Alerts) -> Limits:
     return Limits(
-        samples=asked.minimum_samples,
-        hold=asked.hold,
-        coverage=asked.coverage,
-        stale=asked.stale,
-        silent=asked.silent,
-        lag=asked.lag,
-        rejects=asked.rejects,
-        canaries=asked.canaries,
-        failures=asked.failures,
-        budget=asked.budget,
-        unquoted=asked.unquoted,
-        free=asked.free,
+        samples=options.minimum_samples,
+        hold=options.hold,
+        coverage=options.coverage,
+        stale=options.stale,
+        silent=options.silent,
+        lag=options.lag,
+        rejects=options.rejects,
+        canaries=options.canaries,
+        failures=options.failures,
+        budget=options.budget,
+        unquoted=options.unquoted,
+        free=options.free,
     )

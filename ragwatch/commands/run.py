@@ -1,4 +1,4 @@
-"""`ragwatch run`: the daemon; with `--once`, a trial: everything that is there now, and then the end."""
+"""`ragwatch run`: runs the daemon; with `--once`, reads and judges the existing records and exits."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from ragwatch.daemon.once import OneShotRun, SourceProgress
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
 
-FINE, BAD, TOO_LITTLE = 0, 1, 3
+OK, FAILURE, NOT_ENOUGH_DATA = 0, 1, 3
 
 
 def run(path: Path, *, once: bool, state: Path | None) -> int:
-    """Watch the configured sources and serve /metrics until SIGTERM; with `once`, read what is there and end."""
+    """Watch the configured sources and serve /metrics until SIGTERM; with `once`, exit when all records are judged."""
     if state is not None and not once:
         raise click.UsageError("--state is for --once; the daemon's state directory is `state` in the configuration")
     config = load(path)
     configure_logging(config.settings.log.level, human=config.settings.log.format == "text")
     if not once:
         asyncio.run(_serve(config, path))
-        return FINE
-    with _kept_in(state, config) as directory:
+        return OK
+    with _state_directory(state, config) as directory:
         settings = config.settings.model_copy(update={"state": directory})
-        text, read = asyncio.run(_once(from_the_beginning(replace(config, settings=settings))))
+        text, sources = asyncio.run(_run_once(_start_at_beginning(replace(config, settings=settings))))
     click.echo(text, nl=False)
-    return _verdict(read)
+    return _report_problems(sources)
 
 
 async def _serve(config: Config, path: Path) -> None:
-    def tell(line: str) -> None:
+    def print_line(line: str) -> None:
         click.echo(line, err=True)
 
     daemon = Daemon(config, path=path)
     daemon.listen_to_signals()
-    await daemon.run(lambda address: tell(f"ragwatch serves {address}/metrics"), tell)
+    await daemon.run(lambda address: print_line(f"ragwatch serves {address}/metrics"), print_line)
 
 
-async def _once(config: Config) -> tuple[str, tuple[SourceProgress, ...]]:
+async def _run_once(config: Config) -> tuple[str, tuple[SourceProgress, ...]]:
     columns = (TextColumn("reading and judging"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     console = Console(stderr=True)
     once = OneShotRun(config)
@@ -61,49 +61,49 @@ async def _once(config: Config) -> tuple[str, tuple[SourceProgress, ...]]:
 
 
 @contextmanager
-def _kept_in(state: Path | None, config: Config) -> Iterator[Path]:
-    """The state directory of a trial: the one that was asked for, or one that is gone afterwards."""
+def _state_directory(state: Path | None, config: Config) -> Iterator[Path]:
+    """The state directory of a run with `--once`: the one of `--state`, or a temporary one."""
     if state is not None:
         if state.resolve() == config.settings.state.resolve():
             click.echo(
-                "ragwatch: --state is the `state` of the configuration: what this run reads is kept there, "
-                "and the daemon will go on behind it",
+                "ragwatch: --state is the `state` of the configuration: the records that this run reads are stored "
+                "there, and the daemon will continue after them",
                 err=True,
             )
         yield state
         return
     try:
-        scratch = tempfile.TemporaryDirectory(prefix="ragwatch-once-")
+        temporary = tempfile.TemporaryDirectory(prefix="ragwatch-once-")
     except OSError as error:
-        raise ConfigError(f"no temporary directory for the trial's state: {error}; name one with --state") from error
-    with scratch as directory, _ended_by_sigterm():
+        raise ConfigError(f"cannot create a temporary state directory: {error}; name one with --state") from error
+    with temporary as directory, _exit_on_sigterm():
         yield Path(directory)
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM raise, so that what must be tidied up is; by default it ends the process on the spot."""
+def _exit_on_sigterm() -> Iterator[None]:
+    """Make SIGTERM raise SystemExit, so that the temporary directory is removed; by default it kills the process."""
 
-    def end(number: int, _: object) -> NoReturn:
+    def leave(number: int, _: object) -> NoReturn:
         sys.exit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, end)
+    handler = signal.signal(signal.SIGTERM, leave)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, handler)
 
 
-def _verdict(read: Iterable[SourceProgress]) -> int:
-    """Say on stderr why there are no figures. Returns the exit code."""
-    code, seen = FINE, 0.0
-    for source in read:
-        seen += source.seen
+def _report_problems(sources: Iterable[SourceProgress]) -> int:
+    """Report on stderr the sources that could not be read. Returns the exit code."""
+    code, records = OK, 0.0
+    for source in sources:
+        records += source.seen
         for problem in source.problems:
-            code = BAD
+            code = FAILURE
             click.echo(f"ragwatch: source {source.source}: {problem}", err=True)
         if source.is_unreadable:
-            code = BAD
+            code = FAILURE
             reasons = ", ".join(f"{count:,.0f} {reason}" for reason, count in sorted(source.rejected.items()))
             click.echo(
                 f"ragwatch: source {source.source}: none of {source.seen:,.0f} records could be read: {reasons}",
@@ -112,18 +112,18 @@ def _verdict(read: Iterable[SourceProgress]) -> int:
             if (first := source.example) is not None:
                 click.echo(f"  first: {first.file}:{first.line}: {first.detail}", err=True)
                 click.echo(f"  `ragwatch map {first.file}` proposes a mapping", err=True)
-    if code == FINE and not seen:
+    if code == OK and not records:
         click.echo("ragwatch: nothing to read: no file matches the sources, or all are empty", err=True)
-        return TOO_LITTLE
+        return NOT_ENOUGH_DATA
     return code
 
 
-def from_the_beginning(config: Config) -> Config:
-    """The same configuration, with sources that start at the beginning: `--once` is asked to read what is there."""
+def _start_at_beginning(config: Config) -> Config:
+    """Set `start: beginning` on every source that has the option: `--once` reads the existing records."""
 
-    def begin(source: KindConfig) -> KindConfig:
+    def from_beginning(source: KindConfig) -> KindConfig:
         if "start" not in type(source.options).model_fields:
             return source
         return replace(source, options=source.options.model_copy(update={"start": "beginning"}))
 
-    return replace(config, sources=tuple(begin(each) for each in config.sources))
+    return replace(config, sources=tuple(from_beginning(source) for source in config.sources))

@@ -1,4 +1,4 @@
-"""Samples: rows of JSONL files, and the judge that reads them, for commands that work without a daemon."""
+"""Reads samples from files and judges them without a daemon."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ragwatch.commands.input_files import InputFiles
-from ragwatch.commands.record_files import records
-from ragwatch.commands.rejects import Rejects
-from ragwatch.commands.terminal import naming, plain
+from ragwatch.commands.record_files import Rejects, records
+from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, JudgeConfig, judge_of
 from ragwatch.config.text import resolve_secrets, value_of
 from ragwatch.core.sample import Draw, Sample
@@ -32,65 +31,75 @@ from ragwatch.pipeline.reading import Deferred, DrawReader
 from ragwatch.ports import Judge, JudgeContext
 from ragwatch.telemetry import Telemetry
 
-Thing = TypeVar("Thing")
+Item = TypeVar("Item")
 TIMEOUT_SECONDS = 120.0
-AT_ONCE = 16
-PATIENCE = 3  # times that a reading is tried again while a judge is out of order
-LONGEST_WAIT = 30.0
+CONCURRENCY = 16
+MAX_RETRIES = 3  # of a sample while the judge is unavailable
+MAX_WAIT_SECONDS = 30.0
 _QUESTIONS = frozenset({"query", "user_query", "user_input", "prompt", "input", "messages", "q"})
-"""Where a row may keep its question under another name: it is then no row without one."""
+"""Other names for the field of the question: a row with one of them does have a question."""
 
 
 class SampleFiles:
-    """Samples of JSONL files; rows that cannot be read are counted, and told on stderr once for each kind of error.
+    """Reads samples from files. Counts rejected rows, and reports each kind of error once on stderr.
 
     Args:
-        intended: How the files are to be read.
+        inputs: How to read the files.
+
+    Attributes:
+        rejected: Rejected rows by reason.
     """
 
-    def __init__(self, intended: InputFiles | None = None) -> None:
-        self.intended = intended or InputFiles()
+    def __init__(self, inputs: InputFiles | None = None) -> None:
+        self._inputs = inputs or InputFiles()
         self._texts: dict[Path, Any] = {}
         self.rejected: Counter[str] = Counter()
 
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
-        """The samples of one stream, in its order."""
+        """The samples of one stream, in order."""
         folder, rejects = Path(name).parent, Rejects()
-        parse, read, redactor = self.intended.parser(name), self.intended.reader(name).read, self.intended.redactor
-        for number, line in _named(records(stream), name):
+        parse, read, redactor = self._inputs.parser(name), self._inputs.reader(name).read, self._inputs.redactor
+        for number, line in _with_file_name(records(stream), name):
             try:
                 if isinstance(line, FormatError):
                     raise line
-                sample = read(self._filled(parse(line)[0], folder), f"{name}:{number}")
+                sample = read(self._complete(parse(line)[0], folder), f"{name}:{number}")
             except FormatError as error:
                 self.rejected[error.reason] += 1
                 rejects.add(number, error)
                 continue
             yield sample if redactor is None else redactor.redact_sample(sample)[0]
-        for told in rejects.lines(name):
-            click.echo(plain(told), err=True)
+        for message in rejects.lines(name):
+            click.echo(printable(message), err=True)
 
     def draw(self, sample: Sample) -> Draw:
-        """A sample as it is judged: each is drawn for certain."""
+        """Make a draw of a sample, with inclusion probability 1."""
         at = time.time() if sample.at is None else sample.at
-        return Draw(key_of("judge", sample.id), sample, "judge", self.intended.route(sample.route), 1.0, at)
+        return Draw(
+            key=key_of("judge", sample.id),
+            sample=sample,
+            source="judge",
+            route=self._inputs.route(sample.route),
+            probability=1.0,
+            at=at,
+        )
 
-    def _filled(self, record: Record, folder: Path) -> Record:
-        """A row of a labelled set, which may have no question, and keep its contexts in a file beside it."""
-        refers = "context_refs" in record and not record.get("contexts")
-        if not refers and "contexts" not in record:
+    def _complete(self, record: Record, folder: Path) -> Record:
+        """Complete a row of a labelled set, which may have no question, and its contexts in another file."""
+        has_references = "context_refs" in record and not record.get("contexts")
+        if not has_references and "contexts" not in record:
             return record
         if "question" not in record and "answer" in record and _QUESTIONS.isdisjoint(record):
             record = {**record, "question": None}
-        return {**record, "contexts": self._looked_up(record, folder)} if refers else record
+        return {**record, "contexts": self._contexts(record, folder)} if has_references else record
 
-    def _looked_up(self, record: Record, folder: Path) -> list[Any]:
-        """The contexts that a row names."""
+    def _contexts(self, record: Record, folder: Path) -> list[Any]:
+        """Load the contexts that `context_refs` of a row names."""
         references, docs = record["context_refs"], record.get("docs")
         if not isinstance(docs, str):
             if not references:
                 return []
-            raise FormatError("missing_field", "docs", "is missing; which file holds what `context_refs` names?")
+            raise FormatError("missing_field", "docs", "is missing; which file has the contexts in `context_refs`?")
         path = folder / docs
         if path not in self._texts:
             try:
@@ -98,51 +107,51 @@ class SampleFiles:
             except (OSError, ValueError) as error:
                 raise FormatError("missing_field", "docs", f"{path.name} cannot be read: {error}") from error
         texts = self._texts[path]
-        named = isinstance(references, list) and all(isinstance(each, str) for each in references)
-        if not isinstance(texts, dict) or not named:
-            raise FormatError("wrong_type", "context_refs", f"must be names in the mapping that {path.name} holds")
-        absent = [each for each in references if each not in texts]
+        are_names = isinstance(references, list) and all(isinstance(name, str) for name in references)
+        if not isinstance(texts, dict) or not are_names:
+            raise FormatError("wrong_type", "context_refs", f"must be a list of keys in {path.name}, a JSON object")
+        absent = [name for name in references if name not in texts]
         if absent:
             raise FormatError("missing_field", "context_refs", f"{absent[0]!r} is not in {path.name}")
-        return [texts[each] for each in references]
+        return [texts[name] for name in references]
 
 
-def _named(found: Iterator[Thing], name: str) -> Iterator[Thing]:
-    with naming(name):
-        yield from found
+def _with_file_name(items: Iterator[Item], name: str) -> Iterator[Item]:
+    with file_name_in_errors(name):
+        yield from items
 
 
 def judge_of_kind(kind: str, settings: Sequence[str] = ()) -> Judge:
-    """A judge of a kind, with options as they would stand in a configuration file.
+    """Build a judge of a kind, with options as in a configuration file.
 
     Args:
         kind: One of `judges.KINDS`.
-        settings: `KEY=VALUE` each.
+        settings: Options of the kind, each as `KEY=VALUE`.
 
     Raises:
-        ConfigError: A setting is wrong, or the judge cannot be built with them.
+        ConfigError: A setting is invalid, or the judge cannot be built with them.
     """
     item: dict[str, Any] = {"name": kind, "kind": kind}
-    for each in settings:
-        key, equals, value = each.partition("=")
+    for setting in settings:
+        key, equals, value = setting.partition("=")
         if not equals:
-            raise ConfigError(f"--set {each}: is not KEY=VALUE, such as support=0.5")
+            raise ConfigError(f"--set {setting}: is not KEY=VALUE, such as support=0.5")
         item[key] = value_of(value)
-    return built(judge_of(resolve_secrets(item, Path.cwd())))
+    return build_judge(judge_of(resolve_secrets(item, Path.cwd())))
 
 
 def judge_named(config: Config | None, name: str | None, settings: Sequence[str] = ()) -> Judge:
-    """The judge that a command is to use.
+    """Build the judge that a command line names.
 
     Args:
-        config: Its judges go first.
-        name: One of them, or a kind; None for the first of them, or `lexical`.
-        settings: Options of a kind, `KEY=VALUE` each.
+        config: Its judges take precedence over kinds.
+        name: A configured judge, or a kind; None for the first configured one, else `lexical`.
+        settings: Options of a kind, each as `KEY=VALUE`.
 
     Raises:
-        ConfigError: There is none of this name, or a configured one is to have other options.
+        ConfigError: There is no judge of this name, or `settings` are given for a configured one.
     """
-    configured = {} if config is None else {each.place.name: each for each in config.judges}
+    configured = {} if config is None else {judge.place.name: judge for judge in config.judges}
     if name is None:
         name = next(iter(configured), "lexical")
     if name in configured:
@@ -150,64 +159,74 @@ def judge_named(config: Config | None, name: str | None, settings: Sequence[str]
             raise ConfigError(
                 f"--set: {name} is a judge of the configuration; change its options there, or name a kind"
             )
-        return built(configured[name])
+        return build_judge(configured[name])
     if name not in KINDS:
-        known = ", ".join(dict.fromkeys([*configured, *sorted(KINDS)]))
-        raise ConfigError(f"--judge {name}: is neither a configured judge nor a kind; use one of: {known}")
+        names = ", ".join(dict.fromkeys([*configured, *sorted(KINDS)]))
+        raise ConfigError(f"--judge {name}: is neither a configured judge nor a kind; use one of: {names}")
     return judge_of_kind(name, settings)
 
 
-def built(each: JudgeConfig) -> Judge:
-    """A configured judge, outside of the daemon: nobody keeps its accounts.
+def build_judge(config: JudgeConfig) -> Judge:
+    """Build a configured judge for use without a daemon, with a budget in memory.
 
     Raises:
         ConfigError: It cannot be built as configured.
     """
-    return KINDS[each.kind].build(
-        each.options, name=each.place.name, context=JudgeContext(Telemetry(), InMemoryBudget(), time.time)
+    return KINDS[config.kind].build(
+        config.options, name=config.place.name, context=JudgeContext(Telemetry(), InMemoryBudget(), time.time)
     )
 
 
 async def read_all(
-    rows: SampleFiles, streams: Sequence[BinaryIO], made: Judge, tell: Callable[[Verdict], None] | None = None
+    files: SampleFiles, streams: Sequence[BinaryIO], judge: Judge, on_verdict: Callable[[Verdict], None] | None = None
 ) -> list[Verdict]:
-    """Judge every sample of the streams, and release the judge. `tell` hears of each verdict, in order."""
-    reader = DrawReader(made, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry())
+    """Judge every sample of the streams, and close the judge.
+
+    Args:
+        files: Converts the streams to samples.
+        streams: Files, in order.
+        judge: Reads the samples; closed at the end.
+        on_verdict: Called with each verdict, in order.
+    """
+    reader = DrawReader(judge, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry())
     verdicts: list[Verdict] = []
     console = Console(stderr=True)
     try:
-        # What is told goes to stdout, which the bar would catch, fold, and move to stderr.
-        bar = Progress(console=console, disable=not _watched(console, tell), transient=True, redirect_stdout=False)
+        # `on_verdict` prints to stdout, which the progress bar would wrap and redirect to stderr.
+        disable = not _shows_progress(console, on_verdict)
+        bar = Progress(console=console, disable=disable, transient=True, redirect_stdout=False)
         with bar as progress:
             for stream in streams:
-                samples = list(rows.samples(getattr(stream, "name", "stdin"), stream))
-                for first in progress.track(range(0, len(samples), AT_ONCE), description="judging"):
-                    few = await asyncio.gather(
-                        *(_settled(reader, rows.draw(each)) for each in samples[first : first + AT_ONCE])
+                samples = list(files.samples(getattr(stream, "name", "stdin"), stream))
+                for start in progress.track(range(0, len(samples), CONCURRENCY), description="judging"):
+                    batch = await asyncio.gather(
+                        *(_judge(reader, files.draw(sample)) for sample in samples[start : start + CONCURRENCY])
                     )
-                    if tell:
-                        for verdict in few:
-                            tell(verdict)
-                    verdicts += few
+                    if on_verdict:
+                        for verdict in batch:
+                            on_verdict(verdict)
+                    verdicts += batch
     finally:
-        await made.close()
+        await judge.close()
     return verdicts
 
 
-def _watched(console: Console, tell: object) -> bool:
-    """Whether somebody looks at a bar: verdicts that are told on the same terminal are progress enough."""
-    return console.is_terminal and not (tell and sys.stdout.isatty())
+def _shows_progress(console: Console, on_verdict: object) -> bool:
+    """Whether to show a progress bar: not if the verdicts are printed to the same terminal."""
+    return console.is_terminal and not (on_verdict and sys.stdout.isatty())
 
 
-async def _settled(reader: DrawReader, draw: Draw) -> Verdict:
-    """The verdict on a draw. There is no queue to go back to, so an outage is waited out for a little."""
+async def _judge(reader: DrawReader, draw: Draw) -> Verdict:
+    """Judge a draw. There is no queue, so a deferred draw is retried a few times while the judge is unavailable."""
     outcome = await reader.read(draw)
-    for _ in range(PATIENCE):
+    for _ in range(MAX_RETRIES):
         if not isinstance(outcome, Deferred):
             return outcome
-        await asyncio.sleep(min(LONGEST_WAIT, max(1.0, reader.judge.ready_in())))
+        await asyncio.sleep(min(MAX_WAIT_SECONDS, max(1.0, reader.judge.ready_in())))
         outcome = await reader.read(draw)
     if not isinstance(outcome, Deferred):
         return outcome
-    known = outcome.reason in set(UnjudgedReason)
-    return Unjudged(draw, reader.no_reading, UnjudgedReason(outcome.reason) if known else UnjudgedReason.UNAVAILABLE)
+    is_reason = outcome.reason in set(UnjudgedReason)
+    return Unjudged(
+        draw, reader.no_reading, UnjudgedReason(outcome.reason) if is_reason else UnjudgedReason.UNAVAILABLE
+    )

@@ -1,4 +1,4 @@
-"""Streams: standard input, output and error as the program may rely on them, whatever the caller has done to them."""
+"""Sets up standard input, output and error, whatever state the caller has left them in."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ OUTPUT = "standard output"
 
 
 class _Output(io.FileIO):
-    """Standard output; an error of it says so."""
+    """Standard output. Its write errors name it as their file."""
 
-    def write(self, data: bytes) -> int | None:  # type: ignore[override]  # whatever a buffer hands over
+    def write(self, data: bytes) -> int | None:  # type: ignore[override]  # whatever a buffer passes
         try:
             return super().write(data)
         except OSError as error:
@@ -23,70 +23,70 @@ class _Output(io.FileIO):
             raise
 
 
-class _Errors(io.FileIO):
-    """Standard error. What cannot be written to it is lost: a full disk under a log must not end what is logged."""
+class _ErrorOutput(io.FileIO):
+    """Standard error. Drops what cannot be written: a full disk under the log must not end the process."""
 
     def write(self, data: bytes) -> int:  # type: ignore[override]  # the same
         try:
             written = super().write(data)
         except OSError:
             written = None
-        return len(data) if written is None else written  # None: it would block, and we do not wait for a reader
+        return len(data) if written is None else written  # None: the write would block; do not wait for the reader
 
 
 def prepare() -> None:
-    """Open what is closed, and give output and errors the properties above. Streams of a test stay as they are."""
-    _fill()
+    """Open closed streams and wrap standard output and error. Streams replaced by a test are left unchanged."""
+    _open_closed()
     if sys.stdin is None:
-        sys.stdin = open(STDIN, encoding="utf-8", closefd=False)  # noqa: SIM115 - a descriptor, for good
+        sys.stdin = open(STDIN, encoding="utf-8", closefd=False)  # noqa: SIM115 - open until the process ends
     if sys.stdout is sys.__stdout__:
         sys.stdout = _text(_Output(STDOUT, "w", closefd=False), sys.stdout)
     if sys.stderr is sys.__stderr__:
-        sys.stderr = _text(_Errors(STDERR, "w", closefd=False), sys.stderr, by_line=True)
+        sys.stderr = _text(_ErrorOutput(STDERR, "w", closefd=False), sys.stderr, by_line=True)
 
 
-def _fill() -> None:
-    """Open /dev/null in place of a closed stream, or the next file that is opened would take what is printed."""
-    for number in (STDIN, STDOUT, STDERR):
+def _open_closed() -> None:
+    """Open /dev/null for each closed stream; otherwise the next opened file would receive what is printed."""
+    for descriptor in (STDIN, STDOUT, STDERR):
         try:
-            os.fstat(number)
+            os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # returns the lowest free descriptor
 
 
-def _text(raw: io.FileIO, before: TextIO | None, *, by_line: bool = False) -> TextIO:
-    encoding = "utf-8" if before is None else before.encoding
-    # Logs and file names may hold what no encoding knows, such as half a surrogate pair.
+def _text(raw: io.FileIO, replaced: TextIO | None, *, by_line: bool = False) -> TextIO:
+    encoding = "utf-8" if replaced is None else replaced.encoding
+    # Logs and file names may contain characters that no encoding has, such as unpaired surrogates.
     return io.TextIOWrapper(
         io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=by_line or raw.isatty(), write_through=True
     )
 
 
 def finish() -> OSError | None:
-    """Write out what is left. Returns why it could not be written; Python's own end is then told nothing of it."""
+    """Flush both outputs. Returns the error of standard output, and keeps Python from printing it again at exit."""
     failure = None
     try:
         sys.stdout.flush()
     except OSError as error:
         failure = error
-        silence()
+        discard_output()
     with suppress(OSError):
         sys.stderr.flush()
     return failure
 
 
-def silence() -> None:
-    """Send standard output to nowhere: Python writes out what is left in buffers when it ends, and would complain."""
+def discard_output() -> None:
+    """Redirect standard output to /dev/null: Python flushes its buffers at exit and would print an error."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, STDOUT)
     os.close(null)
 
 
-def is_of_output(error: BaseException) -> bool:
-    """Whether standard output could not be written."""
+def is_output_error(error: BaseException) -> bool:
+    """Whether the error comes from writing to standard output."""
     return isinstance(error, OSError) and error.filename == OUTPUT
 
 
 def is_reader_gone(error: BaseException) -> bool:
-    """Whether whoever read our output has gone away, as `head` does."""
-    return is_of_output(error) and isinstance(error, BrokenPipeError)
+    """Whether the reader of standard output has closed its end of the pipe, as `head` does."""
+    return is_output_error(error) and isinstance(error, BrokenPipeError)

@@ -1,4 +1,4 @@
-"""Terminal: text of others (logs, replies, files) as it may be printed."""
+"""Makes text from logs, replies and files safe to print on a terminal, and adds file names to I/O errors."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def plain(text: str) -> str:
-    """Text without anything that a terminal would obey.
+def printable(text: str) -> str:
+    r"""Replace control characters, such as escape sequences, by U+FFFD; newlines and tabs stay.
 
-    >>> plain("a" + chr(27) + "[2Jb")
+    >>> printable("a" + chr(27) + "[2Jb")
     'a\ufffd[2Jb'
     """
-    return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
+    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
 @contextmanager
-def naming(name: str) -> Iterator[None]:
-    """Errors of reading and writing meanwhile name this file; the system only names what could not be opened."""
+def file_name_in_errors(name: str) -> Iterator[None]:
+    """Set the file name of OSErrors raised within the context; the system sets it only when opening fails."""
     try:
         yield
     except OSError as error:
@@ -26,12 +26,12 @@ def naming(name: str) -> Iterator[None]:
         raise
 
 
-def shown(text: str) -> str:
-    r"""The same in one line, for rich, which is not to take it for markup either.
+def escape_line(text: str) -> str:
+    r"""Convert text to one printable line, with rich markup escaped.
 
-    >>> shown("[red]a" + chr(10) + "b")
+    >>> escape_line("[red]a" + chr(10) + "b")
     '\\[red]a b'
     """
-    from rich.markup import escape  # noqa: PLC0415 - `plain` is wanted where rich is not
+    from rich.markup import escape  # noqa: PLC0415 - callers of `printable` do not need rich
 
-    return escape(" ".join(plain(text).split()))
+    return escape(" ".join(printable(text).split()))

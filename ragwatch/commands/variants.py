@@ -1,4 +1,4 @@
-"""Variants: answers that one label of their metadata tells apart, in a log or in live traffic."""
+"""Splits answers by a metadata key that names their variant, in a log or in live traffic."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ragwatch.commands.stored import LATEST, picked_line, picked_until, verdicts
+from ragwatch.commands.state_reader import MAX_VERDICTS, picked_until, retention_warning, verdicts
 from ragwatch.config import Config
 from ragwatch.core.compare_line import ComparedAnswer, answer_of
 from ragwatch.core.sample import NOTHING
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query, StoredVerdict
 
-Thing = TypeVar("Thing")
+Item = TypeVar("Item")
 
 
 class LiveVariants(NamedTuple):
-    """What a judge has read of two variants.
+    """Judged answers of two variants.
 
     Attributes:
         a: Answers of one variant.
         b: Answers of the other.
-        warnings: What is left out.
+        warnings: Which answers are left out, and why.
     """
 
     a: list[ComparedAnswer]
@@ -32,89 +32,89 @@ class LiveVariants(NamedTuple):
 
 
 class _VariantVerdict(NamedTuple):
-    """One verdict, without its texts: there are many. The answer is None where it was not judged."""
+    """One verdict without its texts, to save memory. The answer is None where it was not judged."""
 
     metadata: Mapping[str, Any]
     version: str
     answer: ComparedAnswer | None
 
 
-def told_apart(
-    a: str, b: str, things: Iterable[tuple[Thing, Mapping[str, Any]]], label: str
-) -> tuple[list[Thing], list[Thing]]:
-    """The things of each of two variants, in order.
+def split_variants(
+    a: str, b: str, items: Iterable[tuple[Item, Mapping[str, Any]]], label: str
+) -> tuple[list[Item], list[Item]]:
+    """Select the items of two variants, in order.
 
     Args:
         a: Name of one variant.
         b: Name of the other.
-        things: Each with its metadata.
-        label: Where the metadata names the variant: a text or a number.
+        items: Each with its metadata.
+        label: Metadata key that names the variant; its value is a string or an integer.
 
     Raises:
-        ConfigError: A variant has nothing.
+        ConfigError: A variant has no items.
     """
-    found: dict[str, list[Thing]] = {}
-    for thing, metadata in things:
-        named = metadata.get(label)
-        if isinstance(named, str | int) and not isinstance(named, bool):
-            found.setdefault(str(named), []).append(thing)
-    for each in (a, b):
-        if each not in found:
-            known = ", ".join(sorted(found)) or "none is named"
-            raise ConfigError(f"{each}: no sample has it as {label!r} in its metadata; there are: {known}")
-    return found[a], found[b]
+    by_variant: dict[str, list[Item]] = {}
+    for item, metadata in items:
+        value = metadata.get(label)
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            by_variant.setdefault(str(value), []).append(item)
+    for variant in (a, b):
+        if variant not in by_variant:
+            names = ", ".join(sorted(by_variant)) or "none"
+            raise ConfigError(f"{variant}: no sample has this value of {label!r} in its metadata; values: {names}")
+    return by_variant[a], by_variant[b]
 
 
-def live(
-    a: str, b: str, config: Config, *, label: str, judge: str | None, since: float, most: int = LATEST
+def live_variants(
+    a: str, b: str, config: Config, *, label: str, judge: str | None, since: float, limit: int = MAX_VERDICTS
 ) -> LiveVariants:
-    """What the newest version of one judge has read of two variants since an instant.
+    """Read the verdicts of the newest version of a judge on two variants.
 
-    Verdicts whose sample retention has taken are left out, with those of earlier versions: they share no mean. So are
-    those of times from which retention has taken the good ones first.
+    Verdicts of earlier versions are left out, because scores of different versions are not comparable. Verdicts whose
+    sample retention has deleted are left out, and those of times for which it has deleted good answers first.
 
     Args:
         a: Name of one variant.
         b: Name of the other.
-        config: Names the state and the judges.
-        label: Where the metadata of a sample names its variant.
-        judge: Its name; None for the default one.
+        config: Names the state directory and the judges.
+        label: Metadata key that names the variant of a sample.
+        judge: Its name; None for the first one.
         since: Seconds since the epoch.
-        most: Verdicts that are looked at, the newest first.
+        limit: Maximum number of verdicts to read, newest first.
 
     Raises:
-        ConfigError: The judge is not configured, or a variant has nothing.
+        ConfigError: The judge is not configured, or a variant has no answers.
         StoreError: There is no state to read.
     """
-    names = [each.place.name for each in config.judges]
+    names = [options.place.name for options in config.judges]
     name = judge or names[0]
     if name not in names:
         raise ConfigError(f"--judge {name}: is not configured; use one of: {', '.join(names)}")
     until = picked_until(config)
-    first = max(since, math.nextafter(until, math.inf))
-    seen = [_seen(each) for each in verdicts(config, Query(judge=name, since=first, limit=most))]
-    version = next((each.version for each in seen if each.answer is not None), "")
-    sides = told_apart(a, b, ((each, each.metadata) for each in seen), label)
+    start = max(since, math.nextafter(until, math.inf))
+    rows = [_variant_verdict(row) for row in verdicts(config, Query(judge=name, since=start, limit=limit))]
+    version = next((row.version for row in rows if row.answer is not None), "")
+    sides = split_variants(a, b, ((row, row.metadata) for row in rows), label)
     left_out: Counter[str] = Counter()
-    counted: tuple[list[ComparedAnswer], list[ComparedAnswer]] = ([], [])
-    for side, answers in zip(sides, counted, strict=True):
-        for each in side:
-            if each.answer is None:
+    compared: tuple[list[ComparedAnswer], list[ComparedAnswer]] = ([], [])
+    for side, answers in zip(sides, compared, strict=True):
+        for row in side:
+            if row.answer is None:
                 left_out["could not be judged"] += 1
-            elif each.version != version:
+            elif row.version != version:
                 left_out["are of an earlier version of the judge"] += 1
             else:
-                answers.append(each.answer)
-    told = [picked_line(until)] if until >= since else []
-    told += [f"{count} answers {why} and are left out" for why, count in sorted(left_out.items())]
-    if len(seen) == most:
-        told.append(f"only the newest {most} verdicts were looked at; give a shorter --since")
-    return LiveVariants(*counted, told)
+                answers.append(row.answer)
+    warnings = [retention_warning(until)] if until >= since else []
+    warnings += [f"{count} answers {reason} and are left out" for reason, count in sorted(left_out.items())]
+    if len(rows) == limit:
+        warnings.append(f"only the newest {limit} verdicts were read; give a shorter --since")
+    return LiveVariants(*compared, warnings)
 
 
-def _seen(found: StoredVerdict) -> _VariantVerdict:
-    line, sample = found.verdict, found.sample or NOTHING
-    judged = line["outcome"] == "judged" and found.sample is not None
+def _variant_verdict(row: StoredVerdict) -> _VariantVerdict:
+    line, sample = row.verdict, row.sample or NOTHING
+    judged = line["outcome"] == "judged" and row.sample is not None
     return _VariantVerdict(
         sample.get("metadata") or NOTHING, str(line["judge"]["version"]), answer_of(line, sample) if judged else None
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ragwatch.core.canary.definition import Failure
-from ragwatch.errors import ForeignError
+from ragwatch.errors import ExternalError
 
 
-class ExchangeError(ForeignError):
+class ExchangeError(ExternalError):
     """An exchange with an endpoint failed.
 
     Args:

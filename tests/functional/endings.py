@@ -132,7 +132,7 @@ def fault_of(ended: Ended, codes: set[int] | None = None, *, lines: int = MOST_L
     Returns what is against it.
     """
     shown = ended.out + ended.err
-    for word in ("Traceback", "ExceptionGroup", "Exception ignored", 'File "', "error of its own"):
+    for word in ("Traceback", "ExceptionGroup", "Exception ignored", 'File "', "failed with an internal error"):
         if word in shown:
             return f"shows {word}"
     if ended.code not in (CODES if codes is None else codes):

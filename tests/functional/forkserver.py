@@ -29,10 +29,10 @@ KILLED = -9
 
 
 def _import_everything() -> None:
-    from ragwatch.commands import ending, streams  # noqa: F401, PLC0415 - what main imports
-    from ragwatch.commands.verbs import VERBS  # noqa: PLC0415 - the same
+    from ragwatch.commands import runner, streams  # noqa: F401, PLC0415 - what main imports
+    from ragwatch.commands.options import COMMANDS  # noqa: PLC0415 - the same
 
-    places = [verb.work for verb in VERBS if hasattr(verb, "work")]
+    places = [command.work for command in COMMANDS if hasattr(command, "work")]
     for place in [*places, "ragwatch.commands.canary:canary", "ragwatch.commands.suggest:suggest_command"]:
         import_module(place.partition(":")[0])
 
@@ -71,7 +71,7 @@ def _become(case: dict[str, Any], streams: dict[int, int | None]) -> None:
     from ragwatch import interrupts  # noqa: PLC0415 - imported above
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # coverage has a handler of its own, which may wait for itself
-    interrupts.leave_at_once()  # as `main` does first of all; until then nothing is sent
+    interrupts.exit_on_interrupt()  # as `main` does first of all; until then nothing is sent
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
 

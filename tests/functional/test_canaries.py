@@ -14,7 +14,7 @@ from bm25 import Bm25
 from functional.daemon import RagwatchProcess, write_config
 from retrievers import FaultyRetriever, free_port, serving
 
-from ragwatch.commands.check import try_all
+from ragwatch.commands.check import check_all
 from ragwatch.config import load
 
 TEXTS = {
@@ -142,14 +142,14 @@ def test_check_asks_the_endpoint(tmp_path: Path, index: Bm25) -> None:
     with serving(index.route()) as address:
         fine = tried(config(tmp_path, address))
     down = tried(config(tmp_path, f"http://127.0.0.1:{free_port()}"))
-    assert fine["canaries[0]"] == ("ok", "docs: 1 passages came back")
+    assert fine["canaries[0]"] == ("ok", "docs: the retriever returned 1 passages")
     state, told = down["canaries[0]"]
     assert (state, told.startswith("docs: connect:")) == ("failed", True)
 
 
 def tried(path: Path) -> dict[str, tuple[str, str]]:
     """State and finding by what was tried."""
-    return {each.subject: (each.state, each.told) for each in try_all(load(path))}
+    return {each.subject: (each.state, each.detail) for each in check_all(load(path))}
 
 
 def test_the_command_says_what_failed_and_why(tmp_path: Path, index: Bm25) -> None:

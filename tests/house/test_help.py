@@ -12,9 +12,9 @@ import pytest
 
 from ragwatch.commands import cli
 from ragwatch.commands.demo import KEYS
-from ragwatch.commands.verbs.deferred import LazyCommand, work_of
-from ragwatch.commands.verbs.samples import FORMATS, JUDGES
-from ragwatch.commands.verbs.serving import LLM_JUDGES
+from ragwatch.commands.options.lazy import LazyCommand, import_function
+from ragwatch.commands.options.samples import FORMATS, JUDGES
+from ragwatch.commands.options.serving import LLM_JUDGES
 from ragwatch.formats import NAMES
 from ragwatch.judges import KINDS
 
@@ -64,7 +64,7 @@ def test_help_imports_no_library_that_does_work(words: list[str]) -> None:
 def test_a_command_is_what_its_options_say(words: list[str], command: click.Command) -> None:
     """The function that is imported later takes exactly the declared options, and each of them is explained."""
     place = command.work if isinstance(command, LazyCommand) else f"ragwatch.commands.{words[-1]}:{words[-1]}"
-    assert {each.name for each in command.params} == set(inspect.signature(work_of(place)).parameters)
+    assert {each.name for each in command.params} == set(inspect.signature(import_function(place)).parameters)
     assert all(getattr(each, "help", "") for each in command.params if each.param_type_name == "option")
     assert command.help
 

@@ -9,7 +9,9 @@ import sys
 import pytest
 
 START = "import os, signal; from ragwatch import interrupts; kill = lambda: os.kill(os.getpid(), signal.SIGINT); "
-FINAL = "interrupts.leave_at_once()\nclass Final:\n    def __del__(self):\n        raise KeyboardInterrupt\nFinal()\n"
+FINAL = (
+    "interrupts.exit_on_interrupt()\nclass Final:\n    def __del__(self):\n        raise KeyboardInterrupt\nFinal()\n"
+)
 
 
 def _code(code: str, *, ignored: bool = False) -> tuple[int, str]:
@@ -28,10 +30,10 @@ def _code(code: str, *, ignored: bool = False) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("interrupts.leave_at_once(); kill()", (130, "")),
+        ("interrupts.exit_on_interrupt(); kill()", (130, "")),
         (FINAL, (130, "")),
-        ("interrupts.leave_at_once()\nwith interrupts.interruptible():\n    pass\nkill()", (130, "")),
-        ("interrupts.leave_at_once(); interrupts.ignore(); kill(); print('on')", (0, "on\n")),
+        ("interrupts.exit_on_interrupt()\nwith interrupts.interruptible():\n    pass\nkill()", (130, "")),
+        ("interrupts.exit_on_interrupt(); interrupts.ignore(); kill(); print('on')", (0, "on\n")),
         ("interrupts.ignore(); signal.signal(signal.SIGINT, lambda *_: print('own')); kill()", (0, "own\n")),
     ],
     ids=["at once", "in a finalizer", "after work", "at the end", "not set up"],
@@ -43,7 +45,7 @@ def test_phases(code: str, expected: tuple[int, str]) -> None:
 
 def test_while_a_command_works() -> None:
     """It is raised, so that files are closed and directories deleted."""
-    code = "interrupts.leave_at_once()\ntry:\n    with interrupts.interruptible():\n        kill()\n"
+    code = "interrupts.exit_on_interrupt()\ntry:\n    with interrupts.interruptible():\n        kill()\n"
     assert _code(code + "except KeyboardInterrupt:\n    print('raised')\n") == (0, "raised\n")
 
 
@@ -55,5 +57,5 @@ def test_other_errors_in_finalizers_are_shown_as_ever() -> None:
 
 def test_ignored_stays_ignored() -> None:
     """In the background (`nohup`, `&`) interrupts are not for us."""
-    code = "interrupts.leave_at_once()\nwith interrupts.interruptible():\n    kill()\nkill(); print('on')"
+    code = "interrupts.exit_on_interrupt()\nwith interrupts.interruptible():\n    kill()\nkill(); print('on')"
     assert _code(code, ignored=True) == (0, "on\n")

@@ -1,4 +1,4 @@
-"""`ragwatch acknowledge`: asks a running ragwatch, tells what it said, and says so when nobody answers."""
+"""`ragwatch acknowledge`: sends a request to a running ragwatch and prints its reply or why there is none."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
-from ragwatch.errors import ConfigError, ForeignError
+from ragwatch.errors import ConfigError, ExternalError
 
 
 class Listener(ThreadingHTTPServer):
-    """A loopback server that notes what it is asked; it refuses one route."""
+    """A loopback server that records its requests; it refuses one route."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Door)
-        self.asked: list[tuple[str, Mapping[str, str]]] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.requests: list[tuple[str, Mapping[str, str]]] = []
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Its base URL."""
         return f"http://127.0.0.1:{self.server_port}"
 
 
-class Door(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     """One request."""
 
     server: Listener
 
     def do_POST(self) -> None:
-        """Note it, and answer."""
+        """Record the request and reply."""
         parts = urlsplit(self.path)
-        wanted = dict(parse_qsl(parts.query))
-        self.server.asked.append((parts.path, wanted))
-        refused = wanted.get("route") == "gone"
+        parameters = dict(parse_qsl(parts.query))
+        self.server.requests.append((parts.path, parameters))
+        refused = parameters.get("route") == "gone"
         body = b"route: 'gone' is not known\n" if refused else b"faithfulness/search: acknowledged\n"
         self.send_response(400 if refused else 200)
         self.send_header("Content-Length", str(len(body)))
@@ -60,12 +60,12 @@ def listener() -> Iterator[Listener]:
 
 
 def run(*arguments: str) -> Result:
-    """The command, as the door runs it."""
+    """Run the command."""
     return CliRunner().invoke(cli, ["acknowledge", *arguments], standalone_mode=False)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "asked"),
+    ("arguments", "requests"),
     [
         ([], {}),
         (["--quantity", "faithfulness", "--route", "a b&c"], {"quantity": "faithfulness", "route": "a b&c"}),
@@ -73,18 +73,18 @@ def run(*arguments: str) -> Result:
         (["--judge", "claude"], {"judge": "claude"}),
     ],
 )
-def test_asks_for_what_was_said(listener: Listener, arguments: list[str], asked: dict[str, str]) -> None:
-    """Whatever stands in a name arrives as that name."""
+def test_asks_for_what_was_said(listener: Listener, arguments: list[str], requests: dict[str, str]) -> None:
+    """Special characters in names arrive unchanged."""
     result = run("--url", f"{listener.url}/", *arguments)
     assert result.exception is None
     assert result.stdout == "faithfulness/search: acknowledged\n"
-    assert listener.asked == [("/-/drift/acknowledge", asked)]
+    assert listener.requests == [("/-/drift/acknowledge", requests)]
 
 
 def test_a_refusal_is_told(listener: Listener) -> None:
-    """In the words of the one who refused."""
+    """The error has the text of the response."""
     result = run("--url", listener.url, "--route", "gone")
-    assert isinstance(result.exception, ForeignError)
+    assert isinstance(result.exception, ExternalError)
     assert str(result.exception) == f"{listener.url} refused: 400 route: 'gone' is not known"
 
 
@@ -93,19 +93,19 @@ def test_nobody_there_is_told() -> None:
     with Listener() as closed:
         url = closed.url
     result = run("--url", url)
-    assert isinstance(result.exception, ForeignError)
+    assert isinstance(result.exception, ExternalError)
     assert "cannot be reached" in str(result.exception)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (["--url", "file:///etc/passwd"], "is no address"),
+        (["--url", "file:///etc/passwd"], "is not a URL"),
         (["--judge", "claude", "--route", "search"], "anchors have no quantity and no route"),
     ],
 )
-def test_what_makes_no_sense_is_not_sent(arguments: list[str], told: str) -> None:
+def test_what_makes_no_sense_is_not_sent(arguments: list[str], message: str) -> None:
     """As a usage error."""
     result = run(*arguments)
     assert isinstance(result.exception, ConfigError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)

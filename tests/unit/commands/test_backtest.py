@@ -1,4 +1,4 @@
-"""`ragwatch backtest`: pages where the scores fell, none where they did not; files, stores and pictures."""
+"""`ragwatch backtest`: alarms where the scores dropped and nowhere else; files, stores and charts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from watched import faithful, settle
 
 from ragwatch.commands import cli
 from ragwatch.commands.chart import chart
-from ragwatch.commands.replay import ScoredAnswer, lowest_of, replay
+from ragwatch.commands.replay import ScoredAnswer, lowest_probabilities, replay
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.rules import DriftRules
@@ -55,7 +55,7 @@ def as_jsonl(some: Sequence[Row]) -> str:
 
 
 def run(*arguments: object) -> Result:
-    """The command, as the door runs it."""
+    """Run the command."""
     return CliRunner().invoke(cli, ["backtest", *map(str, arguments)], standalone_mode=False)
 
 
@@ -140,7 +140,7 @@ def test_false_pages_are_counted_in_the_quiet_part(tmp_path: Path) -> None:
 
 
 def test_an_alarm_stands_until_it_is_acknowledged(tmp_path: Path) -> None:
-    """The sooner somebody acknowledges, the more often a lasting drop pages."""
+    """The sooner an alarm is acknowledged, the more often a lasting drop raises it again."""
     file = tmp_path / "scores.jsonl"
     file.write_text(as_jsonl(rows(2500, 1000)))
     pages = [
@@ -158,7 +158,7 @@ def test_the_picture_shows_every_page(tmp_path: Path) -> None:
     file.write_text(as_jsonl(some))
     result = run(file, "--svg", picture, "--set", "reference=1500")
     assert result.return_value == 0
-    assert "page 20" in result.stdout
+    assert "alarm 20" in result.stdout
     tree = ET.fromstring(picture.read_text(encoding="utf-8"))  # noqa: S314 - our own
     name = "{http://www.w3.org/2000/svg}"
     assert len(tree.findall(f"{name}circle")) == 1
@@ -171,13 +171,13 @@ def test_the_picture_of_a_beginning_says_that_it_is_one() -> None:
     """While learning there is no evidence to draw; a single score is drawn too."""
     rules = DriftRules("", "", (Quantity.FAITHFULNESS,), ("<b>",))
     picture = chart(replay(rules, [ScoredAnswer(0, 5.0, "<b>", 1.0, {Quantity.FAITHFULNESS: 1.0})], 60.0))
-    assert "nothing watched yet" in picture
+    assert "no baseline yet" in picture
     assert "&lt;b&gt;" in picture
     assert "<b>" not in picture
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("at,quality\n1,0.5\n", "no column is a quantity; name one of: faithfulness"),
         ("", "no column is a quantity"),
@@ -185,24 +185,24 @@ def test_the_picture_of_a_beginning_says_that_it_is_one() -> None:
         ("at,faithfulness\n1,good\n", "scores line 2: faithfulness: must be a number from 0 to 1"),
         ("at,faithfulness\n,1\n", "scores line 2: at: is missing"),
         ("at,faithfulness\nyesterday,1\n", "scores line 2: at: must be ISO 8601"),
-        ("at,faithfulness,probability\n1,1,0\n", "scores line 2: probability: must be above 0"),
-        ("at,faithfulness,probability\n1,1,1e-320\n", "scores line 2: probability: must be above 0, and 1e-12"),
+        ("at,faithfulness,probability\n1,1,0\n", "scores line 2: probability: must be at least 1e-12"),
+        ("at,faithfulness,probability\n1,1,1e-320\n", "scores line 2: probability: must be at least 1e-12"),
         ('{"at": 1, "faithfulness": true}\n', "must be a number from 0 to 1"),
         ('{"at": 1, "faithfulness": 1}\n{"at"\n', "line 2: is not JSON"),
         ('{"at": 1}\n[]\n', "line 2: is not an object"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, message: str) -> None:
     """With its line, and as a usage error."""
     file = tmp_path / "scores"
     file.write_text(text)
     result = run(file)
     assert isinstance(result.exception, ConfigError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "FILE: is missing"),
         (["gone.csv"], "cannot be read"),
@@ -213,13 +213,13 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, told: str) 
         (["FILE", "--quiet-until", "soon"], "--quiet-until: must be ISO 8601"),
     ],
 )
-def test_what_is_wrong_on_the_command_line_is_named(tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_what_is_wrong_on_the_command_line_is_named(tmp_path: Path, arguments: list[str], message: str) -> None:
     """As a usage error."""
     file = tmp_path / "scores.csv"
     file.write_text(as_csv(rows(10, 0)))
     result = run(*(str(file) if each == "FILE" else each for each in arguments))
     assert isinstance(result.exception, ConfigError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)
 
 
 def a_config(folder: Path) -> Path:
@@ -285,10 +285,16 @@ def test_replay_loses_and_invents_no_score(some: list[tuple[float, bool, float]]
         for index, (value, first, probability) in enumerate(some)
     ]
     rules = DriftRules(
-        "", "", (Quantity.FAITHFULNESS,), ("a", "b"), false_alarm_days=0.01, reference=30, lowest=lowest_of(lines)
+        "",
+        "",
+        (Quantity.FAITHFULNESS,),
+        ("a", "b"),
+        false_alarm_days=0.01,
+        reference=30,
+        lowest=lowest_probabilities(lines),
     )
     traces = replay(rules, lines, 10 * MINUTE)
-    assert sorted(line.index for trace in traces for line in trace.lines) == list(range(len(lines)))
+    assert sorted(line.index for trace in traces for line in trace.answers) == list(range(len(lines)))
     for trace in traces:
         assert all(share >= 0.0 for _, share in trace.points)
         assert all(alarm.evidence >= alarm.threshold for _, alarm in trace.alarms)

@@ -15,7 +15,7 @@ from ragwatch.stores.sqlite.store import SqliteStore
 
 
 def run(*arguments: object) -> Result:
-    """The command, as the door runs it."""
+    """Run the command."""
     return CliRunner().invoke(cli, ["backtest", *map(str, arguments)], standalone_mode=False)
 
 

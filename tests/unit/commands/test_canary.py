@@ -1,4 +1,4 @@
-"""`ragwatch canary`: every canary once, a table that says which failed and why, and what is refused."""
+"""`ragwatch canary`: runs every canary once and shows which failed and why; usage errors."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def a_config(folder: Path, **suites: tuple[str, list[dict[str, Any]]]) -> str:
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """A retriever that replies d1 (.9) and d2 (.4) to whatever it does not take for a fault."""
+    """A retriever that returns d1 (.9) and d2 (.4), except for queries that name a fault."""
     with serving(*FaultyRetriever().routes()) as found:
         yield found
 
 
 @pytest.mark.parametrize(
-    ("item", "told", "code"),
+    ("item", "message", "code"),
     [
         ({"expected": ["d1"]}, "every canary succeeded", 0),
-        ({"expected": ["d9"]}, "not in the first 5: d9; first came d1, d2", 1),
-        ({"expected": ["d9"], "query": "none"}, "not in the first 5: d9; first came nothing", 1),
-        ({"category": "negative"}, "2 came back, nothing should", 1),
+        ({"expected": ["d9"]}, "not in the first 5: d9; top results: d1, d2", 1),
+        ({"expected": ["d9"], "query": "none"}, "not in the first 5: d9; top results: none", 1),
+        ({"category": "negative"}, "2 passages returned, none expected", 1),
         ({"expected": ["d2"], "min_relevance_score": 0.8}, "score 0.4 at rank 2, min_relevance_score 0.8", 1),
         (
             {"expected": ["d9", "d2", "d1"], "min_recall": 0.5, "min_relevance_score": 0.95},
@@ -60,11 +60,11 @@ def address() -> Iterator[str]:
         ({"expected": [{"text": "Cats purr."}]}, "every canary succeeded", 0),
     ],
 )
-def test_the_table_says_why(tmp_path: Path, address: str, item: dict[str, Any], told: str, code: int) -> None:
-    """Degraded is exit code 1; what could not be asked is 3, and no verdict on the retriever."""
+def test_the_table_says_why(tmp_path: Path, address: str, item: dict[str, Any], message: str, code: int) -> None:
+    """Degraded is exit code 1; failed queries are 3, and say nothing about the retriever."""
     result = canary("--config", a_config(tmp_path, docs=(address, [{"query": "cats", "name": "cats"} | item])))
     assert (result.return_value, result.exception) == (code, None)
-    assert told in " ".join(result.stdout.split())
+    assert message in " ".join(result.stdout.split())
 
 
 def test_no_text_commands_the_terminal(tmp_path: Path, address: str) -> None:
@@ -90,10 +90,10 @@ def test_suites_can_be_picked(tmp_path: Path, address: str) -> None:
 def test_what_is_refused(tmp_path: Path) -> None:
     """No configuration, an unknown suite, none at all."""
     assert isinstance(canary().exception, click.UsageError)
-    for arguments, told in (
+    for arguments, message in (
         (("--suite", "nope"), "--suite nope: is not configured; use one of: none is"),
         ((), "canaries: none is configured"),
     ):
         result = canary("--config", a_config(tmp_path), *arguments)
         assert isinstance(result.exception, ConfigError)
-        assert told in str(result.exception)
+        assert message in str(result.exception)

@@ -1,4 +1,4 @@
-"""`ragwatch check`: a good configuration passes, and each thing that will not work is named before it matters."""
+"""`ragwatch check`: a good configuration passes, and every problem is reported before the daemon starts."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _check(folder: Path, *rows: object, listen: str = "127.0.0.1:0", path: str |
 
 
 def _said(result: Result) -> str:
-    """What stands in the table, its lines put together."""
+    """The text of the table, with its lines joined."""
     return " ".join(result.stdout.replace("│", " ").split())
 
 
 def test_a_good_configuration_passes(tmp_path: Path) -> None:
-    """Everything is tried and nothing is left behind: no state directory, no cursor."""
+    """Everything is tested, and nothing is created: no state directory, no cursor."""
     result = _check(tmp_path, GOOD, GOOD)
     assert result.return_value == 0
     assert "2 of 2 records of" in _said(result)
@@ -59,7 +59,7 @@ def test_a_log_without_contexts_fails(tmp_path: Path) -> None:
     """Content must be captured: ids alone cannot be judged."""
     result = _check(tmp_path, {**GOOD, "contexts": []})
     assert result.return_value == 1
-    assert "none holds the text of a context" in _said(result)
+    assert "none has a context with text" in _said(result)
 
 
 def test_nothing_to_read_yet_is_a_warning(tmp_path: Path) -> None:
@@ -94,14 +94,14 @@ def test_a_missing_directory_fails(tmp_path: Path) -> None:
 
 
 def test_a_judge_without_its_model_is_a_warning(tmp_path: Path) -> None:
-    """Words alone read in its place, and the reason is told; with its model all is well."""
+    """It falls back to the lexical judge and says why; with its model the check passes."""
     for weights, state in (("absent", "warning"), (str(WEIGHTS), "ok")):
         judges = f"judges: [{{name: reader, kind: local, weights: '{weights}'}}]\n"
         result = _check(tmp_path, GOOD, more=judges)
-        told = next(line for line in result.stdout.splitlines() if "judges[0]" in line)
+        message = next(line for line in result.stdout.splitlines() if "judges[0]" in line)
         assert result.return_value == 0
-        assert state in told
-        assert ("words alone:" in _said(result)) == (weights == "absent")
+        assert state in message
+        assert ("falls back to the lexical judge:" in _said(result)) == (weights == "absent")
 
 
 def test_a_taken_address_fails(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_taken_address_fails(tmp_path: Path) -> None:
 def test_the_first_fault_is_shown_with_file_and_line() -> None:
     """A finding about content names the place."""
     batch = Batch("s", "a.jsonl", [b"{"], [0], [7], "")
-    assert "a.jsonl:7: torn_json" in _content(object(), batch, "sources[0]").told
+    assert "a.jsonl:7: torn_json" in _content(object(), batch, "sources[0]").detail
 
 
 def test_what_is_told_is_told_whole(tmp_path: Path) -> None:
@@ -154,16 +154,16 @@ def test_ids_in_place_of_contexts_are_a_warning(tmp_path: Path) -> None:
     """Names of passages support nothing; passages of one word beside real ones are passages."""
     result = _check(tmp_path, _row("doc-17#3"), _row("6f1c2b"))
     assert result.return_value == 0
-    assert "ids stand where the texts of contexts should" in _said(result)
-    assert "ids stand" not in _said(_check(tmp_path, _row("Yes."), _row(PASSAGE)))
+    assert "contexts hold ids instead of texts" in _said(result)
+    assert "hold ids" not in _said(_check(tmp_path, _row("Yes."), _row(PASSAGE)))
 
 
 def test_records_that_all_fall_into_other_are_a_warning(tmp_path: Path) -> None:
-    """Routes that nobody listed are named; one that is listed, with a slash, is enough."""
+    """Routes that are not configured are named; one that is listed, with a slash, is enough."""
     rows = [_row(PASSAGE, route="/search"), _row(PASSAGE, route="/chat")]
     for routes in ("", "routes: [support]\n"):
         said = _said(_check(tmp_path, *rows, more=routes))
-        assert "every record falls into route other" in said
+        assert "every record is counted in route other" in said
         assert "'/search', '/chat'" in said
     assert "route other" not in _said(_check(tmp_path, *rows, more="routes: [/search, '/v1/items/{id}']\n"))
     assert "the records name none" in _said(_check(tmp_path, _row(PASSAGE), more="routes: [search]\n"))
@@ -172,14 +172,14 @@ def test_records_that_all_fall_into_other_are_a_warning(tmp_path: Path) -> None:
 
 def test_an_array_that_is_not_ended_is_told(tmp_path: Path) -> None:
     """Neither no file nor an empty one: the file is named, with what to write instead."""
-    for text, what in (("[" + json.dumps(GOOD) + ",", "JSON array that is not ended"), ("{", "no line that is ended")):
+    for text, what in (("[" + json.dumps(GOOD) + ",", "an incomplete JSON array"), ("{", "has no complete line")):
         (tmp_path / "array.json").write_text(text)
         said = _said(_check(tmp_path, path=f"{tmp_path}/array.json"))
         assert what in said
         assert "array.json" in said.replace(" ", "")
         assert "no file matches" not in said
     (tmp_path / "array.json").write_text(json.dumps([GOOD]) + "\n")
-    assert "write one JSON object a line" in _said(_check(tmp_path, path=f"{tmp_path}/array.json"))
+    assert "write one JSON object per line" in _said(_check(tmp_path, path=f"{tmp_path}/array.json"))
 
 
 def test_text_before_the_json_names_its_cure(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_text_before_the_json_names_its_cure(tmp_path: Path) -> None:
 
 
 def test_rejects_above_the_alert_are_told(tmp_path: Path) -> None:
-    """Health checks in the log would keep an alert standing; below its threshold nothing is said of it."""
+    """Health checks in the log would keep an alert firing; below its threshold there is no warning."""
     health = {"level": "info", "msg": "GET /healthz 200"}
     said = _said(_check(tmp_path, *[GOOD] * 90, *[health] * 7))
     assert "7.2% of the records are rejected, above alerts.rejects (5.0%)" in said
@@ -200,7 +200,7 @@ def test_rejects_above_the_alert_are_told(tmp_path: Path) -> None:
 
 
 def test_a_state_in_use_is_told(tmp_path: Path) -> None:
-    """Beside a running daemon the state and the address are its own: said, and no failure."""
+    """While a daemon runs, it holds the state and the address: a warning, and no failure."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         lock = StateLock(tmp_path / "state" / "deep")

@@ -35,13 +35,13 @@ def write(path: Path, rows: list[dict[str, Any]], more: str = "") -> str:
 
 
 def test_two_logs(tmp_path: Path) -> None:
-    """Paired by question whatever the order; rows that are no samples are told; worse is exit code 1."""
+    """Paired by question whatever the order; rejected rows are reported; worse is exit code 1."""
     good = write(tmp_path / "good.jsonl", [row(number, TRUE) for number in range(40)])
     bad = write(tmp_path / "bad.jsonl", [row(number, FALSE) for number in reversed(range(41))], '{"torn\n')
     result = compare(good, bad)
     assert result.return_value == 1
     assert "40 questions are on both sides (paired); only in A 0, in B 1" in result.stdout
-    assert "bad.jsonl: 1 rows are no samples and are left out" in result.stdout
+    assert "bad.jsonl: 1 rows are rejected and are left out" in result.stdout
     line = json.loads(compare(bad, good, "--json").stdout)
     faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
     assert (faithful["conclusion"], faithful["n"], faithful["wins"]) == ("better", 40, 40)
@@ -68,7 +68,7 @@ def test_nothing_to_compare(tmp_path: Path) -> None:
 
 
 def test_two_variants_of_one_log(tmp_path: Path) -> None:
-    """Live variants are told apart by a label of the metadata, with the same arithmetic."""
+    """Variants are selected by a metadata key, with the same arithmetic."""
     rows = [row(number, TRUE, metadata={"variant": "blue"}) for number in range(30)]
     rows += [row(number, FALSE, metadata={"variant": "green"}) for number in range(30)]
     rows += [row(50, TRUE)]
@@ -78,7 +78,7 @@ def test_two_variants_of_one_log(tmp_path: Path) -> None:
     assert line["metrics"][0]["conclusion"] == "better"
     refused = compare("green", "red", "--log", log)
     assert isinstance(refused.exception, ConfigError)
-    assert "red: no sample has it as 'variant' in its metadata; there are: blue, green" in str(refused.exception)
+    assert "red: no sample has this value of 'variant' in its metadata; values: blue, green" in str(refused.exception)
 
 
 def test_no_text_commands_the_terminal(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_two_retrievers(tmp_path: Path) -> None:
 
 
 def test_a_retriever_that_is_down_has_no_figures(tmp_path: Path) -> None:
-    """Failures are told and left out; they are no zeros."""
+    """Failures are reported and left out; they do not count as 0."""
     with serving(Bm25(TEXTS).route()) as address:
         path = suites(tmp_path / "both.yaml", up=address, down=f"http://127.0.0.1:{free_port()}")
         result = compare("up", "down", "--config", path)
@@ -158,14 +158,14 @@ def test_what_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plain.yaml"
     path.write_text(f"state: {tmp_path}/state\nsources: [{{kind: tail, name: app, path: /nowhere/*.log}}]\n")
     both = suites(tmp_path / "both.yaml", old="http://127.0.0.1:1", new="http://127.0.0.1:1")
-    for arguments, told in (
-        (("a.jsonl", "b.jsonl"), "a.jsonl: is no file; give two logs"),
+    for arguments, message in (
+        (("a.jsonl", "b.jsonl"), "a.jsonl: is not a file; give two logs"),
         (
             ("old", "nwe", "--config", both),
-            "old: is no file; give two logs (JSONL), two configurations (YAML) or one of",
+            "old: is not a file; give two logs (JSONL), two configurations (YAML) or two of",
         ),
         ((str(path), str(path)), "canaries: nothing to compare"),
     ):
         result = compare(*arguments)
         assert isinstance(result.exception, ConfigError)
-        assert told in str(result.exception)
+        assert message in str(result.exception)

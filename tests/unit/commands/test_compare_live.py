@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
 from ragwatch.commands import cli
-from ragwatch.commands.variants import live
+from ragwatch.commands.variants import live_variants
 from ragwatch.config import load
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import ConfigError, StoreError
@@ -87,7 +87,7 @@ def test_a_variant_may_be_a_number(state: Path) -> None:
 
 
 def test_what_retention_has_picked_from_is_no_sample(tmp_path: Path) -> None:
-    """Of two days ago only the bad ones are left: who looks that far back is told from when on there is an answer."""
+    """Of two days ago only bad answers are left: a longer --since gives a warning from when on answers count."""
     store = SqliteStore(tmp_path / "state")
     verdicts = [read(each, number, good=True) for each in ("blue", "green") for number in range(40)]
     old = {"blue": (100, 140), "green": (100, 102)}
@@ -97,40 +97,45 @@ def test_what_retention_has_picked_from_is_no_sample(tmp_path: Path) -> None:
     store.settle(verdicts)
     assert store.prune(Retention(1, 90, 1 << 40), now=NOW) == 21
     store.close()
-    told = {}
+    message = {}
     for since in ("7d", "1d"):
         line = json.loads(
             compare("blue", "green", "--config", a_config(tmp_path), "--live", "--since", since, "--json").stdout
         )
         faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
         assert (faithful["a"], faithful["b"]) == (1.0, 1.0)
-        told[since] = line["warnings"]
-    assert told["1d"] == []
-    assert [each.partition(" UTC:")[2] for each in told["7d"]] == [
-        " retention has taken good ones of before, and what is left would look too bad"
+        message[since] = line["warnings"]
+    assert message["1d"] == []
+    assert [each.partition(" UTC:")[2] for each in message["7d"]] == [
+        " before that, retention has deleted good answers, so the mean would be too low"
     ]
 
 
 def test_many_verdicts_are_cut_and_it_is_said(state: Path) -> None:
     """The newest are looked at."""
-    found = live("blue", "green", load(Path(a_config(state))), label="variant", judge=None, since=0.0, most=90)
-    assert found.warnings[-1] == "only the newest 90 verdicts were looked at; give a shorter --since"
+    found = live_variants(
+        "blue", "green", load(Path(a_config(state))), label="variant", judge=None, since=0.0, limit=90
+    )
+    assert found.warnings[-1] == "only the newest 90 verdicts were read; give a shorter --since"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (("blue", "red", "--live"), "red: no sample has it as 'variant' in its metadata; there are: 7, blue, green"),
-        (("blue", "green", "--live", "--label", "arm"), "there are: none is named"),
+        (
+            ("blue", "red", "--live"),
+            "red: no sample has this value of 'variant' in its metadata; values: 7, blue, green",
+        ),
+        (("blue", "green", "--live", "--label", "arm"), "values: none"),
         (("blue", "green", "--live", "--judge", "nobody"), f"is not configured; use one of: {JUDGE}"),
         (("blue", "green", "--live", "--since", "soon"), "--since soon: 'soon' is not a duration"),
     ],
 )
-def test_what_is_refused(state: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_what_is_refused(state: Path, arguments: tuple[str, ...], message: str) -> None:
     """Each with what to write instead."""
     result = compare(*arguments, "--config", a_config(state))
     assert isinstance(result.exception, ConfigError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)
 
 
 def test_it_needs_a_state(tmp_path: Path) -> None:

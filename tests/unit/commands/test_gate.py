@@ -55,7 +55,7 @@ def test_no_data_is_never_pass() -> None:
 
 @pytest.mark.parametrize(("texts", "references"), [({"a": "One."}, [["a"]]), (7, ["a"]), ([0], [0]), ({"1": "x"}, [1])])
 def test_contexts_in_a_file_of_another_shape(tmp_path: Path, texts: object, references: list[object]) -> None:
-    """The row is told and counted; the others are judged."""
+    """The row is reported and counted; the others are judged."""
     (tmp_path / "texts.json").write_text(json.dumps(texts))
     log = tmp_path / "log.jsonl"
     bare = {key: value for key, value in GOOD.items() if key != "contexts"}
@@ -122,7 +122,7 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     }
     cases = {case.get("name"): case for case in suite.findall("testcase")}
     message = cases["faithfulness"].find("failure").get("message")  # type: ignore[union-attr]
-    assert "wanted at least 0.85" in message  # type: ignore[operator]
+    assert "required at least 0.85" in message  # type: ignore[operator]
     assert cases["context_recall"].find("skipped").get("message").startswith("warning only: unknown")  # type: ignore[union-attr]
     text = markdown.read_text()
     assert text.startswith("## ragwatch gate: FAIL\n")
@@ -133,7 +133,7 @@ def test_reports_for_builds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--judge", "oracle"), "--judge oracle: is neither a configured judge nor a kind; use one of: "),
         (("--baseline", "{folder}/absent.json"), "cannot be read"),
@@ -143,10 +143,10 @@ def test_reports_for_builds(tmp_path: Path) -> None:
         (("--config", "{folder}/absent.yaml"), "cannot be read"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
-    """A wrong command line is told in one line, and is no verdict."""
+def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    """A wrong command line is one line, and no verdict."""
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "other.json").write_text('{"judge": "other-1", "metrics": []}')
     result = gate(*(each.format(folder=tmp_path) for each in arguments), rows=[GOOD])
     assert isinstance(result.exception, ConfigError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)

@@ -1,4 +1,4 @@
-"""`ragwatch judge`: one verdict line a sample, in the shape of the contract; what is no sample is told."""
+"""`ragwatch judge`: one verdict line per sample, in the shape of the contract; other rows are rejected."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ def test_a_row_without_a_question_is_judged() -> None:
 
 
 def test_a_question_under_another_name_is_not_lost() -> None:
-    """Such a row is told, not judged without its question."""
+    """Such a row is rejected, not judged without its question."""
     row = {("query" if key == "question" else key): value for key, value in ROW.items()}
     result = _judge(json.dumps(row) + "\n")
     assert (result.return_value, result.stdout) == (1, "")
 
 
 def test_contexts_that_are_named_and_there_are_used_as_they_are(tmp_path: Path) -> None:
-    """Rows whose contexts somebody filled in need no file of documents; rows that name none's file are told."""
+    """Rows with contexts need no file of documents; references without a file are rejected."""
     filled = {**ROW, "context_refs": ["k1", "k2"], "docs": "gone.json"}
     path = tmp_path / "rows.jsonl"
     lost = {key: value for key, value in ROW.items() if key != "contexts"} | {"context_refs": ["k1"]}
@@ -127,7 +127,7 @@ def test_contexts_that_are_named_and_there_are_used_as_they_are(tmp_path: Path) 
 
 @pytest.mark.parametrize("indent", [None, 1])
 def test_a_json_array_of_rows_is_read(tmp_path: Path, indent: int | None) -> None:
-    """However it is laid out; what is wrong with a row is told by its place."""
+    """However it is laid out; an error names the position of its row."""
     path = tmp_path / "rows.json"
     path.write_text(json.dumps([ROW, 7, {**ROW, "id": 2}], indent=indent))
     result = _judge("", str(path))
@@ -149,14 +149,14 @@ def test_a_file_that_is_no_json_is_told_line_by_line() -> None:
 
 
 def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
-    """Gzip is told by its first bytes; what lies behind a tear is told."""
+    """Gzip is recognised by its first bytes; a truncated file is reported."""
     path = tmp_path / "rows.jsonl.gz"
     rows = "".join(json.dumps({**ROW, "id": f"r{number}"}) + "\n" for number in range(3))
     path.write_bytes(gzip.compress(rows.encode()))
     assert len(_judge("", str(path)).stdout.splitlines()) == 3
     path.write_bytes(gzip.compress(rows.encode())[:-9])
     result = _judge("", str(path))
-    assert "binary: the gzip file is torn" in result.stderr
+    assert "binary: the gzip file is truncated or corrupt" in result.stderr
     assert result.return_value == 1
 
 
@@ -166,20 +166,20 @@ def test_a_stage_that_nobody_knows_is_called_so() -> None:
     assert "stage: unknown 1" in summary
 
 
-@pytest.mark.parametrize("told", ["to a file", "to the terminal"])
-def test_verdicts_go_to_stdout_whole_while_somebody_looks_on(tmp_path: Path, told: str) -> None:
+@pytest.mark.parametrize("message", ["to a file", "to the terminal"])
+def test_verdicts_go_to_stdout_whole_while_somebody_looks_on(tmp_path: Path, message: str) -> None:
     """With a terminal on stderr a bar is drawn; it neither takes the verdict lines away nor folds them."""
     path, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
     path.write_text("".join(json.dumps({**ROW, "id": f"r{number}"}) + "\n" for number in range(40)))
     ours, theirs = pty.openpty()
     with out.open("wb") as file:
         command = [sys.executable, "-m", "ragwatch", "judge", str(path)]
-        process = subprocess.Popen(command, stdout=file if told == "to a file" else theirs, stderr=theirs)
+        process = subprocess.Popen(command, stdout=file if message == "to a file" else theirs, stderr=theirs)
     os.close(theirs)
     shown = b"".join(iter(partial(_rest, ours), b""))
     os.close(ours)
     assert process.wait(60) == 0
-    lines = out.read_bytes() if told == "to a file" else shown.replace(b"\r\n", b"\n")
+    lines = out.read_bytes() if message == "to a file" else shown.replace(b"\r\n", b"\n")
     ids = [json.loads(line)["id"] for line in lines.splitlines() if line.startswith(b"{")]
     assert ids == [f"r{number}" for number in range(40)]
     assert b"40 samples" in shown

@@ -15,7 +15,7 @@ from kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 from labelled import World
 
 from ragwatch.commands import cli
-from ragwatch.commands.label import imported, marked, plain
+from ragwatch.commands.label import label_record, printable, underlined_claims
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, RagwatchError
@@ -61,7 +61,7 @@ def test_a_word_on_every_claim(config: Path) -> None:
     """Question, contexts, answer and claims are shown; scores follow from the words, with a known probability."""
     found = run(config, "--count", "1", said="s\nS\nc\nn\np\ny\nodd one\n")
     assert found.exit_code == 0, found.output
-    for text in ("What do cats do?", "context 1  Cats purr.", "answer  Cats purr.", "claim 4", "1 kept"):
+    for text in ("What do cats do?", "context 1  Cats purr.", "answer  Cats purr.", "claim 4", "1 saved"):
         assert text in found.output
     assert "supported  " not in found.output  # what the judge thinks is not shown
     (word,) = labels(config)
@@ -116,7 +116,7 @@ def test_out_and_in(config: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_making(config: Path, tmp_path: Path) -> None:
-    """A mark at the beginning is none of its first row; whatever else is no row is told by its number, and left out."""
+    """A byte order mark is no part of the first row; invalid rows are reported by number, and left out."""
     rows = (
         b'\xef\xbb\xbf{"key": "k1", "scores": {"faithfulness": 1}, "at": 1e12}',
         b'{"key": "k2", "note": "\xff"}',
@@ -142,7 +142,7 @@ def test_a_file_of_another_making(config: Path, tmp_path: Path) -> None:
 def test_a_row_of_a_file() -> None:
     """A row may name its sample as the log does, and say what it knows."""
     row = {"source": "app", "id": "r1", "claims": ["supported", "contradicted"], "scores": {"answer_relevancy": 1}}
-    found = imported(row | {"probability": 0.5, "note": "n"}, "ann", 7.0)
+    found = label_record(row | {"probability": 0.5, "note": "n"}, "ann", 7.0)
     assert found["key"] == a_draw("r1").key
     assert found["scores"] == {"faithfulness": 0.5, "contradiction": 0.5, "answer_relevancy": 1.0}
     assert (found["annotator"], found["at"], found["probability"], found["note"]) == ("ann", 7.0, 0.5, "n")
@@ -153,7 +153,7 @@ def test_nothing_to_label(config: Path, tmp_path: Path) -> None:
     run(config, "--count", "200", "--whole", said="f\n-\n-\n\n" * 60)
     assert "nothing to label" in run(config).output
     lonely = written(tmp_path / "lonely") if (tmp_path / "lonely").mkdir() is None else config
-    assert "is not there" in str(run(lonely).exception)
+    assert "does not exist" in str(run(lonely).exception)
     SqliteStore(lonely.parent / "state").close()
     assert "has read nothing yet" in str(run(lonely).exception)
 
@@ -169,8 +169,8 @@ def test_a_log_does_not_command_the_terminal(tmp_path: Path) -> None:
     found = run(written(tmp_path), said="s\n-\n-\n\n")
     assert ESCAPE not in found.output
     assert "[bold]Cats purr." in found.output
-    assert plain("a\tb\n") == "a\tb\n"
-    (text,) = marked("Some cats purr.", [{"text": "cats purr", "start": 5, "end": 14}])
+    assert printable("a\tb\n") == "a\tb\n"
+    (text,) = underlined_claims("Some cats purr.", [{"text": "cats purr", "start": 5, "end": 14}])
     assert text.plain == "Some cats purr."
 
 
@@ -211,7 +211,7 @@ def test_a_word_that_cannot_be_kept_is_not_lost(config: Path, monkeypatch: pytes
         Thread(target=server.serve_forever, daemon=True).start()
         found = run(config, "--url", f"http://127.0.0.1:{server.server_port}", said="f\nf\nwell\n")
         server.shutdown()
-    assert "503: the disk is full\nthe last word is in ragwatch-labels.jsonl" in str(found.exception)
+    assert "503: the disk is full\nthe last label is in ragwatch-labels.jsonl" in str(found.exception)
     assert "(not logged)" in found.output
     back = run(config, "--import", "ragwatch-labels.jsonl")
     assert back.stderr == "1 new, 0 replaced, 1 unmatched, 0 unreadable\n"
@@ -225,7 +225,7 @@ def test_calibrate_wants_enough_labels(config: Path, tmp_path: Path) -> None:
     found = run(config, "--out", str(out), command="calibrate")
     assert found.return_value == 3
     assert "more needed" in found.output
-    assert "Too few labels to conclude anything" in found.output
+    assert "Too few labels for a conclusion" in found.output
     assert json.loads(out.read_text())["quantities"]["faithfulness"]["labels"] == 5
     assert isinstance(run(config, "--judge", "x", command="calibrate").exception, ConfigError)
     nowhere = run(config, "--out", str(tmp_path / "no" / "where.json"), command="calibrate")
@@ -258,7 +258,7 @@ def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
     assert 0.0 < report["claims"]["calibration_error"] < 0.5
     assert report["people"]["agreement"]["value"] == 1.0
     shown = run(config, command="calibrate").output
-    for text in ("two people agree", "probability of support", "sensitivity", "/samples/"):
+    for text in ("two annotators agree", "probability of support", "sensitivity", "/samples/"):
         assert text in shown
 
 

@@ -1,4 +1,4 @@
-"""The door: every kind of error becomes its exit code and one line, never a traceback."""
+"""The entry point: every kind of error becomes its exit code and one line, never a traceback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragwatch.errors import ConfigError, StoreError
 
 
 @pytest.mark.parametrize(
-    ("raised", "code", "told"),
+    ("raised", "code", "message"),
     [
         (ConfigError("web.listen: is wrong"), 2, "ragwatch: web.listen: is wrong"),
         (StoreError("state: is locked"), 1, "ragwatch: state: is locked"),
@@ -23,7 +23,7 @@ from ragwatch.errors import ConfigError, StoreError
     ],
 )
 def test_errors_become_exit_codes(
-    raised: Exception, code: int, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    raised: Exception, code: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Usage and configuration are 2, what failed is 1, an interrupt 130."""
 
@@ -37,7 +37,7 @@ def test_errors_become_exit_codes(
         __main__.main()
     del cli.commands["failing"]
     assert ended.value.code == code
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def test_a_file_without_json_is_refused() -> None:
     """Nothing is guessed from nothing."""
     result = _map("hello\n\n")
     assert result.return_value == 1
-    assert "holds no JSON object" in result.stderr
+    assert "has no JSON object" in result.stderr
     assert ":1: torn_json" in result.stderr
 
 
@@ -92,7 +92,7 @@ def test_names_that_logs_use_are_known() -> None:
     sample = build("custom", mapping).read(RECORD, "x")
     assert (sample.id, sample.at, sample.route) == ("r1", 1767225600.123, "/search")
     assert [(each.id, each.score) for each in sample.contexts] == [("c1", 0.83)]
-    assert 'routes to be listed at the top of the configuration: ["/search"]' in result.stdout
+    assert 'routes to list at the top level of the configuration: ["/search"]' in result.stdout
 
 
 @pytest.mark.parametrize("unit", [1, 1_000, 1_000_000, 1_000_000_000])
@@ -122,7 +122,7 @@ def test_text_before_the_json_is_told_once_with_its_cure() -> None:
     result = _map("".join(f"2026-01-01 12:00:{n % 60:02} INFO {{app}} {json.dumps(row)}\n" for n in range(100)))
     assert (result.return_value, result.stderr) == (0, "")
     assert _mapped(result) == {"format": "canonical", "skip_prefix": True}
-    assert "text stands before the JSON in 100 lines" in result.stdout
+    assert "100 lines have text before the JSON" in result.stdout
 
 
 def test_equal_errors_are_told_once() -> None:
@@ -156,7 +156,7 @@ def test_a_mapping_that_is_called_the_same_reads_as_much(name: str) -> None:
     """It was tried on the records: one that reads less than the format does is not shown."""
     rows = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
     shown = [line.removeprefix("# ") for line in _map(_lines(*rows)).stdout.splitlines()]
-    if "the same as a mapping is:" not in shown:
+    if "the same as a mapping:" not in shown:
         return
     mapping = yaml.safe_load("\n".join(shown[shown.index("mapping:") :]))["mapping"]
     for row in rows:

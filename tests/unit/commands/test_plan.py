@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
-from ragwatch.commands.plan import typical
+from ragwatch.commands.plan import simulated_scores
 from ragwatch.errors import ConfigError
 
 
 def run(*arguments: object) -> Result:
-    """The command, as the door runs it."""
+    """Run the command."""
     return CliRunner().invoke(cli, ["plan", *map(str, arguments)], standalone_mode=False)
 
 
@@ -52,7 +52,7 @@ def test_the_lowest_rate_that_is_soon_enough_is_named() -> None:
     assert all((each["delay_hours"] <= 6.0) == (each["probability"] >= best) for each in found["rates"])
     result = run("--per-day", 100, "--within", "10m")
     assert result.return_value == 1
-    assert "no rate notices a drop of 0.1 within 10m" in result.stderr
+    assert "no rate detects a drop of 0.1 within 10m" in result.stderr
     assert json.loads(run("--per-day", 100, "--within", "10m", "--json").stdout)["lowest_probability"] is None
 
 
@@ -90,27 +90,27 @@ def test_a_table_for_people() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "arguments", "told"),
+    ("text", "arguments", "message"),
     [
         ("at,faithfulness\n1,0\n2,0\n", (), "2000 such scores give no baseline"),
         ("at,faithfulness\n1,0.01\n2,0\n", (), "2000 such scores give no baseline"),
-        ("at,faithfulness\n1,1\n", ("--quantity", "need_recall"), "holds no score of need_recall"),
+        ("at,faithfulness\n1,1\n", ("--quantity", "need_recall"), "has no score of need_recall"),
         ("at,faithfulness\n1,1\n", ("--within", "soon"), "--within: 'soon' is not a duration"),
     ],
 )
-def test_what_cannot_be_planned_is_named(tmp_path: Path, text: str, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_planned_is_named(tmp_path: Path, text: str, arguments: tuple[str, ...], message: str) -> None:
     """As a usage error."""
     file = tmp_path / "scores.csv"
     file.write_text(text)
     result = run("--per-day", 100, "--scores", file, *arguments)
     assert isinstance(result.exception, ConfigError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)
 
 
 def test_typical_scores_have_the_mean_that_was_asked_for() -> None:
     """Within chance, and they are claim ratios."""
-    assert fmean(typical(0.8)) == pytest.approx(0.8, abs=0.01)
-    assert {0.0, 0.5, 1.0} < set(typical(0.5))
+    assert fmean(simulated_scores(0.8)) == pytest.approx(0.8, abs=0.01)
+    assert {0.0, 0.5, 1.0} < set(simulated_scores(0.5))
 
 
 def test_its_help_is_complete() -> None:

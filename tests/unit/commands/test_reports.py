@@ -38,7 +38,7 @@ def test_xml_stays_well_formed() -> None:
     """Text cannot end an element, and characters that XML forbids are gone."""
     root = ET.fromstring(junit(a_line()))  # noqa: S314 - our own
     (failure,) = root.iter("failure")
-    assert "0.500 [0.400, 0.600] of 40, wanted at most 0.1" in failure.attrib["message"]
+    assert "0.500 [0.400, 0.600] of 40, required at most 0.1" in failure.attrib["message"]
     assert "</failure><b onclick" in failure.attrib["message"]
     assert [each.tag for each in root.iter()] == ["testsuites", "testsuite", "testcase", "failure", "system-out"]
 
@@ -49,5 +49,5 @@ def test_markdown_stays_a_table() -> None:
     (row,) = [line for line in text.splitlines() if line.startswith("| contradiction")]
     assert row.replace("\\|", "").count("|") == 8
     assert "\\<b onclick" in text
-    assert "by `v1`; unread: none." in text
+    assert "by `v1`; not judged: none." in text
     assert "≤ 0.1" in row

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ragwatch.commands.streams import _Errors, _Output, is_of_output, is_reader_gone
+from ragwatch.commands.streams import _ErrorOutput, _Output, is_output_error, is_reader_gone
 
 PREPARED = "import os, sys; from ragwatch.commands import streams; streams.prepare(); "
 
@@ -19,7 +19,7 @@ def test_an_error_of_the_output_names_it() -> None:
     """The system does not say which file it could not write."""
     with _Output("/dev/full", "w") as output, pytest.raises(OSError, match="No space left") as caught:
         output.write(b"x")
-    assert is_of_output(caught.value)
+    assert is_output_error(caught.value)
     assert not is_reader_gone(caught.value)
     assert is_reader_gone(BrokenPipeError(errno.EPIPE, "", "standard output"))
     assert not is_reader_gone(BrokenPipeError(errno.EPIPE, ""))
@@ -27,16 +27,16 @@ def test_an_error_of_the_output_names_it() -> None:
 
 def test_what_a_log_cannot_take_is_lost(tmp_path: Path) -> None:
     """A full disk, and a reader that is not reading; everything else arrives."""
-    with _Errors("/dev/full", "w") as full:
+    with _ErrorOutput("/dev/full", "w") as full:
         assert full.write(b"abc") == 3
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    with _Errors(writer, "w") as slow:
+    with _ErrorOutput(writer, "w") as slow:
         while os.get_blocking(writer) is False and slow.write(bytes(65536)) == 65536 and not _is_full(writer):
             pass
         assert slow.write(bytes(10)) == 10
     os.close(reader)
-    with _Errors(tmp_path / "log", "w") as log:
+    with _ErrorOutput(tmp_path / "log", "w") as log:
         assert log.write(b"abc") == 3
     assert (tmp_path / "log").read_bytes() == b"abc"
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from kit import a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.commands import cli
-from ragwatch.commands.stored import verdicts
+from ragwatch.commands.state_reader import verdicts
 from ragwatch.config import load
 from ragwatch.config.suites import read_suite
 from ragwatch.core.sample import Context
@@ -63,14 +63,14 @@ def test_a_suite_from_judged_traffic(tmp_path: Path, store: SqliteStore) -> None
     assert suggest("--config", a_config(tmp_path)).stdout == out.read_text()
     again = suggest("--config", a_config(tmp_path), "--out", str(out))
     assert isinstance(again.exception, ConfigError)
-    assert "is there already" in str(again.exception)
+    assert "already exists" in str(again.exception)
     nowhere = suggest("--config", a_config(tmp_path), "--out", str(tmp_path / "no" / "where.yaml"))
     assert isinstance(nowhere.exception, ConfigError)
     store.close()
 
 
 def test_an_answer_counts_once(tmp_path: Path, store: SqliteStore) -> None:
-    """However many judges have read it: what is told is how often a question was asked."""
+    """However many judges have read it: the comment counts how often a question was asked."""
     store.admit(an_admission(*(a_draw(name) for name in ("r4", "r5")), judges=("embedded", "second"), cursor="2"))
     second = [a_verdict(a_draw(name), reading=a_reading("second")) for name in ("r4", "r5")]
     store.settle([*second, a_verdict(a_draw("r4"))])
@@ -94,7 +94,7 @@ def test_no_state_is_told(tmp_path: Path) -> None:
     """Before ragwatch ever ran there is nothing to read, and none is made."""
     result = suggest("--config", a_config(tmp_path))
     assert isinstance(result.exception, StoreError)
-    assert "is not there" in str(result.exception)
+    assert "does not exist" in str(result.exception)
     assert not (tmp_path / "state").exists()
 
 

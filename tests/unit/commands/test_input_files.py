@@ -100,7 +100,7 @@ def test_the_source_goes_by_the_path_of_the_file_or_is_named(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--source", "app"), "name the configuration with --config"),
         (("--config", "CONFIG", "--source", "nope"), "use one of: app, plain"),
@@ -109,13 +109,13 @@ def test_the_source_goes_by_the_path_of_the_file_or_is_named(tmp_path: Path) -> 
         (("--config", "CONFIG", "--judge", "ours", "--set", "support=0.4"), "change its options there"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     """A source or judge that is not there is a usage error that names those that are."""
     config = configure(tmp_path, judges="[{name: ours, kind: lexical}]")
     given = [config if each == "CONFIG" else each for each in arguments]
     result = run("judge", *given, write(tmp_path, "a.app.jsonl", GOOD))
     assert isinstance(result.exception, ConfigError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)
 
 
 def test_redaction_comes_from_the_configuration(tmp_path: Path) -> None:
@@ -142,19 +142,19 @@ def test_equal_errors_are_told_once_with_their_number(tmp_path: Path) -> None:
     rows = [GOOD, "{torn 1", {"req": {}, "out": 3, "hits": []}, *[{"req": {}, "hits": []}] * 702]
     config = configure(tmp_path)
     result = run("judge", "--config", config, write(tmp_path, "a.app.jsonl", *rows))
-    told = [line for line in result.stderr.splitlines() if "a.app.jsonl" in line]
-    assert len(told) == 3
-    assert told[0].endswith(
+    message = [line for line in result.stderr.splitlines() if "a.app.jsonl" in line]
+    assert len(message) == 3
+    assert message[0].endswith(
         "a.app.jsonl:4: missing_field: answer: is missing (702 records of this file, the first at line 4)"
     )
-    assert [":2: torn_json" in told[1], ":3: wrong_type: answer" in told[2]] == [True, True]
+    assert [":2: torn_json" in message[1], ":3: wrong_type: answer" in message[2]] == [True, True]
     assert "missing_field 702" in result.stderr
 
 
 def test_errors_that_differ_are_not_told_without_end(tmp_path: Path) -> None:
-    """A file of rubbish is told in some twenty lines and a count."""
+    """The errors of an unreadable file are some twenty lines and a count."""
     rows = [{f"key {chr(97 + number // 26)}{chr(97 + number % 26)}": 1} for number in range(60)]
     result = run("judge", write(tmp_path, "a.jsonl", *rows))
-    told = [line for line in result.stderr.splitlines() if "a.jsonl" in line]
-    assert len(told) == 21
-    assert "40 further records are no samples" in told[-1]
+    message = [line for line in result.stderr.splitlines() if "a.jsonl" in line]
+    assert len(message) == 21
+    assert "40 more records are rejected" in message[-1]

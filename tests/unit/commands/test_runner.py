@@ -8,7 +8,7 @@ import sys
 import click
 import pytest
 
-from ragwatch.commands import cli, ending
+from ragwatch.commands import cli, runner
 from ragwatch.errors import AddressError, ConfigError, StoreError
 from ragwatch.telemetry import configure_logging
 
@@ -33,7 +33,7 @@ def _ended(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
 
     monkeypatch.setitem(cli.commands, "failing", failing)
     monkeypatch.setattr(sys, "argv", ["ragwatch", "failing"])
-    return ending.run()
+    return runner.run()
 
 
 @pytest.mark.parametrize(
@@ -48,34 +48,34 @@ def _ended(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
         (FULL, 1, "ragwatch: No space left on device\n"),
         (OSError("odd"), 1, "ragwatch: odd\n"),
         (_closed(), 1, "ragwatch: out.json: No space left on device\n"),
-        (MemoryError(), 1, "ragwatch: out of memory: give this process more, or smaller files; nothing that"),
-        (RecursionError(), 1, "ragwatch: something in the input is nested too deeply to be read; flatten it\n"),
+        (MemoryError(), 1, "ragwatch: out of memory: give this process more memory, or use smaller files; the"),
+        (RecursionError(), 1, "ragwatch: the input is nested too deeply; flatten it\n"),
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, BaseException) else None,
 )
-def test_what_somebody_did_is_told_in_a_line(
+def test_errors_of_the_user_are_one_line(
     raised: BaseException,
     code: int,
     shown: str | None,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Groups are told as what they hold, each thing once; the system's errors name their file."""
-    monkeypatch.setattr(ending.streams, "silence", lambda: None)  # standard output of pytest itself
+    """Groups are shown as their distinct errors; errors of the system name their file."""
+    monkeypatch.setattr(runner.streams, "discard_output", lambda: None)  # standard output of pytest itself
     assert _ended(raised, monkeypatch) == code
-    told = capfd.readouterr().err
-    assert told.startswith("ragwatch: x\nragwatch: y\n" if shown is None else shown)
-    assert "Traceback" not in told
+    message = capfd.readouterr().err
+    assert message.startswith("ragwatch: x\nragwatch: y\n" if shown is None else shown)
+    assert "Traceback" not in message
 
 
 def test_an_error_of_ours_is_loud(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A bug is shown with its traceback and asks to be reported, alone or among others."""
     for raised in (KeyError("bug"), ExceptionGroup("", [StoreError("x"), KeyError("bug")])):
         assert _ended(raised, monkeypatch) == 1
-        told = capsys.readouterr().err
-        assert "Traceback" in told
-        assert "KeyError: 'bug'" in told
-        assert told.splitlines()[-1].endswith("please report it, together with what stands above")
+        message = capsys.readouterr().err
+        assert "Traceback" in message
+        assert "KeyError: 'bug'" in message
+        assert message.splitlines()[-1].endswith("please report it with the log above")
 
 
 def test_an_error_of_ours_is_one_event_of_a_log(

@@ -6,7 +6,7 @@ from collections import Counter
 
 from rich.console import Console
 
-from ragwatch.commands.live import table
+from ragwatch.commands.demo import snapshot_table
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.scores import Quantity
@@ -17,7 +17,7 @@ from ragwatch.core.tally import Tally
 def _shown(snapshot: Snapshot | None) -> str:
     console = Console(width=120, record=True, file=None, quiet=False, force_terminal=False)
     with console.capture() as captured:
-        console.print(table(snapshot))
+        console.print(snapshot_table(snapshot))
     return captured.get()
 
 

@@ -1,0 +1,27 @@
+"""Name, options and help of every command. Imports none of the modules that do the work."""
+
+from __future__ import annotations
+
+from ragwatch.commands.options.labels import acknowledge, calibrate, label
+from ragwatch.commands.options.samples import canary, compare, gate, judge
+from ragwatch.commands.options.scores import backtest, plan
+from ragwatch.commands.options.serving import check, demo, map_log, rules, run
+
+COMMANDS = (
+    run,
+    demo,
+    judge,
+    canary,
+    gate,
+    compare,
+    backtest,
+    plan,
+    acknowledge,
+    label,
+    calibrate,
+    check,
+    map_log,
+    rules,
+)
+
+__all__ = ["COMMANDS"]

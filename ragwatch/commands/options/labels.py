@@ -1,0 +1,52 @@
+"""Options and help of the commands for annotators and on-call engineers: label, calibrate, acknowledge."""
+
+from __future__ import annotations
+
+import click
+
+from ragwatch.commands.options.lazy import CONFIG, OUT, lazy_command
+
+MAX_ANSWERS = 200  # shown in one session
+
+
+@lazy_command("ragwatch.commands.label:label")
+@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
+@click.option("--annotator", required=True, metavar="NAME", help="Your name; labels are stored under it.")
+@click.option(
+    "--count", default=20, show_default=True, type=click.IntRange(1, MAX_ANSWERS), help="Number of answers to label."
+)
+@click.option("--whole", is_flag=True, help="Label each answer as a whole, not claim by claim.")
+@click.option("--export", "out", type=click.File("w", encoding="utf-8"), help="Write all labels as JSONL; - is stdout.")
+@click.option("--import", "rows", type=click.File("rb"), help="Read labels from JSONL; - is stdin.")
+@click.option("--url", metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
+def label() -> None:
+    """Label answers, so that the estimates can be corrected for errors of the judges.
+
+    Works with or without a running ragwatch. Answers are drawn with a known probability, more often where the judges
+    are unsure; the verdicts of the judges are not shown.
+    """
+
+
+@lazy_command("ragwatch.commands.calibrate:calibrate")
+@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
+@click.option("--judge", "name", help="Name of the judge; default: the first one.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option("--out", type=OUT, help="Also write the report as JSON to this file.")
+@click.option("--url", metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
+def calibrate() -> None:
+    """Compare a judge with labels: agreement, kappa, sensitivity, specificity, reliability, largest disagreements.
+
+    Exit code 3 when there are too few labels for a conclusion.
+    """
+
+
+@lazy_command("ragwatch.commands.acknowledge:acknowledge")
+@click.option("--url", default="http://127.0.0.1:10477", show_default=True, help="Address of the running ragwatch.")
+@click.option("--quantity", help="Only this quantity or traffic signal.")
+@click.option("--route", help="Only this route.")
+@click.option(
+    "--judge", help="Acknowledge the drift of this judge; its last reading of the anchors becomes the reference."
+)
+@click.option("--renew", is_flag=True, help="Also learn a new baseline: the change is intended.")
+def acknowledge() -> None:
+    """Acknowledge drift alarms. Evidence restarts at 0; if the drift persists, the alarm is raised again."""

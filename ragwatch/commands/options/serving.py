@@ -1,0 +1,90 @@
+"""Options and help of the commands around the daemon: run, demo, check, map, rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ragwatch.commands.options.lazy import CONFIG, lazy_command
+
+LLM_JUDGES = ("claude", "openai")
+
+
+@lazy_command("ragwatch.commands.run:run")
+@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
+@click.option("--once", is_flag=True, help="Read and judge the existing records, print /metrics text and exit.")
+@click.option(
+    "--state", type=CONFIG, help="With --once: keep the state in this directory, and continue from it next time."
+)
+def run() -> None:
+    """Watch the configured sources and serve /metrics until SIGTERM.
+
+    SIGTERM drains and exits with 0, a second one exits immediately; SIGHUP reloads the configuration.
+
+    With --once, files are read from the beginning, whatever `start` says, and the state is a temporary directory that
+    is removed at the end: the configured state is not used, and the budgets of the judges start unused. Exit code 1
+    when no record of a source could be read or a directory is missing, 3 when there was nothing to read.
+    """
+
+
+@lazy_command(
+    "ragwatch.commands.demo:demo", first_line="starting the demo: a small RAG service, monitored by ragwatch ..."
+)
+@click.option("--port", default=10477, show_default=True, help="Port of ragwatch; 0 for any free port.")
+@click.option("--seconds", type=click.FloatRange(min=1), help="Stop after this many seconds; default: on Ctrl-C.")
+@click.option(
+    "--degrade-after", type=click.FloatRange(min=1), help="Break the service on purpose after this many seconds."
+)
+@click.option(
+    "--breakage-seconds", default=20.0, show_default=True, type=click.FloatRange(min=1), help="Duration of each fault."
+)
+@click.option(
+    "--rate", default=8.0, show_default=True, type=click.FloatRange(min=0.1, max=200), help="Questions per second."
+)
+@click.option("--judge", "kind", type=click.Choice(LLM_JUDGES), help="LLM judge to use besides the embedded judge.")
+@click.option("--base-url", help="Base URL of the API of that judge; default: that of its provider.")
+@click.option("--model", help="Model of that judge; required for openai.")
+def demo() -> None:
+    """Monitor a small RAG service over the docstrings of the Python library; judges every answer, without an API key.
+
+    With --degrade-after the service gets three faults, one after another: documents disappear from its index, it
+    invents facts, it ignores the top-ranked passage. Each is announced, and the stage at fault is shown.
+
+    With --judge claude or openai an LLM also judges a part of the answers, mostly those that the embedded judge is
+    unsure of, for at most one dollar per hour. The API key is read from ANTHROPIC_API_KEY or OPENAI_API_KEY.
+    """
+
+
+@lazy_command("ragwatch.commands.check:check")
+@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
+def check() -> None:
+    """Validate a configuration and test what it refers to: files, records, judges, canary endpoints, address.
+
+    Nothing is stored and no cursor advances. Exit code 1 when a test failed, 2 when the configuration is invalid.
+    """
+
+
+@lazy_command("ragwatch.commands.map:map_log", "map")
+@click.argument("file", type=click.File("rb"))
+def map_log() -> None:
+    """Guess the format of FILE (JSONL, gzip too; `-` is standard input) and print it as keys of a source.
+
+    The printed keys have been tested on the records; the number of records they read, and errors, are shown. Exit code
+    1 when no known format reads the records; the output is then a draft to complete and test.
+    """
+
+
+@lazy_command("ragwatch.commands.rules:rules")
+@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["prometheus", "operator"]),
+    default="prometheus",
+    show_default=True,
+    help="Rule files, or a PrometheusRule resource.",
+)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Directory to write to; default: stdout.")
+def rules() -> None:
+    """Write recording rules and alerts for the thresholds, windows and objectives of a configuration."""

@@ -1,0 +1,73 @@
+"""Reads verdicts and cursors from the state directory without its lock, so that the daemon may be running."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from ragwatch.config import Config
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.ports import Query, StoredVerdict
+from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
+from ragwatch.stores.sqlite.search import statement, verdict_of
+
+MAX_VERDICTS = 20_000  # read by one command
+
+
+def verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
+    """Verdicts that match a query, newest first.
+
+    Raises:
+        ConfigError: The store is not sqlite.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    connection = _connect(config)
+    try:
+        yield from map(verdict_of, connection.rows(*statement(query)))
+    finally:
+        connection.close()
+
+
+def picked_until(config: Config) -> float:
+    """See `ports.Store.picked_until`.
+
+    Raises:
+        ConfigError: The store is not sqlite.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    connection = _connect(config)
+    try:
+        rows = connection.rows(PRUNED_UNTIL)
+    finally:
+        connection.close()
+    return float(rows[0][0]) if rows else -math.inf
+
+
+def has_started(config: Config, source: str) -> bool:
+    """Whether a daemon has read this source before, so that `start` has no effect. False if the state is unreadable."""
+    try:
+        connection = _connect(config)
+        try:
+            return bool(connection.rows("SELECT 1 FROM cursors WHERE source = ? LIMIT 1", (source,)))
+        finally:
+            connection.close()
+    except (ConfigError, StoreError, sqlite3.Error):
+        return False
+
+
+def retention_warning(until: float) -> str:
+    """Warning that answers before an instant are left out, because retention has deleted only good ones of them."""
+    at = f"{datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
+    return f"only answers since {at}: before that, retention has deleted good answers, so the mean would be too low"
+
+
+def _connect(config: Config) -> ReadConnection:
+    if config.store.kind != "sqlite":
+        raise ConfigError(f"store.kind: stored verdicts can be read from sqlite only, not from {config.store.kind}")
+    database = config.settings.state / "ragwatch.db"
+    if not database.is_file():
+        raise StoreError(f"state: {database} does not exist; run ragwatch until it has judged some samples")
+    return ReadConnection(database)
