@@ -14,7 +14,7 @@ from mortal import Fate, MortalConnection
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.scores import Quantity
-from ragwatch.judges.llm.calls.batched import BatchLLMJudge
+from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.provider import Completion, SentBatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ragwatch.judges.llm.prompt.escaping import MARK, unescape
+from ragwatch.judges.llm.escaping import MARK, unescape
 
 _LINE = re.compile(rf"({MARK})\| ?(.*)")
 _ITEM = re.compile(r"\[([a-z]{3,4})\]")

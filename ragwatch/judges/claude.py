@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from ragwatch.core.verdict import FREE
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.calls.batched import BatchLLMJudge
+from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, error_of_response, safe_code, sanitize_message
 from ragwatch.judges.llm.calls.limits import parse_rate_limits
 from ragwatch.judges.llm.calls.messages import STATUS, parse_batches, parse_json, parse_message, token_count

@@ -13,8 +13,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from ragwatch.judges.llm.escaping import INVISIBLE
 from ragwatch.judges.llm.injection_patterns import RULES, SHAPES
-from ragwatch.judges.llm.prompt.escaping import INVISIBLE
 
 _WORD = re.compile(r"[^\W\d]+")
 _BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,20000}={0,2}")

@@ -16,7 +16,7 @@ from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import FREE
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.calls.batched import BatchLLMJudge
+from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.reading import Prompt

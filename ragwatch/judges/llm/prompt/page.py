@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ragwatch.judges.llm.prompt.escaping import escape
+from ragwatch.judges.llm.escaping import escape
 from ragwatch.judges.llm.prompt.marks import RandomMarks
 
 

@@ -12,7 +12,7 @@ import unicodedata
 from types import MappingProxyType
 
 from ragwatch.judges.lexical.words import terms
-from ragwatch.judges.llm.prompt.escaping import INVISIBLE, MARK, unescape
+from ragwatch.judges.llm.escaping import INVISIBLE, MARK, unescape
 
 _MIN_WORDS = 2
 _MAX_WORDS = 20

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from page_lines import page_lines
 
 from ragwatch.judges.lexical.sentences import spans
-from ragwatch.judges.llm.prompt.escaping import MARK, escape, unescape
+from ragwatch.judges.llm.escaping import MARK, escape, unescape
 from ragwatch.judges.llm.prompt.marks import RandomMarks
 from ragwatch.judges.llm.prompt.page import MarkedLine, MarkedText, PromptPage, claims, sentences
 
