@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hostile import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import a_draw, a_judge_context, a_reading
 from loopback.fixture import LoopbackProcess, loopback_process  # noqa: F401 - a fixture
+from support.hostile import HOSTILE
+from support.kit import a_draw, a_judge_context, a_reading
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample

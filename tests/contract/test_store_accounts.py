@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit import AT, JUDGE
+from support.kit import AT, JUDGE
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.errors import JudgeError, StoreError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
+from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
 
 from ragwatch.core.budget import Cost
 from ragwatch.core.invariants import Invariant, violations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from kit import AT, a_draw, a_verdict, an_admission
+from support.kit import AT, a_draw, a_verdict, an_admission
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label, from_record

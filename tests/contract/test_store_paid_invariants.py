@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
+from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.invariants import violations

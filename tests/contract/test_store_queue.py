@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
+from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 
 from ragwatch.core.invariants import Invariant, violations
 from ragwatch.core.sample import Draw

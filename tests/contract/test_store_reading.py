@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kit import AT, a_draw, a_verdict, an_admission
+from support.kit import AT, a_draw, a_verdict, an_admission
 
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from kit import AT, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 
 from ragwatch.ports import Query, Retention, Store
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bm25 import Bm25
 from functional.daemon import RagwatchProcess, write_config
-from retrievers import FaultyRetriever, free_port, serving
+from support.bm25 import Bm25
+from support.retrievers import FaultyRetriever, free_port, serving
 
 from ragwatch.commands.check import check_all
 from ragwatch.config import load

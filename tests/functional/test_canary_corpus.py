@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bm25 import Bm25
 from functional.daemon import RagwatchProcess, parse_series, write_config
-from retrievers import serving
+from support.bm25 import Bm25
+from support.retrievers import serving
 
 from ragwatch.board import Board
 from ragwatch.config.suites import canaries

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
-from kit import a_draw, a_verdict, an_admission
+from support.kit import a_draw, a_verdict, an_admission
 from support.patience import DEADLINE
 
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from kit import Clock, a_judge_context, an_admission
+from support.kit import Clock, a_judge_context, an_admission
 
 from ragwatch.core.sample import OTHER, Draw
 from ragwatch.core.sampling import key_of

@@ -11,8 +11,8 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from bm25 import Bm25, stem
-from retrievers import serving
+from support.bm25 import Bm25, stem
+from support.retrievers import serving
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT.parent / "shared" / "data" / "canary" / "chunking_eval"
@@ -72,7 +72,7 @@ def test_two_retrievers_over_a_whole_corpus(tmp_path: Path, share: int) -> None:
     with (CORPUS / "qrels.tsv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
             expected[row["query-id"]].append(row["corpus-id"])
-    suite = tmp_path / "canaries.jsonl"
+    suite = tmp_path / "support.canaries.jsonl"
     items = [
         {
             "name": row["_id"],
@@ -89,7 +89,7 @@ def test_two_retrievers_over_a_whole_corpus(tmp_path: Path, share: int) -> None:
             {
                 "suite": name,
                 "k": [5, 10],
-                "file": "canaries.jsonl",
+                "file": "support.canaries.jsonl",
                 "probe": {
                     "kind": "http",
                     "url": f"{address}/search",

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from interpreters import Interpreter, interpreters
-from readings import BARE, FIGURES
+from support.readings import BARE, FIGURES
 
 PYTHONS = interpreters()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
-from kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity

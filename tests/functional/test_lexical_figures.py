@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import a_judge_context
+from support.kit import a_judge_context
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample

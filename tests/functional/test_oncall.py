@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from oncall_fleet import JOB, Fleet, plan
-from oncall_stage import Stage, until
-from oncall_stories import STORIES
+from support.oncall_fleet import JOB, Fleet, plan
+from support.oncall_stage import Stage, until
+from support.oncall_stories import STORIES
 
 pytestmark = pytest.mark.alone
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from oncall_cases import PLAN
-from oncall_stage import a_port, get, manager, running, until
+from support.oncall_cases import PLAN
+from support.oncall_stage import a_port, get, manager, running, until
 
 from ragwatch.rules import alerts
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from functional.test_oncall_rules import run
-from oncall_cases import Case
+from support.oncall_cases import Case
 
 MINUTE = 60
 HOUR = 60  # steps of a minute

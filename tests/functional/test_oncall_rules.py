@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oncall_cases import CASES, PLAN, STEP, STEPS, Case, Phase, series
+from support.oncall_cases import CASES, PLAN, STEP, STEPS, Case, Phase, series
 
 from ragwatch.core.scores import Quantity
 from ragwatch.rules import prometheus, yaml_text

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from callers import HandClock
 from functional.asking import (
     PENDING,
     PRICES,
@@ -20,8 +19,9 @@ from functional.asking import (
     wait_for,
     write_log,
 )
-from kit import AT, a_draw, an_admission
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.callers import HandClock
+from support.kit import AT, a_draw, an_admission
 from support.patience import DEADLINE
 
 from ragwatch.board import Board

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sealed import SERVICE
-from sealed_kinds import KINDS
+from support.sealed import SERVICE
+from support.sealed_kinds import KINDS
 
 from ragwatch import judges, probes
 
@@ -39,7 +39,7 @@ def test_asks_nobody_but_who_is_configured_and_writes_nowhere_else(kind: str, tm
     No packet goes to another address than loopback. Without namespaces, what its Python asks for is looked at.
     """
     sealed = may_seal()
-    program = [sys.executable, str(TESTS / "sealed.py"), str(tmp_path), kind]
+    program = [sys.executable, str(TESTS / "support" / "sealed.py"), str(tmp_path), kind]
     done = subprocess.run(
         [*SEALED, *program] if sealed else [*program, "--audit"],
         env=os.environ | {"PYTHONPATH": str(TESTS)},

@@ -17,8 +17,8 @@ from typing import Any
 
 import httpx
 import pytest
-from snapshots import JUDGE, KEY, ROUTES, TRACE, small
 from support.patience import DEADLINE
+from support.snapshots import JUDGE, KEY, ROUTES, TRACE, small
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
-from planted import CheckpointFirst, CheckpointLast, fits_any_content, mark_of_first_line, opening_by_name
-from tail_machine import Machine, only
+from support.planted import CheckpointFirst, CheckpointLast, fits_any_content, mark_of_first_line, opening_by_name
+from support.tail_machine import Machine, only
 
 from ragwatch.sources.tail.gzip import ContentOpener
 from ragwatch.sources.tail.identity import ContentEdges, FilePosition

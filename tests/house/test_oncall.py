@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from oncall_cases import CASES, PLAN
+from support.oncall_cases import CASES, PLAN
 
 from ragwatch.rules import alerts, prometheus, yaml_text
 from ragwatch.web.samples import query_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from oncall_cases import PLAN
+from support.oncall_cases import PLAN
 
 from ragwatch.config import parse
 from ragwatch.exporter.catalogue import CATALOGUE

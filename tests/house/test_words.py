@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from oncall_cases import PLAN
+from support.oncall_cases import PLAN
 
 from ragwatch.config.model import Settings
 from ragwatch.exporter.catalogue import CATALOGUE

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from anthropic.types import Message
-from kit import a_sample
+from support.kit import a_sample
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample

@@ -7,7 +7,7 @@ import faulthandler
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
-from tail_machine import Machine
+from support.tail_machine import Machine
 
 
 class NamelessMachine(Machine):

@@ -13,7 +13,18 @@ from random import Random
 from statistics import fmean, stdev
 
 import pytest
-from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, a_sample, a_verdict, an_admission, an_evidence, an_unjudged
+from support.kit import (
+    AT,
+    JUDGE,
+    Clock,
+    ScriptedJudge,
+    a_draw,
+    a_sample,
+    a_verdict,
+    an_admission,
+    an_evidence,
+    an_unjudged,
+)
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate

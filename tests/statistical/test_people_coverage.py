@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from labelled import ALONE, BOTH, NOW, World
+from support.labelled import ALONE, BOTH, NOW, World
 
 from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.labels.verdicts import LabelRules

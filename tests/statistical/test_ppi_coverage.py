@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit import a_judge_context
+from support.kit import a_judge_context
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import JUDGE, Clock
-from watched import faithful, settle
+from support.kit import JUDGE, Clock
+from support.watched import faithful, settle
 
 from ragwatch.commands import cli
 from ragwatch.commands.chart import chart

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from click.testing import CliRunner, Result
-from kit import JUDGE
-from watched import faithful, settle
+from support.kit import JUDGE
+from support.watched import faithful, settle
 
 from ragwatch.commands import cli
 from ragwatch.errors import ConfigError

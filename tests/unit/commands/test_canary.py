@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner, Result
-from retrievers import FaultyRetriever, free_port, serving
+from support.retrievers import FaultyRetriever, free_port, serving
 
 from ragwatch.commands import cli
 from ragwatch.errors import ConfigError

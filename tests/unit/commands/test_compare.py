@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bm25 import Bm25
 from click.testing import CliRunner, Result
-from retrievers import free_port, serving
+from support.bm25 import Bm25
+from support.retrievers import free_port, serving
 
 from ragwatch.commands import cli
 from ragwatch.errors import ConfigError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+from support.kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
 from ragwatch.commands import cli
 from ragwatch.commands.variants import live_variants

@@ -11,8 +11,8 @@ from threading import Thread
 
 import pytest
 from click.testing import CliRunner, Result
-from kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
-from labelled import World
+from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.labelled import World
 
 from ragwatch.commands import cli
 from ragwatch.commands.label import label_record, printable, underlined_claims

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from kit import a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.kit import a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.commands import cli
 from ragwatch.commands.state_reader import verdicts

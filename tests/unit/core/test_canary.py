@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from canaries import a_canary, a_text
+from support.canaries import a_canary, a_text
 
 from ragwatch.core.canary.definition import MAX_NAME_CHARS, Canary, Category, Expected, Grade, name_of
 

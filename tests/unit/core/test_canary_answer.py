@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from canaries import a_canary, a_failure, a_reply, a_text
-from kit import AT
+from support.canaries import a_canary, a_failure, a_reply, a_text
+from support.kit import AT
 
 from ragwatch.core.canary.answer import gold_texts, sample_of
 from ragwatch.core.canary.definition import Category, Expected, Hit, Retrieved

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from canaries import a_canary, a_failure, a_reply, a_report, a_text
+from support.canaries import a_canary, a_failure, a_reply, a_report, a_text
 
 from ragwatch.core.canary.definition import Category, Hit, Retrieved
 from ragwatch.core.canary.history import CanaryDiff, RankChange, diff

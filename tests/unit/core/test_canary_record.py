@@ -6,7 +6,7 @@ import json
 from difflib import SequenceMatcher
 
 import pytest
-from canaries import a_canary, a_failure, a_reply, a_report, a_text
+from support.canaries import a_canary, a_failure, a_reply, a_report, a_text
 
 from ragwatch.core.canary.definition import MAX_STORED_CHARS, Category, Expected, Grade, Hit, Retrieved
 from ragwatch.core.canary.history import diff, from_record, to_record

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 import pytest
-from canaries import a_canary, a_failure, a_reply, a_report, a_text
+from support.canaries import a_canary, a_failure, a_reply, a_report, a_text
 
 from ragwatch.core.canary.definition import Category, Expected, Failure, Hit, Retrieved
 from ragwatch.core.canary.report import CanaryOutcome

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from canaries import a_canary, a_failure, a_reply, a_report
+from support.canaries import a_canary, a_failure, a_reply, a_report
 
 from ragwatch.core.canary.definition import Category, Expected, Failure, Grade
 from ragwatch.core.canary.report import SuiteReport, suite_line

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import a_claim, an_evidence
+from support.kit import a_claim, an_evidence
 
 from ragwatch.core.cascade import FollowRule, follow_probability, uncertainty
 from ragwatch.core.evidence import Evidence

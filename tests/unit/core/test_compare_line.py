@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from canaries import a_canary, a_failure, a_reply, a_report
-from kit import a_draw, a_verdict, an_evidence, an_unjudged
+from support.canaries import a_canary, a_failure, a_reply, a_report
+from support.kit import a_draw, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.canary.definition import Category
 from ragwatch.core.compare_line import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit import a_verdict, an_evidence
+from support.kit import a_verdict, an_evidence
 
 from ragwatch.core.compare import Interval
 from ragwatch.core.diagnosis import STAGES, Regression, attribute, describe, recommendation

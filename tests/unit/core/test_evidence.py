@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from kit import a_claim, an_evidence
+from support.kit import a_claim, an_evidence
 
 from ragwatch.core.evidence import ContextReading, Evidence, ShapeError
 

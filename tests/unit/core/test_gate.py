@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kit import a_draw, a_verdict, an_evidence, an_unjudged
+from support.kit import a_draw, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.evidence import ReferenceClaim
 from ragwatch.core.gate import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kit import a_verdict, an_evidence, an_unjudged
+from support.kit import a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.diagnosis import attribute
 from ragwatch.core.gate import GateReport, GateRules, MetricLimit, gate

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import a_claim, an_evidence
+from support.kit import a_claim, an_evidence
 
 from ragwatch.core.evidence import Evidence, ReferenceClaim, ShapeError
 from ragwatch.core.reference import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit import a_draw, a_sample
+from support.kit import a_draw, a_sample
 
 from ragwatch.core.sample import Context, Sample
 

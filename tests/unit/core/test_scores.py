@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit import a_claim, an_evidence
+from support.kit import a_claim, an_evidence
 
 from ragwatch.core import scores
 from ragwatch.core.evidence import ContextReading, Evidence

@@ -9,7 +9,7 @@ from re import _compiler, _constants, _parser  # type: ignore[attr-defined]  # n
 from typing import Any
 
 import pytest
-from secret_examples import EXAMPLES, PATTERNS
+from support.secret_examples import EXAMPLES, PATTERNS
 
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.redaction.rules import RULES, RedactionRule

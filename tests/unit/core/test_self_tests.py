@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import a_judge_context, a_sample, an_evidence
+from support.kit import a_judge_context, a_sample, an_evidence
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.self_tests import fooled, known_bad, repeats

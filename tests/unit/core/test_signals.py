@@ -6,7 +6,7 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import a_sample
+from support.kit import a_sample
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.signals import SignalCounter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit import a_claim, an_evidence
+from support.kit import a_claim, an_evidence
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.stage import Stage, stage

@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from kit import a_draw, a_verdict, an_evidence, an_unjudged
+from support.kit import a_draw, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.tally import (

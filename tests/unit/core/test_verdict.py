@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit import a_claim, a_draw, a_reading, an_evidence
+from support.kit import a_claim, a_draw, a_reading, an_evidence
 
 from ragwatch.core.evidence import ShapeError
 from ragwatch.core.scores import Fault, Quantity, score_all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kit import a_claim, a_draw, a_reading, a_verdict, an_evidence, an_unjudged
+from support.kit import a_claim, a_draw, a_reading, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.evidence import ContextReading, ReferenceClaim
 from ragwatch.core.sample import Context

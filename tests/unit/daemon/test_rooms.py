@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from kit import Clock
+from support.kit import Clock
 
 from ragwatch.board import Board
 from ragwatch.config import parse

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kit import AT, Clock, a_draw, an_admission
+from support.kit import AT, Clock, a_draw, an_admission
 
 from ragwatch.config import parse
 from ragwatch.daemon import Daemon

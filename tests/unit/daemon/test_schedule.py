@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canaries import a_canary, a_failure, a_reply
-from kit import Clock
+from support.canaries import a_canary, a_failure, a_reply
+from support.kit import Clock
 
 from ragwatch.board import Board
 from ragwatch.config import parse

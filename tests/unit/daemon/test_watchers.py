@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kit import AT, Clock
 from structlog.testing import LogCapture
+from support.kit import AT, Clock
 
 from ragwatch.board import Board
 from ragwatch.config import parse

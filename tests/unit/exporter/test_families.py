@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import Metric
 from prometheus_client.samples import Exemplar, Sample
-from snapshots import AT, KEY, ROUTES, estimate, large, small
+from support.snapshots import AT, KEY, ROUTES, estimate, large, small
 
 from ragwatch.core import sample as answered
 from ragwatch.core.estimate import Estimate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
-from snapshots import AT, KEY, ROUTES, small
+from support.snapshots import AT, KEY, ROUTES, small
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot

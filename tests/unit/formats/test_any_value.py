@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from logged import records
+from support.logged import records
 
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import RejectReason

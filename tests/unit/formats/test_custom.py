@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from logged import ANSWER, AT, FULL, QUESTION, records
+from support.logged import ANSWER, AT, FULL, QUESTION, records
 
 from ragwatch.core.sample import Context, RejectReason
 from ragwatch.errors import ConfigError, FormatError

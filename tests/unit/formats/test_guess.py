@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from logged import ANSWER, FULL, QUESTION, records
+from support.logged import ANSWER, FULL, QUESTION, records
 
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.guess import FormatGuess, guess, propose

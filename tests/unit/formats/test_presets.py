@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from logged import AT, NAMED, PLAIN, SAMPLE, records
+from support.logged import AT, NAMED, PLAIN, SAMPLE, records
 
 from ragwatch.core.sample import Context, RejectReason, Sample
 from ragwatch.errors import FormatError

@@ -6,8 +6,8 @@ import asyncio
 from contextlib import suppress
 
 import pytest
-from callers import USAGE, Bench, an_ask, failed, said
 from structlog.testing import LogCapture
+from support.callers import USAGE, Bench, an_ask, failed, said
 
 from ragwatch.core.verdict import FREE, Usage
 from ragwatch.errors import JudgeError

@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import pytest
-from callers import HandClock, canned, failed
-from kit import a_judge_context, a_sample
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.callers import HandClock, canned, failed
+from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError

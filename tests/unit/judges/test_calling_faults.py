@@ -6,9 +6,9 @@ import asyncio
 import random
 
 import pytest
-from callers import PRICES, HandClock, ScriptedProvider, said
-from kit import a_draw, a_judge_context
 from pydantic import ValidationError
+from support.callers import PRICES, HandClock, ScriptedProvider, said
+from support.kit import a_draw, a_judge_context
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged

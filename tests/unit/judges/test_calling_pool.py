@@ -6,10 +6,10 @@ import asyncio
 import random
 
 import pytest
-from callers import HandClock, failed
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import LogCapture
+from support.callers import HandClock, failed
 
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.circuit_breaker import CircuitBreaker

@@ -7,9 +7,9 @@ import random
 from typing import Any
 
 import pytest
-from callers import PRICES, HandClock, ScriptedProvider, failed, said
-from kit import a_judge_context, a_sample
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.callers import PRICES, HandClock, ScriptedProvider, failed, said
+from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.budget import SpendingCap
 from ragwatch.core.scores import Quantity

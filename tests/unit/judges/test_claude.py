@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from callers import HandClock, canned
-from kit import a_judge_context, a_sample
 from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 from pydantic import ValidationError
 from structlog.testing import LogCapture
+from support.callers import HandClock, canned
+from support.kit import a_judge_context, a_sample
 
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.claude import Claude, Options, build

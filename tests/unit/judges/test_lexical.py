@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from kit import a_judge_context
 from pydantic import ValidationError
+from support.kit import a_judge_context
 
 from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample

@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import a_judge_context
+from support.kit import a_judge_context
 from support.patience import cpu_limit
 
 from ragwatch.core.evidence import Evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from readings import ANSWERS, FIGURES, lines
+from support.readings import ANSWERS, FIGURES, lines
 
 
 def test_figures_are_pinned() -> None:

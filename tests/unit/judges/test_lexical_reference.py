@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit import a_judge_context
+from support.kit import a_judge_context
 
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.sample import Context, Sample

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from kit import a_judge_context
 from pydantic import ValidationError
+from support.kit import a_judge_context
 
 from ragwatch.core.cascade import uncertainty
 from ragwatch.core.evidence import ClaimVerdict, Evidence

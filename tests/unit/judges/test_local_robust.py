@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hostile import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import a_judge_context
+from support.hostile import HOSTILE
+from support.kit import a_judge_context
 from support.patience import cpu_limit
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
-from callers import HandClock, canned
-from kit import a_judge_context, a_sample
 from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.callers import HandClock, canned
+from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Usage

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from kit import a_judge_context
+from support.kit import a_judge_context
 from support.patience import cpu_limit
 
 from ragwatch.commands import cli

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hostile import HOSTILE
-from kit import a_sample
 from loopback.asked import SAMPLE, SCHEMA, a_page, an_object, embedded
 from loopback.page import PageError, parse, text_of
 from loopback.rule import reply_to
 from loopback.shape import complaint, fit
+from support.hostile import HOSTILE
+from support.kit import a_sample
 
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim

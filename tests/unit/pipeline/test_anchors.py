@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_sample, an_evidence
 from structlog.testing import LogCapture
-from watched import BAD, GOOD, settle
+from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_sample, an_evidence
+from support.watched import BAD, GOOD, settle
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.errors import JudgeError

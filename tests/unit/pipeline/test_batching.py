@@ -7,10 +7,10 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from batched import FULLY, PRICE, Life, Provider, names
-from callers import PRICES, ScriptedProvider, failed, said
-from kit import AT, JUDGE, Clock, a_draw, an_admission, an_evidence
 from structlog.testing import LogCapture
+from support.batched import FULLY, PRICE, Life, Provider, names
+from support.callers import PRICES, ScriptedProvider, failed, said
+from support.kit import AT, JUDGE, Clock, a_draw, an_admission, an_evidence
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.tally import Tally

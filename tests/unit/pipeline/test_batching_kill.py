@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from batched import FULLY, PRICE, Life, Provider, names
-from callers import failed, said
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import JUDGE
-from mortal import KilledError
+from support.batched import FULLY, PRICE, Life, Provider, names
+from support.callers import failed, said
+from support.kit import JUDGE
+from support.mortal import KilledError
 
 from ragwatch.core.invariants import Invariant, violations
 from ragwatch.core.tally import Tally

@@ -6,7 +6,7 @@ import asyncio
 import re
 
 import pytest
-from kit import AT, Clock
+from support.kit import AT, Clock
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.errors import JudgeError

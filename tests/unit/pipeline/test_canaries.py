@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from canaries import a_canary, a_failure, a_reply
-from kit import AT, Clock
+from support.canaries import a_canary, a_failure, a_reply
+from support.kit import AT, Clock
 
 from ragwatch.core.canary.definition import Category, Retrieved
 from ragwatch.core.canary.history import changes, report_of

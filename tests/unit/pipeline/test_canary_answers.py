@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from canaries import a_canary, a_failure, a_reply
-from kit import AT, Clock, ScriptedJudge, a_judge_context
+from support.canaries import a_canary, a_failure, a_reply
+from support.kit import AT, Clock, ScriptedJudge, a_judge_context
 
 from ragwatch.core.canary.definition import Canary, Category, Expected, Retrieved
 from ragwatch.core.evidence import Evidence

@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from canaries import a_canary, a_failure, a_reply
-from kit import AT, Clock, ScriptedJudge
+from support.canaries import a_canary, a_failure, a_reply
+from support.kit import AT, Clock, ScriptedJudge
 
 from ragwatch.core.canary.definition import Retrieved
 from ragwatch.core.evidence import Evidence, ShapeError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kit import AT, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
+from support.kit import AT, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
 
 from ragwatch.core.cascade import FollowRule
 from ragwatch.core.invariants import Invariant, violations

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from batched import Life, Provider
-from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, a_verdict, an_admission
 from structlog.testing import LogCapture
+from support.batched import Life, Provider
+from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, a_verdict, an_admission
 
 from ragwatch.core.tally import Tally
 from ragwatch.pipeline.drift.bridge import VersionBridge

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit import (
+from support.kit import (
     AT,
     JUDGE,
     Clock,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from kit import AT, JUDGE, Clock, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from structlog.testing import LogCapture
-from watched import MINUTE, faithful, settle
+from support.kit import AT, JUDGE, Clock, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+from support.watched import MINUTE, faithful, settle
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import AT, JUDGE, Clock
-from mortal import Fate, KilledError, MortalConnection
-from watched import faithful, settle
+from support.kit import AT, JUDGE, Clock
+from support.mortal import Fate, KilledError, MortalConnection
+from support.watched import faithful, settle
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally

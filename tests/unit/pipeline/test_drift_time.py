@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kit import AT, JUDGE, Clock
-from watched import MINUTE, faithful, settle
+from support.kit import AT, JUDGE, Clock
+from support.watched import MINUTE, faithful, settle
 
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge

@@ -14,8 +14,8 @@ import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a_sample, a_verdict, an_admission
 from structlog.testing import LogCapture
+from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a_sample, a_verdict, an_admission
 
 from ragwatch import formats
 from ragwatch.core.redaction.redactor import Redactor

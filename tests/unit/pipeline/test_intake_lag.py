@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
+from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
 
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import float_info
 
 import pytest
-from kit import JUDGE, Clock, ListSource, a_batch, a_line
+from support.kit import JUDGE, Clock, ListSource, a_batch, a_line
 
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally

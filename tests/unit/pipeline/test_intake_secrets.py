@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
+from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
 
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sampling import SamplingPlan

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
 from structlog.testing import LogCapture
+from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
 
 from ragwatch.core.evidence import ShapeError
 from ragwatch.core.tally import Tally

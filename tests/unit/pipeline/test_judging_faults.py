@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission
+from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission
 
 from ragwatch.core.sampling import key_of
 from ragwatch.errors import JudgeError, StoreError

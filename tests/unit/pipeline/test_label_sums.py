@@ -6,8 +6,8 @@ import random
 from dataclasses import replace
 
 import pytest
-from kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
-from labelled import BOTH, LLM
+from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
+from support.labelled import BOTH, LLM
 
 from ragwatch.core.estimators.ppi import PpiSums
 from ragwatch.core.scores import Quantity

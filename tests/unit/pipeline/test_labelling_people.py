@@ -6,8 +6,8 @@ import math
 from random import Random
 
 import pytest
-from kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
-from labelled import ALONE, BOTH, LLM, NOW, World
+from support.kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
+from support.labelled import ALONE, BOTH, LLM, NOW, World
 
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity

@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from kit import JUDGE, ScriptedJudge, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
-from labelled import ALONE, BOTH, NOW, World
+from support.kit import JUDGE, ScriptedJudge, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+from support.labelled import ALONE, BOTH, NOW, World
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Addends, Estimate

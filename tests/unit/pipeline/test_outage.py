@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from kit import JUDGE, Clock, ScriptedJudge, a_draw, an_admission, an_evidence
+from support.kit import JUDGE, Clock, ScriptedJudge, a_draw, an_admission, an_evidence
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import JudgeError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from kit import AT, Clock, a_draw, a_verdict, an_admission
 from structlog.testing import LogCapture
+from support.kit import AT, Clock, a_draw, a_verdict, an_admission
 
 from ragwatch.errors import StoreError
 from ragwatch.pipeline.retention import RetentionLoop

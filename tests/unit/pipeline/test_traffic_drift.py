@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import AT, Clock, an_admission
-from mortal import Fate, KilledError, MortalConnection
 from structlog.testing import LogCapture
+from support.kit import AT, Clock, an_admission
+from support.mortal import Fate, KilledError, MortalConnection
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies, Tally, observe

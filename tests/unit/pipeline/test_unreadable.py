@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import AT, JUDGE, Clock, ListSource
 from structlog.testing import LogCapture
+from support.kit import AT, JUDGE, Clock, ListSource
 
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag

@@ -9,8 +9,8 @@ from pathlib import Path
 from zlib import compress
 
 import pytest
-from kit import JUDGE, Clock, ListSource, a_batch, a_line
-from mortal import Fate, KilledError, MortalConnection
+from support.kit import JUDGE, Clock, ListSource, a_batch, a_line
+from support.mortal import Fate, KilledError, MortalConnection
 
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tallies, Tally

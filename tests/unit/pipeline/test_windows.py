@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kit import JUDGE
+from support.kit import JUDGE
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from retrievers import FaultyRetriever, serving
+from support.retrievers import FaultyRetriever, serving
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import sys
 from collections.abc import AsyncIterator
 
 import pytest
-from retrievers import FaultyRetriever, asked, free_port, options, serving
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from support.retrievers import FaultyRetriever, asked, free_port, options, serving
 
 from ragwatch.core.canary.definition import Direction, Failure, Hit
 from ragwatch.probes.http import HttpProbe, build

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from retrievers import FaultyRetriever, asked, free_port, options
+from support.retrievers import FaultyRetriever, asked, free_port, options
 
 from ragwatch.core.canary.definition import Failure, Hit, Retrieved
 from ragwatch.errors import ConfigError

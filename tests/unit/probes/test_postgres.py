@@ -17,11 +17,11 @@ from pwd import getpwnam
 from typing import Any
 
 import pytest
-from retrievers import asked, serving
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from support.retrievers import asked, serving
 
 from ragwatch.core.canary.definition import Canary, Category, Direction, Expected, Failure
 from ragwatch.core.canary.report import CanaryOutcome, evaluate

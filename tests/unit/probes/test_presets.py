@@ -20,10 +20,10 @@ from urllib.request import Request as UrlRequest
 from urllib.request import urlopen
 
 import pytest
-from retrievers import LOOPBACK, free_port, serving
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from support.retrievers import LOOPBACK, free_port, serving
 
 from ragwatch.core.canary.definition import Direction, Failure, Hit, Retrieved
 from ragwatch.probes.http import Options, build

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from retrievers import HITS, serving
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from support.retrievers import HITS, serving
 
 from ragwatch.core.canary.answer import gold_texts, sample_of
 from ragwatch.core.canary.definition import Canary, Expected, Failure, Hit, Retrieved

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from canaries import a_canary, a_report, a_text
+from support.canaries import a_canary, a_report, a_text
 
 from ragwatch.core.canary.definition import Hit, Retrieved
 from ragwatch.core.ranking import context_precision, recall_at

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from retrievers import FaultyRetriever, serving
+from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.core.canary.definition import Failure, Retrieved
 from ragwatch.errors import ConfigError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shifting import interleaved, shift_copies
-from tail_reader import Reader, append, copytruncate, pack, rotate
+from support.shifting import interleaved, shift_copies
+from support.tail_reader import Reader, append, copytruncate, pack, rotate
 
 LIVE = "app.jsonl"
 PATTERN = f"{LIVE}*"

@@ -7,8 +7,8 @@ import resource
 from pathlib import Path
 
 import pytest
-from mortal import open_inodes
-from tail_reader import Reader, append, copytruncate, lines_of, pack
+from support.mortal import open_inodes
+from support.tail_reader import Reader, append, copytruncate, lines_of, pack
 
 from ragwatch.sources.tail.descriptors import (
     MAX_OVER_BUDGET,

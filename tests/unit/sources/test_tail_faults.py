@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, copytruncate, lines_of
+from support.tail_reader import Reader, append, copytruncate, lines_of
 
 from ragwatch import sources
 from ragwatch.core.snapshot import Lag
@@ -27,7 +27,7 @@ NOBODY = 65534
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from tail_reader import Reader
+from support.tail_reader import Reader
 from ragwatch.errors import SourceError
 os.setgroups([])
 os.setgid(65534)

@@ -7,7 +7,7 @@ import resource
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, lines_of
+from support.tail_reader import Reader, append, lines_of
 
 from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from tail_reader import Reader, append, lines_of
+from support.tail_reader import Reader, append, lines_of
 
 from ragwatch.sources.tail import content
 from ragwatch.sources.tail.disk import GONE, UNMOUNTED, missing_directories

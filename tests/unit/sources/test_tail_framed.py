@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, lines_of
+from support.tail_reader import Reader, append, lines_of
 
 from ragwatch.sources.tail.framing import detect
 

@@ -8,7 +8,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, lines_of
+from support.tail_reader import Reader, append, lines_of
 
 from ragwatch.sources.tail.lines import cut
 

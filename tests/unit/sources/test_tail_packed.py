@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, copytruncate, lines_of, pack, rotate
+from support.tail_reader import Reader, append, copytruncate, lines_of, pack, rotate
 
 LIVE = "app.jsonl"
 

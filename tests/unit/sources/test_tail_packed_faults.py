@@ -9,7 +9,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, lines_of, pack, rotate
+from support.tail_reader import Reader, append, lines_of, pack, rotate
 
 from ragwatch.errors import SourceError
 from ragwatch.sources.tail.gzip import ContentOpener

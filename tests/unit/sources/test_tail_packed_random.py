@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, pack, rotate
+from support.tail_reader import Reader, append, pack, rotate
 
 LIVE = "app.jsonl"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
-from tail_reader import Reader, append, copytruncate, lines_of
+from support.tail_reader import Reader, append, copytruncate, lines_of
 
 from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError

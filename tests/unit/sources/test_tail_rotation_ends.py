@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, lines_of
+from support.tail_reader import Reader, append, lines_of
 
 LIVE = "app.jsonl"
 FIRST = b"first" * 20

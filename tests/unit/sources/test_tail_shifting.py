@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from shifting import Step, interleaved, shift, shift_copies
-from tail_reader import Reader, append, lines_of, rotate
+from support.shifting import Step, interleaved, shift, shift_copies
+from support.tail_reader import Reader, append, lines_of, rotate
 
 from ragwatch.errors import SourceError
 

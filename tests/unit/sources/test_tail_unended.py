@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, lines_of, rotate
+from support.tail_reader import Reader, append, lines_of, rotate
 
 ONE, TWO, THREE, FOUR = lines_of("r", 4)
 DOCKER = b'{"log":"{\\"id\\":1}\\n","stream":"stdout","time":"2026-01-01T00:00:00Z"}'

@@ -7,7 +7,7 @@ import resource
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append
+from support.tail_reader import Reader, append
 
 from ragwatch.errors import SourceError
 

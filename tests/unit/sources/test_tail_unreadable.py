@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tail_reader import Reader, append, lines_of, rotate
+from support.tail_reader import Reader, append, lines_of, rotate
 
 from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError

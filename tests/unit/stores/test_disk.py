@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kit import AT, JUDGE, a_draw, a_verdict, an_admission
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import RecordedEvent, Retention

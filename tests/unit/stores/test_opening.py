@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kit import AT, a_draw, an_admission
+from support.kit import AT, a_draw, an_admission
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kit import AT, JUDGE, a_draw, a_verdict, an_admission
-from mortal import Fate, KilledError, MortalConnection
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
+from support.mortal import Fate, KilledError, MortalConnection
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.invariants import Invariant, violations

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
+from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.stores.sqlite.rows import pack, sample_of, score_row, unpack, verdict_row

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from kit import AT, JUDGE, a_draw, a_verdict, an_admission
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.core.invariants import violations
 from ragwatch.core.tally import Tally

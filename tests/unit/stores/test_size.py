@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kit import AT, a_draw, a_verdict, an_admission, an_evidence
+from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.sample import Draw
 from ragwatch.ports import Query, Retention

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import pytest
-from kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally

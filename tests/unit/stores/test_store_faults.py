@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kit import AT, JUDGE, a_draw, a_verdict, an_admission
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.core.budget import Cost
 from ragwatch.core.labels.label import Label

@@ -11,8 +11,8 @@ from typing import Any
 
 import httpx
 import pytest
-from snapshots import AT, JUDGE, KEY, ROUTES, small
 from starlette.applications import Starlette
+from support.snapshots import AT, JUDGE, KEY, ROUTES, small
 
 from ragwatch.board import Board
 from ragwatch.errors import ConfigError, StoreError

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from canaries import a_canary, a_failure, a_reply, a_report
-from snapshots import AT, small
 from starlette.applications import Starlette
+from support.canaries import a_canary, a_failure, a_reply, a_report
+from support.snapshots import AT, small
 
 from ragwatch.board import Board
 from ragwatch.core.canary.definition import Category, Hit, Retrieved

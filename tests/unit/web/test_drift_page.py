@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from snapshots import AT, small
+from support.snapshots import AT, small
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Gauge, Snapshot

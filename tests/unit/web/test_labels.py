@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from snapshots import small
+from support.snapshots import small
 
 from ragwatch.board import Board
 from ragwatch.core.labels.label import Label, from_record

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from snapshots import AT, JUDGE, estimate, small
+from support.snapshots import AT, JUDGE, estimate, small
 
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import Quantity

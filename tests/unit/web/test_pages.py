@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from snapshots import AT, JUDGE, KEY, small
+from support.snapshots import AT, JUDGE, KEY, small
 
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import clock, overview_page, size

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asked import SCOPE, XSS, Reading, get, settle
-from hostile import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+from support.asked import SCOPE, XSS, Reading, get, settle
+from support.hostile import HOSTILE
+from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from asked import get
-from kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.asked import get
+from support.kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.labels.label import Label
 from ragwatch.stores.sqlite.store import SqliteStore

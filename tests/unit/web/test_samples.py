@@ -6,7 +6,7 @@ from dataclasses import replace
 from urllib.parse import parse_qsl
 
 import pytest
-from snapshots import AT
+from support.snapshots import AT
 
 from ragwatch.core.scores import Quantity
 from ragwatch.ports import PackedVerdict, Query

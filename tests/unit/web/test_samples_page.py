@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from asked import XSS, Reading, get, settle
-from kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
-from oncall_cases import PLAN
+from support.asked import XSS, Reading, get, settle
+from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+from support.oncall_cases import PLAN
 
 from ragwatch.rules import alerts
 from ragwatch.stores.sqlite.store import SqliteStore

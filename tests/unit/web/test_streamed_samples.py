@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from kit import AT
+from support.kit import AT
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict

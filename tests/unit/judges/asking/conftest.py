@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
-from page_lines import ForeignLine, page_lines
+from support.page_lines import ForeignLine, page_lines
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample

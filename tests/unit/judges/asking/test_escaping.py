@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from page_lines import page_lines
+from support.page_lines import page_lines
 
 from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.llm.escaping import MARK, escape, unescape

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from hostile import HOSTILE
-from page_lines import page_lines
+from support.hostile import HOSTILE
+from support.page_lines import page_lines
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample

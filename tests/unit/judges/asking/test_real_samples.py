@@ -9,7 +9,7 @@ from statistics import mean
 from typing import Any, Literal
 
 import pytest
-from page_lines import page_lines
+from support.page_lines import page_lines
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from mortal import MortalDaemon, open_inodes
-from shifting import Step, interleaved
-from toy_disk import ToyDisk
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.tally import Tally
 from ragwatch.sources.tail.identity import FilePosition
 from ragwatch.stores.sqlite.store import SqliteStore
+from support.mortal import MortalDaemon, open_inodes
+from support.shifting import Step, interleaved
+from support.toy_disk import ToyDisk
 
 PLAIN = st.sampled_from(["a.jsonl", "b.jsonl"])
 ANY = st.sampled_from(["a.jsonl", "b.jsonl", "c.jsonl"])

@@ -8,10 +8,6 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from callers import PRICES, HandClock, ScriptedProvider, failed, said
-from kit import JUDGE, Clock, a_draw, an_admission
-from mortal import Fate, MortalConnection
-
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.scores import Quantity
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
@@ -26,6 +22,9 @@ from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.ports import JudgeContext, Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
+from support.callers import PRICES, HandClock, ScriptedProvider, failed, said
+from support.kit import JUDGE, Clock, a_draw, an_admission
+from support.mortal import Fate, MortalConnection
 
 FULLY = '{"address":"fully"}'
 PRICE = (100 * 1.0 + 10 * 10.0) / 1e6 / 2  # of one entry: `callers.USAGE` at half of `callers.PRICES`

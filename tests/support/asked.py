@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 from typing import Any
 
 import httpx
-from kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.board import Board
 from ragwatch.ports import Store
 from ragwatch.web import PageScope, build_app
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE, "claude"), ("1h",))
 XSS = "</td></textarea><script>alert(1)</script><img src=x onerror=alert(1)><a href='javascript:1'>x</a> \" ' &"

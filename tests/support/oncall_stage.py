@@ -19,11 +19,11 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from support.patience import DEADLINE
 
 from ragwatch.rules import RulePlan, prometheus, yaml_text
+from support.patience import DEADLINE
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SCRAPING = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
 rule_files: [ragwatch-recording.yaml, ragwatch-alerts.yaml]

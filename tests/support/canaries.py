@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kit import AT
-
 from ragwatch.core.canary.definition import Canary, Direction, Expected, Failure, Grade, Hit, Retrieved
 from ragwatch.core.canary.report import CanaryReport, evaluate
+from support.kit import AT
 
 
 def a_canary(*expected: Any, name: str = "refunds", **parts: Any) -> Canary:

@@ -14,8 +14,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from functional.asking import by_label
 from functional.daemon import RagwatchProcess
-from oncall_fleet import FLEET, JOB, JUDGE, LONG, PAID, SINGLE, WINDOW, Fleet
-from oncall_stage import ROOT, Stage, get, until
 
 from ragwatch.core.scores import Quantity
 from ragwatch.demo import Breakage
@@ -23,6 +21,8 @@ from ragwatch.demo.driver import endless
 from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
 from ragwatch.rules.promql import span
+from support.oncall_fleet import FLEET, JOB, JUDGE, LONG, PAID, SINGLE, WINDOW, Fleet
+from support.oncall_stage import ROOT, Stage, get, until
 from tools.dashboards import boards
 
 RECORDED, LABELS = 300, 30

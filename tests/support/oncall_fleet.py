@@ -16,12 +16,12 @@ from typing import Any, Self
 from functional.asking import AskingProcess, an_llm
 from functional.daemon import write_config
 from loopback.process import LoopbackProcess
-from oncall_stage import Stage, a_port
 
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.demo import Demo
 from ragwatch.rules import BurnRate, Limits, Links, RulePlan
 from ragwatch.rules.burn import PERIOD
+from support.oncall_stage import Stage, a_port
 
 JUDGE = "reader"  # whatever its kind: one plan calls for all
 JOB, PAID, FLEET, SINGLE = "ragwatch", "paid", "fleet", "single"

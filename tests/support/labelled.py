@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
-from kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
-
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Quantity
@@ -16,6 +14,7 @@ from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Assignment, FollowUp, Store
+from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 LLM = "llm"
 NOW = AT + 1800.0

@@ -3,7 +3,7 @@
 As a script it prints a line of JSON for each answer of `data/readings/answers.jsonl`, and one for redaction. After a
 deliberate change of what is read or redacted:
 
-    .venv/bin/python tests/readings.py > tests/data/readings/figures.jsonl
+    PYTHONPATH=tests .venv/bin/python -m support.readings > tests/data/readings/figures.jsonl
 
 Nothing but the standard library, `ragwatch.core` and `ragwatch.judges.lexical` is imported here, so that `BARE` can run
 it under interpreters for which no packages are installed.
@@ -18,8 +18,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from secret_examples import EXAMPLES
-
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
@@ -30,18 +28,20 @@ from ragwatch.judges.lexical.reader import Thresholds, read, relevance_of
 from ragwatch.judges.lexical.reference import with_reference
 from ragwatch.judges.lexical.tables import FILES, parse
 from ragwatch.judges.lexical.words import terms
+from support.secret_examples import EXAMPLES
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ANSWERS = ROOT / "tests" / "data" / "readings" / "answers.jsonl"
 FIGURES = ANSWERS.with_name("figures.jsonl")
 
 BARE = f"""
 import sys, types
-package = types.ModuleType("ragwatch.judges")  # without its kinds, which import what is not installed
-package.__path__ = [{str(ROOT / "ragwatch" / "judges")!r}]
-sys.modules["ragwatch.judges"] = package
+for name in ("judges", "judges.lexical"):  # without their kinds, which import what is not installed
+    package = types.ModuleType("ragwatch." + name)
+    package.__path__ = [{str(ROOT / "ragwatch")!r} + "/" + name.replace(".", "/")]
+    sys.modules["ragwatch." + name] = package
 sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests")!r}]
-import readings
+from support import readings
 sys.stdout.writelines(readings.lines())
 """
 """Program for `python -I -S -c`: prints the lines with no package installed."""

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 
 import orjson
-from kit import AT
-from shifting import Step
 
 from ragwatch.sources.tail.identity import FilePosition
+from support.kit import AT
+from support.shifting import Step
 
 HEADER = b'{"log": "opened by the service, format 1, a line that is the same at the top of every file"}'
 KEPT = 3

@@ -8,7 +8,7 @@ from typing import Any
 
 from ragwatch.core.sample import Context, Sample
 
-DATA = Path(__file__).parent / "data" / "formats"
+DATA = Path(__file__).parents[1] / "data" / "formats"
 QUESTION, ANSWER = "How long are invoices kept?", "Invoices are kept for ten years."
 TEXTS = ("Invoices are kept for ten years after the year ends.", "Contracts are kept for six years.")
 FULL = (Context(TEXTS[0], "d1", 0.9), Context(TEXTS[1], "d2", 0.4))

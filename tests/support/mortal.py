@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 import orjson
 import structlog
-from kit import AT, JUDGE, a_verdict, an_unjudged
 
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally
@@ -24,6 +23,7 @@ from ragwatch.sources.tail.source import Options, TailSource
 from ragwatch.stores.sqlite.rows import unpack
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
+from support.kit import AT, JUDGE, a_verdict, an_unjudged
 
 FREE_PAGES = 1 << 30
 

@@ -1,9 +1,9 @@
-"""A network namespace with nobody in it but a DNS server and a packet counter: what a program asks for is seen.
+"""A network namespace with only a DNS server and a packet counter in it: every request of a program is recorded.
 
-`python tests/sealed.py FOLDER KIND` runs the daemon with one kind there (see `sealed_kinds`) and prints as JSON which
-names were looked up, which addresses got packets, and which files were written outside the daemon's own folders. Run it
-in namespaces of its own: `unshare --net --mount --map-root-user python tests/sealed.py ...`. With `--audit` instead it
-listens inside the daemon's Python, which hears nothing of native libraries.
+`python tests/support/sealed.py FOLDER KIND` runs the daemon with one kind there (see `sealed_kinds`) and prints as JSON
+which names were looked up, which addresses got packets, and which files were written outside the daemon's own folders.
+Run it in namespaces of its own: `unshare --net --mount --map-root-user python tests/support/sealed.py ...`. With
+`--audit` instead it listens inside the daemon's Python, which does not see what native libraries do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 
-from sealed_kinds import run
+from support.sealed_kinds import run
 
 SERVICE = "service.test"
 """The name under which a configured service is reached."""

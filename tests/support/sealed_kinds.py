@@ -16,10 +16,11 @@ from typing import Any
 from functional.asking import records, write_log
 from functional.daemon import RagwatchProcess, write_config
 from loopback.process import LoopbackProcess
-from retrievers import HITS, serving
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+
+from support.retrievers import HITS, serving
 
 ANSWERS = 4
 QUIET = 2.0

@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from kit import AT, a_draw, a_reading, a_verdict, an_admission, an_evidence
-
 from ragwatch.ports import Store
+from support.kit import AT, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 MINUTE = 60.0
 GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
