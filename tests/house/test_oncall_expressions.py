@@ -217,7 +217,7 @@ def test_a_dashboard_is_well_made(name: str) -> None:
 
 def test_what_is_committed_is_what_is_generated() -> None:
     """tools/kit.py would write nothing new."""
-    place = ROOT / "tools" / "support.kit.py"
+    place = ROOT / "tools" / "kit.py"
     space: dict[str, Any] = {"__file__": str(place), "__name__": "kit"}
     exec(compile(place.read_text(), place, "exec"), space)  # noqa: S102 - our own script, which is no module
     for file, text in space["files"]().items():
