@@ -1,13 +1,11 @@
 """Scores computed from Evidence: one function per quantity, each in [0, 1] or None.
 
 None means undefined or not read, never zero; `why_unknown` gives the reason that is counted. Sources: RAGAS (arXiv
-2309.15217) for faithfulness and context precision without a reference, Webber et al. 2010 (10.1145/1852102.1852106) for
-rank-biased overlap, RAG-E (arXiv 2601.21803) for ignored documents.
+2309.15217) for faithfulness and context precision without a reference, RAG-E (arXiv 2601.21803) for ignored documents.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
@@ -161,26 +159,6 @@ def context_use(evidence: Evidence) -> float | None:
     if not evidence.claims or not evidence.contexts or evidence.abstained:
         return None
     return sum(evidence.used) / len(evidence.used)
-
-
-def rank_agreement(evidence: Evidence, persistence: float = 0.9) -> float | None:
-    """Return the agreement of retriever order and use order: truncated RBO(p) / (1 - p^n), 1 for equal rankings.
-
-    The use order sorts contexts by the number of claims that they support, ties in retriever order.
-
-    >>> from ragwatch.core.evidence import Claim, ContextReading
-    >>> row = Claim("c", None, None, ClaimVerdict.SUPPORTED, (False, True))
-    >>> columns = (ContextReading(True), ContextReading(True))
-    >>> round(rank_agreement(Evidence((row,), columns)), 4)    # depth 1: 0, depth 2: 1; 0.9 / (1 + 0.9)
-    0.4737
-    """
-    if context_use(evidence) in (None, 0.0):
-        return None
-    counts = [sum(claim.cells[rank] for claim in evidence.claims) for rank in range(len(evidence.contexts))]
-    by_use = sorted(range(len(counts)), key=lambda rank: -counts[rank])
-    overlap = (len(set(by_use[:depth]) & set(range(depth))) / depth for depth in range(1, len(counts) + 1))
-    total = math.fsum(persistence**index * share for index, share in enumerate(overlap))
-    return (1 - persistence) * total / (1 - persistence ** len(counts))
 
 
 SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType(

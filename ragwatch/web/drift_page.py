@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from shlex import quote
 from typing import Any
 from urllib.parse import urlencode
@@ -17,13 +18,14 @@ from ragwatch.board import Board
 from ragwatch.core.scores import LOW_IS_GOOD
 from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.errors import StoreError
-from ragwatch.ports import NoteStore, StoredRun
+from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.web.pages import page
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
 
 KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
 PAST_ALARMS = 5
+EVENT_SECONDS, MAX_EVENTS = 7 * 86400.0, 50
 RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
 _DEFAULT_ADDRESS = "http://127.0.0.1:10477"
 _LOW_IS_GOOD = frozenset(map(str, LOW_IS_GOOD))
@@ -39,12 +41,12 @@ _ANSWER_GAUGES = (Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE, Gauge.BAND_MEAN)
 _JUDGE_GAUGES = (Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)
 
 
-def drift_routes(board: Board, store: NoteStore | None, clock: Callable[[], float], limit: RequestLimit) -> list[Route]:
+def drift_routes(board: Board, store: Store | None, clock: Callable[[], float], limit: RequestLimit) -> list[Route]:
     """Routes of the drift page and of its data as JSON.
 
     Args:
         board: Holds the latest Snapshot.
-        store: Store of past alarms; None for none.
+        store: Store of past alarms and events; None for none.
         clock: Seconds since the epoch.
         limit: Limits concurrent requests.
     """
@@ -66,20 +68,24 @@ def drift_routes(board: Board, store: NoteStore | None, clock: Callable[[], floa
     return [Route("/drift", html), Route("/api/v1/drift", json)]
 
 
-def drift(snapshot: Snapshot | None, store: NoteStore | None, *, now: float, address: str) -> dict[str, Any]:
-    """Builds the data of the drift page. If the store cannot be read, past alarms are missing and `error` is set.
+def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address: str) -> dict[str, Any]:
+    """Builds the data of the drift page. If the store cannot be read, past alarms and events are left out, see `error`.
 
     Args:
         snapshot: The latest, None before the first digest.
-        store: Store of past alarms; None for none.
+        store: Store of past alarms and events; None for none.
         now: Seconds since the epoch.
         address: Base URL of the request, for commands.
     """
     gauges: Gauges = {} if snapshot is None else snapshot.gauges
+    past: dict[tuple[str, str], list[StoredRun]] = {}
+    events: list[RecordedEvent] = []
+    error = None
     try:
-        past, error = _past(gauges, store), None
+        past = _past(gauges, store)
+        events = [] if store is None else store.events(now - EVENT_SECONDS)
     except StoreError as failure:
-        past, error = {}, f"the store cannot be read: {failure}"
+        error = f"the store cannot be read: {failure}"
     rows = _DriftRows(gauges, past, now, address)
     answers = [rows.answer(*labels) for labels in _labels_of(gauges, *_ANSWER_GAUGES)]
     traffic = [rows.traffic(*labels) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)]
@@ -96,6 +102,7 @@ def drift(snapshot: Snapshot | None, store: NoteStore | None, *, now: float, add
         "answers": sorted(answers, key=_without_alarm),
         "traffic": sorted(traffic, key=_without_alarm),
         "judges": sorted(judges, key=_without_alarm),
+        "events": [asdict(event) for event in reversed(events[-MAX_EVENTS:])],
     }
 
 
@@ -117,7 +124,7 @@ def _labels_of(gauges: Gauges, *selected: Gauge) -> list[tuple[str, ...]]:
     return sorted({labels for gauge, labels in gauges if gauge in selected})
 
 
-def _past(gauges: Gauges, store: NoteStore | None) -> dict[tuple[str, str], list[StoredRun]]:
+def _past(gauges: Gauges, store: Store | None) -> dict[tuple[str, str], list[StoredRun]]:
     """Reads the newest stored alarms by kind and name, newest first."""
     if store is None:
         return {}

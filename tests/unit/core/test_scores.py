@@ -112,21 +112,6 @@ def test_top_context(evidence: Evidence, ignored: float | None, fault: str | Non
 
 
 @pytest.mark.parametrize(
-    ("evidence", "expected"),
-    [
-        (an_evidence((1, 0), (0, 1)), 1.0),
-        (an_evidence((1, 0)), 1.0),
-        (an_evidence((0, 1)), 0.9 / 1.9),
-        (an_evidence((0, 0)), None),
-        (an_evidence(), None),
-    ],
-)
-def test_rank_agreement(evidence: Evidence, expected: float | None) -> None:
-    """Equal orders give 1; swapping two contexts leaves only the second depth in agreement."""
-    assert scores.rank_agreement(evidence) == (None if expected is None else pytest.approx(expected))
-
-
-@pytest.mark.parametrize(
     ("evidence", "quantity", "expected"),
     [
         (an_evidence((0, 0), reads_contradiction=False), "contradiction", UnknownReason.NOT_READ),

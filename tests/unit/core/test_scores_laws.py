@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need
-from ragwatch.core.scores import Quantity, faithfulness, rank_agreement, score_all, top_ranked_fault, why_unknown
+from ragwatch.core.scores import Quantity, faithfulness, score_all, top_ranked_fault, why_unknown
 from ragwatch.core.stage import stage
 
 ORDERLESS = (
@@ -77,13 +77,11 @@ def test_more_support_never_lowers_faithfulness(evidence: Evidence, data: st.Dat
 
 @given(evidences(), st.randoms(use_true_random=False))
 def test_order_of_claims_means_nothing(evidence: Evidence, rng: object) -> None:
-    """Claims in another order leave all scores, stage, fault and rank agreement as they are."""
+    """Claims in another order leave all scores, stage and fault as they are."""
     rows = list(evidence.claims)
     rng.shuffle(rows)  # type: ignore[attr-defined]
     other = replace(evidence, claims=tuple(rows))
-    result = [
-        (score_all(each), stage(each), top_ranked_fault(each), rank_agreement(each)) for each in (evidence, other)
-    ]
+    result = [(score_all(each), stage(each), top_ranked_fault(each)) for each in (evidence, other)]
     assert result[0] == result[1]
 
 
@@ -95,10 +93,3 @@ def test_order_of_contexts_moves_only_rank_scores(evidence: Evidence, data: st.D
     other = replace(evidence, claims=rows, contexts=tuple(evidence.contexts[rank] for rank in order))
     before, after = score_all(evidence), score_all(other)
     assert {each: after[each] for each in ORDERLESS} == {each: before[each] for each in ORDERLESS}
-
-
-@given(evidences())
-def test_rank_agreement_is_a_ratio(evidence: Evidence) -> None:
-    """Agreement is in [0, 1], and unknown exactly when no context was used."""
-    result = rank_agreement(evidence)
-    assert result is None or 0.0 <= result <= 1.0 + 1e-12

@@ -16,7 +16,7 @@ from support.snapshots import AT, small
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Gauge, Snapshot
-from ragwatch.ports import Store, StoredRun
+from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import build_app
 from ragwatch.web.drift_page import drift
@@ -195,6 +195,20 @@ async def test_figures_stand_where_the_store_does_not(tmp_path: Path) -> None:
         assert "the store cannot be read" in answer.text
         assert "Answer quality has drifted" in answer.text
     assert "since an unknown time" in (await get(snapshot, broken, "/drift")).text
+
+
+async def test_events_are_listed_newest_first(store: SqliteStore) -> None:
+    """Events of the last 7 days, at most 50, escaped; older ones are not shown."""
+    store.record(RecordedEvent(AT - 8 * 86400.0, "judge", "too old"))
+    for number in range(60):
+        store.record(RecordedEvent(AT - 100.0 + number, "release", f"{HOSTILE} {number}."))
+    events = (await get(showing(), store, "/api/v1/drift")).json()["events"]
+    assert [event["detail"] for event in events] == [f"{HOSTILE} {number}." for number in range(59, 9, -1)]
+    assert events[0] == {"at": AT - 41.0, "kind": "release", "detail": f"{HOSTILE} 59."}
+    shown = (await get(showing(), store, "/drift")).text
+    assert "<script>" not in shown
+    assert unescape(shown).index(f"{HOSTILE} 59.") < unescape(shown).index(f"{HOSTILE} 10.")
+    assert "too old" not in shown
 
 
 async def test_hostile_names_stay_names(store: SqliteStore) -> None:
