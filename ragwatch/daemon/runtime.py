@@ -9,7 +9,7 @@ from random import SystemRandom
 
 from ragwatch import formats, judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
-from ragwatch.config.model import JudgeOptions
+from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.core.cascade import FollowRule
 from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan

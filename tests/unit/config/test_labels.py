@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.labels import LabelsOptions, second_of
-from ragwatch.config.model import JudgeOptions
 from ragwatch.core.scores import Quantity
 
 F = Quantity.FAITHFULNESS

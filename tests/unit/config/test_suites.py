@@ -119,10 +119,10 @@ def test_sizes_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Neither a huge file nor a huge list is read to its end."""
     lines = [{"query": f"q{number}", "expected": ["x"]} for number in range(4)]
     suites = sys.modules["ragwatch.config.suites"]  # `ragwatch.config.suites` may be a function of that name
-    monkeypatch.setattr(suites, "MOST_CANARIES", 3)
+    monkeypatch.setattr(suites, "MAX_CANARIES", 3)
     with pytest.raises(ConfigError, match="4 canaries, more than 3"):
         read_suite(write(tmp_path, *lines))
-    monkeypatch.setattr(suites, "MOST_JSONL_BYTES", 20)
+    monkeypatch.setattr(suites, "MAX_JSONL_BYTES", 20)
     with pytest.raises(ConfigError, match="larger than 20 bytes"):
         read_suite(write(tmp_path, *lines))
 

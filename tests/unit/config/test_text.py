@@ -109,7 +109,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         load_text(tmp_path)
     with pytest.raises(ConfigError, match=r"latin\.yaml: is not UTF-8 text: .* at byte 3"):
         load_text(tmp_path / "latin.yaml")
-    monkeypatch.setattr(text, "MOST_BYTES", 20)
+    monkeypatch.setattr(text, "MAX_BYTES", 20)
     with pytest.raises(ConfigError, match=r"large\.yaml: larger than 20 bytes"):
         load_text(tmp_path / "large.yaml")
 
