@@ -55,7 +55,7 @@ def test_a_limit_that_stays_reached_is_told_now_and_then(
         telemetry.accept_failed("Too many open files")
     assert [each.get("source") for each in log.entries] == ["app", "other", None]
     assert telemetry.counts()[EventCount.ACCEPT_FAILURES, ()] == 3
-    now += module.COMPLAINT_SECONDS
+    now += module.LIMIT_WARNING_SECONDS
     telemetry.files_closed("app", 8)
     assert (len(log.entries), log.entries[-1]["closed"]) == (4, 8)
 

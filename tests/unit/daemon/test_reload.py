@@ -15,8 +15,7 @@ import pytest
 
 import ragwatch.daemon
 from ragwatch.config import load
-from ragwatch.daemon import Daemon
-from ragwatch.daemon import runtime as rooms
+from ragwatch.daemon import Daemon, runtime
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.errors import ConfigError
 
@@ -50,7 +49,7 @@ async def test_a_reload_closes_the_breakers(tmp_path: Path) -> None:
     daemon.telemetry.breaker("embedded", is_open=True, why="the key is wrong", seconds=60.0)
     daemon.telemetry.rate_limit("embedded", "requests", 0.0)
     await asyncio.wait_for(daemon.reload(), 10.0)
-    shown = daemon.rooms.exporter.text()
+    shown = daemon.runtime.exporter.text()
     daemon.stop()
     await running
     assert "ragwatch_judge_breaker_open{" not in shown
@@ -80,11 +79,11 @@ async def test_whatever_a_configuration_breaks_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "ragwatch.yaml"
     items = "[{query: q, expected: [a]}]"
     path.write_text(f"{path.read_text()}canaries: [{{suite: docs, items: {items}, probe: {probe}}}]\n")
-    before = daemon.rooms
+    before = daemon.runtime
     with pytest.raises((ConfigError, RecursionError)):
         await daemon.reload()
     assert daemon.telemetry.last_reload_ok is False
-    assert daemon.rooms is before
+    assert daemon.runtime is before
     await before.close()
     daemon.store.close()
 
@@ -111,16 +110,16 @@ async def test_scrapes_go_on_while_rooms_are_built(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(ragwatch.daemon, "build", slow)
     async with running(daemon) as address, httpx.AsyncClient(base_url=address) as client:
-        before = daemon.rooms
+        before = daemon.runtime
         reload = asyncio.create_task(client.post("/-/reload", timeout=20.0))
         assert await asyncio.to_thread(building.wait, 10.0)
         assert (await client.get("/-/healthy")).status_code == 200
         assert "ragwatch_build_info" in (await client.get("/metrics")).text
         assert not reload.done()
-        assert daemon.rooms is before
+        assert daemon.runtime is before
         loaded.set()
         assert (await reload).status_code == 200
-        assert daemon.rooms is not before
+        assert daemon.runtime is not before
 
 
 async def test_reloads_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +137,7 @@ async def test_reloads_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     async with running(daemon):
         await asyncio.wait_for(asyncio.gather(*(daemon.reload() for _ in range(3))), 20.0)
         assert len(built) == 3
-        assert daemon.rooms is built[-1]
+        assert daemon.runtime is built[-1]
 
 
 async def test_the_end_comes_while_rooms_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,13 +153,13 @@ async def test_the_end_comes_while_rooms_are_built(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(ragwatch.daemon, "build", slow)
     async with running(daemon):
-        before = daemon.rooms
+        before = daemon.runtime
         reload = asyncio.create_task(daemon.reload())
         assert await asyncio.to_thread(building.wait, 10.0)
     loaded.set()
     with pytest.raises(ConfigError, match="stopping"):
         await asyncio.wait_for(reload, 10.0)
-    assert daemon.rooms is before
+    assert daemon.runtime is before
 
 
 def judged_by(folder: Path, judge: str) -> None:
@@ -184,15 +183,15 @@ async def test_the_fallback_shown_is_of_the_judge_in_force(tmp_path: Path, monke
     async with running(daemon):
         judged_by(tmp_path, without_model)
         with monkeypatch.context() as broken:
-            broken.setattr(rooms, "watchers", refuse)
+            broken.setattr(runtime, "build_watchers", refuse)
             with pytest.raises(ConfigError, match="drift: refused"):
                 await daemon.reload()
-        assert "ragwatch_judge_fallback{" not in daemon.rooms.exporter.text()
+        assert "ragwatch_judge_fallback{" not in daemon.runtime.exporter.text()
         await daemon.reload()
-        assert FELL_BACK in daemon.rooms.exporter.text()
+        assert FELL_BACK in daemon.runtime.exporter.text()
         judged_by(tmp_path, LEXICAL)
         await daemon.reload()
-        assert "ragwatch_judge_fallback{" not in daemon.rooms.exporter.text()
+        assert "ragwatch_judge_fallback{" not in daemon.runtime.exporter.text()
 
 
 async def test_the_fallback_of_the_first_judge_is_shown(tmp_path: Path) -> None:
@@ -202,4 +201,4 @@ async def test_the_fallback_of_the_first_judge_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "ragwatch.yaml"
     daemon = Daemon(load(path), path=path)
     async with running(daemon):
-        assert FELL_BACK in daemon.rooms.exporter.text()
+        assert FELL_BACK in daemon.runtime.exporter.text()

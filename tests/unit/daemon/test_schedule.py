@@ -20,8 +20,8 @@ from ragwatch.core.canary.definition import Retrieved
 from ragwatch.core.tally import Tally
 from ragwatch.daemon import schedule
 from ragwatch.daemon.runtime import Runtime, build
-from ragwatch.daemon.schedule import JobSchedule, keeping_trigger, longer, trigger_of
-from ragwatch.daemon.shared import Shared
+from ragwatch.daemon.schedule import JobSchedule, next_delay, retention_trigger, trigger_of
+from ragwatch.daemon.shared import SharedState
 from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -75,7 +75,7 @@ def test_what_is_no_crontab(schedule: str) -> None:
 
 def test_forgetting_begins_soon() -> None:
     """Within minutes of a start, for one that is started anew each half an hour; then once an hour."""
-    trigger, now = keeping_trigger(SATURDAY), SATURDAY
+    trigger, now = retention_trigger(SATURDAY), SATURDAY
     found: list[datetime] = []
     for _ in range(3):
         fires = trigger.get_next_fire_time(found[-1] if found else None, now)
@@ -111,7 +111,7 @@ class Stage:
     """A schedule, and rooms with one suite that is asked at the start and hardly ever again."""
 
     def __init__(self, folder: Path, store: SqliteStore, telemetry: Telemetry) -> None:
-        self.folder, self.shared = folder, Shared(store, Board(), telemetry, Clock())
+        self.folder, self.shared = folder, SharedState(store, Board(), telemetry, Clock())
         self.schedule = JobSchedule(telemetry)
 
     def rooms(self, service: Service, **place: Any) -> Runtime:
@@ -144,7 +144,7 @@ async def stage(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> Asy
 
 async def test_a_service_that_does_not_listen_yet(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is asked again until it listens, and never again then; of all the runs that reached nobody one is counted."""
-    monkeypatch.setattr(schedule, "FIRST_AGAIN", 0.0)
+    monkeypatch.setattr(schedule, "MIN_RETRY_SECONDS", 0.0)
     service = Service(deaf=5)
     stage.schedule.start(stage.rooms(service))
     await asyncio.wait_for(service.heard.wait(), 10.0)
@@ -159,7 +159,7 @@ def test_who_asks_again_waits_longer_each_time() -> None:
     """Five seconds, then twice as long, and never longer than five minutes: nobody is asked without end."""
     waits: list[float] = []
     for _ in range(8):
-        waits.append(longer(waits[-1] if waits else None))
+        waits.append(next_delay(waits[-1] if waits else None))
     assert waits == [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
 
 

@@ -11,7 +11,7 @@ from structlog.testing import LogCapture
 from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.daemon.runtime import Runtime, build
-from ragwatch.daemon.shared import Shared
+from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import StoreError
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.drift.traffic import KIND as TRAFFIC
@@ -25,7 +25,7 @@ def rooms(folder: Path, store: SqliteStore, telemetry: Telemetry, support: float
         "sources": [{"kind": "tail", "name": "app", "path": str(folder / "app.jsonl")}],
         "judges": [{"name": "embedded", "kind": "lexical", "support": support}],
     }
-    return build(parse(data, folder=folder), Shared(store, Board(), telemetry, Clock(AT)), tuple)
+    return build(parse(data, folder=folder), SharedState(store, Board(), telemetry, Clock(AT)), tuple)
 
 
 @pytest.mark.parametrize("lived", [False, True])

@@ -16,7 +16,7 @@ from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.daemon.once import OneShotRun
 from ragwatch.daemon.runtime import _shares, build
-from ragwatch.daemon.shared import Shared
+from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import ConfigError
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -33,7 +33,7 @@ def test_every_queue_is_bounded(tmp_path: Path, store: SqliteStore, telemetry: T
     """A follower that stands first in the list is given less when it is behind: no source waits for it."""
     judges = [{"name": "second", "kind": "lexical", "follows": "first"}, {"name": "first", "kind": "lexical"}]
     config = parse({"sources": sources(tmp_path), "judges": judges}, folder=tmp_path)
-    shares = _shares(config, Shared(store, Board(), telemetry, Clock()))
+    shares = _shares(config, SharedState(store, Board(), telemetry, Clock()))
     shares.update(Counter(), {"second": 1_000_000}, 0.0)
     assert shares.factor("second") < 1.0
 
@@ -104,7 +104,7 @@ def test_a_wrong_url_is_a_wrong_configuration(tmp_path: Path, store: SqliteStore
     with pytest.raises(ConfigError):
         build(
             parse({"sources": sources(tmp_path), "judges": [judge]}, folder=tmp_path),
-            Shared(store, Board(), telemetry, Clock()),
+            SharedState(store, Board(), telemetry, Clock()),
             lambda: (),
         )
 
