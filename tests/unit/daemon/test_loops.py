@@ -34,10 +34,10 @@ def a_step(script: Iterable[bool | Exception]) -> Callable[[], Awaitable[bool]]:
     rest = iter(script)
 
     async def step() -> bool:
-        found = next(rest, False)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        outcome = next(rest, False)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     return step
 
@@ -51,7 +51,7 @@ async def test_works_until_nothing_is_left(telemetry: Telemetry) -> None:
 
 
 async def test_no_news_wakes_nobody(telemetry: Telemetry) -> None:
-    """Others are told only when a step found something."""
+    """Events are set only after a step with work."""
     told = asyncio.Event()
     await repeat(Loop("x", a_step([False]), 1.0, notify=(told,)), NotedHalt(1), telemetry, {})
     assert not told.is_set()
@@ -77,7 +77,7 @@ async def test_failures_are_told_and_repeated_more_slowly(telemetry: Telemetry, 
     await repeat(Loop("source app", step, 1.0), halt, telemetry, problems)
     assert halt.pauses == [2.0, 4.0, 2.0, 1.0]
     assert seen == [{}, {"source app": "gone"}, {"source app": "gone"}, {}, {"source app": "KeyError"}]
-    assert ([each["loop"] for each in log.entries], problems) == (["source app"] * 3, {})
+    assert ([entry["loop"] for entry in log.entries], problems) == (["source app"] * 3, {})
 
 
 async def test_failing_for_days_ends_nothing(telemetry: Telemetry) -> None:
@@ -88,7 +88,7 @@ async def test_failing_for_days_ends_nothing(telemetry: Telemetry) -> None:
 
 
 async def test_halted_before_the_first_step(telemetry: Telemetry) -> None:
-    """Nothing is begun after the wish to end."""
+    """No step runs after the stop signal is set."""
     halt = StopSignal()
     halt.set()
     await repeat(Loop("x", a_step([ValueError()]), 1.0), halt, telemetry, {})
