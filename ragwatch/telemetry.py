@@ -244,10 +244,10 @@ class Telemetry:
             "step failed, will be repeated", loop=loop, why=str(error), exc_info=None if expected else error
         )
 
-    def unbalanced(self, law: str, figures: str) -> None:
+    def unbalanced(self, invariant: str, figures: str) -> None:
         """An invariant between counters is violated, so figures may be wrong."""
-        self._add(EventCount.VIOLATIONS, (law,))
-        self._log.error("invariant violated", law=law, figures=figures)
+        self._add(EventCount.VIOLATIONS, (invariant,))
+        self._log.error("invariant violated", law=invariant, figures=figures)
 
     def canaries_ran(self, suite: str, asked: int, degraded: int, failed: int) -> None:
         """A canary suite was run. The store counts it."""

@@ -72,7 +72,7 @@ class OneShotRun:
         """
         try:
             shared = SharedState(self._store, Board(), Telemetry(), self._clock)
-            runtime = build(self._config, shared, lambda: (), overdue_seconds=-math.inf)
+            runtime = build(self._config, shared, lambda: (), patience=-math.inf)
             try:
                 runtime.resume(self._store)
                 await runtime.give_up(self._store, self._clock)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from random import SystemRandom
 
 from ragwatch import formats, judges, sources
@@ -67,7 +68,7 @@ class Runtime:
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise StoreError(
                     f"state: the stored place in source {intake.source.name} is damaged: {error}; "
-                    "restore a copy of the state, or move ragwatch.* away to start anew on purpose"
+                    "restore a copy of the state, or move ragwatch.* away to start from scratch"
                 ) from error
         self.canaries.resume()
         self.watchers.resume()
@@ -121,11 +122,7 @@ class Runtime:
 
 
 def build(
-    config: Config,
-    shared: SharedState,
-    problems: Callable[[], tuple[str, ...]],
-    *,
-    overdue_seconds: float = OVERDUE_SECONDS,
+    config: Config, shared: SharedState, problems: Callable[[], tuple[str, ...]], *, patience: float = OVERDUE_SECONDS
 ) -> Runtime:
     """Build and connect the components of a configuration. Reads nothing yet: see `Runtime.resume`.
 
@@ -133,7 +130,7 @@ def build(
         config: The configuration.
         shared: Store, board, telemetry and clock.
         problems: Returns why the daemon is not ready.
-        overdue_seconds: See `DigestLoop`.
+        patience: See `DigestLoop`.
 
     Raises:
         ConfigError: A kind cannot be built with these options.
@@ -143,11 +140,8 @@ def build(
     shares = _shares(config, shared)
     canaries = canary_loop(config, built_judges, shared)
     watchers = build_watchers(config, plan, built_judges, shared)
-    vocabularies = watchers.vocabularies
-    intakes = tuple(
-        _intake(source, config, shared, plan=plan, shares=shares, vocabularies=vocabularies)
-        for source in config.sources
-    )
+    rules = partial(_intake_rules, config, plan, shares, watchers.vocabularies)  # each intake has its own redactor
+    intakes = tuple(_intake(source, rules(), shared) for source in config.sources)
     inputs = DigestInputs(
         lags=lambda: _lags(intakes),
         probabilities=lambda: _probabilities(plan, intakes),
@@ -168,7 +162,7 @@ def build(
         canaries=canaries,
         watchers=watchers,
         digest=_digest(
-            config, shared, inputs, shares=shares, built_judges=built_judges, labels=labels, patience=overdue_seconds
+            config, shared, inputs, shares=shares, built_judges=built_judges, labels=labels, patience=patience
         ),
         retention=_retention(config, shared),
         labelling=LabelTasks(labels, store=shared.store, clock=shared.clock, uniform=SystemRandom().random),
@@ -243,18 +237,11 @@ def _shares(config: Config, shared: SharedState) -> SamplingControl:
     return SamplingControl(plans, shared.store, config.settings.judging.max_pending)
 
 
-def _intake(
-    source: KindConfig,
-    config: Config,
-    shared: SharedState,
-    *,
-    plan: SamplingPlan,
-    shares: SamplingControl,
-    vocabularies: Vocabularies | None,
-) -> IntakeLoop:
+def _intake_rules(
+    config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None
+) -> IntakeRules:
     settings = config.settings
-    built_source: Source = sources.KINDS[source.kind].build(source.options)
-    rules = IntakeRules(
+    return IntakeRules(
         plan=plan,
         judges={judge.place.name: judge.place.probability for judge in config.judges if judge.place.follows is None},
         redactor=settings.redaction.redactor(),
@@ -263,6 +250,10 @@ def _intake(
         share=shares.factor,
         vocabularies=vocabularies,
     )
+
+
+def _intake(source: KindConfig, rules: IntakeRules, shared: SharedState) -> IntakeLoop:
+    built_source: Source = sources.KINDS[source.kind].build(source.options)
     name, mapping, skip_prefix = _format(source.options)
     return IntakeLoop(
         built_source,
