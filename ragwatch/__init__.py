@@ -1,25 +1,27 @@
-"""ragwatch: how good the live answers of a RAG service are, with an interval, per route, now.
+"""ragwatch: estimates the quality of the live answers of a RAG service per route, with confidence intervals.
 
-The house, from the door down; imports go downward only (import-linter proves it):
+Layers of the package, from top to bottom; imports go downward only (checked by import-linter):
 
-    __main__     one place where an error becomes an exit code
-    commands     one file per verb: run, judge, check, map, demo
-    daemon       builds kinds, joins rooms, repeats their steps, listens to signals
-    config       YAML in, a frozen Config out; errors name the key
-    sources      transports that yield records (tail)
-    judges       readers of one sample (lexical)
-    stores       durable memory (sqlite)
-    pipeline     the loops: intake, judging, digest, keeping; knows no kind
-    exporter     catalogue of series, Snapshot -> metric families
-    web          pages and endpoints
-    demo         a small real RAG service, and a way to make it worse
-    ports        every door between those rooms
-    board        where the latest Snapshot hangs
-    telemetry    our own life: logs and counts
-    formats      foreign shapes -> Sample
-    core         the floor: pure values and arithmetic
-    errors       who must act
-    interrupts   what Ctrl-C does, by phase
+    __main__     entry point: converts errors into exit codes
+    commands     the commands of the CLI, such as run, judge, check, map, demo
+    daemon       builds the components of a configuration, runs their loops, handles signals
+    config       reads and validates the YAML configuration
+    sources      transports that deliver records, such as log files
+    judges       components that read a sample and return evidence
+    probes       clients that send canary queries to the service under test
+    stores       durable databases
+    pipeline     the loops: intake, judging, digest, drift detection, canaries, retention
+    rules        alerting and recording rules for Prometheus
+    exporter     catalogue of series; converts a Snapshot into metric families
+    web          pages and HTTP API
+    demo         a small RAG service that can be degraded
+    ports        Protocols between these packages
+    board        holds the latest Snapshot
+    telemetry    log events and counters of ragwatch itself
+    formats      convert records of other tools into samples
+    core         pure values and arithmetic
+    errors       exceptions, by who has to act
+    interrupts   handling of Ctrl-C
 """
 
 __version__ = "0.1.0"

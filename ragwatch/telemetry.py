@@ -1,8 +1,7 @@
-"""Telemetry: our own life. One method per happening, each one log event and one count.
+"""Log events and counters of ragwatch itself: one method per event.
 
-Counts of the daemon's own doings live in memory and restart with the process, as Prometheus counters may; what must
-survive a kill (seen, drawn, judged ...) is a tally in the store instead. Logs are JSON lines on stderr and never
-hold text of a sample.
+The counters live in memory and restart at 0 with the process, as Prometheus allows; counts that must survive a restart
+(records seen, draws, verdicts) are tallies in the store. Logs are JSON lines on stderr and contain no text of samples.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ import structlog
 
 from ragwatch.errors import RagwatchError
 
-REJECTIONS_A_MINUTE = 10
-COMPLAINT_SECONDS = 600.0  # between two complaints about a limit that stays reached
-NAMES_SHOWN = 5
+MAX_REJECTIONS_PER_MINUTE = 10
+LIMIT_WARNING_SECONDS = 600.0  # between two warnings about the same limit
+MAX_NAMES_SHOWN = 5
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class EventCount(StrEnum):
-    """What is counted in memory. The comment names the labels, in order."""
+    """Counters in memory. The comment lists the labels, in order."""
 
     JUDGE_CALLS = "judge_calls"  # judge, model
     JUDGE_FAILURES = "judge_failures"  # judge, model, reason
@@ -47,7 +46,7 @@ class EventCount(StrEnum):
 
 
 class GaugeLevel(StrEnum):
-    """What is at some height at present. The comment names the labels, in order."""
+    """Gauges in memory. The comment lists the labels, in order."""
 
     BREAKER_OPEN = "breaker_open"  # judge
     RATE_LIMIT_LEFT = "rate_limit_left"  # judge, limit
@@ -55,7 +54,7 @@ class GaugeLevel(StrEnum):
 
 
 class Telemetry:
-    """Counts and logs what happens. Safe to use from several threads.
+    """Counts and logs events. Thread-safe.
 
     Args:
         log: A structlog logger; by default JSON lines on stderr.
@@ -69,17 +68,17 @@ class Telemetry:
         self._in_force: frozenset[str] = frozenset()
         self._minute = 0.0
         self._shown = 0
-        self._complained: dict[str, float] = {}
+        self._next_warning: dict[str, float] = {}
         self.last_reload_ok: bool | None = None
         self.last_reload_at: float | None = None
 
     def counts(self) -> dict[tuple[EventCount, tuple[str, ...]], float]:
-        """A copy of all counts."""
+        """Copy all counters."""
         with self._lock:
             return dict(self._counts)
 
     def levels(self) -> dict[tuple[GaugeLevel, tuple[str, ...]], float]:
-        """A copy of all levels."""
+        """Copy all gauges."""
         with self._lock:
             return dict(self._levels)
 
@@ -88,74 +87,74 @@ class Telemetry:
             self._counts[count, labels] += amount  # type: ignore[assignment]  # Counter adds floats as well as ints
 
     def started(self, address: str, version: str) -> None:
-        """The daemon serves."""
+        """The HTTP server accepts connections."""
         self._log.info("started", address=address, version=version)
 
     def stopped(self, *, drained: bool) -> None:
-        """The daemon has ended; `drained` when every step finished by itself."""
+        """The daemon has stopped; `drained` if no step had to be cancelled."""
         self._log.info("stopped", drained=drained)
 
     def configured(self, at: float) -> None:
-        """A configuration is in force."""
+        """A configuration was loaded."""
         self.last_reload_ok, self.last_reload_at = True, at
         self._log.info("configuration loaded")
 
     def misconfigured(self, why: str) -> None:
-        """A new configuration was refused; the old one stays."""
+        """A new configuration was rejected; the previous one stays active."""
         self.last_reload_ok = False
         self._log.error("configuration refused, the old one stays", why=why)
 
     def rejected(self, source: str, reason: str, **where: object) -> None:
-        """A record was not read as a sample. Shown at most ten times a minute; always tallied by intake."""
+        """A record is not a valid sample. Logs at most 10 events per minute; intake counts all of them in the store."""
         now = monotonic()
         with self._lock:
             if now - self._minute > 60.0:
                 self._minute, self._shown = now, 0
             self._shown += 1
             shown = self._shown
-        if shown <= REJECTIONS_A_MINUTE:
+        if shown <= MAX_REJECTIONS_PER_MINUTE:
             self._log.warning("record rejected", source=source, reason=reason, **where)
-        elif shown == REJECTIONS_A_MINUTE + 1:
+        elif shown == MAX_REJECTIONS_PER_MINUTE + 1:
             self._log.warning("more records rejected; see ragwatch_requests_rejected_total", source=source)
 
     def reset(self, source: str, file: str, reason: str) -> None:
-        """A stream was started over (its file was truncated or replaced)."""
+        """A stream is read from its start again, because its file was truncated or replaced."""
         self._log.info("stream started over", source=source, file=file, reason=reason)
 
     def unreadable(self, source: str, new: Mapping[str, str], total: int) -> None:
-        """Files of a source cannot be read since now (`new`, with reasons; `total` counts those told before, too)."""
-        first = dict(islice(new.items(), NAMES_SHOWN))
+        """Files of a source have become unreadable: `new` with reasons; `total` includes those of earlier events."""
+        first = dict(islice(new.items(), MAX_NAMES_SHOWN))
         self._log.warning("files cannot be read", source=source, new=len(new), total=total, first=first)
 
     def readable_again(self, source: str, names: Collection[str], left: int) -> None:
-        """What could not be read has been read for a while, or is gone."""
-        first = list(islice(names, NAMES_SHOWN))
+        """Files that were unreadable have been readable for a while, or no longer exist."""
+        first = list(islice(names, MAX_NAMES_SHOWN))
         self._log.info("files no longer unreadable", source=source, files=len(names), left=left, first=first)
 
     def files_closed(self, source: str, closed: int) -> None:
-        """Files of a source are closed between reads, for want of descriptors. Nothing is lost."""
-        self._complain("log files are closed between reads: more match than may be open", source=source, closed=closed)
+        """Files of a source are closed between reads, to save file descriptors. No record is lost."""
+        self._log_limit("log files are closed between reads: more match than may be open", source=source, closed=closed)
 
     def accept_failed(self, why: str) -> None:
-        """A connection could not be accepted, for want of descriptors or memory."""
+        """A connection could not be accepted, because file descriptors or memory are exhausted."""
         self._add(EventCount.ACCEPT_FAILURES, ())
-        self._complain("connections cannot be accepted: the limit on open files is reached", why=why)
+        self._log_limit("connections cannot be accepted: the limit on open files is reached", why=why)
 
     def skipped(self, source: str, how_much: str) -> None:
-        """What a log held at the very first start is not read, and nothing was read of the source so far."""
+        """A source was started for the first time with `start: end`, which skips existing records."""
         self._log.warning("existing records are not read", source=source, why=how_much)
 
-    def _complain(self, event: str, **about: object) -> None:
-        """Tell, at most once in ten minutes for each source, that the limit on open files is reached."""
-        now, subject = monotonic(), f"{event} {about.get('source')}"
+    def _log_limit(self, event: str, **fields: object) -> None:
+        """Log at most every 10 minutes for each source that the limit on open files is reached."""
+        now, key = monotonic(), f"{event} {fields.get('source')}"
         with self._lock:
-            if now < self._complained.get(subject, now):
+            if now < self._next_warning.get(key, now):
                 return
-            self._complained[subject] = now + COMPLAINT_SECONDS
-        self._log.warning(event, **about, limit=getrlimit(RLIMIT_NOFILE)[0], advice="raise LimitNOFILE (ulimit -n)")
+            self._next_warning[key] = now + LIMIT_WARNING_SECONDS
+        self._log.warning(event, **fields, limit=getrlimit(RLIMIT_NOFILE)[0], advice="raise LimitNOFILE (ulimit -n)")
 
     def judge_called(self, judge: str, model: str, seconds: float) -> None:
-        """A call was made; it answered, or failed."""
+        """A call to a judge returned or failed after so many seconds."""
         self._add(EventCount.JUDGE_CALLS, (judge, model))
         index = bisect_left(CALL_SECONDS, seconds)
         cell = repr(CALL_SECONDS[index]) if index < len(CALL_SECONDS) else "+Inf"
@@ -163,34 +162,34 @@ class Telemetry:
         self._add(EventCount.JUDGE_SECONDS, (judge, model, "sum"), seconds)
 
     def judge_spent(self, judge: str, model: str, tokens: Iterable[tuple[str, int]], cost_usd: float) -> None:
-        """A call used tokens and money."""
+        """A call to a judge used tokens and money."""
         for direction, amount in tokens:
             self._add(EventCount.JUDGE_TOKENS, (judge, model, direction), amount)
         self._add(EventCount.JUDGE_COST, (judge, model), cost_usd)
 
     def call_failed(self, judge: str, model: str, reason: str, why: str) -> None:
-        """A call gave no reading. It may be repeated."""
+        """A call to a judge failed. It may be retried."""
         self._add(EventCount.JUDGE_FAILURES, (judge, model, reason))
         self._log.warning("judge call failed", judge=judge, reason=reason, why=why)
 
     def call_repeated(self, judge: str, model: str) -> None:
-        """A call that failed is made again at once."""
+        """A call that failed is retried at once."""
         self._add(EventCount.JUDGE_RETRIES, (judge, model))
 
     def breaker(self, judge: str, *, is_open: bool, why: str = "", seconds: float = 0.0) -> None:
-        """A judge is left alone for a while because it failed too often or for good, or is asked again."""
+        """The circuit breaker of a judge opened, after too many failures or a permanent one; or it closed."""
         with self._lock:
             self._levels[GaugeLevel.BREAKER_OPEN, (judge,)] = float(is_open)
         if is_open:
-            self._log.error("judge left alone", judge=judge, why=why, seconds=round(seconds, 1))
+            self._log.error("circuit breaker opened", judge=judge, why=why, seconds=round(seconds, 1))
         else:
-            self._log.info("judge asked again", judge=judge)
+            self._log.info("circuit breaker closed", judge=judge)
 
     def judges_in_force(self, fell_back: Mapping[str, bool | None]) -> None:
-        """These judges read from now on, and none of them has been refused yet, whatever befell those before.
+        """New judges are active: reset the gauges of their predecessors.
 
         Args:
-            fell_back: By judge, whether words alone read for want of its model; None for one that needs none.
+            fell_back: By judge, whether the lexical judge reads because its model is missing; None without a model.
         """
         with self._lock:
             self._in_force = frozenset(fell_back)
@@ -201,102 +200,104 @@ class Telemetry:
             }
 
     def rate_limit(self, judge: str, limit: str, left: float) -> None:
-        """How much of a provider's rate limit is left, 0 to 1."""
+        """The remaining share of a provider's rate limit changed, 0 to 1."""
         with self._lock:
             self._levels[GaugeLevel.RATE_LIMIT_LEFT, (judge, limit)] = left
 
     def unquoted(self, judge: str, cells: int) -> None:
-        """A judge called claims supported without a quote that stands in the context; they count as not supported."""
+        """A judge called claims supported without a quote from the context; they count as not supported."""
         self._add(EventCount.JUDGE_UNQUOTED, (judge,), cells)
 
     def judge_fell_back(self, judge: str, version: str, why: str | None) -> None:
-        """A judge with a model was made; where `why` is given it has none, and words alone read."""
+        """A judge was built; `why` says why the lexical judge reads instead, None if its model is loaded."""
         with self._lock:
-            if judge not in self._in_force:  # else it may be one that never will be: see `judges_in_force`
+            if judge not in self._in_force:  # else the reload may still fail: `judges_in_force` sets the gauge
                 self._levels[GaugeLevel.JUDGE_FALLBACK, (judge,)] = float(why is not None)
         if why is not None:
-            self._log.error("no model, words alone read", judge=judge, version=version, why=why)
+            self._log.error("model not loaded, the lexical judge reads instead", judge=judge, version=version, why=why)
 
     def left_to_words(self, judge: str, reason: str, readings: int) -> None:
-        """Words decided what the judge's model could not read, or had no time for."""
+        """The lexical judge decided what the cross-encoder could not read, or had no time for."""
         self._add(EventCount.JUDGE_LEFT_TO_WORDS, (judge, reason), readings)
 
     def instructions_seen(self, judge: str, place: str) -> None:
-        """A text that was to be judged speaks to the judge."""
+        """A text to be judged contains instructions to the judge (prompt injection)."""
         self._add(EventCount.INSTRUCTIONS, (judge, place))
 
     def draw_failed(self, judge: str, reason: str, why: str) -> None:
-        """A draw is settled as unjudged. Tallied by the store."""
+        """A draw became unjudged. The store counts it."""
         self._log.warning("draw not judged", judge=judge, reason=reason, why=why)
 
     def draw_put_back(self, judge: str, reason: str, why: str) -> None:
-        """A draw could not be read at present and goes back to the queue."""
-        self._log.info("draw put back", judge=judge, reason=reason, why=why)
+        """A draw could not be judged at present and returns to the queue."""
+        self._log.info("draw deferred", judge=judge, reason=reason, why=why)
 
     def repeating(self, loop: str) -> None:
-        """A loop begins. No event: its failures are counted from zero, so that the first of them is an increase."""
+        """A loop starts: its failures count from 0, so that `increase()` sees the first one. Logs nothing."""
         self._add(EventCount.STEP_FAILURES, (loop,), 0)
 
     def step_failed(self, loop: str, error: BaseException) -> None:
-        """A step of a loop failed; it will be repeated. Foreign faults need no traceback, bugs do."""
+        """A step of a loop failed and will be retried. Logs a traceback unless the error is a `RagwatchError`."""
         self._add(EventCount.STEP_FAILURES, (loop,))
-        known = isinstance(error, RagwatchError)
-        self._log.error("step failed, will be repeated", loop=loop, why=str(error), exc_info=None if known else error)
+        expected = isinstance(error, RagwatchError)
+        self._log.error(
+            "step failed, will be repeated", loop=loop, why=str(error), exc_info=None if expected else error
+        )
 
-    def unbalanced(self, law: str, figures: str) -> None:
-        """The books do not balance: a count of ours is wrong, and so may be every figure."""
-        self._add(EventCount.VIOLATIONS, (law,))
-        self._log.error("the books do not balance", law=law, figures=figures)
+    def unbalanced(self, invariant: str, figures: str) -> None:
+        """An invariant between counters is violated, so figures may be wrong."""
+        self._add(EventCount.VIOLATIONS, (invariant,))
+        self._log.error("invariant violated", law=invariant, figures=figures)
 
     def canaries_ran(self, suite: str, asked: int, degraded: int, failed: int) -> None:
-        """A suite of canaries was run. Tallied by the store."""
-        show = self._log.warning if degraded or failed else self._log.info
-        show("canaries ran", suite=suite, asked=asked, degraded=degraded, failed=failed)
+        """A canary suite was run. The store counts it."""
+        log = self._log.warning if degraded or failed else self._log.info
+        log("canaries ran", suite=suite, asked=asked, degraded=degraded, failed=failed)
 
     def drift_alarmed(self, quantity: str, route: str, *, evidence: float, judge_moved: bool) -> None:
-        """A quantity has drifted on a route; `judge_moved` when the judge has too, which may be all there is to it."""
+        """A quantity has drifted on a route; `judge_moved` if the judge has drifted too, which may be the cause."""
         self._log.error("drift", quantity=quantity, route=route, evidence=round(evidence, 1), judge_moved=judge_moved)
 
     def traffic_shifted(self, signal: str, route: str, *, cut: str, direction: str) -> None:
-        """A signal of all traffic is not what it was: values below and above `cut` are in another proportion."""
+        """A traffic signal has drifted: the share of values above `cut` has changed."""
         self._log.warning("traffic has shifted", signal=signal, route=route, cut=cut, direction=direction)
 
     def anchors_read(self, judge: str, *, read: int, changed: int, moved: bool) -> None:
-        """A judge has read the anchors again; `moved` when too many of its verdicts changed, and one way."""
-        show = self._log.error if moved else self._log.info
-        show("anchors read", judge=judge, read=read, changed=changed, moved=moved)
+        """A judge has read the anchors; `moved` if too many of its verdicts changed in one direction."""
+        log = self._log.error if moved else self._log.info
+        log("anchors read", judge=judge, read=read, changed=changed, moved=moved)
 
     def pruned(self, verdicts: int) -> None:
-        """Retention took verdicts."""
+        """Retention deleted verdicts."""
         self._log.info("verdicts pruned", verdicts=verdicts)
 
     def announced(self, kind: str, detail: str) -> None:
-        """Something happened to the service we watch (a deploy, a breakage in the demo)."""
+        """An event of the monitored service was recorded, such as a deployment."""
         self._log.info("event", kind=kind, detail=detail)
 
 
 def configure_logging(level: str = "info", *, human: bool = False) -> None:
-    """Send logs to stderr: one JSON object a line, or (`human`) coloured text for a terminal.
+    """Configure logging to stderr: one JSON object per line, or coloured text if `human`.
 
-    Libraries that log by themselves (uvicorn's tracebacks, APScheduler) are put into the same shape.
+    Logs of libraries (uvicorn, APScheduler) have the same format.
     """
-    before: tuple[Any, ...] = (
+    first: tuple[Any, ...] = (
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     )
-    # The console shows tracebacks itself, and warns when they come formatted.
+    # ConsoleRenderer formats tracebacks itself, and warns about those that are formatted already.
     renderers: tuple[Any, ...] = (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
     if human:
-        # Plain: the prettier traceback shows the values of variables, a key or a sample among them.
+        # Plain tracebacks: the default shows values of variables, which may be API keys or samples.
         plain = structlog.dev.plain_traceback
         renderers = (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain),)
     structlog.configure(
-        processors=[*before, *renderers],
+        processors=[*first, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
     strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=before, processors=[strip, *renderers]))
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=first, processors=[strip, *renderers]))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

@@ -1,4 +1,7 @@
-"""Configuration: YAML in, a frozen Config out. Whatever is wrong is told as `path.to.key: what, and what instead`."""
+"""Reads and validates the YAML configuration.
+
+Errors have the form `path.to.key: what is wrong, what to write instead`.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,21 @@ from pydantic import BaseModel, ValidationError
 from ragwatch import judges, sources, stores
 from ragwatch.config.canaries import SuiteConfig, suites
 from ragwatch.config.drift import check_routes, read_anchors
-from ragwatch.config.model import JudgeOptions, Settings
+from ragwatch.config.judge_options import JudgeOptions
+from ragwatch.config.model import Settings
 from ragwatch.config.text import explain_all, load_text, resolve_secrets
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.anchors import Anchor
 from ragwatch.ports import Kind
+from ragwatch.ports.capabilities import HasDeadline, HasName, uses_batches
 
 M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeConfig:
-    """One judge: its place among the others, and the options of its kind."""
+    """A judge: the options that every judge has, its kind, and the options of the kind."""
 
     place: JudgeOptions
     kind: str
@@ -34,7 +39,7 @@ class JudgeConfig:
 
 @dataclass(frozen=True, slots=True)
 class KindConfig:
-    """A kind's name and its options."""
+    """Name of a kind, and its options."""
 
     kind: str
     options: BaseModel
@@ -42,7 +47,7 @@ class KindConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A whole, valid configuration."""
+    """A valid configuration."""
 
     settings: Settings
     sources: tuple[KindConfig, ...]
@@ -53,24 +58,24 @@ class Config:
 
     @property
     def fixed(self) -> tuple[Any, ...]:
-        """What a reload cannot change, because the process holds it: state directory, store and address."""
+        """Settings that a reload cannot change: state directory, store and listen address."""
         return (self.settings.state, self.store, self.settings.web.listen)
 
 
 def load(path: Path) -> Config:
-    """Read and check a configuration file.
+    """Read and validate a configuration file.
 
     Raises:
-        ConfigError: The first thing that is wrong, with its place.
+        ConfigError: The errors, with the path of each key.
     """
     return parse(load_text(path), folder=path.resolve().parent)
 
 
 def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
-    """Check configuration data; `file:` secrets are read relative to `folder`.
+    """Validate configuration data; `file:` secrets are read relative to `folder`.
 
     Raises:
-        ConfigError: Everything that is wrong, one line each.
+        ConfigError: The errors, one per line.
     """
     data = resolve_secrets(data, folder)
     kinds = {"sources", "judges", "store", "canaries"}
@@ -83,15 +88,15 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
         canaries=suites(data.get("canaries", []), folder, model=_model, kind=_kind),
         anchors=() if settings.anchors is None else read_anchors(folder / settings.anchors.file),
     )
-    _check_names(config)
+    _check_references(config)
     return config
 
 
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     value = data.get(key)
     if not isinstance(value, list) or not value:
-        wrong = "missing" if value is None else "empty" if value == [] else "not a list"
-        raise ConfigError(f"{key}: is {wrong}; give a list with at least one item")
+        fault = "missing" if value is None else "empty" if value == [] else "not a list"
+        raise ConfigError(f"{key}: is {fault}; give a list with at least one item")
     return value
 
 
@@ -104,10 +109,10 @@ def _judges(items: list[Any]) -> tuple[JudgeConfig, ...]:
 
 
 def judge_of(item: object, where: str = "judge") -> JudgeConfig:
-    """Check one judge, as it stands in the list `judges`.
+    """Validate one item of the list `judges`.
 
     Raises:
-        ConfigError: Everything that is wrong with it.
+        ConfigError: The errors, one per line.
     """
     if not isinstance(item, dict):
         raise ConfigError(f"{where}: must be a mapping such as {{name: embedded, kind: lexical}}")
@@ -130,16 +135,16 @@ def _kind(
 
 
 def _model(model: type[M], data: Mapping[str, Any], where: str, *, extra: AbstractSet[str] = frozenset()) -> M:
-    """Validate `data`; `extra` names keys that are read elsewhere, and are offered for a misspelt one as well."""
+    """Validate `data`. Keys in `extra` are valid too, but read elsewhere; errors suggest them for misspelt keys."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        lines = explain_all(error.errors(include_url=False), where, lambda path: _known(model, path, extra))
+        lines = explain_all(error.errors(include_url=False), where, lambda path: _valid_keys(model, path, extra))
         raise ConfigError("\n".join(lines)) from error
 
 
-def _known(model: type[BaseModel], path: Sequence[object], extra: AbstractSet[str]) -> list[str]:
-    """Keys of the mapping in which a path ends."""
+def _valid_keys(model: type[BaseModel], path: Sequence[object], extra: AbstractSet[str]) -> list[str]:
+    """List the valid keys of the mapping that contains the last key of a path."""
     for part in path[:-1]:
         field = model.model_fields.get(str(part))
         inner = None if field is None else field.annotation
@@ -148,61 +153,67 @@ def _known(model: type[BaseModel], path: Sequence[object], extra: AbstractSet[st
     return sorted({*model.model_fields, *extra})
 
 
-def _check_names(config: Config) -> None:
-    for room, names in (
-        ("sources", [getattr(each.options, "name", "") for each in config.sources]),
-        ("judges", [each.place.name for each in config.judges]),
-    ):
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                raise ConfigError(f"{room}[{index}].name: {name!r} is taken; names must differ")
-    _check_followers(config)
-    _check_patience(config)
-    _check_readers(config)
+def _check_references(config: Config) -> None:
+    source_options = [source.options for source in config.sources]
+    _check_unique("sources", [options.name if isinstance(options, HasName) else "" for options in source_options])
+    _check_unique("judges", [judge.place.name for judge in config.judges])
+    _check_cascade(config)
+    _check_timeouts(config)
+    _check_judge_names(config)
     check_routes(config.settings.drift, (*config.settings.routes, OTHER))
-    unknown = set(config.settings.sampling.routes) - {*config.settings.routes, "other"}
-    for route in sorted(unknown):
+    unknown_routes = set(config.settings.sampling.routes) - {*config.settings.routes, OTHER}
+    for route in sorted(unknown_routes):
         raise ConfigError(f"sampling.routes.{route}: is not in `routes`; add it there")
 
 
-def _check_followers(config: Config) -> None:
-    places = {each.place.name: each.place for each in config.judges}
-    for index, place in enumerate(places.values()):
+def _check_unique(key: str, names: Sequence[str]) -> None:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise ConfigError(f"{key}[{index}].name: {name!r} is taken; names must differ")
+
+
+def _check_cascade(config: Config) -> None:
+    """Check `follows`: a cascade has two stages, and at least one judge starts one."""
+    judges_by_name = {judge.place.name: judge.place for judge in config.judges}
+    for index, judge in enumerate(judges_by_name.values()):
         where = f"judges[{index}]"
-        if place.follows is None:
-            if place.unsure_probability is not None:
+        if judge.follows is None:
+            if judge.unsure_probability is not None:
                 raise ConfigError(
                     f"{where}.unsure_probability: is about the judge that this one follows; add `follows`"
                 )
             continue
-        if place.follows not in places or place.follows == place.name:
-            others = ", ".join(sorted(set(places) - {place.name})) or "none there is"
-            raise ConfigError(f"{where}.follows: {place.follows!r} is not another judge; use one of: {others}")
-        if places[place.follows].follows is not None:
-            raise ConfigError(f"{where}.follows: {place.follows!r} follows a judge itself; name one that does not")
-    if all(place.follows for place in places.values()):
+        if judge.follows not in judges_by_name or judge.follows == judge.name:
+            others = ", ".join(sorted(set(judges_by_name) - {judge.name})) or "there is no other judge"
+            raise ConfigError(f"{where}.follows: {judge.follows!r} is not another judge; use one of: {others}")
+        if judges_by_name[judge.follows].follows is not None:
+            raise ConfigError(f"{where}.follows: {judge.follows!r} follows a judge itself; name one that does not")
+    if all(judge.follows for judge in judges_by_name.values()):
         raise ConfigError("judges: each follows another one; let one of them read by itself")
 
 
-def _check_patience(config: Config) -> None:
-    most = config.settings.judging.timeout
-    for index, each in enumerate(config.judges):
-        parts = [getattr(each.options, key, 0.0) for key in ("deadline_seconds", "timeout_seconds")]
-        if sum(parts) > most and getattr(each.options, "urgency", "normal") == "normal":
+def _check_timeouts(config: Config) -> None:
+    timeout = config.settings.judging.timeout
+    for index, judge in enumerate(config.judges):
+        if not isinstance(judge.options, HasDeadline) or uses_batches(judge.options):
+            continue
+        seconds = judge.options.deadline_seconds + judge.options.timeout_seconds
+        if seconds > timeout:
             raise ConfigError(
-                f"judges[{index}]: deadline_seconds and timeout_seconds are {sum(parts):g} s together, more than "
-                f"judging.timeout ({most:g} s); raise judging.timeout"
+                f"judges[{index}]: deadline_seconds and timeout_seconds are {seconds:g} s together, more than "
+                f"judging.timeout ({timeout:g} s); raise judging.timeout"
             )
 
 
-def _check_readers(config: Config) -> None:
-    known = [each.place.name for each in config.judges]
+def _check_judge_names(config: Config) -> None:
+    """Check that keys that name a judge name a configured one."""
+    names = [judge.place.name for judge in config.judges]
     anchors = config.settings.anchors
-    asked = {
+    references = {
         "drift.judge": config.settings.drift.judge,
         "anchors.judge": None if anchors is None else anchors.judge,
-        **{f"canaries[{index}].judge": each.place.judge for index, each in enumerate(config.canaries)},
+        **{f"canaries[{index}].judge": suite.place.judge for index, suite in enumerate(config.canaries)},
     }
-    for where, name in asked.items():
-        if name is not None and name not in known:
-            raise ConfigError(f"{where}: {name!r} is not a judge; use one of: {', '.join(known)}")
+    for key, name in references.items():
+        if name is not None and name not in names:
+            raise ConfigError(f"{key}: {name!r} is not a judge; use one of: {', '.join(names)}")

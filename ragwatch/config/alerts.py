@@ -1,30 +1,23 @@
-"""Alerts: what `ragwatch rules` writes. The daemon reads none of it; a reload has nothing to do with it."""
+"""Options of the Prometheus rules that `ragwatch rules` generates. The daemon does not use them."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from ragwatch.config.text import duration_seconds, size_bytes
+from ragwatch.config.options import Bytes, FrozenOptions, Seconds, StrictRatio
 from ragwatch.core.scores import Quantity
 from ragwatch.rules import BurnRate, Limits, impossible
 from ragwatch.rules.burn import BURNS
 from ragwatch.rules.plan import WINDOWS
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s{}\"'\\]+$"), AfterValidator(lambda value: value.rstrip("/"))]
-Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0)]
-Bytes = Annotated[int, BeforeValidator(size_bytes), Field(ge=0)]
-Ratio = Annotated[float, Field(ge=0.0, le=1.0, strict=True)]
 Objective = Annotated[float, Field(gt=0.0, lt=1.0, strict=True)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class BurnWindows(_Model):
-    """Two windows, and the share of thirty days' error budget that may go within the longer one."""
+class BurnWindows(FrozenOptions):
+    """Two windows, and the share of the error budget of 30 days that may be used within the longer one."""
 
     long: Seconds
     short: Seconds
@@ -33,24 +26,24 @@ class BurnWindows(_Model):
 
     @property
     def burn(self) -> BurnRate:
-        """The same, for the arithmetic."""
+        """The burn rate alert with these windows."""
         return BurnRate(self.long, self.short, self.budget, self.severity)
 
 
-_PAIRS = tuple(
-    BurnWindows(long=each.long, short=each.short, budget=each.budget, severity=each.severity) for each in BURNS
+_BURN_WINDOWS = tuple(
+    BurnWindows(long=burn.long, short=burn.short, budget=burn.budget, severity=burn.severity) for burn in BURNS
 )
 _LIMITS = Limits()
 
 
-class Slo(_Model):
-    """What is owed for one quantity: its mean over thirty days (1 - mean where little is good)."""
+class Slo(FrozenOptions):
+    """Objective of one quantity: its mean over 30 days (1 - mean if low values are good)."""
 
     objective: Objective
 
 
-class Alerts(_Model):
-    """Rules for Prometheus: links, windows, objectives, and where things begin to be bad."""
+class Alerts(FrozenOptions):
+    """Links, windows, objectives and thresholds of the generated Prometheus rules."""
 
     job: str = Field("ragwatch", pattern=r"^[^\s{}\"'\\]{1,200}$")
     judge: str | None = None
@@ -59,22 +52,22 @@ class Alerts(_Model):
     windows: tuple[Seconds, ...] = Field(WINDOWS, min_length=2)
     window: Seconds = 3600.0
     slos: dict[Quantity, Slo] = Field(default_factory=dict)
-    burns: tuple[BurnWindows, ...] = _PAIRS
+    burns: tuple[BurnWindows, ...] = _BURN_WINDOWS
     minimum_samples: int = Field(_LIMITS.samples, ge=2)
     hold: Seconds = _LIMITS.hold
-    coverage: Ratio = _LIMITS.coverage
+    coverage: StrictRatio = _LIMITS.coverage
     stale: Seconds = _LIMITS.stale
     silent: Seconds = _LIMITS.silent
     lag: Seconds = _LIMITS.lag
-    rejects: Ratio = _LIMITS.rejects
+    rejects: StrictRatio = _LIMITS.rejects
     canaries: Seconds = _LIMITS.canaries
-    failures: Ratio = _LIMITS.failures
-    budget: Ratio = _LIMITS.budget
-    unquoted: Ratio = _LIMITS.unquoted
+    failures: StrictRatio = _LIMITS.failures
+    budget: StrictRatio = _LIMITS.budget
+    unquoted: StrictRatio = _LIMITS.unquoted
     free: Bytes = _LIMITS.free
 
     @model_validator(mode="after")
-    def _can_be(self) -> Self:
+    def _check_windows(self) -> Self:
         if list(self.windows) != sorted(set(self.windows)):
             raise ValueError("windows must rise, such as [15m, 1h, 1d]")
         if self.window not in self.windows or self.window == self.windows[-1]:
@@ -84,7 +77,7 @@ class Alerts(_Model):
                 raise ValueError("burns: long and short must be of windows, and short the shorter one")
         for quantity, slo in self.slos.items():
             for index, pair in enumerate(self.burns):
-                why = impossible(slo.objective, pair.burn)
-                if why is not None:
-                    raise ValueError(f"slos.{quantity}: burns[{index}] {why}")
+                reason = impossible(slo.objective, pair.burn)
+                if reason is not None:
+                    raise ValueError(f"slos.{quantity}: burns[{index}] {reason}")
         return self

@@ -1,4 +1,4 @@
-"""Canaries in the configuration: suites, their schedule and who is asked."""
+"""Options of canary suites: schedule, cut-offs, canaries and probe."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from ragwatch import probes
 from ragwatch.config import crontab
-from ragwatch.config.model import Name
+from ragwatch.config.options import FrozenOptions, Name
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import duration_seconds
 from ragwatch.core.canary.definition import Canary
@@ -19,11 +19,11 @@ from ragwatch.core.ranking import TAU
 from ragwatch.errors import ConfigError
 from ragwatch.probes.similarity import SimilarityMeasure
 
-SOONEST = 1.0  # seconds between two runs of a suite, at least
-MOST_JITTER = 86400.0
+MIN_INTERVAL_SECONDS = 1.0  # between two runs of a suite
+MAX_JITTER_SECONDS = 86400.0
 
 
-def _schedule(value: str) -> str:
+def _check_schedule(value: str) -> str:
     try:
         seconds = duration_seconds(value)
     except ValueError:
@@ -34,30 +34,28 @@ def _schedule(value: str) -> str:
                 f"{value!r} is neither a duration nor a crontab expression; write one such as 10m or '*/10 * * * *'"
             ) from error
     else:
-        if isinstance(seconds, float) and seconds < SOONEST:
+        if isinstance(seconds, float) and seconds < MIN_INTERVAL_SECONDS:
             raise ValueError(f"{value!r} would ask without end; write 1s or more")
     return value
 
 
-def _jitter(value: object) -> object:
-    """Seconds; 0 for no spread."""
+def _parse_jitter(value: object) -> object:
+    """Convert to seconds; 0 disables the jitter."""
     try:
         seconds = duration_seconds(value)
     except ValueError:
         seconds = None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0.0 <= seconds <= MOST_JITTER:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0.0 <= seconds <= MAX_JITTER_SECONDS:
         raise ValueError(f"{value!r} is no time from 0s to 1d; write one such as 30s, or 0s for no spread")
     return seconds
 
 
-class SuitePlace(BaseModel):
-    """A suite of canaries, without its questions and its probe."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class SuitePlace(FrozenOptions):
+    """Options of a canary suite, without its canaries and its probe."""
 
     suite: Name
-    schedule: Annotated[str, AfterValidator(_schedule)] = "*/10 * * * *"
-    jitter: Annotated[float, BeforeValidator(_jitter)] = 30.0
+    schedule: Annotated[str, AfterValidator(_check_schedule)] = "*/10 * * * *"
+    jitter: Annotated[float, BeforeValidator(_parse_jitter)] = 30.0
     at_start: bool = True
     k: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field((1, 3, 5, 10), min_length=1)
     tau: float = Field(TAU, gt=0.0, le=1.0)
@@ -68,7 +66,7 @@ class SuitePlace(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SuiteConfig:
-    """One suite, whole."""
+    """A canary suite: its options, its canaries, and kind and options of its probe."""
 
     place: SuitePlace
     canaries: tuple[Canary, ...]
@@ -76,40 +74,40 @@ class SuiteConfig:
     options: BaseModel
 
 
-Checked = Callable[..., Any]
+Validator = Callable[..., Any]
 
 
-def suites(items: object, folder: Path, *, model: Checked, kind: Checked) -> tuple[SuiteConfig, ...]:
-    """The suites in the list `canaries`.
+def suites(items: object, folder: Path, *, model: Validator, kind: Validator) -> tuple[SuiteConfig, ...]:
+    """Validate the list `canaries`.
 
     Args:
         items: The list.
-        folder: Where files are looked for.
-        model: Checks a mapping against a model, telling what is wrong with its place.
-        kind: The same for a kind and its options.
+        folder: Folder that paths of suite files are relative to.
+        model: Validates a mapping against a model; its errors name the path of the key.
+        kind: Validates a kind and its options.
 
     Raises:
-        ConfigError: What is wrong, one line each.
+        ConfigError: All errors, one per line.
     """
     if not isinstance(items, list):
         raise ConfigError("canaries: must be a list of suites such as {suite: docs, file: canaries.yaml, probe: {...}}")
-    found: list[SuiteConfig] = []
+    configs: list[SuiteConfig] = []
     for index, item in enumerate(items):
         where = f"canaries[{index}]"
         if not isinstance(item, dict):
             raise ConfigError(f"{where}: must be a mapping with the keys suite, file (or items) and probe")
         others = {"file", "items", "probe"}
         place = model(SuitePlace, {key: value for key, value in item.items() if key not in others}, where, extra=others)
-        if place.suite in {each.place.suite for each in found}:
+        if place.suite in {config.place.suite for config in configs}:
             raise ConfigError(f"{where}.suite: {place.suite!r} is taken; names must differ")
         if "probe" not in item:
             raise ConfigError(f"{where}.probe: is missing; say who is asked, such as {{kind: http, url: ...}}")
         probe = kind(probes.KINDS, item["probe"], f"{where}.probe")
-        found.append(SuiteConfig(place, _questions(item, where, folder), probe.kind, probe.options))
-    return tuple(found)
+        configs.append(SuiteConfig(place, _read_canaries(item, where, folder), probe.kind, probe.options))
+    return tuple(configs)
 
 
-def _questions(item: Mapping[str, Any], where: str, folder: Path) -> tuple[Canary, ...]:
+def _read_canaries(item: Mapping[str, Any], where: str, folder: Path) -> tuple[Canary, ...]:
     if ("file" in item) == ("items" in item):
         raise ConfigError(f"{where}: give either `file` or `items`, one of them")
     if "items" in item:

@@ -1,4 +1,4 @@
-"""Drift in the configuration: what is watched, how many false alarms are bearable, and the anchors of the judge."""
+"""Options of drift detection in scores and traffic, and of the anchors that detect drift of a judge."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ragwatch import formats
-from ragwatch.config.text import duration_seconds
+from ragwatch.config.options import DAY, FrozenOptions, Name, Seconds, StrictRatio
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, FormatError
@@ -19,20 +19,12 @@ from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.signals import Signal
 from ragwatch.pipeline.drift.traffic import TrafficRules
 
-MOST_ANCHORS, MOST_BRIDGE = 2000, 2000
-DAY = 86400.0
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
-Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0)]
-Ratio = Annotated[float, Field(ge=0.0, le=1.0, strict=True)]
+MAX_ANCHORS, MAX_BRIDGE_SAMPLES = 2000, 2000
 Tolerance = Annotated[float, Field(ge=0.0, lt=1.0, strict=True)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class TrafficDrift(_Model):
-    """Signals of all traffic, which no judge needs to read: early warnings."""
+class TrafficDrift(FrozenOptions):
+    """Drift detection in signals of all requests, which need no judge."""
 
     signals: tuple[Signal, ...] = tuple(Signal)
     requests: int = Field(5000, ge=100)
@@ -41,8 +33,8 @@ class TrafficDrift(_Model):
     false_alarm_every: Seconds = 30 * DAY
 
 
-class DriftOptions(_Model):
-    """Scores that are watched for drift."""
+class DriftOptions(FrozenOptions):
+    """Drift detection in scores."""
 
     quantities: tuple[Quantity, ...] = (
         Quantity.FAITHFULNESS,
@@ -57,11 +49,11 @@ class DriftOptions(_Model):
     threshold: float | None = Field(None, gt=0.0)
     controls: dict[Name, Name] = Field(default_factory=dict)
     judge: Name | None = None
-    bridge: int = Field(200, ge=0, le=MOST_BRIDGE)
+    bridge: int = Field(200, ge=0, le=MAX_BRIDGE_SAMPLES)
     traffic: TrafficDrift = TrafficDrift()
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def _check(self) -> Self:
         if (self.threshold is None) != (self.detector == "betting"):
             raise ValueError(
                 "threshold: is for cusum and page_hinkley, which need one; betting has its own, from false_alarm_every"
@@ -73,114 +65,113 @@ class DriftOptions(_Model):
     def rules(
         self, judge: str, version: str, routes: Iterable[str], lowest: Mapping[str, float], confidence: float = 0.95
     ) -> DriftRules:
-        """What is watched, for the judge in force.
+        """Build the rules of score drift detection for a judge.
 
         Args:
             judge: Name of the judge.
-            version: Its version.
+            version: Version of the judge.
             routes: All values of the label `route`.
             lowest: Lowest inclusion probability, by route (see `lowest_probability`).
-            confidence: Level of the bands.
+            confidence: Confidence level of the daily bands.
         """
         return DriftRules(
             judge,
             version,
-            self.quantities,
-            tuple(routes),
-            self.detector,
-            self.false_alarm_every / DAY,
-            self.threshold,
-            self.reference,
-            self.tolerance,
-            self.reference_time,
-            confidence,
-            lowest,
-            self.controls,
+            quantities=self.quantities,
+            routes=tuple(routes),
+            detector=self.detector,
+            false_alarm_days=self.false_alarm_every / DAY,
+            threshold=self.threshold,
+            reference=self.reference,
+            tolerance=self.tolerance,
+            reference_seconds=self.reference_time,
+            confidence=confidence,
+            lowest=lowest,
+            controls=self.controls,
         )
 
     def traffic_rules(self, routes: Iterable[str]) -> TrafficRules:
-        """Which signals are watched, on which routes."""
-        asked = self.traffic
+        """Build the rules of traffic drift detection for these routes."""
         return TrafficRules(
-            asked.signals,
+            self.traffic.signals,
             tuple(routes),
-            asked.false_alarm_every / DAY,
-            asked.requests,
-            asked.reference,
-            asked.tolerance,
+            false_alarm_days=self.traffic.false_alarm_every / DAY,
+            requests=self.traffic.requests,
+            reference_seconds=self.traffic.reference,
+            tolerance=self.traffic.tolerance,
         )
 
 
-class AnchorsOptions(_Model):
-    """Fixed samples that a judge reads again and again, so that its own drift is told from the service's."""
+class AnchorsOptions(FrozenOptions):
+    """Fixed samples that a judge reads at intervals, to distinguish its own drift from that of the service."""
 
     file: Path
     judge: Name | None = None
     every: Seconds = DAY
     quantity: Quantity = Quantity.FAITHFULNESS
-    at_least: Ratio = 1.0
+    at_least: StrictRatio = 1.0
     false_alarm_every: Seconds = 90 * DAY
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def _check(self) -> Self:
         if self.every >= self.false_alarm_every:
             raise ValueError("false_alarm_every: is not longer than `every`; each reading would be an alarm")
         return self
 
     @property
     def rules(self) -> AnchorRules:
-        """The same, for the loop."""
+        """The rules of the anchor loop."""
         return AnchorRules(self.every, self.quantity, self.at_least, self.every / self.false_alarm_every)
 
 
 def check_routes(options: DriftOptions, routes: Iterable[str]) -> None:
-    """Controls are about routes that exist.
+    """Check that `drift.controls` names existing routes only.
 
     Raises:
-        ConfigError: One does not.
+        ConfigError: A route does not exist.
     """
-    known = sorted(set(routes))
-    for route, control in options.controls.items():
-        for each in (route, control):
-            if each not in known:
-                raise ConfigError(f"drift.controls: {each!r} is no route; use one of: {', '.join(known)}")
+    known_routes = sorted(set(routes))
+    for pair in options.controls.items():
+        for route in pair:
+            if route not in known_routes:
+                raise ConfigError(f"drift.controls: {route!r} is no route; use one of: {', '.join(known_routes)}")
 
 
 def lowest_probability(plan: SamplingPlan, route: str, judge_probability: float = 1.0) -> float:
-    """Lowest probability with which a judge reads an answer on a route, as configured: the heaviest weight is 1 / it.
+    """Compute the lowest configured probability that a judge reads an answer on a route; the maximum weight is 1 / it.
 
     >>> lowest_probability(SamplingPlan(0.1, {"support": 1.0}, "tier", {"gold": 0.5}), "support", 0.5)
     0.25
     """
-    return judge_probability * min(plan.probability_of(route, each) for each in (None, *plan.strata))
+    return judge_probability * min(plan.probability_of(route, stratum) for stratum in (None, *plan.strata))
 
 
 def read_anchors(path: Path) -> tuple[Anchor, ...]:
-    """The anchors in a JSONL file: samples in any format that is known, with people's word `good` where there is one.
+    """Read anchors from a JSONL file: samples in any supported format, optionally with the label `good` by people.
 
     Raises:
-        ConfigError: It cannot be read, or what is wrong in it, one line each.
+        ConfigError: The file cannot be read, or all its errors, one per line.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    found: list[Anchor] = []
-    wrong: list[str] = []
+    anchors: list[Anchor] = []
+    errors: list[str] = []
     for number, line in enumerate(content.splitlines(), start=1):
         if line.strip():
             try:
-                found.append(_anchor(line, number))
+                anchors.append(_read_anchor(line, number))
             except FormatError as error:
-                wrong.append(f"{path.name} line {number}: {error}")
-    if wrong:
-        raise ConfigError("\n".join(wrong))
-    if not 0 < len(found) <= MOST_ANCHORS:
-        raise ConfigError(f"{path.name}: holds {len(found)} anchors; give 1 to {MOST_ANCHORS}, better 100 or more")
-    return tuple(found)
+                errors.append(f"{path.name} line {number}: {error}")
+    if errors:
+        raise ConfigError("\n".join(errors))
+    if not 0 < len(anchors) <= MAX_ANCHORS:
+        raise ConfigError(f"{path.name}: holds {len(anchors)} anchors; give 1 to {MAX_ANCHORS}, better 100 or more")
+    return tuple(anchors)
 
 
-def _anchor(line: bytes, number: int) -> Anchor:
+def _read_anchor(line: bytes, number: int) -> Anchor:
     record, _ = parse(line)
     good = record.pop("good", None)
     if good is not None and not isinstance(good, bool):

@@ -1,4 +1,4 @@
-"""Gate: what `ragwatch gate` asks of a version before it is released. The daemon reads none of it."""
+"""Options of `ragwatch gate`, which tests a version of the service before its release. The daemon does not use them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
+from ragwatch.config.options import FrozenOptions, StrictRatio
 from ragwatch.core.gate import GateRules, GateSeverity, Metric, MetricLimit, metric_of
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
 
-Ratio = Annotated[float, Field(ge=0.0, le=1.0, strict=True)]
 DEFAULTS: Mapping[Metric, tuple[float, GateSeverity]] = MappingProxyType(
     {
         Quantity.FAITHFULNESS: (0.85, GateSeverity.BLOCK),
@@ -23,71 +23,67 @@ DEFAULTS: Mapping[Metric, tuple[float, GateSeverity]] = MappingProxyType(
 )
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class MetricLimitOptions(FrozenOptions):
+    """Limit of one metric. The severity defaults to that in `DEFAULTS`, else to `block`."""
 
-
-class MetricLimitOptions(_Model):
-    """What is asked of one metric. Without a severity it has that of its default, or else blocks."""
-
-    threshold: Ratio | None = None
+    threshold: StrictRatio | None = None
     severity: GateSeverity | None = None
 
 
-def _metric(name: object) -> Metric:
+def _parse_metric(name: object) -> Metric:
     try:
         return metric_of(str(name))
     except ValueError as error:
-        known = ", ".join((*Quantity, *ReferenceQuantity))
-        raise ValueError(f"{str(name)!r} is not a metric; use one of: {known}") from error
+        names = ", ".join((*Quantity, *ReferenceQuantity))
+        raise ValueError(f"{str(name)!r} is not a metric; use one of: {names}") from error
 
 
-MetricKey = Annotated[Metric, PlainValidator(_metric)]
+MetricKey = Annotated[Metric, PlainValidator(_parse_metric)]
 
 
-def _limit(value: object) -> object:
+def _parse_limit(value: object) -> object:
     return {"threshold": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-Metrics = dict[MetricKey, Annotated[MetricLimitOptions, BeforeValidator(_limit)] | None]  # null leaves a metric out
+Metrics = dict[MetricKey, Annotated[MetricLimitOptions, BeforeValidator(_parse_limit)] | None]  # null removes a metric
 
 
-class GateOptions(_Model):
-    """When a version passes; see `core.gate` for the rule."""
+class GateOptions(FrozenOptions):
+    """Conditions under which a version passes; see `core.gate`."""
 
     minimum_samples: int = Field(30, ge=1)
-    coverage: Ratio = 0.9
+    coverage: StrictRatio = 0.9
     strict: bool = False
     metrics: Metrics = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
-        for name, wanted in self.metrics.items():
-            if wanted is not None and wanted.threshold is None and name not in DEFAULTS:
-                raise ValueError(f"metrics.{name} has no threshold; give one, such as {{threshold: 0.8}}")
+    def _check_thresholds(self) -> Self:
+        for metric, limit in self.metrics.items():
+            if limit is not None and limit.threshold is None and metric not in DEFAULTS:
+                raise ValueError(f"metrics.{metric} has no threshold; give one, such as {{threshold: 0.8}}")
         return self
 
 
-def rules_of(asked: GateOptions, thresholds: Mapping[Metric, float], confidence: float = 0.95) -> GateRules:
-    """The rules that a configuration implies: defaults, its `thresholds` over them, and its `gate` over both.
+def rules_of(options: GateOptions, thresholds: Mapping[Metric, float], confidence: float = 0.95) -> GateRules:
+    """Merge the defaults, `thresholds` and `gate` into the rules of the gate; the later ones take precedence.
 
     Args:
-        asked: The part `gate`.
-        thresholds: The part of that name. A metric that only they name is looked at and does not block.
-        confidence: Level of the intervals.
+        options: The section `gate`.
+        thresholds: The section `thresholds`. A metric that only it names has the severity `warn`.
+        confidence: Confidence level of the intervals.
     """
     limits: dict[Metric, tuple[float, GateSeverity]] = dict(DEFAULTS)
     for metric, threshold in thresholds.items():
         limits[metric] = (threshold, limits[metric][1] if metric in limits else GateSeverity.WARN)
-    for name, wanted in asked.metrics.items():
-        before = limits.pop(name, None)
-        if wanted is not None:
-            limits[name] = _over(before, wanted)
-    found = tuple(MetricLimit(metric, threshold, severity) for metric, (threshold, severity) in limits.items())
-    return GateRules(found, asked.minimum_samples, asked.coverage, asked.strict, confidence)
+    for metric, override in options.metrics.items():
+        default = limits.pop(metric, None)
+        if override is not None:
+            limits[metric] = _merge(default, override)
+    metric_limits = tuple(MetricLimit(metric, threshold, severity) for metric, (threshold, severity) in limits.items())
+    return GateRules(metric_limits, options.minimum_samples, options.coverage, options.strict, confidence)
 
 
-def _over(before: tuple[float, GateSeverity] | None, wanted: MetricLimitOptions) -> tuple[float, GateSeverity]:
-    """A limit over the one before; `GateOptions` has seen to it that one of them holds a threshold."""
-    threshold, severity = before or (1.0, GateSeverity.BLOCK)
-    return threshold if wanted.threshold is None else wanted.threshold, wanted.severity or severity
+def _merge(default: tuple[float, GateSeverity] | None, override: MetricLimitOptions) -> tuple[float, GateSeverity]:
+    """Override a limit; `GateOptions` guarantees that one of the two has a threshold."""
+    threshold, severity = default or (1.0, GateSeverity.BLOCK)
+    return threshold if override.threshold is None else override.threshold, override.severity or severity

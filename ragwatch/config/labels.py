@@ -1,27 +1,22 @@
-"""Labels in the configuration: for how long people's words count, how many are wanted, and on which samples."""
+"""Options of labels by people: how long they count, how many are needed, and which samples are selected."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import Field
 
-from ragwatch.config.text import duration_seconds
+from ragwatch.config.judge_options import JudgeOptions
+from ragwatch.config.options import DAY, FrozenOptions, Seconds
 from ragwatch.core.scores import Quantity
-from ragwatch.pipeline.labels.verdicts import DAY, LabelRules
+from ragwatch.pipeline.labels.verdicts import LabelRules
 
-if TYPE_CHECKING:  # the model of the whole file holds this section
-    from ragwatch.config.model import JudgeOptions
-
-Seconds = Annotated[float, BeforeValidator(duration_seconds), Field(gt=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=0.9, strict=True)]
 
 
-class LabelsOptions(BaseModel):
-    """People's words on answers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class LabelsOptions(FrozenOptions):
+    """Labels by people."""
 
     fresh: Seconds = 30 * DAY
     minimum: int = Field(30, ge=10)
@@ -29,34 +24,34 @@ class LabelsOptions(BaseModel):
     double: Share = 0.1
 
     def rules(self, judges: Sequence[JudgeOptions], versions: Mapping[str, str], confidence: float) -> LabelRules:
-        """The same, for the judges in force.
+        """Build the rules by which labels correct the scores of the judges.
 
         Args:
-            judges: As configured, the default one first.
-            versions: Version of each judge, by name; the default one has one.
-            confidence: Two-sided level of the intervals.
+            judges: In the order of the configuration: the default judge is the first.
+            versions: Version of each judge, by name; contains at least the default judge.
+            confidence: Two-sided confidence level of the intervals.
         """
         first = judges[0]
         second = second_of(judges)
         return LabelRules(
             dict(versions),
-            (first.name,) if second is None or second.name not in versions else (first.name, second.name),
-            frozenset(Quantity if second is None or second.quantities is None else second.quantities),
-            self.fresh,
-            self.minimum,
-            self.share_unsure,
-            self.double,
-            confidence,
+            chain=(first.name,) if second is None or second.name not in versions else (first.name, second.name),
+            second=frozenset(Quantity if second is None or second.quantities is None else second.quantities),
+            fresh=self.fresh,
+            minimum=self.minimum,
+            share_unsure=self.share_unsure,
+            double=self.double,
+            confidence=confidence,
         )
 
 
 def second_of(judges: Sequence[JudgeOptions]) -> JudgeOptions | None:
-    """The first judge that reads a part, with known probability, of what the default judge reads; None without one.
+    """Return the first judge that reads a known share of what the default judge reads; None if there is none.
 
-    Judges that draw for themselves read such a part only where the default one reads everything.
+    A judge that follows no other one reads such a share only if the default judge reads every draw.
     """
     first = judges[0]
-    for each in judges[1:]:
-        if each.follows == first.name or (each.follows is None and first.probability >= 1.0):
-            return each
+    for judge in judges[1:]:
+        if judge.follows == first.name or (judge.follows is None and first.probability >= 1.0):
+            return judge
     return None

@@ -1,6 +1,6 @@
-"""Suites: canaries out of YAML, JSONL or the configuration itself. What is wrong is told with its place.
+"""Reads canaries from YAML, JSONL or the configuration itself. Errors name file and item.
 
-A suite file is not configuration: `${NAME}` and `file:` in a question are left as they stand.
+A suite file is not configuration: `${NAME}` and `file:` in a query are not replaced.
 """
 
 from __future__ import annotations
@@ -10,46 +10,43 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from ragwatch.config.text import MOST_BYTES, explain_all, load_text
+from ragwatch.config.options import FrozenOptions
+from ragwatch.config.text import MAX_BYTES, explain_all, load_text
 from ragwatch.core.canary.definition import Canary, Category, Expected, Grade, name_of
 from ragwatch.errors import ConfigError
 
-MOST_CANARIES = 10_000
-MOST_JSONL_BYTES = 16 * MOST_BYTES
+MAX_CANARIES = 10_000
+MAX_JSONL_BYTES = 16 * MAX_BYTES
 _GRADES = {"relevant": Grade.RELEVANT, "highly_relevant": Grade.HIGHLY_RELEVANT}
 
 
-def _not_blank(value: str) -> str:
+def _check_not_blank(value: str) -> str:
     if not value.strip():
         raise ValueError("is empty; write a text")
     return value
 
 
-def _number(value: object) -> object:
+def _reject_text(value: object) -> object:
     if isinstance(value, bool | str):
         raise ValueError(f"{value!r} is not a number; write one")  # noqa: TRY004 - pydantic wants ValueError
     return value
 
 
-Text = Annotated[str, AfterValidator(_not_blank)]
-Number = Annotated[float, BeforeValidator(_number)]
+Text = Annotated[str, AfterValidator(_check_not_blank)]
+Number = Annotated[float, BeforeValidator(_reject_text)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class ExpectedItem(_Model):
-    """One expected context, as it is written: by id, by text, or both."""
+class ExpectedItem(FrozenOptions):
+    """One expected context in a file: by id, by text, or both."""
 
     id: Text | None = None
     text: Text | None = None
     grade: Literal["relevant", "highly_relevant"] = "relevant"
 
 
-def _expected(value: object) -> object:
+def _parse_expected(value: object) -> object:
     if isinstance(value, str):
         return {"id": value}
     if isinstance(value, int) and not isinstance(value, bool):
@@ -57,11 +54,11 @@ def _expected(value: object) -> object:
     return value
 
 
-class CanaryItemOptions(_Model):
-    """One canary, as it is written; see `core.canary.Canary` for what the keys mean."""
+class CanaryItemOptions(FrozenOptions):
+    """One canary in a file; see `ragwatch.core.canary.definition.Canary` for the meaning of the keys."""
 
     query: Text
-    expected: tuple[Annotated[ExpectedItem, BeforeValidator(_expected)], ...] = ()
+    expected: tuple[Annotated[ExpectedItem, BeforeValidator(_parse_expected)], ...] = ()
     name: Text | None = Field(None, max_length=128)
     category: Category = Category.SIMPLE_FACTUAL
     min_relevance_score: Number | None = None
@@ -71,13 +68,13 @@ class CanaryItemOptions(_Model):
 
 
 def read_suite(path: Path) -> tuple[Canary, ...]:
-    """The canaries in a file: a list under `items:` in YAML, or one JSON object a line where it ends in `.jsonl`.
+    """Read the canaries of a file: the list `items:` in YAML, or one JSON object per line if its suffix is `.jsonl`.
 
     Raises:
-        ConfigError: It cannot be read, or what is wrong in it, one line each.
+        ConfigError: The file cannot be read, or all its errors, one per line.
     """
     if path.suffix == ".jsonl":
-        numbers, items = _lines(path)
+        numbers, items = _read_jsonl(path)
         return _canaries(items, [f"{path.name} line {number}" for number in numbers], path.name)
     data = load_text(path)
     for key in data:
@@ -87,10 +84,10 @@ def read_suite(path: Path) -> tuple[Canary, ...]:
 
 
 def canaries(items: object, where: str) -> tuple[Canary, ...]:
-    """The canaries of a list that stands in the configuration at `where`.
+    """Read the canaries of a list; `where` is its path in the configuration, for errors.
 
     Raises:
-        ConfigError: What is wrong, one line each.
+        ConfigError: All errors, one per line.
     """
     if not isinstance(items, list):
         raise ConfigError(f"{where}: must be a list of canaries such as {{query: ..., expected: [id]}}")
@@ -100,44 +97,44 @@ def canaries(items: object, where: str) -> tuple[Canary, ...]:
 def _canaries(items: Sequence[object], places: Sequence[str], where: str) -> tuple[Canary, ...]:
     if not items:
         raise ConfigError(f"{where}: is empty; give at least one canary")
-    if len(items) > MOST_CANARIES:
-        raise ConfigError(f"{where}: {len(items)} canaries, more than {MOST_CANARIES}; split the suite")
-    wrong: list[str] = []
-    found: list[Canary] = []
+    if len(items) > MAX_CANARIES:
+        raise ConfigError(f"{where}: {len(items)} canaries, more than {MAX_CANARIES}; split the suite")
+    errors: list[str] = []
+    valid: list[Canary] = []
     names: dict[str, str] = {}
     for item, place in zip(items, places, strict=True):
         try:
             canary = _canary(item, place)
         except ConfigError as error:
-            wrong.append(str(error))
+            errors.append(str(error))
             continue
         if canary.name in names:
-            wrong.append(f"{place}.name: {canary.name!r} is taken by {names[canary.name]}; give another `name`")
+            errors.append(f"{place}.name: {canary.name!r} is taken by {names[canary.name]}; give another `name`")
         names.setdefault(canary.name, place)
-        found.append(canary)
-    if wrong:
-        raise ConfigError("\n".join(wrong))
-    return tuple(found)
+        valid.append(canary)
+    if errors:
+        raise ConfigError("\n".join(errors))
+    return tuple(valid)
 
 
 def _canary(item: object, place: str) -> Canary:
     if not isinstance(item, Mapping):
         raise ConfigError(f"{place}: must be a mapping such as {{query: ..., expected: [id]}}")
     try:
-        read = CanaryItemOptions.model_validate(item)
+        options = CanaryItemOptions.model_validate(item)
     except ValidationError as error:
-        lines = explain_all(error.errors(include_url=False), place, _known)
+        lines = explain_all(error.errors(include_url=False), place, _valid_keys)
         raise ConfigError("\n".join(lines)) from error
     try:
         return Canary(
-            read.name or name_of(read.query),
-            read.query,
-            tuple(_context(each, f"{place}.expected[{index}]") for index, each in enumerate(read.expected)),
-            read.category,
-            read.min_relevance_score,
-            read.min_recall,
-            read.reference,
-            read.tags,
+            options.name or name_of(options.query),
+            options.query,
+            tuple(_context(context, f"{place}.expected[{index}]") for index, context in enumerate(options.expected)),
+            category=options.category,
+            min_relevance_score=options.min_relevance_score,
+            min_recall=options.min_recall,
+            reference=options.reference,
+            tags=options.tags,
         )
     except ValueError as error:
         raise ConfigError(f"{place}: {error}") from error
@@ -150,19 +147,19 @@ def _context(item: ExpectedItem, place: str) -> Expected:
         raise ConfigError(f"{place}: {error}") from error
 
 
-def _known(path: Sequence[object]) -> list[str]:
+def _valid_keys(path: Sequence[object]) -> list[str]:
     return sorted((ExpectedItem if len(path) > 1 and path[0] == "expected" else CanaryItemOptions).model_fields)
 
 
-def _lines(path: Path) -> tuple[list[int], list[Any]]:
-    """Numbers and values of the lines that are not blank."""
+def _read_jsonl(path: Path) -> tuple[list[int], list[Any]]:
+    """Read the lines that are not blank. Returns their numbers and values."""
     try:
-        if path.stat().st_size > MOST_JSONL_BYTES:
-            raise ConfigError(f"{path.name}: larger than {MOST_JSONL_BYTES} bytes; split the suite")
+        if path.stat().st_size > MAX_JSONL_BYTES:
+            raise ConfigError(f"{path.name}: larger than {MAX_JSONL_BYTES} bytes; split the suite")
         content = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    numbers, items, wrong = [], [], []
+    numbers, items, errors = [], [], []
     for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
             continue
@@ -170,7 +167,7 @@ def _lines(path: Path) -> tuple[list[int], list[Any]]:
             items.append(orjson.loads(line))
             numbers.append(number)
         except orjson.JSONDecodeError as error:
-            wrong.append(f"{path.name} line {number}: is not JSON: {error}; write one object a line")
-    if wrong:
-        raise ConfigError("\n".join(wrong))
+            errors.append(f"{path.name} line {number}: is not JSON: {error}; write one object a line")
+    if errors:
+        raise ConfigError("\n".join(errors))
     return numbers, items

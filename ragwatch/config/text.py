@@ -1,4 +1,4 @@
-"""Text: YAML read safely, secrets filled in, and errors told as `path.to.key: what is wrong, what to write instead`."""
+"""Loads YAML safely, resolves secrets, parses durations and sizes, and formats validation errors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 import yaml
 
-from ragwatch.config.traps import refuse_traps
+from ragwatch.config.ambiguous_numbers import reject_ambiguous_numbers
 from ragwatch.errors import ConfigError
 
-MOST_BYTES = 1 << 20
-MOST_ALIASES = 50
-MOST_DEPTH = 30
-MOST_VALUES = 100_000
-NEAR = 0.75  # how much alike a key must be to be offered for another one: `rows` is not meant to be `follows`
+MAX_BYTES = 1 << 20
+MAX_ALIASES = 50
+MAX_DEPTH = 30
+MAX_VALUES = 100_000
+MIN_SIMILARITY = 0.75  # of an unknown key and the suggested one, which excludes `follows` for `rows`
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,100})(?::-([^}]{0,1000}))?\}")
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s?(ms|s|m|h|d|w)")
@@ -29,19 +29,19 @@ _BYTES |= {"tib": 2**40}
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that refuses duplicate keys and too many aliases, both of which hide what a file really says."""
+    """SafeLoader that rejects duplicate keys, and more than `MAX_ALIASES` aliases."""
 
     aliases = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:  # noqa: ANN401 - as upstream
         if self.check_event(yaml.AliasEvent):
             self.aliases += 1
-            if self.aliases > MOST_ALIASES:
-                raise ConfigError(f"more than {MOST_ALIASES} YAML aliases; write the values out")
+            if self.aliases > MAX_ALIASES:
+                raise ConfigError(f"more than {MAX_ALIASES} YAML aliases; write the values out")
         return super().compose_node(parent, index)
 
     def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
-        # Here and not where mappings are constructed: by then merge keys have put the same key in twice lawfully.
+        # Not when mappings are constructed: by then merge keys (`<<`) may legitimately have added a key twice.
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
         seen = set()
         for key_node, _ in node.value:
@@ -54,14 +54,14 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_text(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file.
+    """Read a YAML file whose root is a mapping.
 
     Raises:
-        ConfigError: It cannot be read, is too large or deep, or is not a mapping.
+        ConfigError: The file cannot be read, is too large or too deeply nested, or is not a mapping.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ConfigError(f"{path.name}: larger than {MOST_BYTES} bytes; this is not a configuration")
+        if path.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"{path.name}: larger than {MAX_BYTES} bytes; this is not a configuration")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
@@ -71,9 +71,9 @@ def load_text(path: Path) -> dict[str, Any]:
 
 
 def parse_text(text: str, name: str) -> dict[str, Any]:
-    """The mapping in a YAML text; `name` says where it came from in errors."""
+    """Parse a YAML text whose root is a mapping; errors begin with `name`."""
     try:
-        data = _loaded(text)
+        data = _load_yaml(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
@@ -85,64 +85,64 @@ def parse_text(text: str, name: str) -> dict[str, Any]:
     return data
 
 
-def _loaded(text: str) -> Any:  # noqa: ANN401 - any YAML value
+def _load_yaml(text: str) -> Any:  # noqa: ANN401 - any YAML value
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
-        refuse_traps(root)
+        reject_ambiguous_numbers(root)
         return None if root is None else loader.construct_document(root)
-    except ValueError as error:  # such as 2026-13-45, which YAML takes for a date, or an integer of 5000 digits
+    except ValueError as error:  # such as the date 2026-13-45, or an integer of 5000 digits
         raise ConfigError(f"holds a value that cannot be read: {str(error).partition(';')[0]}; quote it") from error
     finally:
         loader.dispose()
 
 
 def value_of(text: str) -> object:
-    """What a value on a command line means, as it would in the file: a number, a word, a list ...
+    """Parse a value of a command line as YAML.
 
     Raises:
         ConfigError: It is not YAML.
     """
     try:
-        return _loaded(text)
+        return _load_yaml(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{text!r} is not YAML; quote it: {error}") from error
 
 
 def resolve_secrets(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The same data with `${VARIABLE}` and `file:PATH` filled in.
+    """Replace `${VARIABLE}` and `file:PATH` in all values.
 
     Raises:
-        ConfigError: A variable is not set, or a file cannot be read; named by the key that wanted it.
+        ConfigError: A variable is not set, or a file cannot be read; the error names the key.
     """
-    resolved = _Filler(folder).filled(data, "", 0)
+    resolved = _SecretResolver(folder).resolve(data, "", 0)
     if not isinstance(resolved, dict):
         raise ConfigError("the configuration must be a mapping")
     return resolved
 
 
-class _Filler:
-    """Fills in secrets, and counts: a few aliases of aliases make a small file a huge configuration."""
+class _SecretResolver:
+    """Resolves secrets, and limits depth and number of values: nested aliases can make a small file huge."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._values = 0
 
-    def filled(self, value: Any, where: str, depth: int) -> Any:  # noqa: ANN401 - any YAML value
+    def resolve(self, value: Any, where: str, depth: int) -> Any:  # noqa: ANN401 - any YAML value
         self._values += 1
-        if depth > MOST_DEPTH:
-            raise ConfigError(f"{where[:60]}: nested deeper than {MOST_DEPTH} levels")
-        if self._values > MOST_VALUES:
-            raise ConfigError(f"{where[:60]}: more than {MOST_VALUES} values; aliases multiply, write the values out")
+        if depth > MAX_DEPTH:
+            raise ConfigError(f"{where[:60]}: nested deeper than {MAX_DEPTH} levels")
+        if self._values > MAX_VALUES:
+            raise ConfigError(f"{where[:60]}: more than {MAX_VALUES} values; aliases multiply, write the values out")
         if isinstance(value, Mapping):
-            below = f"{where}." if where else ""
-            return {key: self.filled(item, f"{below}{key}", depth + 1) for key, item in value.items()}
+            prefix = f"{where}." if where else ""
+            return {key: self.resolve(item, f"{prefix}{key}", depth + 1) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.filled(item, f"{where}[{index}]", depth + 1) for index, item in enumerate(value)]
-        return _fill(value, where, self._folder) if isinstance(value, str) else value
+            return [self.resolve(item, f"{where}[{index}]", depth + 1) for index, item in enumerate(value)]
+        return _resolve_text(value, where, self._folder) if isinstance(value, str) else value
 
 
-def _fill(value: str, where: str, folder: Path) -> str:
+def _resolve_text(value: str, where: str, folder: Path) -> str:
     if value.startswith("file:"):
         path = folder / value.removeprefix("file:")
         try:
@@ -153,16 +153,16 @@ def _fill(value: str, where: str, folder: Path) -> str:
             ) from error
 
     def variable(match: re.Match[str]) -> str:
-        found = os.environ.get(match[1], match[2])
-        if found is None:
+        replacement = os.environ.get(match[1], match[2])
+        if replacement is None:
             raise ConfigError(f"{where}: environment variable {match[1]} is not set; set it, or remove this key")
-        return found
+        return replacement
 
     return _VARIABLE.sub(variable, value)
 
 
 def duration_seconds(value: object) -> object:
-    """`15m` in seconds; numbers stay as they are.
+    """Convert a duration such as `15m` to seconds; values that are not text are returned unchanged.
 
     >>> duration_seconds("15m"), duration_seconds("1.5h"), duration_seconds(10)
     (900.0, 5400.0, 10)
@@ -176,7 +176,7 @@ def duration_seconds(value: object) -> object:
 
 
 def size_bytes(value: object) -> object:
-    """`2GiB` in bytes; numbers stay as they are.
+    """Convert a size such as `2GiB` to bytes; values that are not text are returned unchanged.
 
     >>> size_bytes("2GiB"), size_bytes("500 MB"), size_bytes(10)
     (2147483648, 500000000, 10)
@@ -190,7 +190,7 @@ def size_bytes(value: object) -> object:
 
 
 _MEMBER = re.compile(r"(str|int|float|bool|(list|dict|tuple|set)\[.*|(constrained|lax|function|nullable)-.*)")
-"""What pydantic puts into a path for a type that is one of several; no key of a configuration looks like it."""
+"""Parts that pydantic adds to the path of an error for members of a union; no key of the configuration matches."""
 _WORDING: Mapping[str, Callable[[dict[str, Any]], str]] = {
     "missing": lambda _: "is missing; add it",
     "literal_error": lambda error: f"{error['input']!r} is not known; use {error['ctx']['expected']}",
@@ -200,13 +200,13 @@ _WORDING: Mapping[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
-def explain(error: dict[str, Any], where: str, known: list[str]) -> str:
-    """One pydantic error as a line for people.
+def explain(error: dict[str, Any], where: str, valid_keys: list[str]) -> str:
+    """Format a pydantic error as `path.to.key: what is wrong, what to write instead`.
 
     Args:
         error: An item of `ValidationError.errors()`.
-        where: Path of the mapping that was checked.
-        known: Keys it may have; the nearest is offered for an unknown one.
+        where: Path of the validated mapping.
+        valid_keys: Valid keys of the mapping that contains the key; errors suggest the most similar one.
     """
     place = where
     for part in error["loc"]:
@@ -214,38 +214,38 @@ def explain(error: dict[str, Any], where: str, known: list[str]) -> str:
             continue
         place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
     if error["type"] == "extra_forbidden":
-        near = get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=NEAR)
-        instead = f"did you mean `{near[0]}`?" if near else f"use one of: {', '.join(known)}"
-        return f"{place}: is not a known key; {instead}"
+        similar = get_close_matches(str(error["loc"][-1]), valid_keys, n=1, cutoff=MIN_SIMILARITY)
+        suggestion = f"did you mean `{similar[0]}`?" if similar else f"use one of: {', '.join(valid_keys)}"
+        return f"{place}: is not a known key; {suggestion}"
     wording = _WORDING.get(error["type"])
     message = wording(error) if wording else error["msg"].removeprefix("Value error, ")
     return f"{place}: {message[0].lower() + message[1:] if message[1:2].islower() else message}"
 
 
 def explain_all(
-    errors: Sequence[Mapping[str, Any]], where: str, known: Callable[[tuple[int | str, ...]], list[str]]
+    errors: Sequence[Mapping[str, Any]], where: str, valid_keys: Callable[[tuple[int | str, ...]], list[str]]
 ) -> list[str]:
-    """All errors of a model, a line each.
+    """Format all errors of a model, one line per key.
 
-    Where a value may be of several types, pydantic tells why it is none of them, each for itself: the one that fits
-    best is told, or all in one line.
+    For a union, pydantic reports one error per member type: the errors inside a value replace those about the value as
+    a whole, and the remaining errors of a key are joined.
 
     Args:
         errors: `ValidationError.errors()`.
-        where: Path of the mapping that was checked.
-        known: The keys that the mapping in which a path ends may have.
+        where: Path of the validated mapping.
+        valid_keys: Returns the valid keys of the mapping that contains the last key of a path.
     """
     lines: dict[str, list[str]] = {}
     for error in errors:
-        line = explain(dict(error), where, known(error["loc"]))
-        place, _, wrong = line.partition(": ")
+        line = explain(dict(error), where, valid_keys(error["loc"]))
+        place, _, message = line.partition(": ")
         if any(isinstance(part, str) and _MEMBER.fullmatch(part) for part in error["loc"]):
-            lines = {other: said for other, said in lines.items() if not place.startswith(f"{other}[")}
-        lines.setdefault(place, []).append(wrong)
-    return [f"{place}: {' or '.join(_shortened(said))}" for place, said in lines.items()]
+            lines = {other: messages for other, messages in lines.items() if not place.startswith(f"{other}[")}
+        lines.setdefault(place, []).append(message)
+    return [f"{place}: {' or '.join(_shorten(messages))}" for place, messages in lines.items()]
 
 
-def _shortened(said: Sequence[str]) -> list[str]:
-    """What is wrong with one value; the words that all reasons of pydantic begin with stand once."""
-    first, *others = dict.fromkeys(said)
-    return [first, *(each.removeprefix("input should be ") for each in others)]
+def _shorten(messages: Sequence[str]) -> list[str]:
+    """Remove duplicates, and the common prefix of pydantic from all messages but the first."""
+    first, *others = dict.fromkeys(messages)
+    return [first, *(message.removeprefix("input should be ") for message in others)]

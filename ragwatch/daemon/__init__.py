@@ -1,4 +1,4 @@
-"""The daemon: builds kinds, joins rooms, repeats their steps, serves, listens to signals. It alone reads the clock."""
+"""The daemon: runs the loops of a configuration and the HTTP server, handles signals and reloads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from ragwatch import __version__, stores
@@ -19,7 +20,7 @@ from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, r
 from ragwatch.daemon.reloading import ReloadQueue
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule
-from ragwatch.daemon.shared import Clock, Shared
+from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.ports import RecordedEvent
 from ragwatch.telemetry import Telemetry
@@ -27,21 +28,22 @@ from ragwatch.web import PageScope, Server, allowed_hosts, build_app
 
 POLL_SECONDS = 0.25
 QUEUE_SECONDS = 1.0
-GIVE_UP_SECONDS = 60.0
-TERMINATED_TWICE = 1
+MAINTENANCE_SECONDS = 60.0
+EXIT_CODE_OF_SECOND_SIGNAL = 1
 
 
 class Daemon:
-    """One running ragwatch.
+    """A ragwatch process: loops, HTTP server, scheduled jobs.
 
     Args:
-        config: What to run.
-        path: Where the configuration came from, read again on reload; None when it cannot be reloaded.
-        clock: Seconds since the epoch.
+        config: The configuration.
+        path: File of the configuration, for reloads; None if it cannot be reloaded.
+        telemetry: Logs and counts events.
+        clock: Returns seconds since the epoch.
 
     Raises:
         StoreError: The state directory cannot be used.
-        ConfigError: A kind cannot be built as configured.
+        ConfigError: A kind cannot be built with these options.
     """
 
     def __init__(
@@ -53,80 +55,81 @@ class Daemon:
         self.board = Board()
         self.telemetry = telemetry or Telemetry()
         self.store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
-        self._shared = Shared(self.store, self.board, self.telemetry, clock)
+        self._shared = SharedState(self.store, self.board, self.telemetry, clock)
         self._failing: dict[str, str] = {}
-        self._rooms = build(config, self._shared, self._problems)
-        self.telemetry.judges_in_force(self._rooms.fallbacks())
+        self._runtime = build(config, self._shared, self._problems)
+        self.telemetry.judges_in_force(self._runtime.fallbacks())
         self._next: Runtime | None = None
         self._swapped = asyncio.Event()
         self._reloading = asyncio.Lock()
-        self._turn = asyncio.Lock()
-        self._halt = StopSignal()
+        self._swap_lock = asyncio.Lock()
+        self._stop_loops = StopSignal()
         self._stopping = asyncio.Event()
         self._schedule = JobSchedule(self.telemetry)
         self._reloads = ReloadQueue(self.reload)
         host, _, port = config.settings.web.listen.rpartition(":")
         self._host = host
-        self._server = self._built_server(host.strip("[]"), int(port))
+        self._server = self._build_server(host.strip("[]"), int(port))
         self.telemetry.configured(clock())
 
     @property
-    def rooms(self) -> Runtime:
-        """The rooms in force."""
-        return self._rooms
+    def runtime(self) -> Runtime:
+        """The active runtime."""
+        return self._runtime
 
     @asynccontextmanager
     async def in_force(self) -> AsyncIterator[Runtime]:
-        """The rooms in force, which no reload replaces meanwhile. For what is short."""
-        async with self._turn:
-            yield self._rooms
+        """Hold the active runtime for a short time: no reload replaces it meanwhile."""
+        async with self._swap_lock:
+            yield self._runtime
 
     def _problems(self) -> tuple[str, ...]:
         failing = tuple(f"{name}: {why}" for name, why in sorted(self._failing.items()))
-        return (*failing, *self._rooms.problems())
+        return (*failing, *self._runtime.problems())
 
     def ready(self) -> tuple[str, ...]:
-        """What keeps ragwatch from being ready; empty when it is."""
+        """List why ragwatch is not ready; empty if it is."""
         if self.board.look() is None:
             return ("no figures yet: the first digest is under way",)
         return self._problems()
 
     def record(self, kind: str, detail: str) -> None:
-        """Keep an event of the service we watch beside its verdicts."""
+        """Store an event of the monitored service, such as a deployment."""
         self.telemetry.announced(kind, detail)
         self.store.record(RecordedEvent(self._shared.clock(), kind, detail))
 
     async def run(
         self, started: Callable[[str], None] = lambda _: None, notice: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Serve and work until stopped.
+        """Run the loops and the HTTP server until stopped.
 
         Args:
-            started: Given the address once it answers.
-            notice: Given what a person should know once the sources were looked at.
+            started: Called with the address when the server accepts connections.
+            notice: Called with messages for people after the first poll of the sources.
 
         Raises:
-            AddressError: Nothing can listen on the configured address.
+            AddressError: The configured address cannot be bound.
         """
-        served = asyncio.Event()
+        serving = asyncio.Event()
 
-        def serving(port: int) -> None:
+        def on_serving(port: int) -> None:
             address = f"http://{self._host}:{port}"
             self.telemetry.started(address, __version__)
             started(address)
-            served.set()
+            serving.set()
 
         try:
             asyncio.get_running_loop().set_exception_handler(log_library_warnings(self.telemetry))
-            self._server.bind()  # first, so that nothing has been read where the address is taken
-            self._rooms.resume(self.store)
-            await self._rooms.digest.step()
-            self._schedule.start(self._rooms)
+            self._server.bind()  # first, so that nothing is read if the address is in use
+            self._runtime.resume(self.store)
+            await self._runtime.sampling.step()
+            await self._runtime.digest.step()
+            self._schedule.start(self._runtime)
             settle()
             async with asyncio.TaskGroup() as group:
-                serve = group.create_task(self._server.serve(started=serving))
-                work = group.create_task(self._work())
-                notices = group.create_task(self._rooms.tell_skipped(served, notice))
+                serve = group.create_task(self._server.serve(started=on_serving))
+                work = group.create_task(self._run_loops())
+                notices = group.create_task(self._runtime.report_skipped(serving, notice))
                 serve.add_done_callback(lambda _: self.stop())
                 work.add_done_callback(lambda _: self.stop())
                 await self._stopping.wait()
@@ -135,11 +138,11 @@ class Daemon:
                 self._server.stop()
         finally:
             self._server.close()
-            await self._rooms.close()
+            await self._runtime.close()
             self.store.close()
         self.telemetry.stopped(drained=drained)
 
-    def _built_server(self, host: str, port: int) -> Server:
+    def _build_server(self, host: str, port: int) -> Server:
         app = build_app(
             board=self.board,
             store=self.store,
@@ -147,87 +150,86 @@ class Daemon:
             scope=self._scope,
             ready=self.ready,
             actions=actions(self._reloads.request, self.in_force),
-            labels=lambda: self._rooms.labelling,
-            hosts=lambda: allowed_hosts(host, self._rooms.config.settings.web.external_url),
-            external=lambda: self._rooms.config.settings.web.external_url,
+            labels=lambda: self._runtime.labelling,
+            hosts=lambda: allowed_hosts(host, self._runtime.config.settings.web.external_url),
+            external=lambda: self._runtime.config.settings.web.external_url,
             clock=self._shared.clock,
         )
         return Server(app, host, port)
 
     def _scope(self) -> PageScope:
-        config = self._rooms.config
+        config = self._runtime.config
         return PageScope(
-            sources=tuple(each.source.name for each in self._rooms.intakes),
+            sources=tuple(intake.source.name for intake in self._runtime.intakes),
             routes=config.settings.routes,
-            judges=tuple(each.place.name for each in config.judges),
-            suites=tuple(each.place.suite for each in config.canaries),
+            judges=tuple(judge.place.name for judge in config.judges),
+            suites=tuple(suite.place.suite for suite in config.canaries),
             windows=tuple(config.settings.estimates.windows),
-            thresholds={str(quantity): worst for quantity, worst in config.settings.live_thresholds.items()},
+            thresholds={str(quantity): value for quantity, value in config.settings.live_thresholds.items()},
         )
 
     def _render(self, accept: str, names: Sequence[str]) -> tuple[bytes, str]:
-        return self._rooms.exporter.render(accept, names)  # those in force now, not when the server was built
+        return self._runtime.exporter.render(accept, names)  # of the active runtime, not of the first one
 
-    async def _work(self) -> None:
-        """The loops of the rooms in force, until stopped; a reload halts them, swaps the rooms and goes on."""
+    async def _run_loops(self) -> None:
+        """Run the loops until stopped; a reload stops them, replaces the runtime, and starts the new loops."""
         try:
             while not self._stopping.is_set():
                 async with asyncio.TaskGroup() as group:
-                    for loop in self._loops(self._rooms):
-                        group.create_task(repeat(loop, self._halt, self.telemetry, self._failing))
+                    for loop in self._loops(self._runtime):
+                        group.create_task(repeat(loop, self._stop_loops, self.telemetry, self._failing))
                 await self._finish()
                 if self._next is not None and not self._stopping.is_set():
                     await self._swap(self._next)
         finally:
-            self._swapped.set()  # nobody may wait for a swap that will not come
-        with suppress(RagwatchError):  # the last figures, if the store still answers
-            await self._rooms.sampling.step()
-            await self._rooms.digest.step()
+            self._swapped.set()  # releases a reload that waits for the swap
+        with suppress(RagwatchError):  # a last digest, unless the store has failed
+            await self._runtime.sampling.step()
+            await self._runtime.digest.step()
 
-    async def _swap(self, fresh: Runtime) -> None:
-        async with self._turn:
-            await self._rooms.close()
-            fresh.inherit(self._rooms)
-            await asyncio.to_thread(fresh.resume, self.store)  # it waits for whoever writes; scrapes do not
-            self._rooms, self._next = fresh, None
-            self.telemetry.judges_in_force(fresh.fallbacks())
-        self._schedule.start(fresh)
+    async def _swap(self, successor: Runtime) -> None:
+        async with self._swap_lock:
+            await self._runtime.close()
+            successor.inherit(self._runtime)
+            await asyncio.to_thread(successor.resume, self.store)  # may wait for a writer; the event loop must not
+            self._runtime, self._next = successor, None
+            self.telemetry.judges_in_force(successor.fallbacks())
+        self._schedule.start(successor)
         self._failing.clear()
-        self._halt = StopSignal()
+        self._stop_loops = StopSignal()
         self._swapped.set()
 
     async def _finish(self) -> None:
         try:
-            await self._rooms.finish()
-        except RagwatchError as error:  # the store cannot write: these draws stay pending
+            await self._runtime.finish()
+        except RagwatchError as error:  # the store cannot write: the draws stay pending
             self.telemetry.step_failed("judging", error)
 
-    def _loops(self, rooms: Runtime) -> Sequence[Loop]:
-        admitted = {judging.judge.name: asyncio.Event() for judging in rooms.judgings}
-        every = rooms.config.settings.estimates.every
+    def _loops(self, runtime: Runtime) -> Sequence[Loop]:
+        admitted = {judging.judge.name: asyncio.Event() for judging in runtime.judgings}
+        give_up = partial(runtime.give_up, self.store, self._shared.clock)
+        every = runtime.config.settings.estimates.every
         return (
             *(
-                Loop(f"source {each.source.name}", each.step, POLL_SECONDS, tell=tuple(admitted.values()))
-                for each in rooms.intakes
+                Loop(f"source {intake.source.name}", intake.step, POLL_SECONDS, notify=tuple(admitted.values()))
+                for intake in runtime.intakes
             ),
             *(
-                Loop(f"judge {each.judge.name}", each.step, QUEUE_SECONDS, wake=admitted[each.judge.name])
-                for each in rooms.judgings
+                Loop(f"judge {judging.judge.name}", judging.step, QUEUE_SECONDS, wake=admitted[judging.judge.name])
+                for judging in runtime.judgings
             ),
-            Loop("digest", rooms.digest.step, every, eager=False),
-            Loop("sampling", rooms.sampling.step, every, eager=False),
-            Loop(
-                "judges taken out", lambda: rooms.give_up(self.store, self._shared.clock), GIVE_UP_SECONDS, eager=False
-            ),
-            Loop("draws too old", rooms.expire, GIVE_UP_SECONDS, eager=False),
-            Loop("drift", rooms.watchers.look, every, eager=False),
-            Loop("judge drift", rooms.watchers.test_judge, GIVE_UP_SECONDS, eager=False),
+            Loop("digest", runtime.digest.step, every, eager=False),
+            Loop("sampling", runtime.sampling.step, every, eager=False),
+            Loop("judges taken out", give_up, MAINTENANCE_SECONDS, eager=False),
+            Loop("draws too old", runtime.expire, MAINTENANCE_SECONDS, eager=False),
+            Loop("drift", runtime.watchers.detect, every, eager=False),
+            Loop("judge drift", runtime.watchers.test_judge, MAINTENANCE_SECONDS, eager=False),
         )
 
     async def _drain(self, work: asyncio.Task[None]) -> bool:
-        """Let steps end by themselves within the deadline, then cancel them. The store is consistent either way."""
+        """Wait for running steps until the deadline, then cancel the rest. The store stays consistent either way."""
         self._schedule.pause()
-        _, late = await asyncio.wait({work, *self._schedule.tasks}, timeout=self._rooms.config.settings.drain)
+        _, late = await asyncio.wait({work, *self._schedule.tasks}, timeout=self._runtime.config.settings.drain)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
@@ -236,53 +238,53 @@ class Daemon:
 
     @property
     def stopping(self) -> bool:
-        """Whether the end has been asked for."""
+        """Whether the daemon was told to stop."""
         return self._stopping.is_set()
 
     async def pause(self, seconds: float) -> None:
-        """Wait; ends early when the daemon stops."""
+        """Sleep; returns early when the daemon stops."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
 
     def stop(self) -> None:
-        """End after the steps under way."""
+        """Stop after the running steps."""
         self._stopping.set()
-        self._halt.call()
+        self._stop_loops.set()
 
     async def reload(self) -> None:
-        """Read the configuration again and swap it in; a bad one changes nothing.
+        """Reload the configuration; one that is not valid changes nothing.
 
         Raises:
-            ConfigError: Why the old configuration stays.
+            ConfigError: The new configuration is not valid; the old one stays active.
         """
-        async with self._reloading:  # two at a time would build rooms that nobody closes
-            if self.stopping:  # nobody may be left to swap them in
+        async with self._reloading:  # one at a time, so that every runtime is closed
+            if self.stopping:  # the task that replaces the runtime may have ended
                 raise ConfigError("ragwatch is stopping")
             try:
-                fresh = await asyncio.to_thread(self._fresh)  # models and tables take seconds; scrapes go on
+                successor = await asyncio.to_thread(self._build_successor)  # loading models takes seconds
             except Exception as error:
                 self.telemetry.misconfigured(str(error) or type(error).__name__)
                 raise
             if not self.stopping:
                 self._swapped.clear()
-                self._next = fresh
-                self._halt.call()
+                self._next = successor
+                self._stop_loops.set()
                 await self._swapped.wait()
-            if self._rooms is not fresh:
-                await fresh.close()
+            if self._runtime is not successor:
+                await successor.close()
                 raise ConfigError("ragwatch is stopping")
             self.telemetry.configured(self._shared.clock())
 
-    def _fresh(self) -> Runtime:
+    def _build_successor(self) -> Runtime:
         if self._path is None:
             raise ConfigError("there is no configuration file to read again")
-        config, old = load(self._path), self._rooms.config
+        config, old = load(self._path), self._runtime.config
         if config.fixed != old.fixed:
             raise ConfigError("state, store and web.listen cannot change while running; restart to change them")
         return build(config, self._shared, self._problems)
 
     def listen_to_signals(self) -> None:
-        """SIGTERM and SIGINT drain, a second one ends at once; SIGHUP reloads."""
+        """Handle signals: SIGTERM and SIGINT drain, a second one exits at once; SIGHUP reloads."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._terminate)
@@ -290,5 +292,5 @@ class Daemon:
 
     def _terminate(self) -> None:
         if self._stopping.is_set():
-            os._exit(TERMINATED_TWICE)  # every write is a transaction: nothing is left half done
+            os._exit(EXIT_CODE_OF_SECOND_SIGNAL)  # every write is a transaction, so the store stays consistent
         self.stop()

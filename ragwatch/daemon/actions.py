@@ -1,4 +1,4 @@
-"""Actions: what a POST makes the daemon do."""
+"""Actions of the daemon behind POST endpoints: reload, run canaries, acknowledge alarms."""
 
 from __future__ import annotations
 
@@ -14,63 +14,66 @@ from ragwatch.web import Action, ParameterError
 def actions(
     reload: Callable[[], Awaitable[None]], in_force: Callable[[], AbstractAsyncContextManager[Runtime]]
 ) -> Mapping[str, Action]:
-    """By path.
+    """Build the actions, by path.
 
     Args:
-        reload: Reads the configuration again.
-        in_force: The rooms in force, held for as long as something short is done to them.
+        reload: Reloads the configuration.
+        in_force: Context manager that holds the active runtime: no reload replaces it meanwhile.
     """
 
-    async def load_again(_: Mapping[str, str]) -> str:
+    async def reload_configuration(_: Mapping[str, str]) -> str:
         await reload()
         return "configuration loaded"
 
-    async def run_canaries(wanted: Mapping[str, str]) -> str:
-        """For a hook behind a deploy or an index update: the suite that is named, or all of them."""
-        if unknown := set(wanted) - {"suite"}:
+    async def run_canaries(parameters: Mapping[str, str]) -> str:
+        """Run one suite or all of them, such as after a deployment or an index update."""
+        if unknown := set(parameters) - {"suite"}:
             raise ParameterError(f"{min(unknown)}: is not known; use suite, or nothing for all of them")
-        async with in_force() as rooms:
-            canaries = rooms.canaries
-        name = wanted.get("suite")
+        async with in_force() as runtime:
+            canaries = runtime.canaries
+        name = parameters.get("suite")
         if name is not None and name not in canaries.suites:
-            known = ", ".join(sorted(canaries.suites)) or "none is configured"
-            raise ParameterError(f"suite: {name!r} is not known; use one of: {known}")
-        found = await canaries.run_all() if name is None else {name: await canaries.run(name)}
-        return "\n".join(f"{suite}: {_told(report)}" for suite, report in found.items()) or "no canaries are configured"
+            suites = ", ".join(sorted(canaries.suites)) or "none is configured"
+            raise ParameterError(f"suite: {name!r} is not known; use one of: {suites}")
+        reports = await canaries.run_all() if name is None else {name: await canaries.run(name)}
+        return (
+            "\n".join(f"{suite}: {_summary(report)}" for suite, report in reports.items())
+            or "no canaries are configured"
+        )
 
-    async def acknowledge(wanted: Mapping[str, str]) -> str:
-        """Take alarms down; with `renew=true` also learn anew what is ordinary."""
-        async with in_force() as rooms:  # rooms that begin meanwhile would not know of it
-            return await _acknowledge(rooms.watchers, wanted)
+    async def acknowledge(parameters: Mapping[str, str]) -> str:
+        """End alarms; `renew=true` also learns the baseline again."""
+        async with in_force() as runtime:  # a runtime that starts meanwhile would not see the change
+            return await _acknowledge(runtime.watchers, parameters)
 
-    return {"/-/reload": load_again, "/-/canaries/run": run_canaries, "/-/drift/acknowledge": acknowledge}
-
-
-def _told(found: SuiteReport | None) -> str:
-    if found is None:
-        return "is running already, here or elsewhere"
-    failed = sum(found.failures.values())
-    return f"{len(found.reports)} asked, {len(found.degraded)} degraded, {failed} failed"
+    return {"/-/reload": reload_configuration, "/-/canaries/run": run_canaries, "/-/drift/acknowledge": acknowledge}
 
 
-async def _acknowledge(watchers: Watchers, wanted: Mapping[str, str]) -> str:
-    if unknown := set(wanted) - {"quantity", "route", "judge", "renew"}:
+def _summary(report: SuiteReport | None) -> str:
+    if report is None:
+        return "is running already, in this process or another one"
+    failed = sum(report.failures.values())
+    return f"{len(report.reports)} asked, {len(report.degraded)} degraded, {failed} failed"
+
+
+async def _acknowledge(watchers: Watchers, parameters: Mapping[str, str]) -> str:
+    if unknown := set(parameters) - {"quantity", "route", "judge", "renew"}:
         raise ParameterError(f"{min(unknown)}: is not known; use quantity, route, judge, renew")
-    if wanted.get("renew", "false") not in ("true", "false"):
-        raise ParameterError(f"renew: {wanted['renew']!r} is neither true nor false")
-    judge = wanted.get("judge")
+    if parameters.get("renew", "false") not in ("true", "false"):
+        raise ParameterError(f"renew: {parameters['renew']!r} is neither true nor false")
+    judge = parameters.get("judge")
     if judge is not None:
         if watchers.anchors is None or watchers.anchors.name != judge:
             raise ParameterError(f"judge: {judge!r} reads no anchors; see `anchors` in the configuration")
-        return f"judge {judge}: {'measured anew' if await watchers.anchors.renew() else 'nothing to renew'}"
-    quantity, route, anew = wanted.get("quantity"), wanted.get("route"), wanted.get("renew") == "true"
-    watched = {*watchers.drift.rules.cells, *watchers.traffic.rules.cells}
-    if not any(quantity in (None, str(one)) and route in (None, other) for one, other in watched):
-        named = {"quantity": quantity, "route": route}
-        told = " with ".join(f"{key} {value!r}" for key, value in named.items() if value is not None)
-        raise ParameterError(f"nothing is watched for {told}; /drift shows what is")
-    done = [
-        *await watchers.drift.acknowledge(quantity, route, renew=anew),
-        *await watchers.traffic.acknowledge(quantity, route, renew=anew),
+        return f"judge {judge}: {'baseline renewed' if await watchers.anchors.renew() else 'nothing to renew'}"
+    quantity, route, renew = parameters.get("quantity"), parameters.get("route"), parameters.get("renew") == "true"
+    cells = {*watchers.drift.rules.cells, *watchers.traffic.rules.cells}
+    if not any(quantity in (None, str(name)) and route in (None, cell_route) for name, cell_route in cells):
+        filters = {"quantity": quantity, "route": route}
+        text = " with ".join(f"{key} {value!r}" for key, value in filters.items() if value is not None)
+        raise ParameterError(f"there is no drift detector for {text}; /drift lists all")
+    ended = [
+        *await watchers.drift.acknowledge(quantity, route, renew=renew),
+        *await watchers.traffic.acknowledge(quantity, route, renew=renew),
     ]
-    return "\n".join(f"{one} on {other}" for one, other in done) or "no alarm stood"
+    return "\n".join(f"{name} on {cell_route}" for name, cell_route in ended) or "no alarm is active"

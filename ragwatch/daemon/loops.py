@@ -1,4 +1,4 @@
-"""Loops: a step, repeated until told to halt. A step that fails is reported, waits a little longer, and is repeated."""
+"""Repeats a step until it is stopped. A step that fails is logged and retried with exponential backoff."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from dataclasses import dataclass
 
 from ragwatch.telemetry import Telemetry
 
-LONGEST_PAUSE = 30.0
-MOST_DOUBLINGS = 10  # of the pause; a power of an endless count of failures would outgrow a float
+MAX_PAUSE_SECONDS = 30.0
+MAX_DOUBLINGS = 10  # of the pause, to avoid a float overflow
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A step and its rhythm.
+    """A step and when to repeat it.
 
     Attributes:
-        name: For logs and the reasons of `/-/ready`.
-        step: Does one piece of work; True when more may be waiting.
-        idle_seconds: Pause after a step that found nothing.
-        wake: Set by others when there is news, so that the pause ends early.
-        tell: Events to set when the step found something.
-        eager: Goes on at once while there is work; otherwise it keeps its rhythm.
+        name: Name in logs and in the reasons of `/-/ready`; the label `loop`.
+        step: Does one unit of work; returns True if more may be waiting.
+        idle_seconds: Pause after a step without work.
+        wake: Event that ends the pause early.
+        notify: Events to set after a step with work.
+        eager: Whether to omit the pause after a step with work.
     """
 
     name: str
     step: Callable[[], Awaitable[bool]]
     idle_seconds: float
     wake: asyncio.Event | None = None
-    tell: tuple[asyncio.Event, ...] = ()
+    notify: tuple[asyncio.Event, ...] = ()
     eager: bool = True
 
 
 class StopSignal:
-    """The wish that loops end at the next step, and a pause that hears it."""
+    """Stops loops after their current step."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -42,40 +42,40 @@ class StopSignal:
     def __bool__(self) -> bool:
         return self._event.is_set()
 
-    def call(self) -> None:
-        """Ask every loop to end."""
+    def set(self) -> None:
+        """Stop all loops that use this signal."""
         self._event.set()
 
     async def pause(self, seconds: float, wake: asyncio.Event | None = None) -> None:
-        """Wait; ends early on halt, and on `wake`, which is cleared."""
-        waits = [asyncio.ensure_future(event.wait()) for event in (self._event, wake) if event is not None]
+        """Sleep until `seconds` have passed, the signal is set, or `wake` is set. Clears `wake`."""
+        tasks = [asyncio.ensure_future(event.wait()) for event in (self._event, wake) if event is not None]
         try:
-            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in waits:
-                each.cancel()
+            for task in tasks:
+                task.cancel()
         if wake is not None:
             wake.clear()
 
 
-async def repeat(loop: Loop, halt: StopSignal, telemetry: Telemetry, problems: dict[str, str]) -> None:
-    """Repeat a step until halted. `problems` holds, by loop, why its last step failed."""
+async def repeat(loop: Loop, stop: StopSignal, telemetry: Telemetry, problems: dict[str, str]) -> None:
+    """Repeat a step until stopped. Keeps in `problems`, by loop, why its last step failed."""
     failures = 0
     telemetry.repeating(loop.name)
-    while not halt:
+    while not stop:
         try:
             busy = await loop.step()
-        except Exception as error:  # noqa: BLE001 - the monitor must outlive what it meets; the step is repeated
+        except Exception as error:  # noqa: BLE001 - a loop never ends because of an error; the step is retried
             failures += 1
             problems[loop.name] = str(error) or type(error).__name__
             telemetry.step_failed(loop.name, error)
-            await halt.pause(min(LONGEST_PAUSE, loop.idle_seconds * 2 ** min(failures, MOST_DOUBLINGS)))
+            await stop.pause(min(MAX_PAUSE_SECONDS, loop.idle_seconds * 2 ** min(failures, MAX_DOUBLINGS)))
             continue
         failures = 0
         problems.pop(loop.name, None)
-        for event in loop.tell if busy else ():
+        for event in loop.notify if busy else ():
             event.set()
         if busy and loop.eager:
             await asyncio.sleep(0)
         else:
-            await halt.pause(loop.idle_seconds, loop.wake)
+            await stop.pause(loop.idle_seconds, loop.wake)

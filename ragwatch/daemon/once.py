@@ -1,4 +1,4 @@
-"""Once: the daemon's rooms, stepped until nothing is left to do."""
+"""Runs the components of the daemon once, until nothing is left to do (`ragwatch run --once`)."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from ragwatch.config import Config, JudgeConfig
 from ragwatch.core.tally import Tally
 from ragwatch.daemon.process import limit_malloc_arenas
 from ragwatch.daemon.runtime import Runtime, build
-from ragwatch.daemon.shared import Shared
+from ragwatch.daemon.shared import SharedState
 from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.ports import Query, Rejection, Store
+from ragwatch.ports.capabilities import uses_batches
 from ragwatch.telemetry import Telemetry
 
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """What was read of one source.
+    """Records read from one source.
 
     Attributes:
-        source: Its name.
-        seen: Records, rejected ones included, of all runs on this state.
-        rejected: How many of them could not be read, by reason.
-        example: The first one that this run could not read.
-        problems: Why the source, or a part of it, could not be read.
+        source: Name of the source.
+        seen: Number of records, including rejected ones, of all runs with this state directory.
+        rejected: Number of rejected records, by reason.
+        example: The first record that this run rejected.
+        problems: Why the source, or some of its files, could not be read.
     """
 
     source: str
@@ -39,18 +40,17 @@ class SourceProgress:
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether records came and none of them could be read."""
+        """Whether there were records and all were rejected."""
         return 0 < self.seen <= sum(self.rejected.values())
 
 
 class OneShotRun:
-    """Reads what the sources hold now, judges what was drawn, and ends.
+    """Reads the current records of the sources, judges the draws, and ends.
 
-    Windows end at the newest answer in the store instead of at this moment, because a log that is read once is
-    usually a log of the past.
+    Windows end at the newest answer in the store, not at the current time, because the log is usually an old one.
 
     Attributes:
-        read: What was read of each source, once `run` has returned.
+        read: Progress of each source; set when `run` returns.
 
     Raises:
         SourceError: A source cannot be read.
@@ -60,38 +60,40 @@ class OneShotRun:
     def __init__(self, config: Config) -> None:
         limit_malloc_arenas()
         self._store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
-        self._reached = time.time()
+        self._now = time.time()
         self.read: tuple[SourceProgress, ...] = ()
-        self._config = replace(config, judges=tuple(self._at_once(each) for each in config.judges))
+        self._config = replace(config, judges=tuple(self._without_batches(judge) for judge in config.judges))
 
-    async def run(self, tell: Callable[[str], None] = lambda _: None) -> str:
-        """Do it all; returns the text of `/metrics`."""
+    async def run(self, notify: Callable[[str], None] = lambda _: None) -> str:
+        """Read, judge and estimate. Returns the text of `/metrics`.
+
+        Args:
+            notify: Called with the progress, as text for people.
+        """
         try:
-            rooms = build(
-                self._config, Shared(self._store, Board(), Telemetry(), self._clock), lambda: (), patience=-math.inf
-            )
+            shared = SharedState(self._store, Board(), Telemetry(), self._clock)
+            runtime = build(self._config, shared, lambda: (), patience=-math.inf)
             try:
-                rooms.resume(self._store)
-                await rooms.give_up(self._store, self._clock)
-                await self._work(rooms, tell)
-                self.read = tuple(map(self._read, rooms.intakes))
+                runtime.resume(self._store)
+                await runtime.give_up(self._store, self._clock)
+                await self._work(runtime, notify)
+                self.read = tuple(map(self._progress, runtime.intakes))
             finally:
-                await rooms.close()
-            return rooms.exporter.text()
+                await runtime.close()
+            return runtime.exporter.text()
         finally:
             self._store.close()
 
-    def _at_once(self, judge: JudgeConfig) -> JudgeConfig:
-        """A judge that does not send message batches, which take up to a day, longer than this lives.
+    def _without_batches(self, judge: JudgeConfig) -> JudgeConfig:
+        """Disable message batches, which take up to a day.
 
-        What a daemon has sent already stays as it is: it is paid for, and the next daemon collects it.
+        A judge with open batches is left as configured: they are paid for, and the next daemon collects the results.
         """
-        relaxed = getattr(judge.options, "urgency", "normal") == "relaxed"
-        if not relaxed or self._store.batches(judge.place.name):
+        if not uses_batches(judge.options) or self._store.batches(judge.place.name):
             return judge
         return replace(judge, options=judge.options.model_copy(update={"urgency": "normal"}))
 
-    def _read(self, intake: IntakeLoop) -> SourceProgress:
+    def _progress(self, intake: IntakeLoop) -> SourceProgress:
         name, tallies = intake.source.name, self._store.tallies()
         rejected = {
             labels[1]: count
@@ -102,15 +104,15 @@ class OneShotRun:
         return SourceProgress(name, tallies.get((Tally.SEEN, (name,)), 0.0), rejected, intake.first_rejected, problems)
 
     def _clock(self) -> float:
-        return self._reached
+        return self._now
 
-    async def _work(self, rooms: Runtime, tell: Callable[[str], None]) -> None:
-        steps = [*(each.step for each in rooms.intakes), *(each.step for each in rooms.judgings)]
-        while any([await step() for step in steps]):  # until nothing can be read, or judged at present
-            tell(", ".join(f"{count} pending for {judge}" for judge, count in self._store.pending().items()))
+    async def _work(self, runtime: Runtime, notify: Callable[[str], None]) -> None:
+        steps = [*(intake.step for intake in runtime.intakes), *(judging.step for judging in runtime.judgings)]
+        while any([await step() for step in steps]):  # until nothing more can be read, or judged at present
+            notify(", ".join(f"{count} pending for {judge}" for judge, count in self._store.pending().items()))
         newest = self._store.find(Query(limit=1))
         if newest:
-            self._reached = float(newest[0].verdict["at"])
-        await rooms.watchers.look()
-        await rooms.sampling.step()
-        await rooms.digest.step()
+            self._now = float(newest[0].verdict["at"])
+        await runtime.watchers.detect()
+        await runtime.sampling.step()
+        await runtime.digest.step()

@@ -1,4 +1,4 @@
-"""Process: habits of a process that runs for months with a few threads and, it may be, a thousand open logs."""
+"""Process settings for long-running daemons: malloc, garbage collection, file descriptors, event loop errors."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 
 
 def limit_malloc_arenas() -> None:
-    """Let all threads share one malloc arena, where the C library offers that (glibc).
+    """Make all threads share one malloc arena (glibc only).
 
-    Work moves between threads here and seldom overlaps, for Python lets one run at a time. An arena a thread would
-    hold the same memory twice, and give it back to the kernel and take it again with every batch.
+    Python runs one thread at a time, so one arena suffices. With an arena per thread, each would hold its own copy of
+    the free memory, and return it to the kernel and request it again with every batch.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -31,32 +31,29 @@ def limit_malloc_arenas() -> None:
 
 
 def settle() -> None:
-    """Leave out of garbage collection what was made so far: it stays, and walking it again holds everything up."""
+    """Exclude all existing objects from garbage collection: they live as long as the process."""
     gc.collect()
     gc.freeze()
 
 
 def trim_heap() -> None:
-    """Give free memory back to the kernel, where the C library offers that: what a busy hour took is not kept for ever.
-
-    It takes about a millisecond for a hundred megabytes.
-    """
+    """Return free memory to the kernel (glibc only). It takes about 1 ms per 100 MB."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def raise_file_limit() -> None:
-    """Raise the soft limit of open files to the hard one: every followed log holds a descriptor."""
+    """Raise the soft limit on open files to the hard limit: every followed log needs a file descriptor."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def log_library_warnings(telemetry: Telemetry) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
-    """An exception handler of the event loop that counts failed attempts to accept connections.
+    """Build an exception handler of the event loop that counts failed attempts to accept connections.
 
-    Without a free descriptor asyncio tries again every second, as often as its backlog is long (2048), and would log
-    each attempt with a traceback: megabytes a second. Everything else is handled as ever.
+    Without a free file descriptor asyncio retries every second, up to 2048 times (its backlog), and would log each
+    attempt with a traceback: megabytes per second. All other errors go to the default handler.
     """
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -70,7 +67,7 @@ def log_library_warnings(telemetry: Telemetry) -> Callable[[asyncio.AbstractEven
 
 
 def free_disk_bytes(state: Path) -> Gauges:
-    """Free bytes on the disk of the state directory; nothing where the kernel does not say."""
+    """Measure the free bytes on the disk of the state directory; empty if the file system reports an error."""
     try:
         return {(Gauge.STATE_FREE, ()): float(free_bytes(state))}
     except OSError:

@@ -1,4 +1,4 @@
-"""Reloading: one reload under way, one that waits for it, and no more: the one that waits reads what is newest."""
+"""Limits concurrent reloads: one runs, and one more waits, which will read the newest configuration."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from contextlib import suppress
 from ragwatch.errors import ConfigError
 from ragwatch.web import BusyError
 
-MOST = 2  # under way and waiting
+MAX_RELOADS = 2  # one running and one waiting
 RETRY_SECONDS = 5
 
 
 class ReloadQueue:
-    """Those who ask for a reload, by a request or by a signal.
+    """Accepts reloads by HTTP request and by signal.
 
     Args:
-        reload: Reads the configuration again; two at once take turns.
+        reload: Reloads the configuration; concurrent calls must run one after the other.
     """
 
     def __init__(self, reload: Callable[[], Awaitable[None]]) -> None:
         self._reload = reload
-        self._asked = 0
+        self._count = 0
         self._signals: set[asyncio.Task[None]] = set()
 
     async def request(self) -> None:
-        """Reload, after the one that is under way.
+        """Reload, after a running reload has ended.
 
         Raises:
-            BusyError: One waits already.
-            ConfigError: Why the old configuration stays.
+            BusyError: A reload is waiting already.
+            ConfigError: The new configuration is not valid; the old one stays active.
         """
-        if self._asked >= MOST:
+        if self._count >= MAX_RELOADS:
             raise BusyError(
                 "a reload is under way and another one waits, which will read the configuration as it is then; "
                 "wait for them, or ask again later",
                 RETRY_SECONDS,
             )
-        self._asked += 1
-        await self._turn()
+        self._count += 1
+        await self._run()
 
     def signal(self) -> None:
-        """Reload, unless one waits already: it has not read the configuration yet."""
-        if self._asked >= MOST:
+        """Reload, unless a reload is waiting, which has not read the configuration yet."""
+        if self._count >= MAX_RELOADS:
             return
-        self._asked += 1
-        task = asyncio.get_running_loop().create_task(self._turn_of_signal())
-        self._signals.add(task)  # kept, or the loop would let it be collected
+        self._count += 1
+        task = asyncio.get_running_loop().create_task(self._run_for_signal())
+        self._signals.add(task)  # the event loop keeps weak references only
         task.add_done_callback(self._signals.discard)
 
-    async def _turn_of_signal(self) -> None:
-        with suppress(ConfigError):  # told by telemetry and the reload series
-            await self._turn()
+    async def _run_for_signal(self) -> None:
+        with suppress(ConfigError):  # `reload` logs it and sets the gauge
+            await self._run()
 
-    async def _turn(self) -> None:
+    async def _run(self) -> None:
         try:
             await self._reload()
         finally:
-            self._asked -= 1
+            self._count -= 1

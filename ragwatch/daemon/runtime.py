@@ -1,24 +1,25 @@
-"""Rooms: everything that one configuration builds, joined. A reload builds a second set and swaps it in whole."""
+"""Builds and connects all components of one configuration. A reload builds a second runtime and replaces the first."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from random import SystemRandom
 
 from ragwatch import formats, judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
-from ragwatch.config.model import JudgeOptions
+from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.core.cascade import FollowRule
 from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.process import free_disk_bytes
-from ragwatch.daemon.shared import Clock, Shared
-from ragwatch.daemon.suites import canaries
-from ragwatch.daemon.watchers import Watchers, watchers
+from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.suites import canary_loop
+from ragwatch.daemon.watchers import Watchers, build_watchers
 from ragwatch.errors import StoreError
 from ragwatch.exporter import Exporter
 from ragwatch.formats.record import parse, parse_behind_text
@@ -37,11 +38,12 @@ from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
+from ragwatch.ports.capabilities import HasFallback, HasFormat, uses_batches
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The joined rooms of one configuration."""
+    """The connected components of one configuration."""
 
     config: Config
     intakes: tuple[IntakeLoop, ...]
@@ -49,16 +51,16 @@ class Runtime:
     canaries: CanaryLoop
     watchers: Watchers
     digest: DigestLoop
-    keeping: RetentionLoop
+    retention: RetentionLoop
     labelling: LabelTasks
     exporter: Exporter
     sampling: SamplingLoop
 
     def resume(self, store: Store) -> None:
-        """Continue every source where the store says.
+        """Load the stored state: cursors of sources, canaries and drift detection.
 
         Raises:
-            StoreError: What is stored is no place in a source.
+            StoreError: A stored cursor is not valid.
         """
         for intake in self.intakes:
             cursors = store.cursors(intake.source.name)
@@ -74,46 +76,46 @@ class Runtime:
         self.sampling.update()
 
     async def give_up(self, store: Store, clock: Clock) -> bool:
-        """Settle as unjudged what waits for judges that this configuration lacks. True when there was some."""
+        """Mark draws of judges that are not configured any more as unjudged. Returns True if there were any."""
         names = [judging.judge.name for judging in self.judgings]
         return await asyncio.to_thread(give_up, store, names, now=clock()) > 0
 
     async def expire(self) -> bool:
-        """Settle as unjudged what has been pending for too long. True when there was some."""
+        """Mark draws that have been pending for longer than `judging.max_age` as unjudged. True if there were any."""
         return any([await judging.expire() for judging in self.judgings])
 
     async def finish(self) -> None:
-        """Wait for the readings under way, and settle them."""
+        """Wait for running calls of judges, and store their verdicts."""
         for judging in self.judgings:
             await judging.finish()
 
     def problems(self) -> tuple[str, ...]:
-        """What keeps sources from being read as configured, and what to do."""
+        """List why sources cannot be read, and what to do about it."""
         lags = ((intake.source.name, intake.lag) for intake in self.intakes)
         return tuple(f"source {name}: {why}" for name, lag in lags if lag is not None for why in lag.problems)
 
-    async def tell_skipped(self, served: asyncio.Event, notice: Callable[[str], None]) -> None:
-        """Say of which sources existing records are passed over, once we serve and each was looked at."""
-        await served.wait()
+    async def report_skipped(self, serving: asyncio.Event, notify: Callable[[str], None]) -> None:
+        """Report sources whose existing records are skipped, after the server has started and they were polled."""
+        await serving.wait()
         for intake in self.intakes:
             await intake.polled.wait()
             if intake.skipped:
-                notice(f"source {intake.source.name}: {intake.skipped}")
+                notify(f"source {intake.source.name}: {intake.skipped}")
 
     def fallbacks(self) -> dict[str, bool | None]:
-        """By judge, whether words alone read for want of its model; None for one that needs none."""
-        readers = [judging.judge for judging in self.judgings]
-        return {each.name: each.fallback is not None if hasattr(each, "fallback") else None for each in readers}
+        """By judge, whether the lexical judge reads because its model is missing; None if it needs no model."""
+        active = [judging.judge for judging in self.judgings]
+        return {judge.name: judge.fallback is not None if isinstance(judge, HasFallback) else None for judge in active}
 
     def inherit(self, old: Runtime) -> None:
-        """Take over the readings that the closed rooms before could not write: they may have cost money."""
-        before = {judging.judge.name: judging for judging in old.judgings}
+        """Take over the verdicts that a closed runtime could not store: they may have cost money."""
+        predecessors = {judging.judge.name: judging for judging in old.judgings}
         for judging in self.judgings:
-            if judging.judge.name in before:
-                judging.inherit(before[judging.judge.name])
+            if judging.judge.name in predecessors:
+                judging.inherit(predecessors[judging.judge.name])
 
     async def close(self) -> None:
-        """Release files and clients."""
+        """Close files and clients."""
         for intake in self.intakes:
             intake.source.close()
         for judging in self.judgings:
@@ -122,80 +124,90 @@ class Runtime:
 
 
 def build(
-    config: Config, shared: Shared, problems: Callable[[], tuple[str, ...]], *, patience: float = OVERDUE_SECONDS
+    config: Config, shared: SharedState, problems: Callable[[], tuple[str, ...]], *, patience: float = OVERDUE_SECONDS
 ) -> Runtime:
-    """Build and join the rooms of a configuration. Nothing is read yet: see `Rooms.resume`.
+    """Build and connect the components of a configuration. Reads nothing yet: see `Runtime.resume`.
+
+    Args:
+        config: The configuration.
+        shared: Store, board, telemetry and clock.
+        problems: Returns why the daemon is not ready.
+        patience: See `DigestLoop`.
 
     Raises:
-        ConfigError: A kind cannot be built as configured.
+        ConfigError: A kind cannot be built with these options.
     """
     plan = sampling_plan(config)
-    readers = tuple(_reader(each, shared) for each in config.judges)
+    built_judges = tuple(_judge(judge, shared) for judge in config.judges)
     shares = _shares(config, shared)
-    asked = canaries(config, readers, shared)
-    watching = watchers(config, plan, readers, shared)
-    intakes = tuple(_intake(each, config, plan, shares, shared, watching.vocabularies) for each in config.sources)
-    around = DigestInputs(
+    canaries = canary_loop(config, built_judges, shared)
+    watchers = build_watchers(config, plan, built_judges, shared)
+    rules = partial(_intake_rules, config, plan, shares, watchers.vocabularies)  # each intake has its own redactor
+    intakes = tuple(_intake(source, rules(), shared) for source in config.sources)
+    inputs = DigestInputs(
         lags=lambda: _lags(intakes),
         probabilities=lambda: _probabilities(plan, intakes),
         problems=problems,
         gauges=lambda: {
-            **asked.gauges(),
-            **watching.gauges(),
+            **canaries.gauges(),
+            **watchers.gauges(),
             **free_disk_bytes(config.settings.state),
             **_damaged(shared),
         },
     )
-    labels = _label_rules(config, readers)
-    pairs = zip(readers, config.judges, strict=True)
+    labels = _label_rules(config, built_judges)
+    pairs = zip(built_judges, config.judges, strict=True)
     return Runtime(
         config,
-        intakes,
-        tuple(_judging(judge, each, config, shares, shared) for judge, each in pairs),
-        asked,
-        watching,
-        _digest(config, readers, labels, around, shares, shared, patience),
-        _keeping(config, shared),
-        LabelTasks(labels, store=shared.store, clock=shared.clock, uniform=SystemRandom().random),
-        _exporter(config, intakes, readers, shared),
-        SamplingLoop(shares, store=shared.store, clock=shared.clock),
+        intakes=intakes,
+        judgings=tuple(_judging(judge, judge_config, config, shares, shared) for judge, judge_config in pairs),
+        canaries=canaries,
+        watchers=watchers,
+        digest=_digest(
+            config, shared, inputs, shares=shares, built_judges=built_judges, labels=labels, patience=patience
+        ),
+        retention=_retention(config, shared),
+        labelling=LabelTasks(labels, store=shared.store, clock=shared.clock, uniform=SystemRandom().random),
+        exporter=_exporter(config, intakes, built_judges, shared),
+        sampling=SamplingLoop(shares, store=shared.store, clock=shared.clock),
     )
 
 
-def _digest(  # noqa: PLR0917 - everything meets here
+def _digest(
     config: Config,
-    readers: tuple[Judge, ...],
-    labels: LabelRules,
-    around: DigestInputs,
+    shared: SharedState,
+    inputs: DigestInputs,
+    *,
     shares: SamplingControl,
-    shared: Shared,
+    built_judges: tuple[Judge, ...],
+    labels: LabelRules,
     patience: float,
 ) -> DigestLoop:
-    wanted = config.settings.estimates
+    options = config.settings.estimates
     return DigestLoop(
-        SlidingWindows(wanted.windows, {judge.name: judge.version for judge in readers}, wanted.confidence),
-        around,
+        SlidingWindows(options.windows, {judge.name: judge.version for judge in built_judges}, options.confidence),
+        inputs,
         shares=shares,
         store=shared.store,
         board=shared.board,
         telemetry=shared.telemetry,
-        judges=readers,
+        judges=built_judges,
         clock=shared.clock,
-        labels=LabelCorrection(labels, wanted.windows, store=shared.store),
+        labels=LabelCorrection(labels, options.windows, store=shared.store),
         patience=patience,
     )
 
 
-def _label_rules(config: Config, readers: tuple[Judge, ...]) -> LabelRules:
-    places = [each.place for each in config.judges]
-    versions = {judge.name: judge.version for judge in readers}
-    return config.settings.labels.rules(places, versions, config.settings.estimates.confidence)
+def _label_rules(config: Config, built_judges: tuple[Judge, ...]) -> LabelRules:
+    options = [judge.place for judge in config.judges]
+    versions = {judge.name: judge.version for judge in built_judges}
+    return config.settings.labels.rules(options, versions, config.settings.estimates.confidence)
 
 
-def _keeping(config: Config, shared: Shared) -> RetentionLoop:
-    kept = config.settings.retention
+def _retention(config: Config, shared: SharedState) -> RetentionLoop:
+    options = config.settings.retention
     return RetentionLoop(
-        Retention(kept.days, kept.failing_days, kept.bytes),
+        Retention(options.days, options.failing_days, options.bytes),
         store=shared.store,
         telemetry=shared.telemetry,
         clock=shared.clock,
@@ -203,42 +215,36 @@ def _keeping(config: Config, shared: Shared) -> RetentionLoop:
 
 
 def sampling_plan(config: Config) -> SamplingPlan:
-    """The plan that the configuration describes."""
-    wanted = config.settings.sampling
+    """Build the sampling plan of a configuration."""
+    options = config.settings.sampling
     return SamplingPlan(
-        wanted.probability, wanted.routes, wanted.stratum, wanted.strata, frozenset(config.settings.routes)
+        options.probability, options.routes, options.stratum, options.strata, frozenset(config.settings.routes)
     )
 
 
-def _reader(each: JudgeConfig, shared: Shared) -> Judge:
-    place = each.place
-    purse = StoredBudgetAccount(place.name, place.budget.caps, shared.store, shared.clock)
-    wanted = frozenset(Quantity if place.quantities is None else place.quantities)
-    return judges.KINDS[each.kind].build(
-        each.options, name=place.name, context=JudgeContext(shared.telemetry, purse, shared.clock, wanted)
+def _judge(judge: JudgeConfig, shared: SharedState) -> Judge:
+    options = judge.place
+    budget = StoredBudgetAccount(options.name, options.budget.caps, shared.store, shared.clock)
+    quantities = frozenset(Quantity if options.quantities is None else options.quantities)
+    return judges.KINDS[judge.kind].build(
+        judge.options, name=options.name, context=JudgeContext(shared.telemetry, budget, shared.clock, quantities)
     )
 
 
-def _shares(config: Config, shared: Shared) -> SamplingControl:
-    waited_for = next(each.place.name for each in config.judges if each.place.follows is None)
+def _shares(config: Config, shared: SharedState) -> SamplingControl:
+    options = [judge.place for judge in config.judges]
+    default = next(judge.name for judge in options if judge.follows is None)  # sources wait for it (backpressure)
     plans = {
-        each.place.name: JudgePlan(each.place.probability, each.place.budget.caps, waits=each.place.name == waited_for)
-        for each in config.judges
+        judge.name: JudgePlan(judge.probability, judge.budget.caps, waits=judge.name == default) for judge in options
     }
     return SamplingControl(plans, shared.store, config.settings.judging.max_pending)
 
 
-def _intake(  # noqa: PLR0917 - as above
-    each: KindConfig,
-    config: Config,
-    plan: SamplingPlan,
-    shares: SamplingControl,
-    shared: Shared,
-    vocabularies: Vocabularies | None,
-) -> IntakeLoop:
+def _intake_rules(
+    config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None
+) -> IntakeRules:
     settings = config.settings
-    source: Source = sources.KINDS[each.kind].build(each.options)
-    rules = IntakeRules(
+    return IntakeRules(
         plan=plan,
         judges={judge.place.name: judge.place.probability for judge in config.judges if judge.place.follows is None},
         redactor=settings.redaction.redactor(),
@@ -247,53 +253,68 @@ def _intake(  # noqa: PLR0917 - as above
         share=shares.factor,
         vocabularies=vocabularies,
     )
-    shape = formats.build(getattr(each.options, "format", "auto"), getattr(each.options, "mapping", None) or None)
+
+
+def _intake(source: KindConfig, rules: IntakeRules, shared: SharedState) -> IntakeLoop:
+    built_source: Source = sources.KINDS[source.kind].build(source.options)
+    name, mapping, skip_prefix = _format(source.options)
     return IntakeLoop(
-        source,
-        shape.read,
+        built_source,
+        formats.build(name, mapping).read,
         rules,
         store=shared.store,
         telemetry=shared.telemetry,
         clock=shared.clock,
-        parse=parse_behind_text if getattr(each.options, "skip_prefix", False) else parse,
+        parse=parse_behind_text if skip_prefix else parse,
     )
 
 
-def _judging(judge: Judge, each: JudgeConfig, config: Config, shares: SamplingControl, shared: Shared) -> JudgingLoop:
+def _format(options: object) -> tuple[str, Mapping[str, str] | None, bool]:
+    """Name and mapping of the format of a source, and whether to skip the text before the JSON object of a line."""
+    if not isinstance(options, HasFormat):
+        return "auto", None, False
+    return options.format, options.mapping or None, options.skip_prefix
+
+
+def _judging(
+    judge: Judge, judge_config: JudgeConfig, config: Config, shares: SamplingControl, shared: SharedState
+) -> JudgingLoop:
     limits = config.settings.judging
-    relaxed = getattr(each.options, "urgency", "normal") == "relaxed"
+    batched = uses_batches(judge_config.options)
     rules = JudgingRules(
-        batch=limits.batch if relaxed else max(limits.batch, 2 * judge.concurrency),
+        batch=limits.batch if batched else max(limits.batch, 2 * judge.concurrency),
         timeout_seconds=limits.timeout,
-        max_age_seconds=limits.max_age + MAX_BATCH_SECONDS * relaxed,  # the provider may take a day
+        max_age_seconds=limits.max_age + MAX_BATCH_SECONDS * batched,  # the provider may take a day and fail
         followers={
             other.place.name: _follower(other.place, shares)
             for other in config.judges
             if other.place.follows == judge.name
         },
     )
-    self_tests = JudgeSelfTests(each.place.repeat, each.place.known_bad)
-    loop: type[JudgingLoop] = BatchJudgingLoop if relaxed else JudgingLoop
+    self_tests = JudgeSelfTests(judge_config.place.repeat, judge_config.place.known_bad)
+    loop: type[JudgingLoop] = BatchJudgingLoop if batched else JudgingLoop
     return loop(judge, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock, self_tests=self_tests)
 
 
-def _follower(place: JudgeOptions, shares: SamplingControl) -> Follower:
-    unsure = place.probability if place.unsure_probability is None else place.unsure_probability
-    return Follower(FollowRule(place.probability, unsure), lambda: shares.factor(place.name))
+def _follower(options: JudgeOptions, shares: SamplingControl) -> Follower:
+    unsure = options.probability if options.unsure_probability is None else options.unsure_probability
+    return Follower(FollowRule(options.probability, unsure), lambda: shares.factor(options.name))
 
 
-def _exporter(config: Config, intakes: tuple[IntakeLoop, ...], readers: tuple[Judge, ...], shared: Shared) -> Exporter:
+def _exporter(
+    config: Config, intakes: tuple[IntakeLoop, ...], built_judges: tuple[Judge, ...], shared: SharedState
+) -> Exporter:
     return Exporter(
         shared.board,
         shared.telemetry,
         sources=[intake.source.name for intake in intakes],
         routes=[*config.settings.routes, OTHER],
-        judges=[judge.name for judge in readers],
-        suites=[each.place.suite for each in config.canaries],
+        judges=[judge.name for judge in built_judges],
+        suites=[suite.place.suite for suite in config.canaries],
     )
 
 
-def _damaged(shared: Shared) -> Gauges:
+def _damaged(shared: SharedState) -> Gauges:
     return {(Gauge.STATE_DAMAGED, ()): float(shared.store.damaged())}
 
 
@@ -302,6 +323,6 @@ def _lags(intakes: tuple[IntakeLoop, ...]) -> dict[str, Lag]:
 
 
 def _probabilities(plan: SamplingPlan, intakes: tuple[IntakeLoop, ...]) -> dict[str, float]:
-    """Inclusion probabilities in force: the plan's, lowered while draws pile up."""
+    """Compute the current inclusion probabilities by route: those of the plan, lowered under backpressure."""
     factor = min(intake.factor for intake in intakes)
     return {route: factor * plan.probability_of(route) for route in (*sorted(plan.known_routes), OTHER)}

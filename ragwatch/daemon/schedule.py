@@ -1,7 +1,7 @@
-"""Schedule: what is done at set times: forgetting once an hour, and each suite of canaries at its own.
+"""Schedules periodic jobs: retention once an hour, and each canary suite on its own schedule.
 
-Suites that run at the start do so when ragwatch starts, and at a reload where they are not what they were. Beside a
-service that does not listen yet they are tried again soon, until somebody could be asked.
+Suites with `at_start` also run when ragwatch starts, and after a reload that changes them. If the service does not
+accept connections yet, such a run is retried with exponential backoff until it does.
 """
 
 from __future__ import annotations
@@ -23,72 +23,76 @@ from ragwatch.daemon.process import trim_heap
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.telemetry import Telemetry
 
-KEEP_SECONDS = 3600.0
-FIRST_KEEP_SECONDS = 60.0  # whoever starts again each half an hour forgets all the same
-FIRST_AGAIN, LONGEST_AGAIN = 5.0, 300.0  # seconds until a suite that could ask nobody is tried again
-GIVE_BACK_SECONDS = 300.0
-LATE_SECONDS = 3600.0  # a run that was missed by less is made up for, once
+RETENTION_SECONDS = 3600.0
+FIRST_RETENTION_SECONDS = 60.0  # early, so that it also runs in a process that restarts every half an hour
+MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0  # until a suite that reached no service runs again
+TRIM_HEAP_SECONDS = 300.0
+MISFIRE_GRACE_SECONDS = 3600.0  # a run that is late by less still takes place, once
 
 
 class JobSchedule:
-    """Jobs of the rooms in force. Two runs of one job never overlap, and missed ones are made up for once.
+    """Jobs of the active runtime. Runs of one job never overlap, and several missed runs become one.
 
     Args:
-        telemetry: Told of what fails; it is tried again at the next time.
+        telemetry: Logs failures; a failed job runs again at its next time.
     """
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
         self._scheduler = AsyncIOScheduler(timezone="UTC")
         self._tasks: set[asyncio.Task[object]] = set()
-        self._rooms: Runtime | None = None
-        self._asked: dict[str, SuiteConfig] = {}  # as they were when they last could be asked since the start
+        self._runtime: Runtime | None = None
+        self._reached: dict[str, SuiteConfig] = {}  # suites that have reached the service, as configured then
 
     @property
     def tasks(self) -> frozenset[asyncio.Task[object]]:
-        """What is under way."""
+        """Running jobs."""
         return frozenset(self._tasks)
 
-    def start(self, rooms: Runtime) -> None:
-        """Begin, or begin anew with other rooms. Suites run at once where they are to run at the start."""
-        self._note_asked()
-        self._rooms = rooms
+    def start(self, runtime: Runtime) -> None:
+        """Start the jobs of a runtime in place of all others, and run new or changed suites with `at_start`."""
+        self._remember_reached()
+        self._runtime = runtime
         self._scheduler.remove_all_jobs()
-        self._add("memory", lambda: asyncio.to_thread(trim_heap), IntervalTrigger(seconds=GIVE_BACK_SECONDS))
-        self._add("keeping", rooms.keeping.step, keeping_trigger(datetime.now(UTC)))
-        for each in rooms.config.canaries:
-            place, step = each.place, partial(rooms.canaries.run, each.place.suite)
-            self._add(f"canaries {place.suite}", step, trigger_of(place.schedule, place.jitter))
-            if place.at_start and self._asked.get(place.suite) != each:
-                self._begin(f"canaries {place.suite}", partial(self._ask_at_start, rooms, place.suite))
+        self._add("memory", lambda: asyncio.to_thread(trim_heap), IntervalTrigger(seconds=TRIM_HEAP_SECONDS))
+        self._add("keeping", runtime.retention.step, retention_trigger(datetime.now(UTC)))
+        for suite in runtime.config.canaries:
+            options, step = suite.place, partial(runtime.canaries.run, suite.place.suite)
+            self._add(f"canaries {options.suite}", step, trigger_of(options.schedule, options.jitter))
+            if options.at_start and self._reached.get(options.suite) != suite:
+                self._start_task(f"canaries {options.suite}", partial(self._run_at_start, runtime, options.suite))
         if not self._scheduler.running:
             self._scheduler.start()
 
-    def _note_asked(self) -> None:
-        """Remember which suites the rooms before have asked: a reload that leaves them alone need not ask again."""
-        if self._rooms is not None:
-            reached = self._rooms.canaries.reached
-            self._asked |= {
-                each.place.suite: each for each in self._rooms.config.canaries if each.place.suite in reached
+    def _remember_reached(self) -> None:
+        """Remember the suites that have reached the service, which need not run again after a reload."""
+        if self._runtime is not None:
+            reached = self._runtime.canaries.reached
+            self._reached |= {
+                suite.place.suite: suite for suite in self._runtime.config.canaries if suite.place.suite in reached
             }
 
-    async def _ask_at_start(self, rooms: Runtime, suite: str, pause: float | None = None) -> None:
-        """Run a suite. Whoever watches a service may begin before it listens, so it is tried again until it does."""
-        if pause is None or suite not in rooms.canaries.reached:  # else its own time came first
-            await rooms.canaries.run(suite, again=pause is not None)
-        if suite in rooms.canaries.reached or rooms is not self._rooms:
+    async def _run_at_start(self, runtime: Runtime, suite: str, delay: float | None = None) -> None:
+        """Run a suite, and schedule a retry if the service does not accept connections yet."""
+        if delay is None or suite not in runtime.canaries.reached:  # else a scheduled run has reached it meanwhile
+            await runtime.canaries.run(suite, again=delay is not None)
+        if suite in runtime.canaries.reached or runtime is not self._runtime:
             return
-        pause = longer(pause)
-        later = partial(self._ask_at_start, rooms, suite, pause)
-        at = DateTrigger(datetime.now(UTC) + timedelta(seconds=pause))
-        self._scheduler.add_job(self._run, at, args=(f"canaries {suite}", later), misfire_grace_time=int(LATE_SECONDS))
+        delay = next_delay(delay)
+        retry = partial(self._run_at_start, runtime, suite, delay)
+        self._scheduler.add_job(
+            self._run,
+            DateTrigger(datetime.now(UTC) + timedelta(seconds=delay)),
+            args=(f"canaries {suite}", retry),
+            misfire_grace_time=int(MISFIRE_GRACE_SECONDS),
+        )
 
     def pause(self) -> None:
-        """Begin nothing more."""
+        """Start no more jobs."""
         self._scheduler.pause()
 
     def shutdown(self) -> None:
-        """End for good."""
+        """Stop the scheduler."""
         self._scheduler.shutdown(wait=False)
 
     def _add(self, name: str, step: Callable[[], Awaitable[object]], trigger: BaseTrigger) -> None:
@@ -98,48 +102,52 @@ class JobSchedule:
             trigger,
             args=(name, step),
             id=name,
-            misfire_grace_time=int(LATE_SECONDS),
+            misfire_grace_time=int(MISFIRE_GRACE_SECONDS),
             coalesce=True,
             max_instances=1,
         )
 
     async def _run(self, name: str, step: Callable[[], Awaitable[object]]) -> None:
-        # A task of our own: APScheduler's shutdown cancels what it runs, and steps must end between transactions.
-        await asyncio.shield(self._begin(name, step))
+        # In a separate task: APScheduler cancels its tasks at shutdown, and a step must not end within a transaction.
+        await asyncio.shield(self._start_task(name, step))
 
-    def _begin(self, name: str, step: Callable[[], Awaitable[object]]) -> asyncio.Task[object]:
-        async def told() -> object:
+    def _start_task(self, name: str, step: Callable[[], Awaitable[object]]) -> asyncio.Task[object]:
+        async def run_logged() -> object:
             try:
                 return await step()
-            except Exception as error:  # noqa: BLE001 - tried again at the next time
+            except Exception as error:  # noqa: BLE001 - the job runs again at its next time
                 self._telemetry.step_failed(name, error)
                 return None
 
-        task = asyncio.create_task(told())
+        task = asyncio.create_task(run_logged())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
 
-def longer(pause: float | None) -> float:
-    """Seconds to wait before nobody is asked again; None where it was the first time."""
-    return FIRST_AGAIN if pause is None else min(2 * pause, LONGEST_AGAIN)
+def next_delay(delay: float | None) -> float:
+    """Compute the seconds until the next retry (exponential backoff); `delay` is None before the first retry."""
+    return MIN_RETRY_SECONDS if delay is None else min(2 * delay, MAX_RETRY_SECONDS)
 
 
-def keeping_trigger(started: datetime) -> BaseTrigger:
-    """When to forget: soon behind a start, and each hour from then on."""
-    return IntervalTrigger(seconds=KEEP_SECONDS, start_date=started + timedelta(seconds=FIRST_KEEP_SECONDS))
+def retention_trigger(started: datetime) -> BaseTrigger:
+    """Build the trigger of retention: shortly after the start, then every hour."""
+    return IntervalTrigger(seconds=RETENTION_SECONDS, start_date=started + timedelta(seconds=FIRST_RETENTION_SECONDS))
 
 
 def trigger_of(schedule: str, jitter: float) -> BaseTrigger:
-    """When to run: every so often (`10m`), or as a crontab line says, a little spread.
+    """Build the trigger of a suite from an interval such as `10m`, or from a crontab expression.
+
+    Args:
+        schedule: The interval or expression.
+        jitter: Maximum random delay of a run in seconds.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The schedule is neither.
     """
-    spread = int(jitter) or None
+    jitter_seconds = int(jitter) or None
     try:
         seconds = duration_seconds(schedule)
     except ValueError:
-        return crontab.trigger(schedule, spread)
-    return IntervalTrigger(seconds=seconds, jitter=spread)
+        return crontab.trigger(schedule, jitter_seconds)
+    return IntervalTrigger(seconds=seconds, jitter=jitter_seconds)

@@ -1,4 +1,4 @@
-"""Shared: what outlives a reload."""
+"""Objects that a reload keeps: store, board, telemetry and clock."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """Memory, the board, our own life, the clock."""
+class SharedState:
+    """Store, board, telemetry and clock (seconds since the epoch), which all configurations use in turn."""
 
     store: Store
     board: Board

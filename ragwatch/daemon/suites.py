@@ -1,4 +1,4 @@
-"""Suites: the canaries of a configuration, built."""
+"""Builds the canary suites of a configuration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ragwatch import probes
 from ragwatch.config import Config
 from ragwatch.config.canaries import SuiteConfig, SuitePlace
-from ragwatch.daemon.shared import Shared
+from ragwatch.daemon.shared import SharedState
 from ragwatch.daemon.watchers import holder
 from ragwatch.pipeline.canaries.answers import AnswerJudging
 from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
@@ -15,36 +15,36 @@ from ragwatch.ports import Judge
 from ragwatch.probes.similarity import similarity
 
 
-def suite_of(each: SuiteConfig, answers: AnswerJudging | None = None) -> CanarySuite:
-    """A suite of canaries with its probe, and who reads the answers.
+def suite_of(suite: SuiteConfig, answers: AnswerJudging | None = None) -> CanarySuite:
+    """Build a canary suite with its probe, and optionally the judging of its answers.
 
     Raises:
-        ConfigError: The probe cannot be built as configured.
+        ConfigError: The probe cannot be built with these options.
     """
-    place = each.place
-    by_text = any(not expected.id for canary in each.canaries for expected in canary.expected)
+    options = suite.place
+    by_text = any(not expected.id for canary in suite.canaries for expected in canary.expected)
     return CanarySuite(
-        place.suite,
-        each.canaries,
-        tuple(sorted(set(place.k))),
-        probes.KINDS[each.kind].build(each.options, name=place.suite),
-        similarity(place.similarity) if by_text else None,
-        place.tau,
-        answers,
+        options.suite,
+        suite.canaries,
+        tuple(sorted(set(options.k))),
+        probes.KINDS[suite.kind].build(suite.options, name=options.suite),
+        similar=similarity(options.similarity) if by_text else None,
+        tau=options.tau,
+        answers=answers,
     )
 
 
-def canaries(config: Config, readers: Iterable[Judge], shared: Shared) -> CanaryLoop:
-    """The canaries that a configuration describes, with who reads their answers."""
-    by_name, timeout = {judge.name: judge for judge in readers}, config.settings.judging.timeout
+def canary_loop(config: Config, judges: Iterable[Judge], shared: SharedState) -> CanaryLoop:
+    """Build the loop that runs the canary suites of a configuration."""
+    by_name, timeout = {judge.name: judge for judge in judges}, config.settings.judging.timeout
 
-    def answers(place: SuitePlace) -> AnswerJudging | None:
-        if place.judge is None:
+    def answer_judging(options: SuitePlace) -> AnswerJudging | None:
+        if options.judge is None:
             return None
-        return AnswerJudging(by_name[place.judge], oracle=place.oracle, clock=shared.clock, timeout_seconds=timeout)
+        return AnswerJudging(by_name[options.judge], oracle=options.oracle, clock=shared.clock, timeout_seconds=timeout)
 
     return CanaryLoop(
-        tuple(suite_of(each, answers(each.place)) for each in config.canaries),
+        tuple(suite_of(suite, answer_judging(suite.place)) for suite in config.canaries),
         store=shared.store,
         telemetry=shared.telemetry,
         holder=holder(),

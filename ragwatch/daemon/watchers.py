@@ -1,4 +1,4 @@
-"""Watchers: what looks for change over time: drift of scores and of traffic, and of the judge itself."""
+"""Builds the loops that detect drift: in scores, in traffic and of the judge itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragwatch.config.drift import lowest_probability
 from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Gauges
-from ragwatch.daemon.shared import Shared
+from ragwatch.daemon.shared import SharedState
 from ragwatch.pipeline.drift.anchors import AnchorLoop
 from ragwatch.pipeline.drift.bridge import VersionBridge
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
@@ -24,7 +24,7 @@ from ragwatch.ports import Judge
 
 @dataclass(frozen=True, slots=True)
 class Watchers:
-    """The loops that look for change."""
+    """The loops that detect drift."""
 
     drift: ScoreDriftLoop
     traffic: TrafficDriftLoop
@@ -33,7 +33,7 @@ class Watchers:
     vocabularies: Vocabularies | None
 
     def resume(self) -> None:
-        """Continue where an earlier process, or configuration, stopped. Those that are asked come first."""
+        """Load the state that an earlier process or configuration saved. Loops that others depend on come first."""
         if self.anchors is not None:
             self.anchors.resume()
         if self.vocabularies is not None:
@@ -42,28 +42,28 @@ class Watchers:
         self.traffic.resume()
         self.bridge.resume()
 
-    async def look(self) -> bool:
-        """Take what came since the last time. True when there was something."""
+    async def detect(self) -> bool:
+        """Test new scores and requests for drift. Returns True if there were any."""
         return any([await self.drift.step(), await self.traffic.step()])
 
     async def test_judge(self) -> bool:
-        """Read anchors and bridges where they are due."""
-        moved = await self.bridge.step()
-        return (await self.anchors.step() if self.anchors is not None else False) or moved
+        """Judge the anchors and the samples of the version bridge that are due. Returns True if there were any."""
+        bridged = await self.bridge.step()
+        return (await self.anchors.step() if self.anchors is not None else False) or bridged
 
     def gauges(self) -> Gauges:
-        """What they show."""
-        found = {**self.drift.gauges(), **self.traffic.gauges()}
-        return found if self.anchors is None else {**found, **self.anchors.gauges()}
+        """Collect the gauges of all loops."""
+        gauges = {**self.drift.gauges(), **self.traffic.gauges()}
+        return gauges if self.anchors is None else {**gauges, **self.anchors.gauges()}
 
 
-def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], shared: Shared) -> Watchers:
-    """The watchers that a configuration describes."""
-    settings, by_name = config.settings, {judge.name: judge for judge in readers}
-    places = {each.place.name: each.place for each in config.judges}
+def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], shared: SharedState) -> Watchers:
+    """Build the drift detection of a configuration."""
+    settings, by_name = config.settings, {judge.name: judge for judge in judges}
+    probabilities = {judge.place.name: judge.place.probability for judge in config.judges}
     judge = by_name[settings.drift.judge or next(iter(by_name))]
     routes = (*settings.routes, OTHER)
-    lowest = {route: lowest_probability(plan, route, places[judge.name].probability) for route in routes}
+    lowest = {route: lowest_probability(plan, route, probabilities[judge.name]) for route in routes}
     traffic, vocabularies = settings.drift.traffic_rules(routes), None
     if Signal.QUESTION_WORDS in traffic.signals:
         vocabularies = Vocabularies(traffic.requests, routes, store=shared.store)
@@ -79,14 +79,14 @@ def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], share
             clock=shared.clock,
         )
     return Watchers(
-        ScoreDriftLoop(
+        drift=ScoreDriftLoop(
             settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
             store=shared.store,
             telemetry=shared.telemetry,
             judge_moved=(lambda: False) if anchors is None else anchors.moved,
             clock=shared.clock,
         ),
-        TrafficDriftLoop(
+        traffic=TrafficDriftLoop(
             traffic,
             tallies=shared.store.tallies,
             store=shared.store,
@@ -94,7 +94,7 @@ def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], share
             clock=shared.clock,
             vocabularies=vocabularies,
         ),
-        VersionBridge(
+        bridge=VersionBridge(
             judge,
             settings.drift.bridge,
             timeout_seconds=settings.judging.timeout,
@@ -102,11 +102,11 @@ def watchers(config: Config, plan: SamplingPlan, readers: Iterable[Judge], share
             telemetry=shared.telemetry,
             clock=shared.clock,
         ),
-        anchors,
-        vocabularies,
+        anchors=anchors,
+        vocabularies=vocabularies,
     )
 
 
 def holder() -> str:
-    """Name of this process in a fleet."""
+    """Name this process: host and process id, unique among all that share a store."""
     return f"{socket.gethostname()}/{os.getpid()}"

@@ -38,7 +38,7 @@ def overview_page(view: Mapping[str, Any]) -> str:
 
 def canaries_page(view: Mapping[str, Any]) -> str:
     """Renders the page of canaries as HTML."""
-    return page("support.canaries.html", view)
+    return page("canaries.html", view)
 
 
 def ago(seconds: float | None) -> str:

@@ -72,7 +72,7 @@ def test_two_retrievers_over_a_whole_corpus(tmp_path: Path, share: int) -> None:
     with (CORPUS / "qrels.tsv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
             expected[row["query-id"]].append(row["corpus-id"])
-    suite = tmp_path / "support.canaries.jsonl"
+    suite = tmp_path / "canaries.jsonl"
     items = [
         {
             "name": row["_id"],
@@ -89,7 +89,7 @@ def test_two_retrievers_over_a_whole_corpus(tmp_path: Path, share: int) -> None:
             {
                 "suite": name,
                 "k": [5, 10],
-                "file": "support.canaries.jsonl",
+                "file": "canaries.jsonl",
                 "probe": {
                     "kind": "http",
                     "url": f"{address}/search",

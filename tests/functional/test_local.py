@@ -49,7 +49,7 @@ def test_without_its_model_the_daemon_reads_by_words_and_says_so(tmp_path: Path)
         ragwatch.wait_for(JUDGED, 1)
         series = ragwatch.wait_for(f"ragwatch_faithfulness_samples{LABELS}", 1)
         info = next(name for name in series if name.startswith("ragwatch_judge_info"))
-    assert any(line["event"] == "no model, words alone read" for line in ragwatch.log)
+    assert any(line["event"] == "model not loaded, the lexical judge reads instead" for line in ragwatch.log)
     assert series['ragwatch_judge_fallback{judge="reader"}'] == 1
     assert 'version="lexical-' in info
     assert f"ragwatch_contradiction_ratio{LABELS}" not in series

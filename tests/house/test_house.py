@@ -16,7 +16,8 @@ from ragwatch import judges, probes, sources, stores
 from ragwatch.config import load
 from ragwatch.config.canaries import SuitePlace
 from ragwatch.config.drift import AnchorsOptions
-from ragwatch.config.model import JudgeOptions, Settings
+from ragwatch.config.judge_options import JudgeOptions
+from ragwatch.config.model import Settings
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = sorted((ROOT / "ragwatch").rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Telemetry: each happening is one event in the log and one count; logs are lines of JSON."""
+"""Telemetry: each event is one line of the log and one count; logs are lines of JSON."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ragwatch.telemetry import EventCount, Telemetry, configure_logging
 PLACE = ("claude", "haiku-1")
 
 
-def test_happenings_are_told(telemetry: Telemetry, log: LogCapture) -> None:
-    """Every happening has a sentence of its own and a level."""
+def test_events_are_logged(telemetry: Telemetry, log: LogCapture) -> None:
+    """Every event has its own text and level."""
     telemetry.started("http://127.0.0.1:1", "0.1.0")
     telemetry.stopped(drained=True)
     telemetry.configured(5.0)
@@ -27,7 +27,7 @@ def test_happenings_are_told(telemetry: Telemetry, log: LogCapture) -> None:
     telemetry.pruned(3)
     telemetry.announced("deploy", "v2")
     telemetry.skipped("app", "0 of 9 existing records read")
-    assert [(each["log_level"], each["event"]) for each in log.entries] == [
+    assert [(entry["log_level"], entry["event"]) for entry in log.entries] == [
         ("info", "started"),
         ("info", "stopped"),
         ("info", "configuration loaded"),
@@ -39,11 +39,11 @@ def test_happenings_are_told(telemetry: Telemetry, log: LogCapture) -> None:
         ("info", "event"),
         ("warning", "existing records are not read"),
     ]
-    shown = next(each for each in log.entries if each["event"] == "files cannot be read")
+    shown = next(entry for entry in log.entries if entry["event"] == "files cannot be read")
     assert (len(shown["first"]), shown["new"], shown["total"]) == (5, 9, 12)
 
 
-def test_a_limit_that_stays_reached_is_told_now_and_then(
+def test_a_lasting_limit_is_logged_at_intervals(
     telemetry: Telemetry, log: LogCapture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit on open files: one event in ten minutes for each source and for the server; failures are counted."""
@@ -53,9 +53,9 @@ def test_a_limit_that_stays_reached_is_told_now_and_then(
         telemetry.files_closed("app", 7)
         telemetry.files_closed("other", 9)
         telemetry.accept_failed("Too many open files")
-    assert [each.get("source") for each in log.entries] == ["app", "other", None]
+    assert [entry.get("source") for entry in log.entries] == ["app", "other", None]
     assert telemetry.counts()[EventCount.ACCEPT_FAILURES, ()] == 3
-    now += module.COMPLAINT_SECONDS
+    now += module.LIMIT_WARNING_SECONDS
     telemetry.files_closed("app", 8)
     assert (len(log.entries), log.entries[-1]["closed"]) == (4, 8)
 
@@ -87,7 +87,7 @@ def test_calls_tokens_and_money(telemetry: Telemetry) -> None:
 
 
 def test_counts_are_a_copy(telemetry: Telemetry) -> None:
-    """Whoever looks cannot change them."""
+    """Changing the copy does not change the counters."""
     telemetry.counts()[EventCount.JUDGE_CALLS, PLACE] = 7
     assert telemetry.counts() == {}
 
@@ -104,7 +104,7 @@ def test_foreign_faults_have_no_traceback_and_bugs_do(telemetry: Telemetry, log:
     bug = ZeroDivisionError("no")
     telemetry.step_failed("source app", SourceError("gone"))
     telemetry.step_failed("digest", bug)
-    assert [(each["why"], each["exc_info"]) for each in log.entries] == [("gone", None), ("no", bug)]
+    assert [(entry["why"], entry["exc_info"]) for entry in log.entries] == [("gone", None), ("no", bug)]
     assert telemetry.counts() == {
         (EventCount.STEP_FAILURES, ("source app",)): 1,
         (EventCount.STEP_FAILURES, ("digest",)): 1,
@@ -145,19 +145,19 @@ def test_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Text from outside cannot forge a line; a traceback is a field."""
     configure_logging("info")
     (line,) = failed(capsys).splitlines()
-    found = json.loads(line)
-    assert (found["level"], found["loop"], found["why"]) == ("error", "digest", "with\nnewline")
-    assert "ZeroDivisionError" in found["exception"]
-    assert found["timestamp"].endswith("Z")
+    event = json.loads(line)
+    assert (event["level"], event["loop"], event["why"]) == ("error", "digest", "with\nnewline")
+    assert "ZeroDivisionError" in event["exception"]
+    assert event["timestamp"].endswith("Z")
 
 
 def test_text_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     """The same for a terminal: no warning of structlog's, no colours where there is no terminal."""
     configure_logging("info", human=True)
-    found = failed(capsys)
-    assert "step failed, will be repeated" in found
-    assert "ZeroDivisionError" in found
-    assert "\x1b[" not in found
+    text = failed(capsys)
+    assert "step failed, will be repeated" in text
+    assert "ZeroDivisionError" in text
+    assert "\x1b[" not in text
 
 
 def test_levels(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ def a_config(**data: Any) -> Config:
 def test_one_source_is_enough() -> None:
     """Everything else has a default that works on a bare machine: loopback, no key, embedded judge."""
     config = a_config()
-    assert [(each.place.name, each.place.probability, each.kind) for each in config.judges] == [
+    assert [(judge.place.name, judge.place.probability, judge.kind) for judge in config.judges] == [
         ("embedded", 1.0, "lexical")
     ]
     assert (config.store.kind, config.settings.web.listen) == ("sqlite", "127.0.0.1:10477")
@@ -92,8 +92,8 @@ def test_what_a_reload_cannot_change(change: dict[str, Any], same: bool) -> None
 @pytest.mark.parametrize("route", ["/search", "/v1/items/{id}", "chat:v2", "~beta"])
 def test_a_route_may_be_a_path(route: str) -> None:
     """What services call their routes can be listed as it is: a label's value may be any text."""
-    found = parse({"routes": [route], "sources": [{"kind": "tail", "name": "a", "path": "/x"}]}, folder=Path())
-    assert found.settings.routes == (route,)
+    config = parse({"routes": [route], "sources": [{"kind": "tail", "name": "a", "path": "/x"}]}, folder=Path())
+    assert config.settings.routes == (route,)
 
 
 @pytest.mark.parametrize("route", ["", "a b", "a'b", 'a"b', "a\\b", "a\nb", "a&b", "x" * 129])

@@ -37,8 +37,8 @@ def test_a_detector_without_a_guarantee_needs_a_threshold() -> None:
     """And has it."""
     rules = DriftOptions(detector="cusum", threshold=2.5).rules("embedded", "v1", ROUTES, {"search": 0.1})
     assert rules.alarm_at == 2.5
-    found = rules.scheme(Quantity.FAITHFULNESS, "search").build(0.9)
-    assert (found.threshold, getattr(found, "max_weight", None)) == (2.5, 10.0)
+    detector = rules.scheme(Quantity.FAITHFULNESS, "search").build(0.9)
+    assert (detector.threshold, getattr(detector, "max_weight", None)) == (2.5, 10.0)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ragwatch.core.scores import Quantity
 def limits(thresholds: dict[Metric, float] | None = None, **metrics: Any) -> dict[str, tuple[float, str]]:
     """Threshold and severity by metric."""
     rules = rules_of(GateOptions(metrics=metrics), thresholds or {})
-    return {str(each.metric): (each.threshold, str(each.severity)) for each in rules.limits}
+    return {str(limit.metric): (limit.threshold, str(limit.severity)) for limit in rules.limits}
 
 
 def test_the_defaults_are_those_of_the_texts() -> None:
@@ -34,15 +34,15 @@ def test_the_defaults_are_those_of_the_texts() -> None:
 def test_thresholds_of_live_traffic_are_taken_over() -> None:
     """They replace the default's number; what only they name is looked at, and does not block."""
     recall = ReferenceQuantity.CONTEXT_RECALL
-    found = limits({Quantity.FAITHFULNESS: 0.9, Quantity.TOP_RANKED_IGNORED: 0.3, recall: 0.6})
-    assert found["faithfulness"] == (0.9, "block")
-    assert found["context_recall"] == (0.6, "warn")
-    assert found["top_ranked_ignored"] == (0.3, "warn")
+    merged = limits({Quantity.FAITHFULNESS: 0.9, Quantity.TOP_RANKED_IGNORED: 0.3, recall: 0.6})
+    assert merged["faithfulness"] == (0.9, "block")
+    assert merged["context_recall"] == (0.6, "warn")
+    assert merged["top_ranked_ignored"] == (0.3, "warn")
 
 
 def test_the_gate_has_the_last_word() -> None:
     """A number, a mapping, or null; without a severity a metric keeps its own, and one without any blocks."""
-    found = limits(
+    merged = limits(
         {Quantity.FAITHFULNESS: 0.9},
         faithfulness={"severity": "warn"},
         context_recall={"threshold": 0.7, "severity": "block"},
@@ -50,7 +50,7 @@ def test_the_gate_has_the_last_word() -> None:
         answer_relevancy=None,
         correctness=0.5,
     )
-    assert found == {
+    assert merged == {
         "faithfulness": (0.9, "warn"),
         "context_recall": (0.7, "block"),
         "context_precision": (0.6, "warn"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.labels import LabelsOptions, second_of
-from ragwatch.config.model import JudgeOptions
 from ragwatch.core.scores import Quantity
 
 F = Quantity.FAITHFULNESS
@@ -14,9 +14,9 @@ F = Quantity.FAITHFULNESS
 
 def test_the_example() -> None:
     """The section as the design shows it."""
-    found = LabelsOptions.model_validate({"fresh": "30d", "minimum": 30, "share_unsure": 0.5})
-    assert found == LabelsOptions()
-    assert found.fresh == 30 * 86400.0
+    options = LabelsOptions.model_validate({"fresh": "30d", "minimum": 30, "share_unsure": 0.5})
+    assert options == LabelsOptions()
+    assert options.fresh == 30 * 86400.0
 
 
 @pytest.mark.parametrize("wrong", [{"minimum": 3}, {"share_unsure": 1.0}, {"fresh": 0}, {"double": "yes"}, {"x": 1}])

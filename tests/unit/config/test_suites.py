@@ -27,7 +27,7 @@ def test_every_key_means_what_it_says() -> None:
     assert (refunds.min_relevance_score, refunds.min_recall, refunds.tags) == (0.8, 1.0, ("money",))
     assert refunds.reference == "Refunds are paid within fourteen days."
     assert (office.name, office.expected[0].id, office.expected[0].grade) == ("where-is-the-office", None, 2)
-    assert (parcel.min_recall, [each.id for each in parcel.expected]) == (0.6, ["returns-1", "returns-2", "17"])
+    assert (parcel.min_recall, [context.id for context in parcel.expected]) == (0.6, ["returns-1", "returns-2", "17"])
     assert (spaceship.category, spaceship.negative, spaceship.expected) == (Category.NEGATIVE, True, ())
 
 
@@ -69,7 +69,7 @@ def test_everything_wrong_is_told_at_once() -> None:
 def write(tmp_path: Path, *lines: Any, name: str = "suite.jsonl") -> Path:
     """A file of these lines."""
     path = tmp_path / name
-    path.write_text("\n".join(each if isinstance(each, str) else json.dumps(each) for each in lines))
+    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
     return path
 
 
@@ -111,18 +111,18 @@ def test_a_file_without_items_is_no_suite(tmp_path: Path) -> None:
 def test_questions_are_left_as_they_stand(tmp_path: Path) -> None:
     """A suite file is data: what looks like a variable or a secret is a question about one."""
     path = write(tmp_path, 'items: [{query: "What does ${HOME} mean?", expected: ["file:x"]}]', name="suite.yaml")
-    (found,) = read_suite(path)
-    assert (found.query, found.expected[0].id) == ("What does ${HOME} mean?", "file:x")
+    (canary,) = read_suite(path)
+    assert (canary.query, canary.expected[0].id) == ("What does ${HOME} mean?", "file:x")
 
 
 def test_sizes_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a huge file nor a huge list is read to its end."""
     lines = [{"query": f"q{number}", "expected": ["x"]} for number in range(4)]
     suites = sys.modules["ragwatch.config.suites"]  # `ragwatch.config.suites` may be a function of that name
-    monkeypatch.setattr(suites, "MOST_CANARIES", 3)
+    monkeypatch.setattr(suites, "MAX_CANARIES", 3)
     with pytest.raises(ConfigError, match="4 canaries, more than 3"):
         read_suite(write(tmp_path, *lines))
-    monkeypatch.setattr(suites, "MOST_JSONL_BYTES", 20)
+    monkeypatch.setattr(suites, "MAX_JSONL_BYTES", 20)
     with pytest.raises(ConfigError, match="larger than 20 bytes"):
         read_suite(write(tmp_path, *lines))
 
@@ -143,5 +143,5 @@ def test_the_spread_can_be_none(written: object, seconds: float, tmp_path: Path)
     probe = {"kind": "http", "url": "http://a/", "body": {"q": "{{ query }}"}, "contexts": "hits"}
     suite = {"suite": "docs", "jitter": written, "items": [{"query": "q", "expected": ["a"]}], "probe": probe}
     log = {"kind": "tail", "name": "app", "path": "app.jsonl"}
-    found = parse({"sources": [log], "canaries": [suite]}, folder=tmp_path)
-    assert found.canaries[0].place.jitter == seconds
+    config = parse({"sources": [log], "canaries": [suite]}, folder=tmp_path)
+    assert config.canaries[0].place.jitter == seconds

@@ -59,8 +59,8 @@ def test_numbers_are_seconds_and_bytes() -> None:
 
 def test_merge_keys_may_override() -> None:
     """`<<` fills in what is missing, also over several levels; an override is no duplicate."""
-    found = parse_text("a: &a {x: 1, y: 1}\nb:\n  deep: &b\n    <<: *a\n    x: 2\nc:\n  <<: *b\n  z: 3\n", "x.yaml")
-    assert found == {"a": {"x": 1, "y": 1}, "b": {"deep": {"x": 2, "y": 1}}, "c": {"x": 2, "y": 1, "z": 3}}
+    data = parse_text("a: &a {x: 1, y: 1}\nb:\n  deep: &b\n    <<: *a\n    x: 2\nc:\n  <<: *b\n  z: 3\n", "x.yaml")
+    assert data == {"a": {"x": 1, "y": 1}, "b": {"deep": {"x": 2, "y": 1}}, "c": {"x": 2, "y": 1, "z": 3}}
 
 
 def test_complex_keys_are_refused_as_yaml() -> None:
@@ -109,7 +109,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         load_text(tmp_path)
     with pytest.raises(ConfigError, match=r"latin\.yaml: is not UTF-8 text: .* at byte 3"):
         load_text(tmp_path / "latin.yaml")
-    monkeypatch.setattr(text, "MOST_BYTES", 20)
+    monkeypatch.setattr(text, "MAX_BYTES", 20)
     with pytest.raises(ConfigError, match=r"large\.yaml: larger than 20 bytes"):
         load_text(tmp_path / "large.yaml")
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 import pytest
 from structlog.testing import LogCapture
 
-from ragwatch.daemon.loops import LONGEST_PAUSE, Loop, StopSignal, repeat
+from ragwatch.daemon.loops import MAX_PAUSE_SECONDS, Loop, StopSignal, repeat
 from ragwatch.errors import SourceError
 from ragwatch.telemetry import EventCount, Telemetry
 
@@ -26,7 +26,7 @@ class NotedHalt(StopSignal):
         if wake is not None:
             wake.clear()
         if len(self.pauses) == self.left:
-            self.call()
+            self.set()
 
 
 def a_step(script: Iterable[bool | Exception]) -> Callable[[], Awaitable[bool]]:
@@ -34,10 +34,10 @@ def a_step(script: Iterable[bool | Exception]) -> Callable[[], Awaitable[bool]]:
     rest = iter(script)
 
     async def step() -> bool:
-        found = next(rest, False)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        outcome = next(rest, False)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     return step
 
@@ -46,14 +46,14 @@ async def test_works_until_nothing_is_left(telemetry: Telemetry) -> None:
     """Busy steps follow one another without a pause; an idle one rests."""
     halt = NotedHalt(2)
     told = asyncio.Event()
-    await repeat(Loop("x", a_step([True, True, False]), 0.25, tell=(told,)), halt, telemetry, {})
+    await repeat(Loop("x", a_step([True, True, False]), 0.25, notify=(told,)), halt, telemetry, {})
     assert (halt.pauses, told.is_set()) == ([0.25, 0.25], True)
 
 
 async def test_no_news_wakes_nobody(telemetry: Telemetry) -> None:
-    """Others are told only when a step found something."""
+    """Events are set only after a step with work."""
     told = asyncio.Event()
-    await repeat(Loop("x", a_step([False]), 1.0, tell=(told,)), NotedHalt(1), telemetry, {})
+    await repeat(Loop("x", a_step([False]), 1.0, notify=(told,)), NotedHalt(1), telemetry, {})
     assert not told.is_set()
 
 
@@ -77,20 +77,20 @@ async def test_failures_are_told_and_repeated_more_slowly(telemetry: Telemetry, 
     await repeat(Loop("source app", step, 1.0), halt, telemetry, problems)
     assert halt.pauses == [2.0, 4.0, 2.0, 1.0]
     assert seen == [{}, {"source app": "gone"}, {"source app": "gone"}, {}, {"source app": "KeyError"}]
-    assert ([each["loop"] for each in log.entries], problems) == (["source app"] * 3, {})
+    assert ([entry["loop"] for entry in log.entries], problems) == (["source app"] * 3, {})
 
 
 async def test_failing_for_days_ends_nothing(telemetry: Telemetry) -> None:
     """Thousands of failures in a row pause no longer than the longest pause, and overflow nothing."""
     halt = NotedHalt(3000)
     await repeat(Loop("x", a_step([SourceError("gone")] * 3000), 0.25), halt, telemetry, {})
-    assert (len(halt.pauses), max(halt.pauses)) == (3000, LONGEST_PAUSE)
+    assert (len(halt.pauses), max(halt.pauses)) == (3000, MAX_PAUSE_SECONDS)
 
 
 async def test_halted_before_the_first_step(telemetry: Telemetry) -> None:
-    """Nothing is begun after the wish to end."""
+    """No step runs after the stop signal is set."""
     halt = StopSignal()
-    halt.call()
+    halt.set()
     await repeat(Loop("x", a_step([ValueError()]), 1.0), halt, telemetry, {})
     assert telemetry.counts() == {(EventCount.STEP_FAILURES, ("x",)): 0}  # counted from zero, so that a first one shows
 
@@ -110,7 +110,7 @@ async def test_a_pause_hears_halt_and_wake() -> None:
     wake.set()
     await halt.pause(3e7, wake)
     assert (wake.is_set(), bool(halt)) == (False, False)
-    halt.call()
+    halt.set()
     await halt.pause(3e7)
     await halt.pause(3e7, wake)
     assert bool(halt)

@@ -16,8 +16,8 @@ from ragwatch.telemetry import EventCount, Telemetry
 def test_free_bytes_of_the_disk_are_what_others_say(tmp_path: Path) -> None:
     """Within what the rest of this machine writes in between; 64 MiB and a hundredth of the disk at most."""
     disk = shutil.disk_usage(tmp_path)
-    (found,) = free_disk_bytes(tmp_path).values()
-    assert abs(found - disk.free) <= (64 << 20) + disk.total / 100
+    (free,) = free_disk_bytes(tmp_path).values()
+    assert abs(free - disk.free) <= (64 << 20) + disk.total / 100
 
 
 def test_a_disk_that_says_nothing_has_no_figure(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reload: what becomes of one that comes at a bad moment."""
+"""Reloads at bad moments: while the daemon starts or stops, with broken configurations, several at once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ import pytest
 
 import ragwatch.daemon
 from ragwatch.config import load
-from ragwatch.daemon import Daemon
-from ragwatch.daemon import runtime as rooms
+from ragwatch.daemon import Daemon, runtime
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.errors import ConfigError
 
 
 def a_daemon(folder: Path) -> Daemon:
-    """One that follows a log which is not there."""
+    """Build a daemon that follows a log that does not exist."""
     path = folder / "ragwatch.yaml"
     sources = f"[{{kind: tail, name: app, path: '{folder}/*.jsonl'}}]"
     path.write_text(f"state: {folder}/state\nweb: {{listen: '127.0.0.1:0'}}\nsources: {sources}\n")
@@ -30,7 +29,7 @@ def a_daemon(folder: Path) -> Daemon:
 
 
 async def test_a_reload_after_the_loops_have_ended(tmp_path: Path) -> None:
-    """While the last requests are answered, nobody is left to swap the rooms: it is refused, and holds nothing up."""
+    """After the loops have ended nothing replaces the runtime: the reload is refused at once."""
     daemon = a_daemon(tmp_path)
     started = asyncio.Event()
     running = asyncio.create_task(daemon.run(lambda _: started.set()))
@@ -42,7 +41,7 @@ async def test_a_reload_after_the_loops_have_ended(tmp_path: Path) -> None:
 
 
 async def test_a_reload_closes_the_breakers(tmp_path: Path) -> None:
-    """The judges of the new rooms have not failed yet; a gauge left from the old ones would page until a restart."""
+    """New judges have not failed yet; a gauge left from the old ones would page until a restart."""
     daemon = a_daemon(tmp_path)
     started = asyncio.Event()
     running = asyncio.create_task(daemon.run(lambda _: started.set()))
@@ -50,7 +49,7 @@ async def test_a_reload_closes_the_breakers(tmp_path: Path) -> None:
     daemon.telemetry.breaker("embedded", is_open=True, why="the key is wrong", seconds=60.0)
     daemon.telemetry.rate_limit("embedded", "requests", 0.0)
     await asyncio.wait_for(daemon.reload(), 10.0)
-    shown = daemon.rooms.exporter.text()
+    shown = daemon.runtime.exporter.text()
     daemon.stop()
     await running
     assert "ragwatch_judge_breaker_open{" not in shown
@@ -58,7 +57,7 @@ async def test_a_reload_closes_the_breakers(tmp_path: Path) -> None:
 
 
 async def test_a_reload_takes_the_name_that_people_use(tmp_path: Path) -> None:
-    """Whoever is refused is told to set `web.external_url`; setting it and reloading must be enough."""
+    """The error for a rejected Host header says to set `web.external_url`; a reload is enough to apply it."""
     daemon = a_daemon(tmp_path)
     started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(daemon.run(started.set_result))
@@ -72,19 +71,19 @@ async def test_a_reload_takes_the_name_that_people_use(tmp_path: Path) -> None:
     await running
 
 
-async def test_whatever_a_configuration_breaks_is_shown(tmp_path: Path) -> None:
-    """Also what nobody foresaw: the old one stays, and the gauge says so."""
+async def test_any_exception_of_a_reload_is_shown(tmp_path: Path) -> None:
+    """After an unexpected exception too, the old configuration stays active, and the gauge shows the failure."""
     daemon = a_daemon(tmp_path)
     endless = "[" * 5000
     probe = f"{{kind: http, url: 'http://a/', body: {{q: '{{{{ query }}}}'}}, contexts: '{endless}'}}"
     path = tmp_path / "ragwatch.yaml"
     items = "[{query: q, expected: [a]}]"
     path.write_text(f"{path.read_text()}canaries: [{{suite: docs, items: {items}, probe: {probe}}}]\n")
-    before = daemon.rooms
+    before = daemon.runtime
     with pytest.raises((ConfigError, RecursionError)):
         await daemon.reload()
     assert daemon.telemetry.last_reload_ok is False
-    assert daemon.rooms is before
+    assert daemon.runtime is before
     await before.close()
     daemon.store.close()
 
@@ -99,38 +98,38 @@ async def running(daemon: Daemon) -> AsyncIterator[str]:
     await work
 
 
-async def test_scrapes_go_on_while_rooms_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model takes seconds to load: until it is there the old configuration is served, and nobody waits."""
+async def test_scrapes_go_on_while_a_runtime_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading a model takes seconds: until then the old configuration is active, and requests are answered."""
     daemon = a_daemon(tmp_path)
     building, loaded = threading.Event(), threading.Event()
 
-    def slow(*given: Any) -> Runtime:
+    def slow(*arguments: Any) -> Runtime:
         building.set()
         assert loaded.wait(10.0)
-        return build(*given)
+        return build(*arguments)
 
     monkeypatch.setattr(ragwatch.daemon, "build", slow)
     async with running(daemon) as address, httpx.AsyncClient(base_url=address) as client:
-        before = daemon.rooms
+        before = daemon.runtime
         reload = asyncio.create_task(client.post("/-/reload", timeout=20.0))
         assert await asyncio.to_thread(building.wait, 10.0)
         assert (await client.get("/-/healthy")).status_code == 200
         assert "ragwatch_build_info" in (await client.get("/metrics")).text
         assert not reload.done()
-        assert daemon.rooms is before
+        assert daemon.runtime is before
         loaded.set()
         assert (await reload).status_code == 200
-        assert daemon.rooms is not before
+        assert daemon.runtime is not before
 
 
 async def test_reloads_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several at once each builds rooms of its own, one after the other, and the last ones stay."""
+    """Concurrent reloads run one after the other, and the last runtime stays."""
     daemon = a_daemon(tmp_path)
     at_work, built = threading.Lock(), []
 
-    def alone(*given: Any) -> Runtime:
+    def alone(*arguments: Any) -> Runtime:
         assert at_work.acquire(blocking=False)
-        built.append(build(*given))
+        built.append(build(*arguments))
         at_work.release()
         return built[-1]
 
@@ -138,29 +137,29 @@ async def test_reloads_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     async with running(daemon):
         await asyncio.wait_for(asyncio.gather(*(daemon.reload() for _ in range(3))), 20.0)
         assert len(built) == 3
-        assert daemon.rooms is built[-1]
+        assert daemon.runtime is built[-1]
 
 
-async def test_the_end_comes_while_rooms_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rooms that come too late are closed again, and whoever asked is told."""
+async def test_the_daemon_stops_while_a_runtime_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runtime that is built too late is closed, and the reload fails."""
     daemon = a_daemon(tmp_path)
     building, loaded, built = threading.Event(), threading.Event(), []
 
-    def slow(*given: Any) -> Runtime:
-        built.append(build(*given))
+    def slow(*arguments: Any) -> Runtime:
+        built.append(build(*arguments))
         building.set()
         assert loaded.wait(10.0)
         return built[-1]
 
     monkeypatch.setattr(ragwatch.daemon, "build", slow)
     async with running(daemon):
-        before = daemon.rooms
+        before = daemon.runtime
         reload = asyncio.create_task(daemon.reload())
         assert await asyncio.to_thread(building.wait, 10.0)
     loaded.set()
     with pytest.raises(ConfigError, match="stopping"):
         await asyncio.wait_for(reload, 10.0)
-    assert daemon.rooms is before
+    assert daemon.runtime is before
 
 
 def judged_by(folder: Path, judge: str) -> None:
@@ -184,15 +183,15 @@ async def test_the_fallback_shown_is_of_the_judge_in_force(tmp_path: Path, monke
     async with running(daemon):
         judged_by(tmp_path, without_model)
         with monkeypatch.context() as broken:
-            broken.setattr(rooms, "watchers", refuse)
+            broken.setattr(runtime, "build_watchers", refuse)
             with pytest.raises(ConfigError, match="drift: refused"):
                 await daemon.reload()
-        assert "ragwatch_judge_fallback{" not in daemon.rooms.exporter.text()
+        assert "ragwatch_judge_fallback{" not in daemon.runtime.exporter.text()
         await daemon.reload()
-        assert FELL_BACK in daemon.rooms.exporter.text()
+        assert FELL_BACK in daemon.runtime.exporter.text()
         judged_by(tmp_path, LEXICAL)
         await daemon.reload()
-        assert "ragwatch_judge_fallback{" not in daemon.rooms.exporter.text()
+        assert "ragwatch_judge_fallback{" not in daemon.runtime.exporter.text()
 
 
 async def test_the_fallback_of_the_first_judge_is_shown(tmp_path: Path) -> None:
@@ -202,4 +201,4 @@ async def test_the_fallback_of_the_first_judge_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "ragwatch.yaml"
     daemon = Daemon(load(path), path=path)
     async with running(daemon):
-        assert FELL_BACK in daemon.rooms.exporter.text()
+        assert FELL_BACK in daemon.runtime.exporter.text()

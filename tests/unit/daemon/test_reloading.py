@@ -1,4 +1,4 @@
-"""Reloading: who may reload now, who waits, and who is told to ask later."""
+"""Concurrent reloads: one runs, one waits, more are refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Slow:
 
 
 async def test_one_under_way_one_waiting() -> None:
-    """The third is refused with when to ask again; once the two are done there is room for two more."""
+    """The third is refused with a time to retry; when both have ended, two more are accepted."""
     slow = Slow()
     reloading = ReloadQueue(slow)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Schedule: a crontab line means what crontab(5) says; what is done at the start is done in time, and once."""
+"""Crontab expressions follow crontab(5); suites that run at the start run in time, and once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ragwatch.core.canary.definition import Retrieved
 from ragwatch.core.tally import Tally
 from ragwatch.daemon import schedule
 from ragwatch.daemon.runtime import Runtime, build
-from ragwatch.daemon.schedule import JobSchedule, keeping_trigger, longer, trigger_of
-from ragwatch.daemon.shared import Shared
+from ragwatch.daemon.schedule import JobSchedule, next_delay, retention_trigger, trigger_of
+from ragwatch.daemon.shared import SharedState
 from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -30,14 +30,14 @@ SATURDAY = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 def times(schedule: str, count: int) -> list[str]:
-    """When a suite with this schedule runs, from a Saturday noon on, without any spread."""
-    trigger, now, found = trigger_of(schedule, 0.0), SATURDAY, []
+    """Fire times of a schedule, from a Saturday noon on, without jitter."""
+    trigger, now, fire_times = trigger_of(schedule, 0.0), SATURDAY, []
     for _ in range(count):
         fires = trigger.get_next_fire_time(None, now)
         assert fires is not None
-        found.append(f"{fires:%a %d %H:%M}")
+        fire_times.append(f"{fires:%a %d %H:%M}")
         now = fires + timedelta(seconds=1)
-    return found
+    return fire_times
 
 
 @pytest.mark.parametrize(
@@ -73,32 +73,32 @@ def test_what_is_no_crontab(schedule: str) -> None:
         trigger_of(schedule, 0.0)
 
 
-def test_forgetting_begins_soon() -> None:
-    """Within minutes of a start, for one that is started anew each half an hour; then once an hour."""
-    trigger, now = keeping_trigger(SATURDAY), SATURDAY
-    found: list[datetime] = []
+def test_retention_runs_soon_after_the_start() -> None:
+    """Retention runs a minute after the start, for processes that restart every half an hour; then every hour."""
+    trigger, now = retention_trigger(SATURDAY), SATURDAY
+    fire_times: list[datetime] = []
     for _ in range(3):
-        fires = trigger.get_next_fire_time(found[-1] if found else None, now)
+        fires = trigger.get_next_fire_time(fire_times[-1] if fire_times else None, now)
         assert fires is not None
-        found.append(fires)
+        fire_times.append(fires)
         now = fires
-    assert [each - SATURDAY for each in found] == [timedelta(minutes=each) for each in (1, 61, 121)]
+    assert [at - SATURDAY for at in fire_times] == [timedelta(minutes=minutes) for minutes in (1, 61, 121)]
 
 
 class Service:
-    """A retriever that does not listen the first few times."""
+    """A retriever that refuses the first few connections."""
 
     name, concurrency = "docs", 1
 
-    def __init__(self, deaf: int = 0) -> None:
-        self.deaf = deaf
+    def __init__(self, refusals: int = 0) -> None:
+        self.refusals = refusals
         self.asked = 0
         self.heard = asyncio.Event()
 
     async def ask(self, query: str, k: int) -> Retrieved:  # noqa: ARG002 - the port's
-        """What it finds, once it listens."""
+        """Fail while it refuses connections, then return one context."""
         self.asked += 1
-        if self.asked <= self.deaf:
+        if self.asked <= self.refusals:
             return a_failure("connect")
         self.heard.set()
         return a_reply("d1")
@@ -108,14 +108,14 @@ class Service:
 
 
 class Stage:
-    """A schedule, and rooms with one suite that is asked at the start and hardly ever again."""
+    """A schedule, and runtimes with one suite that runs at the start and then once a day."""
 
     def __init__(self, folder: Path, store: SqliteStore, telemetry: Telemetry) -> None:
-        self.folder, self.shared = folder, Shared(store, Board(), telemetry, Clock())
+        self.folder, self.shared = folder, SharedState(store, Board(), telemetry, Clock())
         self.schedule = JobSchedule(telemetry)
 
-    def rooms(self, service: Service, **place: Any) -> Runtime:
-        """Rooms that ask this service."""
+    def runtime(self, service: Service, **place: Any) -> Runtime:
+        """Build a runtime whose suite queries this service."""
         suite = {"suite": "docs", "schedule": "1d", "items": [{"query": "q", "expected": ["d1"]}], **place}
         suite["probe"] = {
             "kind": "http",
@@ -130,23 +130,23 @@ class Stage:
         return replace(made, canaries=CanaryLoop([scripted], holder="me", clock=self.shared.clock, **parts))
 
     async def ended(self) -> None:
-        """All that was begun has ended."""
+        """Wait until all jobs have ended."""
         await asyncio.gather(*self.schedule.tasks)
 
 
 @pytest.fixture
 async def stage(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> AsyncIterator[Stage]:
     """A schedule that is shut down at the end."""
-    found = Stage(tmp_path, store, telemetry)
-    yield found
-    found.schedule.shutdown()
+    scripted = Stage(tmp_path, store, telemetry)
+    yield scripted
+    scripted.schedule.shutdown()
 
 
 async def test_a_service_that_does_not_listen_yet(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked again until it listens, and never again then; of all the runs that reached nobody one is counted."""
-    monkeypatch.setattr(schedule, "FIRST_AGAIN", 0.0)
-    service = Service(deaf=5)
-    stage.schedule.start(stage.rooms(service))
+    """The run is retried until it reaches the service, and not again; of the failed runs only one is counted."""
+    monkeypatch.setattr(schedule, "MIN_RETRY_SECONDS", 0.0)
+    service = Service(refusals=5)
+    stage.schedule.start(stage.runtime(service))
     await asyncio.wait_for(service.heard.wait(), 10.0)
     await stage.ended()
     tallies = stage.shared.store.tallies()
@@ -155,31 +155,31 @@ async def test_a_service_that_does_not_listen_yet(stage: Stage, monkeypatch: pyt
     assert tallies[Tally.CANARY_FAILURES, ("docs", "connect")] == 1
 
 
-def test_who_asks_again_waits_longer_each_time() -> None:
-    """Five seconds, then twice as long, and never longer than five minutes: nobody is asked without end."""
+def test_retries_back_off_exponentially() -> None:
+    """The delay starts at 5 seconds and doubles up to 5 minutes."""
     waits: list[float] = []
     for _ in range(8):
-        waits.append(longer(waits[-1] if waits else None))
+        waits.append(next_delay(waits[-1] if waits else None))
     assert waits == [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
 
 
-async def test_a_reload_asks_what_it_changed(stage: Stage) -> None:
-    """A suite that is as it was, and was asked, is left alone, however often; one that is not, is asked."""
+async def test_a_reload_runs_changed_suites(stage: Stage) -> None:
+    """A reload runs a suite again only if the suite has changed."""
     asked = []
     for place in ({}, {}, {}, {"tau": 0.9}, {"tau": 0.9}, {}):
         service = Service()
-        stage.schedule.start(stage.rooms(service, **place))
+        stage.schedule.start(stage.runtime(service, **place))
         await stage.ended()
         asked.append(service.asked)
     assert asked == [1, 0, 0, 1, 0, 1]
 
 
-async def test_a_reload_asks_what_could_not_be_asked(stage: Stage) -> None:
-    """Rooms that come while nobody listens begin anew."""
+async def test_a_reload_runs_suites_that_failed_to_connect(stage: Stage) -> None:
+    """A reload runs a suite again if it has not reached the service yet."""
     asked = []
-    for deaf in (1, 1, 0, 0):
-        service = Service(deaf)
-        stage.schedule.start(stage.rooms(service))
+    for refusals in (1, 1, 0, 0):
+        service = Service(refusals)
+        stage.schedule.start(stage.runtime(service))
         await stage.ended()
         asked.append(service.asked)
     assert asked == [1, 1, 1, 0]

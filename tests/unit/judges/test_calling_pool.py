@@ -100,7 +100,7 @@ async def test_a_fatal_failure_stops_all_calls_until_one_is_tried(telemetry: Tel
     await call(pool)
     assert pool.ready_in() == 0.0
     assert set(telemetry.levels().values()) == {0.0}
-    assert [entry["event"] for entry in log.entries] == ["judge left alone", "judge asked again"]
+    assert [entry["event"] for entry in log.entries] == ["circuit breaker opened", "circuit breaker closed"]
 
 
 async def test_a_deciding_call_that_is_cancelled_decides_nothing() -> None:

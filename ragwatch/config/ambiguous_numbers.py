@@ -1,4 +1,4 @@
-"""Traps: numbers that YAML reads otherwise than people write them: `1:30` is 90 to it, and `012` is 10."""
+"""Rejects numbers whose value in YAML 1.1 is not what people mean: `1:30` is 90, and `012` is 10."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 
 
-def refuse_traps(root: yaml.Node | None) -> None:
-    """Refuse numbers in base 60 and base 8: who writes them means a time, or a number with a zero in front.
+def reject_ambiguous_numbers(root: yaml.Node | None) -> None:
+    """Reject numbers in base 60 and base 8, which are usually meant as a time, or as a number with a leading zero.
 
     Raises:
-        ConfigError: There is one; its path, what it would be, and what to write instead.
+        ConfigError: The first such number: its path, its value in YAML, and what to write instead.
     """
     for path, node in _scalars(root):
         text = node.value
@@ -35,22 +35,24 @@ def refuse_traps(root: yaml.Node | None) -> None:
 
 
 def _scalars(root: yaml.Node | None) -> Iterator[tuple[str, yaml.ScalarNode]]:
-    """All scalars, each with the first path that leads to it; an alias is not followed twice."""
-    waiting: list[tuple[str, yaml.Node]] = [] if root is None else [("", root)]
+    """Iterate over all scalars with their paths, in the order of the file; aliases are visited once."""
+    stack: list[tuple[str, yaml.Node]] = [] if root is None else [("", root)]
     seen: set[int] = set()
-    while waiting:
-        path, node = waiting.pop()
+    while stack:
+        path, node = stack.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.ScalarNode):
             yield path or "value", node
         elif isinstance(node, yaml.SequenceNode):
-            waiting += reversed([(f"{path}[{index}]", item) for index, item in enumerate(node.value)])
+            stack += reversed([(f"{path}[{index}]", item) for index, item in enumerate(node.value)])
         elif isinstance(node, yaml.MappingNode):
-            inside = [(f"{path}.{_name(key)}" if path else _name(key), key, item) for key, item in node.value]
-            waiting += reversed([pair for below, key, item in inside for pair in ((below, key), (below, item))])
+            children = [(f"{path}.{_key_text(key)}" if path else _key_text(key), key, item) for key, item in node.value]
+            stack += reversed(
+                [pair for child_path, key, item in children for pair in ((child_path, key), (child_path, item))]
+            )
 
 
-def _name(key: yaml.Node) -> str:
+def _key_text(key: yaml.Node) -> str:
     return str(key.value) if isinstance(key, yaml.ScalarNode) else "?"

@@ -1,4 +1,4 @@
-"""Faults: what a configuration is joined to."""
+"""Building the runtime of a configuration, and a single run of it with failing judges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.daemon.once import OneShotRun
 from ragwatch.daemon.runtime import _shares, build
-from ragwatch.daemon.shared import Shared
+from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import ConfigError
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -30,10 +30,10 @@ def sources(tmp_path: Path) -> list[dict[str, str]]:
 
 
 def test_every_queue_is_bounded(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
-    """A follower that stands first in the list is given less when it is behind: no source waits for it."""
+    """A judge that follows another one gets fewer draws when it is behind, even as the first of the list."""
     judges = [{"name": "second", "kind": "lexical", "follows": "first"}, {"name": "first", "kind": "lexical"}]
     config = parse({"sources": sources(tmp_path), "judges": judges}, folder=tmp_path)
-    shares = _shares(config, Shared(store, Board(), telemetry, Clock()))
+    shares = _shares(config, SharedState(store, Board(), telemetry, Clock()))
     shares.update(Counter(), {"second": 1_000_000}, 0.0)
     assert shares.factor("second") < 1.0
 
@@ -50,8 +50,8 @@ class _Flaky(BaseHTTPRequestHandler):
         good = type(self).answered <= ANSWERED
         message = {"role": "assistant", "content": '{"address":"fully"}'}
         usage = {"prompt_tokens": 100, "completion_tokens": 5}
-        found = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
-        body = json.dumps(found if good else {"error": {"message": "overloaded"}}).encode()
+        completion = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+        body = json.dumps(completion if good else {"error": {"message": "overloaded"}}).encode()
         self.send_response(200 if good else 503)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -74,7 +74,7 @@ def flaky() -> Iterator[str]:
 async def test_once_counts_what_could_not_be_judged(tmp_path: Path, flaky: str) -> None:
     """A judge that answers for 3 of 40 answers covers 0.075 of the log, not all of it."""
     sample = {"question": "What do cats do?", "contexts": ["Cats purr."], "answer": "Cats purr.", "route": "search"}
-    lines = [json.dumps(sample | {"id": f"r{each}", "at": 1_700_000_000}) for each in range(DRAWN)]
+    lines = [json.dumps(sample | {"id": f"r{index}", "at": 1_700_000_000}) for index in range(DRAWN)]
     (tmp_path / "app.jsonl").write_text("\n".join(lines) + "\n")
     judge = {"name": "mine", "kind": "openai", "model": "m", "base_url": flaky, "allow_unknown_price": True}
     judge |= {"quantities": ["answer_relevancy"], "concurrency": 1, "deadline_seconds": 1}
@@ -93,7 +93,7 @@ async def test_once_counts_what_could_not_be_judged(tmp_path: Path, flaky: str) 
 
 
 def test_a_wrong_url_is_a_wrong_configuration(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
-    """What a kind cannot be built with is told as such, and `ragwatch_config_last_reload_successful` falls."""
+    """Options that a kind rejects when it is built are a ConfigError, so that a reload fails cleanly."""
     judge = {
         "name": "mine",
         "kind": "openai",
@@ -104,7 +104,7 @@ def test_a_wrong_url_is_a_wrong_configuration(tmp_path: Path, store: SqliteStore
     with pytest.raises(ConfigError):
         build(
             parse({"sources": sources(tmp_path), "judges": [judge]}, folder=tmp_path),
-            Shared(store, Board(), telemetry, Clock()),
+            SharedState(store, Board(), telemetry, Clock()),
             lambda: (),
         )
 

@@ -9,7 +9,7 @@ from ragwatch.errors import ConfigError
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("a: {b: [1, 1:30]}", r"c: a\.b\[1\]: YAML reads 1:30 as a number in base 60; write \"1:30\" in quotes"),
         ("a: 1:30.5", r"a: YAML reads 1:30\.5 as a number in base 60"),
@@ -23,13 +23,13 @@ from ragwatch.errors import ConfigError
         ("a: " + "9" * 5000, r"c: holds a value that cannot be read: Exceeds the limit .*; quote it"),
     ],
 )
-def test_traps(text: str, told: str) -> None:
-    """The first of them is told."""
-    with pytest.raises(ConfigError, match=told):
+def test_ambiguous_numbers(text: str, message: str) -> None:
+    """The error is about the first of them."""
+    with pytest.raises(ConfigError, match=message):
         parse_text(text, "c")
 
 
-def test_what_is_no_trap() -> None:
+def test_unambiguous_values() -> None:
     """Quoted texts, zero, hexadecimal, decimals, addresses and durations are as they were."""
     text = "{a: '1:30', b: \"012\", c: 0, d: 0x1F, e: 0.5, f: '::1', g: 127.0.0.1:80, h: 08, i: 1m30, j: -0}"
     assert list(parse_text(text, "c").values()) == ["1:30", "012", 0, 31, 0.5, "::1", "127.0.0.1:80", "08", "1m30", 0]

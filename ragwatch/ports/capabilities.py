@@ -1,0 +1,76 @@
+"""Protocols of what only some kinds have: optional attributes of judges and of options. Use them with `isinstance`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class HasFallback(Protocol):
+    """A judge that reads with the lexical judge if its model cannot be loaded."""
+
+    @property
+    def fallback(self) -> str | None:
+        """Why the lexical judge reads instead; None if the model is loaded."""
+        ...
+
+
+@runtime_checkable
+class HasName(Protocol):
+    """Options of a named source."""
+
+    @property
+    def name(self) -> str:
+        """Name of the source: the label `source`."""
+        ...
+
+
+@runtime_checkable
+class HasFormat(Protocol):
+    """Options of a source whose records have a format; see `ragwatch.formats.build`."""
+
+    @property
+    def format(self) -> str:
+        """Name of the format, or `auto`."""
+        ...
+
+    @property
+    def mapping(self) -> Mapping[str, str]:
+        """Mapping of the format `custom`; else empty."""
+        ...
+
+    @property
+    def skip_prefix(self) -> bool:
+        """Whether to skip the text before the JSON object of a line."""
+        ...
+
+
+@runtime_checkable
+class HasUrgency(Protocol):
+    """Options of a judge that may send samples as message batches."""
+
+    @property
+    def urgency(self) -> str:
+        """`relaxed` for message batches, else `normal`."""
+        ...
+
+
+@runtime_checkable
+class HasDeadline(Protocol):
+    """Options of a judge that is called over a network."""
+
+    @property
+    def timeout_seconds(self) -> float:
+        """Timeout of one call."""
+        ...
+
+    @property
+    def deadline_seconds(self) -> float:
+        """Seconds after the first call of a sample from which no further call starts."""
+        ...
+
+
+def uses_batches(options: object) -> bool:
+    """Whether a judge with these options sends samples as message batches, which take up to a day."""
+    return isinstance(options, HasUrgency) and options.urgency == "relaxed"
