@@ -45,13 +45,13 @@ async def test_a_failing_digest_does_not_freeze_sampling(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(SlidingWindows, "summary", fail)
     daemon = a_daemon(tmp_path)
-    for loop in daemon._loops(daemon.rooms):
+    for loop in daemon._loops(daemon.runtime):
         if not loop.name.startswith("judge "):  # the draws are to stay pending
             with suppress(DigestError):
                 await loop.step()
     assert daemon.store.pending() == {"second": WAITING}
-    factor = daemon.rooms.intakes[0].rules.share("second")
-    await daemon.rooms.close()
+    factor = daemon.runtime.intakes[0].rules.share("second")
+    await daemon.runtime.close()
     daemon.store.close()
     assert factor < 1.0
 
@@ -59,10 +59,10 @@ async def test_a_failing_digest_does_not_freeze_sampling(tmp_path: Path, monkeyp
 async def test_the_first_snapshot_has_budgets(tmp_path: Path) -> None:
     """Factors and budgets are known before the first digest, after a start and after a reload."""
     daemon = a_daemon(tmp_path)
-    daemon.rooms.resume(daemon.store)
-    await daemon.rooms.digest.step()
+    daemon.runtime.resume(daemon.store)
+    await daemon.runtime.digest.step()
     snapshot = daemon.board.look()
-    await daemon.rooms.close()
+    await daemon.runtime.close()
     daemon.store.close()
     assert snapshot is not None
     assert snapshot.budgets == {"second": 1.0}
