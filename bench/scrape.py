@@ -60,7 +60,7 @@ def seconds(run: Callable[[], object]) -> float:
     return perf_counter() - start
 
 
-async def longest_wait(exporter: Exporter, hang: Callable[[int], None]) -> float:
+async def longest_wait(exporter: Exporter, publish: Callable[[int], None]) -> float:
     """Seconds that a task on the event loop waited at most beyond its millisecond, while scrapes went on."""
     settle()  # as the daemon does
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -84,7 +84,7 @@ for _ in range({ROUNDS}):
 
     async def digests() -> None:
         for index in itertools.count():
-            hang(index)
+            publish(index)
             await asyncio.sleep(0.01)
 
     hanging = asyncio.create_task(digests())
@@ -111,7 +111,7 @@ def main() -> None:
     peer, first, again = [], [], []
     for index in range(ROUNDS):
         peer.append(seconds(lambda: generate_latest(registry)))
-        board.hang(shots[index % 2])
+        board.publish(shots[index % 2])
         first.append(seconds(lambda: exporter.render("")))
         again.append(seconds(lambda: exporter.render("")))
     plain = sum(not line.startswith(b"#") for line in generate_latest(registry).splitlines())
@@ -125,7 +125,7 @@ def main() -> None:
     ):
         each = median(times) / count
         print(f"{name:<28}{count:>8}{median(times) * 1e3:>11.2f}{each * 1e6:>11.2f}{each / base:>8.2f}")
-    waited = asyncio.run(longest_wait(exporter, lambda index: board.hang(shots[index % 2])))
+    waited = asyncio.run(longest_wait(exporter, lambda index: board.publish(shots[index % 2])))
     print(
         f"event loop, {ROUNDS} scrapes over HTTP: longest wait {waited * 1e3:.1f} ms (at most {MOST_WAIT * 1e3:.0f} ms)"
     )

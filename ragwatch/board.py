@@ -11,10 +11,10 @@ class Board:
     def __init__(self) -> None:
         self._latest: Snapshot | None = None
 
-    def hang(self, snapshot: Snapshot) -> None:
+    def publish(self, snapshot: Snapshot) -> None:
         """Publishes a Snapshot and replaces the previous one."""
         self._latest = snapshot
 
-    def look(self) -> Snapshot | None:
+    def latest(self) -> Snapshot | None:
         """Returns the latest Snapshot, None before the first digest."""
         return self._latest

@@ -216,7 +216,7 @@ class Telemetry:
         if why is not None:
             self._log.error("model not loaded, the lexical judge reads instead", judge=judge, version=version, why=why)
 
-    def left_to_words(self, judge: str, reason: str, readings: int) -> None:
+    def lexical_fallback(self, judge: str, reason: str, readings: int) -> None:
         """The lexical judge decided what the cross-encoder could not read, or had no time for."""
         self._add(EventCount.JUDGE_LEFT_TO_WORDS, (judge, reason), readings)
 
@@ -228,7 +228,7 @@ class Telemetry:
         """A draw became unjudged. The store counts it."""
         self._log.warning("draw not judged", judge=judge, reason=reason, why=why)
 
-    def draw_put_back(self, judge: str, reason: str, why: str) -> None:
+    def draw_deferred(self, judge: str, reason: str, why: str) -> None:
         """A draw could not be judged at present and returns to the queue."""
         self._log.info("draw deferred", judge=judge, reason=reason, why=why)
 
@@ -244,7 +244,7 @@ class Telemetry:
             "step failed, will be repeated", loop=loop, why=str(error), exc_info=None if expected else error
         )
 
-    def unbalanced(self, invariant: str, figures: str) -> None:
+    def invariant_violated(self, invariant: str, figures: str) -> None:
         """An invariant between counters is violated, so figures may be wrong."""
         self._add(EventCount.VIOLATIONS, (invariant,))
         self._log.error("invariant violated", law=invariant, figures=figures)

@@ -28,7 +28,7 @@ from ragwatch.core.scores import faithfulness
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.record import parse as parse_line
-from ragwatch.formats.record import parse_behind_text
+from ragwatch.formats.record import parse_after_prefix
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.telemetry import Telemetry, configure_logging
@@ -184,7 +184,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
     """Test whether the records of a batch can be converted to samples, and whether the samples look right."""
     settings = settings or Settings()
     log = options if isinstance(options, LogOptions) else None
-    parse = parse_behind_text if log and log.skip_prefix else parse_line
+    parse = parse_after_prefix if log and log.skip_prefix else parse_line
     reader = formats.build(log.format if log else "auto", (log.mapping if log else None) or None)
     samples: list[Sample] = []
     errors: list[str] = []

@@ -214,7 +214,7 @@ class DemoRun:
         fault = self._service.breakage
         state = Text(f"broken: {fault.announcement}", "bold red") if fault else Text("the service is healthy", "green")
         counts = Text(f"{self._service.asked} questions asked")
-        snapshot = self.daemon.board.look()
+        snapshot = self.daemon.board.latest()
         if snapshot is None or not snapshot.estimates:  # a table without rows is only a header
             return Group(Text("no estimates yet: the first answers are being judged", "dim"), state, counts)
         return Group(snapshot_table(snapshot), state, counts)

@@ -15,7 +15,7 @@ from ragwatch import formats
 from ragwatch.config import Config
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
-from ragwatch.formats.record import Parse, parse, parse_behind_text
+from ragwatch.formats.record import Parse, parse, parse_after_prefix
 from ragwatch.formats.shape import RecordReader
 
 
@@ -95,7 +95,7 @@ class InputFiles:
     def parser(self, name: str) -> Parse:
         """The function that parses a line of a file."""
         log = self._log(name)
-        return parse_behind_text if log and log.skip_prefix else parse
+        return parse_after_prefix if log and log.skip_prefix else parse
 
     def route(self, logged: str) -> str:
         """The label value of a logged route; empty without a configuration, because that lists the routes."""

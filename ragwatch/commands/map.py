@@ -16,7 +16,7 @@ from ragwatch.errors import FormatError
 from ragwatch.formats import CUSTOM, FORMATS, RecordReader
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.guess import FormatGuess, guess
-from ragwatch.formats.record import parse, parse_behind_text
+from ragwatch.formats.record import parse, parse_after_prefix
 from ragwatch.sources.tail.framing import Framing, detect, frame_of
 
 MAX_RECORDS = 200
@@ -111,7 +111,7 @@ def _add(log: _LogHead, number: int, line: bytes) -> None:
     except FormatError:
         if line.lstrip().startswith(b"{"):
             raise
-        log.records.append((number, parse_behind_text(line)[0]))
+        log.records.append((number, parse_after_prefix(line)[0]))
         log.prefixed += 1
 
 

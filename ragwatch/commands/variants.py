@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from ragwatch.commands.state_reader import MAX_VERDICTS, picked_until, retention_warning, verdicts
 from ragwatch.config import Config
 from ragwatch.core.compare_line import ComparedAnswer, answer_of
-from ragwatch.core.sample import NOTHING
+from ragwatch.core.sample import NO_METADATA
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query, StoredVerdict
 
@@ -113,8 +113,10 @@ def live_variants(
 
 
 def _variant_verdict(row: StoredVerdict) -> _VariantVerdict:
-    line, sample = row.verdict, row.sample or NOTHING
+    line, sample = row.verdict, row.sample or NO_METADATA
     judged = line["outcome"] == "judged" and row.sample is not None
     return _VariantVerdict(
-        sample.get("metadata") or NOTHING, str(line["judge"]["version"]), answer_of(line, sample) if judged else None
+        sample.get("metadata") or NO_METADATA,
+        str(line["judge"]["version"]),
+        answer_of(line, sample) if judged else None,
     )

@@ -47,7 +47,7 @@ e+2 a+4 2+140 1f+11 3a+5 1+4e0 7+1 4+1 2+1 f+1 c5+2 10+29 4c+4 a+4 2+311 44+4c 3
 _EDGES = tuple(accumulate(int(length, 16) for run in _RUNS.split() for length in run.split("+")))
 
 
-def settled(text: str) -> str:
+def unicode14(text: str) -> str:
     """Replaces the characters that are unassigned in Unicode 14.0 by U+FFFD; the length stays the same.
 
     >>> settled("naïve 水 \U0001e4d0")

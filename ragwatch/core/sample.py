@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 OTHER = "other"
 
 
@@ -63,7 +63,7 @@ class Sample(NamedTuple):
     answer: str
     at: float | None = None
     route: str = ""
-    metadata: Mapping[str, Any] = NOTHING
+    metadata: Mapping[str, Any] = NO_METADATA
     reference: str | None = None
 
     def to_record(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def _source_hash(source: str) -> blake2b:
     return blake2b(f"{source}\x00".encode("utf-8", "surrogatepass"), digest_size=16)
 
 
-def chosen(key: str, probability: float) -> bool:
+def is_drawn(key: str, probability: float) -> bool:
     """Return whether the sample with this key is drawn: the first 64 bits of the key / 2^64 < probability.
 
     The key is a hash, so its bits are uniformly distributed, and the result for a sample never changes. Draws are

@@ -75,7 +75,7 @@ class Usage:
         )
 
 
-FREE = Usage()
+NO_USAGE = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Reading:
     kind: str
     version: str
     seconds: float = 0.0
-    usage: Usage = FREE
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ class Daemon:
 
     def ready(self) -> tuple[str, ...]:
         """List why ragwatch is not ready; empty if it is."""
-        if self.board.look() is None:
+        if self.board.latest() is None:
             return ("no figures yet: the first digest is under way",)
         return self._problems()
 

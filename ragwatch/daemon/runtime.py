@@ -22,7 +22,7 @@ from ragwatch.daemon.suites import canary_loop
 from ragwatch.daemon.watchers import Watchers, build_watchers
 from ragwatch.errors import StoreError
 from ragwatch.exporter import Exporter
-from ragwatch.formats.record import parse, parse_behind_text
+from ragwatch.formats.record import parse, parse_after_prefix
 from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.canaries.loop import CanaryLoop
@@ -265,7 +265,7 @@ def _intake(source: KindConfig, rules: IntakeRules, shared: SharedState) -> Inta
         store=shared.store,
         telemetry=shared.telemetry,
         clock=shared.clock,
-        parse=parse_behind_text if skip_prefix else parse,
+        parse=parse_after_prefix if skip_prefix else parse,
     )
 
 

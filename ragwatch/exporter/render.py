@@ -58,7 +58,7 @@ class Exporter:
 
     def collect(self) -> Iterator[Metric]:
         """Yields the families that have samples. Called by prometheus_client."""
-        snapshot = self._board.look()
+        snapshot = self._board.latest()
         if snapshot is not None:
             yield from self._families_of(snapshot)
         yield from families.of_telemetry(self._telemetry, self._labels)

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from ragwatch.core.sample import NOTHING, Context, RejectReason, Sample
+from ragwatch.core.sample import NO_METADATA, Context, RejectReason, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats.shape import Record
 from ragwatch.formats.times import epoch_seconds
@@ -146,7 +146,7 @@ def metadata(record: Record) -> Mapping[str, Any]:
     values = record.get("metadata")
     trace_id = record.get("trace_id")
     if values is None:
-        return {"trace_id": trace_id} if isinstance(trace_id, str) else NOTHING
+        return {"trace_id": trace_id} if isinstance(trace_id, str) else NO_METADATA
     if not isinstance(values, dict):
         raise wrong("metadata", "an object", values)
     # Most metadata is flat, which this check finds out in C.
@@ -173,7 +173,7 @@ def assemble(
     contexts: tuple[Context, ...],
     answer: str,
     reference: object = None,
-    inner: Record = NOTHING,
+    inner: Record = NO_METADATA,
 ) -> Sample:
     """Build a Sample from format-specific fields, and from the common fields of the record.
 

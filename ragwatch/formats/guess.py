@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from ragwatch.core.sample import NOTHING
+from ragwatch.core.sample import NO_METADATA
 from ragwatch.errors import FormatError
 from ragwatch.formats import FORMATS, fields
 from ragwatch.formats.custom import NAME as CUSTOM
@@ -102,7 +102,7 @@ class FormatGuess:
     format: str | None
     share: float | None
     errors: tuple[str, ...] = ()
-    mapping: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    mapping: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
     certain: bool = False
     apart: bool = False
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ragwatch.core.sample import NOTHING, Context, Sample
+from ragwatch.core.sample import NO_METADATA, Context, Sample
 from ragwatch.formats import fields
 from ragwatch.formats.messages import question_text
 from ragwatch.formats.shape import Record
@@ -60,7 +60,7 @@ def read(record: Record, fallback_id: str) -> Sample:
         contexts=_contexts(documents, f"{path}{context_key}"),
         answer=fields.text(answer, f"{path}{answer_key}"),
         reference=record.get("reference"),
-        inner=details if isinstance(details, dict) else NOTHING,
+        inner=details if isinstance(details, dict) else NO_METADATA,
     )
 
 

@@ -54,7 +54,7 @@ def parse(line: bytes) -> tuple[dict[str, Any], bool]:
     return _parse_carefully(line) if b"\\" in line and _NUL_ESCAPE.search(line) else (value, False)
 
 
-def parse_behind_text(line: bytes) -> tuple[dict[str, Any], bool]:
+def parse_after_prefix(line: bytes) -> tuple[dict[str, Any], bool]:
     """Decode a line in which a logger has written a prefix, such as time and level, before the JSON object.
 
     The object starts at the first brace that a quoted key follows, and ends with the line. Use only if the source is

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ragwatch.core.verdict import FREE
+from ragwatch.core.verdict import NO_USAGE
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, error_of_response, safe_code, sanitize_message
@@ -119,7 +119,7 @@ class Claude:
         cause = type(error.__cause__).__name__
         not_sent = cause in _NOT_SENT
         message = sanitize_message(f"{cause}: {error.__cause__ or error}", page=page, key=self._key)
-        usage = FREE if not_sent else None
+        usage = NO_USAGE if not_sent else None
         timed_out = isinstance(error, APITimeoutError) and not not_sent
         return CallError(CallFailure.TIMEOUT if timed_out else CallFailure.UNREACHABLE, message, usage=usage)
 

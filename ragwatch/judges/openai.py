@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pydantic import Field
 
-from ragwatch.core.verdict import FREE
+from ragwatch.core.verdict import NO_USAGE
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.calls.chat import Dialect, parse_chat, request_body
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, error_of_response, sanitize_message
@@ -99,7 +99,7 @@ class OpenAI:
             timed_out = isinstance(error, httpx.TimeoutException) and not not_sent
             message = sanitize_message(f"{type(error).__name__}: {error}", page=page, key=self._key)
             reason = CallFailure.TIMEOUT if timed_out else CallFailure.UNREACHABLE
-            raise CallError(reason, message, usage=FREE if not_sent else None) from None
+            raise CallError(reason, message, usage=NO_USAGE if not_sent else None) from None
 
     def _completion(self, response: Response) -> Completion:
         return replace(parse_chat(parse_json(response.content)), limits=self._limits(response))

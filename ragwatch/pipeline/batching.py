@@ -15,7 +15,7 @@ from ragwatch.core.budget import Cost
 from ragwatch.core.evidence import Evidence, ShapeError
 from ragwatch.core.sample import Draw
 from ragwatch.core.sampling import key_of
-from ragwatch.core.verdict import FREE, Reading, Unjudged, UnjudgedReason, Usage, judged
+from ragwatch.core.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, judged
 from ragwatch.errors import JudgeError
 from ragwatch.pipeline.judging import MAX_DOUBLINGS, MAX_PAUSE_SECONDS, MIN_PAUSE_SECONDS, JudgingLoop, JudgingRules
 from ragwatch.pipeline.self_tests import JudgeSelfTests
@@ -86,7 +86,7 @@ class BatchJudgingLoop(JudgingLoop):
         except JudgeError as error:
             if age < MAX_UNKNOWN_SECONDS:
                 return False
-            self._telemetry.draw_put_back(self.judge.name, error.reason, f"batch abandoned after two days: {error}")
+            self._telemetry.draw_deferred(self.judge.name, error.reason, f"batch abandoned after two days: {error}")
             await asyncio.to_thread(self._store.close_batch, batch.id)
         return True
 
@@ -137,7 +137,7 @@ class BatchJudgingLoop(JudgingLoop):
     def _refuse(self, draw: Draw, error: JudgeError, reading: Reading) -> bool:
         """Convert a permanent error to an unjudged verdict. False when the error is not permanent: a retry may help."""
         if not error.permanent:
-            self._telemetry.draw_put_back(self.judge.name, error.reason, str(error))
+            self._telemetry.draw_deferred(self.judge.name, error.reason, str(error))
             return False
         self._telemetry.draw_failed(self.judge.name, error.reason, str(error))
         self._done.verdicts.append(Unjudged(draw, reading, UnjudgedReason(error.reason), str(error)))
@@ -177,7 +177,7 @@ class BatchJudgingLoop(JudgingLoop):
                 await asyncio.to_thread(self._postpone, [later.key for later in draws[index:]])
                 break
             if isinstance(reserved, Evidence):
-                await self._take(draw, Collected(reserved, FREE), 0.0)
+                await self._take(draw, Collected(reserved, NO_USAGE), 0.0)
             else:
                 reservations[draw.key] = reserved
         return reservations
@@ -198,7 +198,7 @@ class BatchJudgingLoop(JudgingLoop):
         try:
             provider_id = await self._batches.submit({name: entry.draw.sample for name, entry in sent.items()}, seed)
         except JudgeError as error:
-            self._telemetry.draw_put_back(self.judge.name, error.reason, f"a batch was not accepted: {error}")
+            self._telemetry.draw_deferred(self.judge.name, error.reason, f"a batch was not accepted: {error}")
             self._send_after = now + min(MAX_PAUSE_SECONDS, MIN_PAUSE_SECONDS * 2 ** min(MAX_DOUBLINGS, self._refusals))
             self._refusals += 1
             await self._discard(batch, sent)

@@ -87,7 +87,7 @@ class DigestLoop:
         self._windows.forget(now)
         estimates, coverage = self._windows.summary(now, self._store.overdue(now - self._patience))
         corrected, label_gauges = ((), {}) if self._labels is None else self._labels.correct(now, estimates)
-        tallies, pending = self._store.books()
+        tallies, pending = self._store.tallies_and_pending()
         snapshot = Snapshot(
             at=now,
             estimates=estimates,
@@ -105,13 +105,13 @@ class DigestLoop:
             judges=self._judges,
             problems=(*self._inputs.problems(), *self._violations(tallies, pending)),
         )
-        self._board.hang(snapshot)
+        self._board.publish(snapshot)
         return news
 
     def _violations(self, tallies: Tallies, pending: Mapping[str, int]) -> tuple[str, ...]:
         violated = violations(tallies, pending)
         for invariant, figures in violated.items():
-            self._telemetry.unbalanced(invariant, figures)
+            self._telemetry.invariant_violated(invariant, figures)
         return tuple(f"invariant violated: {figures}" for figures in violated.values())
 
     def _catch_up(self, now: float) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample
-from ragwatch.core.sampling import SamplingPlan, chosen, key_of, shedding_factor
+from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of, shedding_factor
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally
@@ -255,7 +255,7 @@ class IntakeLoop:
             route, probability = place(sample)
             result.signals.add(route, sample)
             key = key_of(name, sample.id)
-            if chosen(key, probability):
+            if is_drawn(key, probability):
                 at = now if sample.at is None else min(sample.at, now)
                 self._draw(result, Draw(key, sample, name, route, probability, at=at))
 
@@ -277,7 +277,7 @@ class IntakeLoop:
         return tuple(
             Assignment(judge, draw.probability * share)
             for judge, probability in self.rules.judges.items()
-            if (share := probability * self.rules.share(judge)) >= 1.0 or chosen(key_of(judge, draw.key), share)
+            if (share := probability * self.rules.share(judge)) >= 1.0 or is_drawn(key_of(judge, draw.key), share)
         )
 
     def _reject(self, tallies: Tallies, rejection: Rejection) -> None:

@@ -11,7 +11,7 @@ from itertools import count
 
 from ragwatch.core.cascade import FollowRule, follow_probability
 from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import chosen, key_of
+from ragwatch.core.sampling import is_drawn, key_of
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import RagwatchError
@@ -242,7 +242,7 @@ class JudgingLoop:
             FollowUp(verdict.draw.key, self.judge.name, Assignment(name, verdict.draw.probability * share), now)
             for verdict in verdicts
             for name, follower in self._rules.followers.items()
-            if (share := _share(follower, verdict)) >= 1.0 or chosen(key_of(name, verdict.draw.key), share)
+            if (share := _share(follower, verdict)) >= 1.0 or is_drawn(key_of(name, verdict.draw.key), share)
         ]
 
     def _lease(self, limit: int, before: float | None = None) -> list[Draw]:

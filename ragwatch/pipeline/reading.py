@@ -96,7 +96,7 @@ class DrawReader:
         return self._failed(draw, start, reason, why)
 
     def _deferred(self, draw: Draw, reason: str, error: Exception) -> Deferred:
-        self._telemetry.draw_put_back(self.judge.name, reason, str(error))
+        self._telemetry.draw_deferred(self.judge.name, reason, str(error))
         return Deferred(draw, reason)
 
     def _reading(self, start: float, usage: Usage) -> Reading:

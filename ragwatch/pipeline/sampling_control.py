@@ -118,5 +118,5 @@ class SamplingLoop:
         Raises:
             StoreError: The store cannot be read.
         """
-        tallies, pending = self._store.books()
+        tallies, pending = self._store.tallies_and_pending()
         self._control.update(tallies, pending, self._clock())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from ragwatch.core.sampling import chosen, key_of
+from ragwatch.core.sampling import is_drawn, key_of
 from ragwatch.core.self_tests import fooled, known_bad, repeats
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import Judged
@@ -34,7 +34,7 @@ class JudgeSelfTests:
 
     @staticmethod
     def _is_selected(test: str, share: float, verdict: Judged) -> bool:
-        return share > 0.0 and chosen(key_of(f"{test} {verdict.reading.judge}", verdict.draw.key), share)
+        return share > 0.0 and is_drawn(key_of(f"{test} {verdict.reading.judge}", verdict.draw.key), share)
 
     @staticmethod
     async def _read_twice(verdict: Judged, reader: DrawReader, tallies: Tallies) -> None:

@@ -149,7 +149,7 @@ class SlidingWindows:
             for series, addends in total.scores.items():
                 quantity, route, judge = series
                 missed = unjudged.get((route, judge), 0.0)
-                estimate = hajek.around(self._interval(name, series, addends), addends, missed)
+                estimate = hajek.from_interval(self._interval(name, series, addends), addends, missed)
                 estimates.append(EstimateRow(quantity, route, judge, name, estimate))
         return tuple(estimates), coverage
 

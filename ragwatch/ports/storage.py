@@ -221,7 +221,7 @@ class Store(Accounts, Batches, NoteStore, Protocol):
         """Return the number of unsettled draws by judge."""
         ...
 
-    def books(self) -> tuple[Tallies, dict[str, int]]:
+    def tallies_and_pending(self) -> tuple[Tallies, dict[str, int]]:
         """Return `tallies` and `pending` of one instant, as invariants between them require."""
         ...
 

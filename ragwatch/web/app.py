@@ -165,7 +165,7 @@ class _Endpoints:
             except StoreError as error:
                 problems.append(f"the store cannot be read: {error}")
         view = overview(
-            self.board.look(), self.scope(), now=self.clock(), window=window, problems=problems, failing=failing
+            self.board.latest(), self.scope(), now=self.clock(), window=window, problems=problems, failing=failing
         )
         return {"version": __version__, **view}
 
@@ -176,7 +176,7 @@ class _Endpoints:
         return await self.pages.answer(lambda: json_reply(self._canaries()), PAGE_SIZE)
 
     def _canaries(self) -> dict[str, Any]:
-        suites = suites_of(self.scope(), self.board.look())
+        suites = suites_of(self.scope(), self.board.latest())
         return {"version": __version__, **canaries(self.store, suites, now=self.clock())}
 
     async def samples(self, request: Request) -> ASGIApp:

@@ -52,7 +52,7 @@ def drift_routes(board: Board, store: Store | None, clock: Callable[[], float], 
     """
 
     def view_of(request: Request) -> tuple[dict[str, Any], int]:
-        view = drift(board.look(), store, now=clock(), address=str(request.base_url).rstrip("/"))
+        view = drift(board.latest(), store, now=clock(), address=str(request.base_url).rstrip("/"))
         return view, 200 if view["error"] is None else _SERVICE_UNAVAILABLE
 
     def render(request: Request) -> Response:

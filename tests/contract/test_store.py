@@ -50,7 +50,7 @@ def test_admit_writes_draws_cursor_and_tallies(store: Store) -> None:
     assert store.pending() == {JUDGE: 2}
     drawn = {(Tally.DRAWN, ("search",)): 2, (Tally.ASSIGNED, (JUDGE,)): 2}
     assert store.tallies() == {(Tally.SEEN, ("app",)): 3, **drawn}
-    assert store.books() == (store.tallies(), store.pending())
+    assert store.tallies_and_pending() == (store.tallies(), store.pending())
 
 
 def test_admitting_twice_is_once(store: Store) -> None:

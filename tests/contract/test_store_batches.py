@@ -16,7 +16,7 @@ DRAWS = {name: a_draw(name, probability=0.5) for name in NAMES}
 
 def balanced(store: Store) -> bool:
     """For each judge, assigned = judged + unjudged + pending."""
-    return Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.books())
+    return Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.tallies_and_pending())
 
 
 def waiting(store: Store, judge: str = JUDGE) -> list[str]:

@@ -144,7 +144,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def books_balance(self) -> None:
         """Every draw is with its judge, in one batch, or settled; assigned = judged + unjudged + pending."""
-        tallies, pending = self.store.books()
+        tallies, pending = self.store.tallies_and_pending()
         assert violations(tallies, pending) == {}
         waiting = {JUDGE: len(self.first), PAID: len(self.second)}
         assert pending == {judge: count for judge, count in waiting.items() if count}

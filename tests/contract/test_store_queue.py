@@ -20,7 +20,7 @@ SECOND = "second"
 
 def balanced(store: Store) -> bool:
     """For each judge, assigned = judged + unjudged + pending."""
-    return Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.books())
+    return Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.tallies_and_pending())
 
 
 def follow_up(draw: Draw, judge: str = SECOND, *, probability: float = 0.25, at: float = AT + 50) -> FollowUp:
@@ -162,11 +162,11 @@ def test_further_counts_are_written_with_verdicts(store: Store) -> None:
     tallies = store.tallies()
     assert (tallies[Tally.KNOWN_BAD, (JUDGE, "v")], tallies[Tally.JUDGED, ("search", JUDGE)]) == (2, 1)
     assert further[Tally.JUDGED, ("search", JUDGE)] == 0
-    before = store.books()
+    before = store.tallies_and_pending()
     broken = Counter({(Tally.KNOWN_BAD, (JUDGE, "v")): 1, (Tally.FOOLED, (JUDGE,)): float("nan")})
     with pytest.raises(StoreError):
         store.settle([a_verdict(a_draw("b"))], [follow_up(a_draw("b"))], broken)  # type: ignore[arg-type]
-    assert (store.books(), len(store.find(Query()))) == (before, 1)
+    assert (store.tallies_and_pending(), len(store.find(Query()))) == (before, 1)
 
 
 def test_overdue_weighs_what_has_waited_too_long(store: Store) -> None:

@@ -172,7 +172,7 @@ class Simulated:
             await self.loop.expire()
             self.hand.at += 10.0
         await self.digest.step()
-        found = self.board.look()
+        found = self.board.latest()
         assert found is not None
         return found
 

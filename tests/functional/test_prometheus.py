@@ -45,7 +45,7 @@ def program(name: str) -> str:
 def exporter(snapshot: Snapshot, telemetry: Telemetry) -> Exporter:
     """An exporter of one Snapshot."""
     board = Board()
-    board.hang(snapshot)
+    board.publish(snapshot)
     return Exporter(board, telemetry, sources=["app"], routes=ROUTES, judges=[JUDGE])
 
 

@@ -29,7 +29,7 @@ from support.kit import (
 from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import SamplingPlan, chosen, key_of
+from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of
 from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.intake import placing
@@ -96,7 +96,7 @@ def drawn(
     rows, fate = [], Random(rng.random())
     for key, route, probability, value, index in answers(rng, score, requests):
         part = share(index)
-        if chosen(key, probability) and chosen(key_of(JUDGE, key), part):
+        if is_drawn(key, probability) and is_drawn(key_of(JUDGE, key), part):
             scores = None if lost(fate, value) else {F: value}
             reason = None if scores else "timeout"
             at = AT + index * 0.9
@@ -226,7 +226,7 @@ async def test_the_snapshot_shows_it(tmp_path: Path, seed: int) -> None:
         tier = "gold" if rng.random() < 0.5 else "free"
         probability = PLACED[tier][1]
         draw = a_draw(f"{seed}-{index}", probability=probability, at=AT + index)
-        if not chosen(draw.key, probability):
+        if not is_drawn(draw.key, probability):
             continue
         supported = [rng.random() < RATES[tier] for _ in range(4)]
         score = sum(supported) / 4
@@ -251,7 +251,7 @@ async def test_the_snapshot_shows_it(tmp_path: Path, seed: int) -> None:
         clock=clock,
     )
     assert await digest.step()
-    snapshot = board.look()
+    snapshot = board.latest()
     store.close()
     assert snapshot is not None
     (found,) = (row.estimate for row in snapshot.estimates if row.quantity is F)

@@ -14,7 +14,7 @@ from ragwatch.core.sample import Context, Draw, Sample
 from ragwatch.core.sampling import key_of
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies
-from ragwatch.core.verdict import FREE, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
+from ragwatch.core.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Admission, Assignment, Batch, JudgeContext, Rejection
 from ragwatch.telemetry import Telemetry
@@ -56,7 +56,7 @@ def an_evidence(
     return replace(found, **parts)
 
 
-def a_reading(judge: str = JUDGE, version: str = "scripted-1", usage: Usage = FREE) -> Reading:
+def a_reading(judge: str = JUDGE, version: str = "scripted-1", usage: Usage = NO_USAGE) -> Reading:
     """A reading by the scripted judge."""
     return Reading(judge, "scripted", version, 0.25, usage)
 

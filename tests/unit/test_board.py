@@ -9,8 +9,8 @@ from ragwatch.core.snapshot import Snapshot
 def test_latest_is_shown() -> None:
     """Empty at first; then whatever was hung last, the very object."""
     board = Board()
-    assert board.look() is None
+    assert board.latest() is None
     for at in (1.0, 2.0):
         latest = Snapshot(at=at)
-        board.hang(latest)
-        assert board.look() is latest
+        board.publish(latest)
+        assert board.latest() is latest

@@ -1,9 +1,9 @@
 """Sequential change detection: a stream of readings in, an Alarm out, with a stated false alarm rate.
 
 A `Scheme` defines what a reading is, how a reference is learnt from readings and which `Detector` follows from it. A
-`Watch` is the complete state of one stream: a daemon that is killed between two readings raises the same alarm at the
-same reading. All values are immutable, and every change is a pure function. An alarm latches: it stays active until a
-person acknowledges it or renews the baseline.
+`DetectorState` is the complete state of one stream: a daemon that is killed between two readings raises the same alarm
+at the same reading. All values are immutable, and every change is a pure function. An alarm latches: it stays active
+until a person acknowledges it or renews the baseline.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch(Generic[_R]):
+class DetectorState(Generic[_R]):
     """State of one monitored stream.
 
     Attributes:
@@ -154,12 +154,12 @@ class Watch(Generic[_R]):
         return None if self.detector is None else self.detector.evidence(self.numbers)
 
 
-def begin(scheme: Scheme[_R]) -> Watch[_R]:
+def begin(scheme: Scheme[_R]) -> DetectorState[_R]:
     """Return the state of a stream before its first reading."""
-    return _restarted(Watch(unit=scheme.unit), scheme.detector(()))
+    return _restarted(DetectorState(unit=scheme.unit), scheme.detector(()))
 
 
-def step(scheme: Scheme[_R], watch: Watch[_R], seq: int, at: float, reading: _R | None) -> Watch[_R]:
+def step(scheme: Scheme[_R], watch: DetectorState[_R], seq: int, at: float, reading: _R | None) -> DetectorState[_R]:
     """Return the state after one more reading.
 
     A replayed reading (`seq` not above the last) and a failed judgement (reading is None) change nothing: the guarantee
@@ -191,7 +191,7 @@ def step(scheme: Scheme[_R], watch: Watch[_R], seq: int, at: float, reading: _R 
     return replace(updated, alarm=Alarm(at, seq, evidence, watch.detector.threshold, updated.scores))
 
 
-def cap_time(watch: Watch[_R], now: float) -> Watch[_R]:
+def cap_time(watch: DetectorState[_R], now: float) -> DetectorState[_R]:
     """Return the state with its latest time capped at `now`.
 
     After a clock that ran ahead, readings would otherwise add no run length until that time.
@@ -201,17 +201,17 @@ def cap_time(watch: Watch[_R], now: float) -> Watch[_R]:
     return replace(watch, at=now)
 
 
-def acknowledge(watch: Watch[_R]) -> Watch[_R]:
+def acknowledge(watch: DetectorState[_R]) -> DetectorState[_R]:
     """End the alarm: evidence restarts at zero, against the same reference."""
     return _restarted(watch, watch.detector)
 
 
-def renew(scheme: Scheme[_R], watch: Watch[_R]) -> Watch[_R]:
+def renew(scheme: Scheme[_R], watch: DetectorState[_R]) -> DetectorState[_R]:
     """Renew the baseline after an intended change: drop alarm and reference, and learn again from the start."""
     return _restarted(replace(watch, reference=(), learnt=0.0), scheme.detector(()))
 
 
-def to_dict(watch: Watch[Any]) -> dict[str, Any]:
+def to_dict(watch: DetectorState[Any]) -> dict[str, Any]:
     """Return the state as plain values for JSON."""
     return {
         "reference": list(watch.reference),
@@ -226,7 +226,7 @@ def to_dict(watch: Watch[Any]) -> dict[str, Any]:
     }
 
 
-def from_dict(scheme: Scheme[_R], stored: Mapping[str, Any]) -> Watch[_R]:
+def from_dict(scheme: Scheme[_R], stored: Mapping[str, Any]) -> DetectorState[_R]:
     """Return the state that `to_dict` stored.
 
     The reference is always restored, the evidence only if the detector has the same design. A changed tolerance or kind
@@ -240,7 +240,7 @@ def from_dict(scheme: Scheme[_R], stored: Mapping[str, Any]) -> Watch[_R]:
     """
     reference = tuple(map(float, stored["reference"]))
     at = None if stored["at"] is None else float(stored["at"])
-    restored: Watch[_R] = Watch(
+    restored: DetectorState[_R] = DetectorState(
         scheme.unit, reference, seq=int(stored["seq"]), at=at, learnt=_learning_seconds(scheme, stored)
     )
     watch = _restarted(restored, _detector_of(scheme, restored))
@@ -262,12 +262,12 @@ def threshold_for(days: float, detectors: int, scores_per_day: float = 1.0) -> f
     return days * detectors * scores_per_day
 
 
-def _restarted(watch: Watch[_R], detector: Detector[_R] | None) -> Watch[_R]:
+def _restarted(watch: DetectorState[_R], detector: Detector[_R] | None) -> DetectorState[_R]:
     numbers = () if detector is None else detector.start()
     return replace(watch, detector=detector, numbers=numbers, scores=0.0, alarm=None)
 
 
-def _detector_of(scheme: Scheme[_R], watch: Watch[_R]) -> Detector[_R] | None:
+def _detector_of(scheme: Scheme[_R], watch: DetectorState[_R]) -> Detector[_R] | None:
     """Return the detector, once the reference is large enough and has been learnt for long enough."""
     return None if watch.learnt < scheme.span else scheme.detector(watch.reference)
 

@@ -31,10 +31,10 @@ def estimate(addends: Addends, *, unjudged_weight: float = 0.0, confidence: floa
     >>> round(mean.value, 4), mean.bound_low, mean.bound_high    # 2/3; (2 + 0)/4; (2 + 1)/4
     (0.6667, 0.5, 0.75)
     """
-    return None if addends.n == 0 else around(interval(addends, confidence), addends, unjudged_weight)
+    return None if addends.n == 0 else from_interval(interval(addends, confidence), addends, unjudged_weight)
 
 
-def around(figures: Interval, addends: Addends, unjudged_weight: float) -> Estimate:
+def from_interval(figures: Interval, addends: Addends, unjudged_weight: float) -> Estimate:
     """Return the estimate with a given interval.
 
     The interval is by far the most expensive part and does not depend on the unjudged weight, so callers may cache it.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.sampling import chosen, key_of
+from ragwatch.core.sampling import is_drawn, key_of
 from ragwatch.core.scores import Quantity
 
 Line = Mapping[str, Any]
@@ -154,7 +154,7 @@ def is_double(key: str, share: float) -> bool:
     >>> is_double("a", 0.0), is_double("a", 1.0)
     (False, True)
     """
-    return chosen(key_of("second annotator", key), share)
+    return is_drawn(key_of("second annotator", key), share)
 
 
 def scores_of(claims: Sequence[ClaimVerdict | None], scores: Mapping[Quantity, float]) -> dict[Quantity, float]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from ragwatch.core.alphabet import settled
+from ragwatch.core.alphabet import unicode14
 from ragwatch.core.phrases import abstains, is_meta, without_leads
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.sentences import SentenceSpan, iterate_spans
@@ -69,7 +69,7 @@ def claims_of(
     >>> claims_of("I could not find that in the documents.").abstained
     True
     """
-    answer, question = settled(answer), question and settled(question)
+    answer, question = unicode14(answer), question and unicode14(question)
     claims: list[ClaimText] = []
     abstained = False
     for start, end in _joined(answer, iterate_spans(answer), check):

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.core.verdict import FREE, Usage
+from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size
@@ -92,13 +92,13 @@ class LexicalJudge:
         """
         start = perf_counter()
         try:
-            return await asyncio.to_thread(self.evidence, sample), FREE
+            return await asyncio.to_thread(self.evidence, sample), NO_USAGE
         except JudgeError as error:
             self._telemetry.call_failed(self.name, self.model, error.reason, str(error))
             raise
         finally:
             self._telemetry.judge_called(self.name, self.model, perf_counter() - start)
-            self._telemetry.judge_spent(self.name, self.model, FREE.by_direction(), 0.0)
+            self._telemetry.judge_spent(self.name, self.model, NO_USAGE.by_direction(), 0.0)
 
     def evidence(self, sample: Sample) -> Evidence:
         """Read one sample in the calling thread.

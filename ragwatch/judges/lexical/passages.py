@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragwatch.core.alphabet import settled
+from ragwatch.core.alphabet import unicode14
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.sentences import iterate_spans
 from ragwatch.judges.lexical.words import TOKEN, fold, identifiers, term
@@ -46,7 +46,7 @@ def passage(text: str, check: Check = unlimited) -> PreparedPassage:
     >>> sorted(prepared.terms), len(prepared.sentences)
     (['green', 'grow', 'hill', 'tea'], 2)
     """
-    text = settled(text)
+    text = unicode14(text)
     check()
     tokens = TOKEN.findall(fold(text))
     ordered = [name for name in map(term, tokens) if name]

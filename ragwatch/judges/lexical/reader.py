@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ragwatch.core.alphabet import settled
+from ragwatch.core.alphabet import unicode14
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
@@ -106,7 +106,7 @@ def read(
     passages = passages_of((context.text for context in sample.contexts), check)
     question = _prepared_question(sample.question or "", passages, tables)
     rows = _rows(answer, passages, question, tables, check)
-    texts = [settled(context.text) for context in sample.contexts]
+    texts = [unicode14(context.text) for context in sample.contexts]
     rulings = (
         cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
     )
@@ -130,7 +130,7 @@ def read(
 
 
 def _prepared_question(question: str, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
-    question = settled(question)
+    question = unicode14(question)
     weights = relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
     covers = [relevance.coverage(weights, passage.terms) for passage in passages] if weights else None
     return PreparedQuestion(question, weights, covers)

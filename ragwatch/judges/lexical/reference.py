@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ragwatch.core.alphabet import settled
+from ragwatch.core.alphabet import unicode14
 from ragwatch.core.evidence import Evidence, ReferenceClaim
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import AnswerClaims, claims_of
@@ -69,7 +69,7 @@ def _cells(
         claim_actions, cells = actions(claim_text.words), claim.cells
         if claim_actions:
             texts = texts or {
-                rank: frozenset(terms(settled(context.text))) for rank, context in enumerate(sample.contexts)
+                rank: frozenset(terms(unicode14(context.text))) for rank, context in enumerate(sample.contexts)
             }
             cells = tuple(
                 cell and any(names_action(texts[rank], verbs) for verbs in claim_actions)

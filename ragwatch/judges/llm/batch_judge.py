@@ -11,7 +11,7 @@ from typing import cast
 from ragwatch.core.budget import Cost
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.core.verdict import FREE, UnjudgedReason
+from ragwatch.core.verdict import NO_USAGE, UnjudgedReason
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.caller import check_completion, prompt_bytes
 from ragwatch.judges.llm.calls.failures import CallError
@@ -111,7 +111,7 @@ class BatchLLMJudge(LLMJudge):
 
     def _collected(self, result: Completion | CallError, sample: Sample, seed: str) -> Collected:
         usage = result.usage
-        if usage is not None and usage is not FREE:
+        if usage is not None and usage is not NO_USAGE:
             dollars = 0.0 if self.prices is None else self.prices.dollars(usage, batched=True)
             usage = replace(usage, cost_usd=dollars)
             self._context.telemetry.judge_spent(self.name, self.model, usage.by_direction(), dollars)

@@ -113,7 +113,7 @@ class LocalJudge(LexicalJudge):
 
     def _count_lexical_only(self, counts: Mapping[LexicalOnlyReason, int]) -> None:
         for reason, count in counts.items():
-            self._telemetry.left_to_words(self.name, reason, count)
+            self._telemetry.lexical_fallback(self.name, reason, count)
 
 
 def _lexical_options(options: Options) -> lexical.Options:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from ragwatch.core.drift import detect
-from ragwatch.core.drift.detect import Alarm, Scheme, Score, Watch
+from ragwatch.core.drift.detect import Alarm, DetectorState, Scheme, Score
 from ragwatch.core.drift.detectors.betting import ScorePair
 from ragwatch.core.drift.detectors.control import ControlScheme, ScoreQueue, pair, queue_from_dict, queue_to_dict
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
@@ -27,7 +27,7 @@ class DriftStream(Generic[_R]):
 
     def __init__(self, scheme: Scheme[_R]) -> None:
         self._scheme = scheme
-        self._watch: Watch[_R] = detect.begin(scheme)
+        self._watch: DetectorState[_R] = detect.begin(scheme)
 
     @property
     def alarm(self) -> Alarm | None:

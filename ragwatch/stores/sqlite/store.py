@@ -292,7 +292,7 @@ class SqliteStore(SqliteNotes):
         """See `Store.pending`."""
         return dict(self._reader.rows(_PENDING))
 
-    def books(self) -> tuple[Tallies, dict[str, int]]:
+    def tallies_and_pending(self) -> tuple[Tallies, dict[str, int]]:
         """See `Store.books`."""
         tallies, pending = self._reader.at_once(_TALLIES, _PENDING)
         return statements.tallies_of(tallies), dict(pending)

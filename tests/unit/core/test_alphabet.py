@@ -7,26 +7,26 @@ import unicodedata
 
 import pytest
 
-from ragwatch.core.alphabet import settled
+from ragwatch.core.alphabet import unicode14
 
 LATE = "\U0001e4d0\U00011f04\U00031350\u2ffc\u1c89"  # of Unicode 15.0, 15.0, 15.0, 15.1 and 16.0
 
 
 def test_what_came_later_is_no_letter() -> None:
     """Each such character becomes one that no version takes for a letter; the text keeps its length."""
-    assert settled(f"naïve {LATE} 水") == "naïve \ufffd\ufffd\ufffd\ufffd\ufffd 水"
+    assert unicode14(f"naïve {LATE} 水") == "naïve \ufffd\ufffd\ufffd\ufffd\ufffd 水"
     assert not "\ufffd".isalnum()
 
 
 @pytest.mark.parametrize("text", ["", "plain", "naïve “quotes” – 日本語 ١٩٣٢ पुल \U0001f600", "\ud800 \x00"])
 def test_everything_else_stays(text: str) -> None:
     """Letters, digits, emoji and even half characters of that age stay as they are."""
-    assert settled(text) == text
+    assert unicode14(text) == text
 
 
 def test_the_table_is_that_of_unicode_14() -> None:
     """Nothing that this Python's tables do not know is left; with the tables of 14.0, nothing else is taken."""
-    taken = {code for code in range(sys.maxunicode + 1) if settled(chr(code)) != chr(code)}
+    taken = {code for code in range(sys.maxunicode + 1) if unicode14(chr(code)) != chr(code)}
     unassigned = {code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Cn"}
     assert unassigned <= taken
     assert unicodedata.unidata_version != "14.0.0" or taken == unassigned

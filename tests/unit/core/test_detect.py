@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragwatch.core.drift.detect import (
+    DetectorState,
     Score,
     Unit,
-    Watch,
     acknowledge,
     begin,
     cap_time,
@@ -44,7 +44,7 @@ def stream(seed: int = 1, good: int = 800, bad: int = 400) -> list[Score]:
     return [Score(float(rng.random() < (0.9 if index < good else 0.5))) for index in range(good + bad)]
 
 
-def watched(scores: list[Score], watch: Watch[Score] | None = None, first: int = 0) -> Watch[Score]:
+def watched(scores: list[Score], watch: DetectorState[Score] | None = None, first: int = 0) -> DetectorState[Score]:
     """The watch after these scores, one a minute."""
     result = begin(SCHEME) if watch is None else watch
     for index, each in enumerate(scores, start=first):

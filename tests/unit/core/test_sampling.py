@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.sampling import SamplingPlan, chosen, key_of
+from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of
 
 KEYS = [key_of("app", f"request-{index}") for index in range(20_000)]
 
@@ -31,14 +31,14 @@ def test_draws_are_nested(name: str, one: float, other: float) -> None:
     """What is drawn at a probability is drawn at every higher one, and each time it is read."""
     key = key_of("app", name)
     low, high = sorted((one, other))
-    assert chosen(key, low) == chosen(key, low)
-    assert chosen(key, high) or not chosen(key, low)
+    assert is_drawn(key, low) == is_drawn(key, low)
+    assert is_drawn(key, high) or not is_drawn(key, low)
 
 
 @pytest.mark.parametrize("probability", [0.01, 0.1, 0.5, 0.9])
 def test_frequency_is_the_probability(probability: float) -> None:
     """Over 20,000 ids the drawn share is within four standard errors of p."""
-    share = sum(chosen(key, probability) for key in KEYS) / len(KEYS)
+    share = sum(is_drawn(key, probability) for key in KEYS) / len(KEYS)
     assert abs(share - probability) < 4 * math.sqrt(probability * (1 - probability) / len(KEYS))
 
 
@@ -47,20 +47,20 @@ def test_the_first_digits_decide(first: int, probability: float) -> None:
     """Chosen is what lies below p on the whole range of 64 bits, to the last of them."""
     for digits in {first, max(0, int(probability * 2**64) - 1), min(int(probability * 2**64), 2**64 - 1)}:
         for rest in ("0" * 16, "f" * 16):
-            assert chosen(f"{digits:016x}{rest}", probability) == (digits < probability * 2**64)
+            assert is_drawn(f"{digits:016x}{rest}", probability) == (digits < probability * 2**64)
 
 
 def test_ends() -> None:
     """Everything is drawn at 1, nothing at 0."""
-    assert all(chosen(key, 1.0) for key in KEYS)
-    assert not any(chosen(key, 0.0) for key in KEYS)
+    assert all(is_drawn(key, 1.0) for key in KEYS)
+    assert not any(is_drawn(key, 0.0) for key in KEYS)
 
 
 def test_choices_of_judges_are_independent() -> None:
     """Whether a judge reads a draw says nothing of the draw itself or of another judge: each meets p of the rest."""
-    drawn = [key for key in KEYS if chosen(key, 0.5)]
-    mine = [key for key in drawn if chosen(key_of("one", key), 0.5)]
-    both = [key for key in mine if chosen(key_of("two", key), 0.5)]
+    drawn = [key for key in KEYS if is_drawn(key, 0.5)]
+    mine = [key for key in drawn if is_drawn(key_of("one", key), 0.5)]
+    both = [key for key in mine if is_drawn(key_of("two", key), 0.5)]
     for part, whole in ((mine, drawn), (both, mine)):
         assert abs(len(part) / len(whole) - 0.5) < 4 * 0.5 / math.sqrt(len(whole))
 

@@ -61,7 +61,7 @@ async def test_the_first_snapshot_has_budgets(tmp_path: Path) -> None:
     daemon = a_daemon(tmp_path)
     daemon.runtime.resume(daemon.store)
     await daemon.runtime.digest.step()
-    snapshot = daemon.board.look()
+    snapshot = daemon.board.latest()
     await daemon.runtime.close()
     daemon.store.close()
     assert snapshot is not None

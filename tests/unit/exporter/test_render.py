@@ -21,7 +21,7 @@ def exporter(snapshot: Snapshot | None, routes: tuple[str, ...] = ROUTES) -> Exp
     """An exporter of this Snapshot."""
     board = Board()
     if snapshot is not None:
-        board.hang(snapshot)
+        board.publish(snapshot)
     return Exporter(board, Telemetry(), sources=["app"], routes=routes, judges=["embedded"])
 
 
@@ -89,10 +89,10 @@ def test_a_new_snapshot_shows_at_once() -> None:
     """What is kept between scrapes is kept for one Snapshot only."""
     board = Board()
     shown = Exporter(board, Telemetry(), sources=["app"], routes=ROUTES, judges=["embedded"])
-    board.hang(small())
+    board.publish(small())
     before = shown.text()
     assert shown.text().count("ragwatch_samples_pending 3.0") == 1
-    board.hang(Snapshot(at=AT, pending={"embedded": 7}))
+    board.publish(Snapshot(at=AT, pending={"embedded": 7}))
     assert "ragwatch_samples_pending 3.0" in before
     assert "ragwatch_samples_pending 7.0" in shown.text()
 

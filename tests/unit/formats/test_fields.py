@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragwatch.core.sample import NOTHING, RejectReason, Sample
+from ragwatch.core.sample import NO_METADATA, RejectReason, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical, fields
 from ragwatch.formats.messages import content_text, question_text, with_role
@@ -96,13 +96,13 @@ def test_wrong_types(more: dict[str, Any], field: str) -> None:
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({}, NOTHING),
-        ({"metadata": None}, NOTHING),
+        ({}, NO_METADATA),
+        ({"metadata": None}, NO_METADATA),
         ({"metadata": {"a": [{"b": 1}]}}, {"a": [{"b": 1}]}),
         ({"trace_id": "t"}, {"trace_id": "t"}),
         ({"trace_id": "t", "metadata": {"trace_id": "u", "a": 1}}, {"trace_id": "t", "a": 1}),
         ({"trace_id": 3, "metadata": {"trace_id": "u"}}, {"trace_id": "u"}),
-        ({"model": "m", "label": {}}, NOTHING),
+        ({"model": "m", "label": {}}, NO_METADATA),
     ],
 )
 def test_metadata(more: dict[str, object], expected: dict[str, object]) -> None:

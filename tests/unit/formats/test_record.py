@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
-from ragwatch.formats.record import parse, parse_behind_text
+from ragwatch.formats.record import parse, parse_after_prefix
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_mended_text_can_be_stored(record: dict[str, object], noise: bytes) -> N
 )
 def test_text_before_the_object_is_passed_over_on_request(line: bytes) -> None:
     """The object begins at the first brace that a key follows; a line without any text before it is read as ever."""
-    assert parse_behind_text(line)[0] == {"a": {"b": 1}}
+    assert parse_after_prefix(line)[0] == {"a": {"b": 1}}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_text_before_the_object_is_passed_over_on_request(line: bytes) -> None:
 def test_what_holds_no_whole_object_behind_its_text_stays_torn(line: bytes) -> None:
     """Neither an inner object of a torn one, nor one with text behind it, passes for the record."""
     with pytest.raises(FormatError) as caught:
-        parse_behind_text(line)
+        parse_after_prefix(line)
     assert caught.value.reason == RejectReason.TORN_JSON
 
 

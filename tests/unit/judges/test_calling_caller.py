@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import LogCapture
 from support.callers import USAGE, Bench, an_ask, failed, said
 
-from ragwatch.core.verdict import FREE, Usage
+from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.caller import MAX_TRIES, ReadingCost
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure
@@ -63,7 +63,7 @@ async def test_a_reply_without_usage_stays_at_its_worst_case() -> None:
     bench, bill = Bench(said(usage=None)), ReadingCost()
     assert await make(bench, bill) == "understood"
     assert bench.purse.spent().usd > 50 * 10.0 / 1e6
-    assert bill.usage is FREE
+    assert bill.usage is NO_USAGE
     assert bench.counts("judge_tokens") == {}
 
 
@@ -78,11 +78,11 @@ async def test_a_cancelled_call_counts_in_full() -> None:
     """Nobody knows what a call that was given up did cost: its worst case stays set aside."""
     hanging = asyncio.Event()
 
-    async def hang() -> None:
+    async def publish() -> None:
         hanging.set()
         await asyncio.Event().wait()
 
-    bench = Bench(hang)
+    bench = Bench(publish)
     task = asyncio.create_task(make(bench))
     await hanging.wait()
     task.cancel()

@@ -14,7 +14,7 @@ from support.kit import AT, JUDGE, Clock, a_draw, an_admission, an_evidence
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.tally import Tally
-from ragwatch.core.verdict import FREE
+from ragwatch.core.verdict import NO_USAGE
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.options import CallOptions
@@ -152,7 +152,7 @@ async def test_evidence_about_something_else_is_unreadable(life: Life) -> None:
     """A reading that does not fit its sample is a bug of ours, and becomes no number."""
     life.admit(*names(4))
     await life.loop.step()
-    result = Collected(an_evidence((), relevant=()), FREE)
+    result = Collected(an_evidence((), relevant=()), NO_USAGE)
     assert await life.loop._take(a_draw(names(1)[0]), result, 1.0) is True
     await life.work(1)
     assert life.reasons() == {**dict.fromkeys(names(4)), "r00x": "unreadable"}

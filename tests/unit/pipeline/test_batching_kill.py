@@ -45,7 +45,7 @@ def survive(state: Path, kills: Sequence[int]) -> tuple[Life, int]:
 def check(life: Life) -> None:
     """Every draw has its verdict once, was paid once, and no money is forgotten."""
     assert life.reasons() == dict.fromkeys(names(DRAWS))
-    tallies, waiting = life.store.books()
+    tallies, waiting = life.store.tallies_and_pending()
     assert (tallies[Tally.JUDGED, ("search", JUDGE)], waiting) == (DRAWS, {})
     assert Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(tallies, waiting)
     assert life.store.batches(JUDGE) == []

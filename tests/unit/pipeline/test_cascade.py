@@ -39,7 +39,9 @@ async def test_the_probabilities_multiply(store: SqliteStore, telemetry: Telemet
     assert set(waiting.values()) == {0.125}
     assert 25 < len(waiting) < 75
     assert store.tallies()[Tally.ASSIGNED, ("second",)] == len(waiting)
-    assert set(violations(*store.books())) <= {Invariant.DRAWN_WERE_SEEN}  # no source here: nothing was seen
+    assert set(violations(*store.tallies_and_pending())) <= {
+        Invariant.DRAWN_WERE_SEEN
+    }  # no source here: nothing was seen
 
 
 async def test_what_the_first_was_unsure_of_is_read_more_often(store: SqliteStore, telemetry: Telemetry) -> None:
@@ -87,7 +89,9 @@ async def test_late_draws_are_followed_as_well(store: SqliteStore, telemetry: Te
     assert await judging.expire() is False
     assert leased(store) == {"a": 1.0}
     assert store.tallies()[Tally.UNJUDGED, ("search", "embedded", "expired")] == 1
-    assert set(violations(*store.books())) <= {Invariant.DRAWN_WERE_SEEN}  # no source here: nothing was seen
+    assert set(violations(*store.tallies_and_pending())) <= {
+        Invariant.DRAWN_WERE_SEEN
+    }  # no source here: nothing was seen
 
 
 def test_nobody_reads_on_behind_a_judge_that_was_taken_out(store: SqliteStore) -> None:
@@ -96,4 +100,4 @@ def test_nobody_reads_on_behind_a_judge_that_was_taken_out(store: SqliteStore) -
     assert give_up(store, ["second"], now=AT) == 2
     assert (leased(store), store.pending()) == ({}, {})
     assert store.tallies()[Tally.ASSIGNED, ("second",)] == 0
-    assert set(violations(*store.books())) <= {Invariant.DRAWN_WERE_SEEN}
+    assert set(violations(*store.tallies_and_pending())) <= {Invariant.DRAWN_WERE_SEEN}

@@ -56,7 +56,7 @@ async def test_of_nothing(store: SqliteStore) -> None:
     """Before the first verdict a Snapshot hangs that says nothing of quality, and no zero."""
     board = Board()
     assert await a_digest(store, board, Clock()).step() is False
-    snapshot = board.look()
+    snapshot = board.latest()
     assert snapshot is not None
     assert (snapshot.at, snapshot.estimates, snapshot.coverage, snapshot.last_sample, snapshot.exemplars) == (
         AT,
@@ -81,7 +81,7 @@ async def test_news_come_once(store: SqliteStore) -> None:
     store.admit(an_admission(draw, a_draw("e")))
     store.settle([an_unjudged(draw)])
     assert await digest.step() is True
-    snapshot = board.look()
+    snapshot = board.latest()
     assert snapshot is not None
     assert {row.estimate.n for row in snapshot.estimates} == {3}
     assert (snapshot.coverage, snapshot.pending) == ({("search", JUDGE, "1h"): 0.75}, {JUDGE: 1})
@@ -96,7 +96,7 @@ async def test_a_restart_gives_the_same_figures(store: SqliteStore) -> None:
         settle(store, name)
         await old.step()
     await a_digest(store, boards[1], Clock()).step()
-    assert boards[0].look() == boards[1].look()
+    assert boards[0].latest() == boards[1].latest()
 
 
 async def test_old_rows_leave_and_are_not_read_again(store: SqliteStore) -> None:
@@ -108,7 +108,7 @@ async def test_old_rows_leave_and_are_not_read_again(store: SqliteStore) -> None
     await digest.step()
     clock.now += 7200
     assert await digest.step() is False
-    snapshot = board.look()
+    snapshot = board.latest()
     assert snapshot is not None
     assert (snapshot.estimates, snapshot.coverage) == ((), {})
     assert snapshot.last_sample["faithfulness", "search", JUDGE] == AT
@@ -125,7 +125,7 @@ async def test_a_clock_that_was_ahead_hides_no_silence(store: SqliteStore) -> No
     for now in (clock.now, AT, AT + 7200.0):
         clock.now = now
         await digest.step()
-        snapshot = board.look()
+        snapshot = board.latest()
         assert snapshot is not None
         shown.append(snapshot.last_sample["faithfulness", "search", JUDGE])
     assert shown == [AT + 365 * 86400.0, AT, AT]
@@ -137,7 +137,7 @@ async def test_more_rows_than_one_read_takes(store: SqliteStore, monkeypatch: py
     board = Board()
     settle(store, *"abcde")
     await a_digest(store, board, Clock()).step()
-    snapshot = board.look()
+    snapshot = board.latest()
     assert snapshot is not None
     assert {row.estimate.n for row in snapshot.estimates} == {5}
 
@@ -150,7 +150,7 @@ async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore
     store._writer.execute("DELETE FROM work WHERE key = (SELECT key FROM work LIMIT 1)")
     await digest.step()
     await digest.step()
-    snapshot = board.look()
+    snapshot = board.latest()
     assert snapshot is not None
     figures = f"judge {JUDGE}: 2 assigned, 0 judged + 0 unjudged + 1 pending"
     assert f"invariant violated: {figures}" in snapshot.problems
@@ -170,12 +170,12 @@ async def test_a_restart_shows_no_mean_of_failures_alone(store: SqliteStore) -> 
     store.prune(Retention(30.0, 90.0, store._size() - 1), now=AT)
     board = Board()
     await a_digest(store, board, Clock()).step()
-    snapshot = board.look()
+    snapshot = board.latest()
     assert snapshot is not None
     assert (snapshot.estimates, snapshot.coverage) == ((), {})
     settle(store, "good")
     await a_digest(store, board, Clock()).step()
-    snapshot = board.look()
+    snapshot = board.latest()
     assert snapshot is not None
     assert {(row.estimate.value, row.estimate.n) for row in snapshot.estimates if row.quantity == "faithfulness"} == {
         (1.0, 1)
@@ -188,12 +188,12 @@ async def test_a_clock_that_was_ahead_loses_nothing(store: SqliteStore) -> None:
     digest = a_digest(store, board, clock)
     settle(store, "a", "b")
     await digest.step()
-    before = board.look()
+    before = board.latest()
     clock.now = AT + 30 * 86400.0
     await digest.step()
     clock.now = AT
     await digest.step()
-    after = board.look()
+    after = board.latest()
     assert before is not None
     assert after is not None
     assert before.estimates

@@ -20,7 +20,7 @@ from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a
 from ragwatch import formats
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import RejectReason
-from ragwatch.core.sampling import SamplingPlan, chosen, key_of
+from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally
 from ragwatch.errors import SourceError, StoreError
@@ -188,7 +188,7 @@ async def test_probability_is_stored_with_the_row(make: Any, store: SqliteStore)
     await make(a_batch(*lines, *gold), plan=plan).step()
     probabilities = {draw.sample.id: draw.probability for draw in leased(store)}
     odds = {name: 0.25 if index % 3 else 0.5 for index, name in enumerate(names)}
-    expected = {name: p for name, p in odds.items() if chosen(key_of("app", name), p)}
+    expected = {name: p for name, p in odds.items() if is_drawn(key_of("app", name), p)}
     assert probabilities == expected | {f"gold{index}": 1.0 for index in range(3)}
     assert counts(store, Tally.SEEN) == {("app",): 63}
     assert sum(counts(store, Tally.ANSWER_CHARS).values()) > 63  # signals are of every request
@@ -297,4 +297,4 @@ async def test_shedding_halves_the_probability_and_stores_it(make: Any, store: S
     drawn = {draw.sample.id: draw.probability for draw in leased(store)}
     shares = {part: {p for name, p in drawn.items() if name.startswith(f"{part}-")} for part in range(3)}
     assert (shares, intake.factor) == ({0: {1.0}, 1: {0.5}, 2: {0.5}}, 0.5)
-    assert all(chosen(key_of("app", f"1-{index}"), 0.5) == (f"1-{index}" in drawn) for index in range(200))
+    assert all(is_drawn(key_of("app", f"1-{index}"), 0.5) == (f"1-{index}" in drawn) for index in range(200))

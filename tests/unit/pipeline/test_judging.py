@@ -174,11 +174,11 @@ async def test_cancelling_is_not_a_verdict(store: SqliteStore, telemetry: Teleme
     store.admit(an_admission(a_draw("a")))
     asked = asyncio.Event()
 
-    async def hang() -> None:
+    async def publish() -> None:
         asked.set()
         await never()
 
-    loop = judging(ScriptedJudge({"a": hang}), store, telemetry, timeout_seconds=60.0)
+    loop = judging(ScriptedJudge({"a": publish}), store, telemetry, timeout_seconds=60.0)
     step = asyncio.create_task(loop.step())
     await asked.wait()
     step.cancel()

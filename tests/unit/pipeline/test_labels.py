@@ -233,7 +233,7 @@ async def test_a_digest_publishes_corrected_estimates(store: SqliteStore) -> Non
         labels=world.people(),
     )
     await digest.step()
-    snapshot = board.look()
+    snapshot = board.latest()
     assert snapshot is not None
     assert {(row.corrected, row.window) for row in snapshot.estimates} == {(False, "1d")}
     assert {(row.corrected, row.window) for row in snapshot.corrected} == {(True, "1d"), (True, "30d")}

@@ -92,7 +92,7 @@ def check(state: Path, provider: Provider) -> int:
     free = [draw.sample.id for draw in store.lease(JUDGE, 99, now=AT, seconds=1)]
     assert sorted([*settled, *inside, *free]) == sorted(NAMES)
     assert waiting == len(inside) + len(free)
-    assert Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.books())
+    assert Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.tallies_and_pending())
     assert store.spent(JUDGE, 0.0).usd >= provider.billed
     store.close()
     return waiting

@@ -103,7 +103,7 @@ def test_t34_an_upgrade_keeps_offsets_and_everything_else(old: Path) -> None:
     with closing(SqliteStore(old.parent)) as store:
         assert store.cursors("app") == {"log": '{"offset":4711}'}
         assert store.cursors("other") == {"1:2": '{"offset":12}'}
-        tallies, pending = store.books()
+        tallies, pending = store.tallies_and_pending()
         assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.DRAWN, ("search",)], pending) == (5, 3, {JUDGE: 1})
         assert (tallies[Tally.ASSIGNED, (JUDGE,)], violations(tallies, pending)) == (3, {})
         assert [stored.verdict["id"] for stored in store.find(Query())] == ["second", "first"]
@@ -114,7 +114,7 @@ def test_t34_an_upgrade_keeps_offsets_and_everything_else(old: Path) -> None:
         assert (waiting, store.settle([a_verdict(waiting)])) == (a_draw("third"), 1)
         known = an_admission(a_draw("first"), a_draw("fourth"), tallies=Counter({(Tally.SEEN, ("app",)): 2}))
         assert store.admit(known) == 1
-        assert violations(*store.books()) == {}
+        assert violations(*store.tallies_and_pending()) == {}
 
 
 def test_t34_a_failing_upgrade_leaves_the_old_state(old: Path, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_t34_an_upgrade_from_schema_2_keeps_everything(tmp_path: Path) -> None:
     """T34: what schema 2 held is there; waiting draws wait since they were answered; stages name their judge."""
     with closing(SqliteStore(as_left_by(2, tmp_path / "state").parent)) as store:
         assert store.cursors("app") == {"log": '{"offset":815}'}
-        tallies, pending = store.books()
+        tallies, pending = store.tallies_and_pending()
         assert (pending, violations(tallies, pending)) == ({"embedded": 1, "other": 1}, {})
         assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.N, ("faithfulness", "search", JUDGE)]) == (9, 2)
         assert {labels: value for (tally, labels), value in tallies.items() if tally is Tally.STAGE} == {

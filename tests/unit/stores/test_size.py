@@ -144,7 +144,7 @@ def test_a_search_on_pages_does_not_hold_up_the_loops(store: SqliteStore) -> Non
     fill(store, 20)
     with store._pages._turn:
         assert len(store.window(0, 0.0, 100)) == 20
-        assert store.books()[1] == {}
+        assert store.tallies_and_pending()[1] == {}
         assert store.lease("embedded", 1, now=AT, seconds=1) == []
 
 

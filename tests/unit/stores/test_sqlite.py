@@ -222,7 +222,7 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot read"):
         store.tallies()
     with pytest.raises(StoreError, match="cannot read"):
-        store.books()
+        store.tallies_and_pending()
     with pytest.raises(StoreError, match="cannot write"):
         store.record(RecordedEvent(AT, "note", ""))
     with pytest.raises(StoreError, match="cannot free space"):

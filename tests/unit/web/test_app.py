@@ -64,7 +64,7 @@ def verdict(number: int = 0, stage: str = "retrieval", question: str | None = "W
 def app(shelf: Shelf | None = None, **parts: Any) -> Starlette:
     """The application over the small Snapshot."""
     board = Board()
-    board.hang(small())
+    board.publish(small())
     render = Exporter(board, Telemetry(), sources=["app"], routes=ROUTES, judges=[JUDGE]).render
     given: dict[str, Any] = {"render": render, "scope": lambda: SCOPE, "clock": lambda: AT, **parts}
     return build_app(board=board, store=shelf, **given)  # type: ignore[arg-type]  # the web only finds

@@ -172,7 +172,7 @@ class Broken(SqliteStore):
 def app(store: SqliteStore | None) -> Starlette:
     """The application with one suite."""
     board = Board()
-    board.hang(small())
+    board.publish(small())
     scope = PageScope(suites=("docs",))
     return build_app(board=board, store=store, render=lambda _, __: (b"", ""), scope=lambda: scope, clock=lambda: AT)
 

@@ -52,7 +52,7 @@ async def get(snapshot: Snapshot | None, store: Store | None, path: str, base: s
     """A page of the application."""
     board = Board()
     if snapshot is not None:
-        board.hang(snapshot)
+        board.publish(snapshot)
     asked = build_app(board=board, render=lambda _, __: (b"", ""), store=store, clock=lambda: AT)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=asked), base_url=base) as client:
         return await client.get(path)

@@ -54,7 +54,7 @@ class Words:
 async def client(words: Words | None) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the application that hands words on."""
     board = Board()
-    board.hang(small())
+    board.publish(small())
     app = build_app(
         board=board,
         render=lambda *_: (b"", ""),

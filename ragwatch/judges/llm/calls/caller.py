@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from ragwatch.core.budget import Cost
-from ragwatch.core.verdict import FREE, UnjudgedReason, Usage
+from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, RetryPolicy, safe_code
 from ragwatch.judges.llm.calls.prices import Prices, worst_case
@@ -42,7 +42,7 @@ class CallTerms:
 class ReadingCost:
     """Usage of all calls for one sample so far."""
 
-    usage: Usage = FREE
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Caller:
             return
         prices = self._terms.prices
         dollars = 0.0 if prices is None else prices.dollars(usage)
-        if usage is not FREE:
+        if usage is not NO_USAGE:
             cost.usage += replace(usage, cost_usd=dollars)
             self._telemetry.judge_spent(self._judge, self._provider.model, usage.by_direction(), dollars)
         await self._budget.settle(reservation, Cost(dollars, usage.tokens))

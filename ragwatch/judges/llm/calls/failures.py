@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from ragwatch.core.verdict import FREE, UnjudgedReason, Usage
+from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.judges.llm.calls.limits import RateLimit
 
 
@@ -93,7 +93,7 @@ class CallError(Exception):
         message: What happened, for a person; without text of a sample and without secrets.
         wait: Seconds that the provider asks to wait; None when it does not say.
         retry: Whether to retry; None for what the rule says.
-        usage: Tokens charged: none (`FREE`), so many, or None when unknown.
+        usage: Tokens charged: none (`NO_USAGE`), so many, or None when unknown.
         limits: Rate limits that came with the failure.
     """
 
@@ -104,7 +104,7 @@ class CallError(Exception):
         *,
         wait: float | None = None,
         retry: bool | None = None,
-        usage: Usage | None = FREE,
+        usage: Usage | None = NO_USAGE,
         limits: tuple[RateLimit, ...] = (),
     ) -> None:
         super().__init__(message)
@@ -207,7 +207,7 @@ def error_of_response(
         message,
         wait=retry_after(headers, now),
         retry=retry,
-        usage=None if status in _MAYBE_BILLED else FREE,
+        usage=None if status in _MAYBE_BILLED else NO_USAGE,
         limits=limits,
     )
 
