@@ -61,6 +61,7 @@ test: lint interpreters
 
 slow: .venv/oracles.stamp
 	$(BIN)/python -m pytest -m slow
+	EXAMPLES=400 $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) $(SPREAD) tests/unit tests/contract
 
 soak: .venv/dev.stamp
 	$(BIN)/python tools/soak.py $(MINUTES)
@@ -70,7 +71,8 @@ rules: .venv/dev.stamp
 	promtool check config deploy/prometheus/prometheus.yaml
 	amtool check-config deploy/alertmanager/alertmanager.yaml
 	$(BIN)/python -m pytest tests/functional/test_prometheus.py tests/functional/test_oncall.py \
-	  tests/functional/test_oncall_inhibition.py tests/functional/test_oncall_rules.py tests/functional/test_oncall_peace.py tests/unit/exporter tests/unit/rules \
+	  tests/functional/test_oncall_inhibition.py tests/functional/test_oncall_rules.py tests/functional/test_oncall_peace.py \
+	  tests/unit/exporter tests/unit/rules \
 	  tests/house/test_catalogue.py tests/house/test_oncall.py tests/house/test_oncall_expressions.py tests/house/test_oncall_files.py
 
 .venv/deploy.stamp: .venv/dev.stamp requirements-deploy.lock

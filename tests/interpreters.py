@@ -28,7 +28,7 @@ LEFT_OUT = "not megabyte and not hostile_answer and not covers_as_it_says"
 """What takes half of the time and cannot differ: how long reading takes, and how often intervals hold."""
 
 EXAMPLES = "20"
-"""Of each property that Hypothesis looks at, instead of 100: each Python draws the same ones."""
+"""Of each property that Hypothesis looks at, instead of 40: each Python draws the same ones."""
 
 _NAME = re.compile(r"python3\.\d+")
 _ASK = "import json, sys; print(json.dumps([list(sys.version_info[:3]), sys.base_prefix]))"

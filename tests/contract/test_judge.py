@@ -225,7 +225,7 @@ def test_any_text_is_read_or_refused_with_a_reason(case: str, loopback_process: 
             assert error.reason in set(UnjudgedReason)  # noqa: PT017 - either outcome is right
         await judge.close()
 
-    @settings(max_examples=60)
+    @settings(max_examples=25)
     @given(st.none() | texts, st.lists(texts, max_size=4), texts)
     def read_or_refuse(question: str | None, contexts: list[str], answer: str) -> None:
         asyncio.run(read(a_case(question, [Context(text) for text in contexts], answer)))
