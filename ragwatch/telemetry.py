@@ -41,7 +41,7 @@ class EventCount(StrEnum):
     JUDGE_LEFT_TO_WORDS = "judge_left_to_words"  # judge, reason
     INSTRUCTIONS = "instructions"  # judge, place
     STEP_FAILURES = "step_failures"  # loop
-    VIOLATIONS = "violations"  # law
+    VIOLATIONS = "violations"  # `law`, the label of an invariant
     ACCEPT_FAILURES = "accept_failures"
 
 

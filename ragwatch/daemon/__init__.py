@@ -238,7 +238,7 @@ class Daemon:
 
     @property
     def stopping(self) -> bool:
-        """Whether the daemon was told to stop."""
+        """Whether the daemon is stopping."""
         return self._stopping.is_set()
 
     async def pause(self, seconds: float) -> None:

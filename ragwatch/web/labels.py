@@ -29,7 +29,7 @@ class LabelService(Protocol):
     """Selects samples for annotators and stores their labels. Every method may block on disk I/O."""
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
-        """Samples for an annotator, in the order to show them."""
+        """Samples for an annotator, sorted as they are to be shown."""
         ...
 
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:

@@ -5,7 +5,10 @@ To check one more kind of text, add a row to `SURFACES`. To ban one more word, a
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,6 +96,30 @@ def readme_texts() -> Iterator[Text]:
         yield Text(section.partition("\n")[0], without_code(section))
 
 
+def docstrings() -> Iterator[Text]:
+    """Docstrings of modules, classes and functions of the package, without code."""
+    for path in sorted((ROOT / "ragwatch").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                prose = re.sub(r"(?m)^ *(>>>|\.\.\.).*$", "", ast.get_docstring(node) or "")
+                yield Text(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", without_code(prose))
+
+
+def comments() -> Iterator[Text]:
+    """Comments of the package."""
+    for path in sorted((ROOT / "ragwatch").rglob("*.py")):
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+            if token.type == tokenize.COMMENT:
+                yield Text(f"{path.relative_to(ROOT)}:{token.start[0]}", without_code(token.string))
+
+
+def page_texts() -> Iterator[Text]:
+    """Texts of the HTML templates, without tags, expressions and code."""
+    for path in sorted((ROOT / "ragwatch" / "web" / "templates").glob("*.html")):
+        text = re.sub(r"(?s)\{[{%#].*?[}%#]\}|<code.*?</code>|<[^>]*>", " ", path.read_text(encoding="utf-8"))
+        yield Text(path.name, text)
+
+
 def help_texts() -> Iterator[Text]:
     """HELP of every series, and the meanings of the quantities in it."""
     for series in CATALOGUE:
@@ -126,6 +153,27 @@ def _shown(node: Any) -> Iterator[str]:
             yield from _shown(value)
 
 
+MEANINGLESS_NAMES = {"each", "found", "told", "thing"}
+REPLACED_NAMES = {
+    "anew",
+    "befell",
+    "beside",
+    "chains",
+    "desk",
+    "door",
+    "fewest",
+    "inquiry",
+    "keeping",
+    "ledger",
+    "notebook",
+    "purse",
+    "roster",
+    "sheet",
+    "storey",
+    "twins",
+    "yardstick",
+}
+
 SURFACES: Mapping[str, Callable[[], Iterator[Text]]] = {
     "HELP": help_texts,
     "alerts": alert_texts,
@@ -133,6 +181,10 @@ SURFACES: Mapping[str, Callable[[], Iterator[Text]]] = {
     "runbooks": lambda: markdown("deploy/runbooks"),
     "docs": lambda: markdown("docs"),
     "README": readme_texts,
+    "configuration": lambda: iter([Text("config.example.yaml", (ROOT / "config.example.yaml").read_text("utf-8"))]),
+    "docstrings": docstrings,
+    "comments": comments,
+    "pages": page_texts,
 }
 
 
@@ -149,7 +201,7 @@ def banned(text: str) -> list[str]:
 def test_texts_use_the_terms_of_the_field(surface: str) -> None:
     """No text of a surface contains a word that was replaced."""
     texts = list(SURFACES[surface]())
-    assert len(texts) > 2
+    assert texts
     assert {text.place: faults for text in texts if (faults := banned(text.text))} == {}
 
 
@@ -158,6 +210,21 @@ def test_the_list_catches_its_examples(word: Word) -> None:
     """Each pattern matches its example, also at the start of a sentence."""
     assert any(word.instead in fault for fault in banned(word.example))
     assert any(word.instead in fault for fault in banned(word.example.capitalize()))
+
+
+def test_names_use_the_terms_of_the_field() -> None:
+    """No name of the package contains a word that was replaced, nor says of a thing only that it is one."""
+    replaced = {
+        f"{path.relative_to(ROOT)}:{token.start[0]} {token.string}"
+        for path in sorted((ROOT / "ragwatch").rglob("*.py"))
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
+        if token.type == tokenize.NAME
+        and (
+            token.string in MEANINGLESS_NAMES
+            or REPLACED_NAMES & {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", token.string)}
+        )
+    }
+    assert replaced == set()
 
 
 def test_code_is_not_prose() -> None:
