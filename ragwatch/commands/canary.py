@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import load
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
@@ -35,7 +35,7 @@ def canary(*, path: Path, names: Sequence[str], as_json: bool) -> int:
     suites = [suite_of(suite) for suite in config.canaries if not names or suite.place.suite in names]
     if not suites:
         raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
-    reports = asyncio.run(_run(suites))
+    reports = run_async(_run(suites))
     if as_json:
         click.echo(json.dumps({"suites": [suite_line(report) for report in reports]}))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import socket
 import tempfile
@@ -16,6 +15,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ragwatch import formats, judges, sources
+from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import LogOptions
 from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.state_reader import has_started
@@ -103,10 +103,10 @@ def check_all(config: Config) -> Iterator[Finding]:
             yield Finding(f"{subject}.start", WARNING, skipped)
     for index, judge in enumerate(config.judges):
         subject = f"judges[{index}]"
-        yield _run_test(subject, lambda judge=judge, subject=subject: asyncio.run(_judge(judge, subject)))  # type: ignore[misc]  # the same
+        yield _run_test(subject, lambda judge=judge, subject=subject: run_async(_judge(judge, subject)))  # type: ignore[misc]  # the same
     for index, suite in enumerate(config.canaries):
         subject = f"canaries[{index}]"
-        yield _run_test(subject, lambda suite=suite, subject=subject: asyncio.run(_suite(suite, subject)))  # type: ignore[misc]  # the same
+        yield _run_test(subject, lambda suite=suite, subject=subject: run_async(_suite(suite, subject)))  # type: ignore[misc]  # the same
 
 
 def _run_test(subject: str, test: Callable[[], Finding]) -> Finding:

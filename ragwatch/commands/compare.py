@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.terminal import escape_line
@@ -142,7 +142,7 @@ def _read(paths: Sequence[Path], options: CompareOptions) -> tuple[list[Verdict]
     files = SampleFiles(options.inputs)
     streams = [path.open("rb") for path in paths]
     try:
-        verdicts = asyncio.run(read_all(files, streams, judge_named(options.config, options.judge)))
+        verdicts = run_async(read_all(files, streams, judge_named(options.config, options.judge)))
     finally:
         for stream in streams:
             stream.close()
@@ -160,7 +160,7 @@ def _suites(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], confidence: floa
     ks = sorted(set.intersection(*(set(suite.place.k) for suite in (*a, *b)))) if a and b else []
     if not ks:
         raise ConfigError("canaries: nothing to compare: a side has no suite, or the suites have no `k` in common")
-    first, second = asyncio.run(_run_canaries(a, b, tuple(ks)))
+    first, second = run_async(_run_canaries(a, b, tuple(ks)))
     warnings = [
         f"{name}: {failed} canaries failed and are left out"
         for name, side in (("A", first), ("B", second))

@@ -16,6 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.streams import OUTPUT
 from ragwatch.config import parse
 from ragwatch.core.estimate import Estimate
@@ -65,7 +66,7 @@ def demo(
             rate=rate,
             judges=judges,
         )
-        asyncio.run(demo_run.run(seconds))
+        run_async(demo_run.run(seconds))
 
 
 def llm_judge(kind: str, base_url: str | None, model: str | None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.reports import OUTCOMES, junit, markdown
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
@@ -50,7 +50,7 @@ def gate_command(
     sample_files = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
     judge, rules = judge_named(config, name), _rules(config)
     previous = None if baseline is None else _figures(baseline, judge)
-    verdicts = asyncio.run(read_all(sample_files, files or (sys.stdin.buffer,), judge))
+    verdicts = run_async(read_all(sample_files, files or (sys.stdin.buffer,), judge))
     report = gate(verdicts, rules, rejected=sample_files.rejected)
     attribution = None if previous is None else attribute(previous, figures_of(report))
     line = gate_line(report, judge=judge.version, attribution=attribution)

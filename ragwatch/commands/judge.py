@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections import Counter
@@ -14,6 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.config import load
@@ -39,7 +39,7 @@ def judge(
     config = None if path is None else load(path)
     sample_files = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
     streams = files or (sys.stdin.buffer,)
-    verdicts = asyncio.run(read_all(sample_files, streams, judge_named(config, name, settings), _print))
+    verdicts = run_async(read_all(sample_files, streams, judge_named(config, name, settings), _print))
     _summarise(verdicts, sample_files.rejected)
     return 1 if sample_files.rejected else 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import sys
 import tempfile
@@ -16,6 +15,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ragwatch.commands.event_loop import run_async
 from ragwatch.config import Config, KindConfig, load
 from ragwatch.daemon import Daemon
 from ragwatch.daemon.once import OneShotRun, SourceProgress
@@ -32,11 +32,11 @@ def run(path: Path, *, once: bool, state: Path | None) -> int:
     config = load(path)
     configure_logging(config.settings.log.level, human=config.settings.log.format == "text")
     if not once:
-        asyncio.run(_serve(config, path))
+        run_async(_serve(config, path))
         return OK
     with _state_directory(state, config) as directory:
         settings = config.settings.model_copy(update={"state": directory})
-        text, sources = asyncio.run(_run_once(_start_at_beginning(replace(config, settings=settings))))
+        text, sources = run_async(_run_once(_start_at_beginning(replace(config, settings=settings))))
     click.echo(text, nl=False)
     return _report_problems(sources)
 
