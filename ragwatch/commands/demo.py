@@ -57,16 +57,20 @@ def demo(
     """Monitor a small RAG service over the docstrings of the Python library; judges every answer."""
     configure_logging("warning")
     judges = [] if kind is None else [llm_judge(kind, base_url, model)]
-    with tempfile.TemporaryDirectory(prefix="ragwatch-demo-") as folder:
-        demo_run = DemoRun(
-            Path(folder),
-            port=port,
-            degrade_after=degrade_after,
-            breakage_seconds=breakage_seconds,
-            rate=rate,
-            judges=judges,
-        )
-        run_async(demo_run.run(seconds))
+
+    async def run() -> None:  # everything that must be closed is created here, where a signal is no exception
+        with tempfile.TemporaryDirectory(prefix="ragwatch-demo-") as folder:
+            demo_run = DemoRun(
+                Path(folder),
+                port=port,
+                degrade_after=degrade_after,
+                breakage_seconds=breakage_seconds,
+                rate=rate,
+                judges=judges,
+            )
+            await demo_run.run(seconds)
+
+    run_async(run())
 
 
 def llm_judge(kind: str, base_url: str | None, model: str | None) -> dict[str, Any]:
