@@ -226,8 +226,8 @@ class SqliteStore(SqliteNotes):
             return []
         return [rows.score_row(row) for row in self._reader.rows(_WINDOW, (after, since, limit))]
 
-    def picked_until(self) -> float:
-        """See `Store.picked_until`."""
+    def pruned_until(self) -> float:
+        """See `Store.pruned_until`."""
         stored = self._reader.rows(PRUNED_UNTIL)
         return float(stored[0][0]) if stored else -math.inf
 
@@ -256,7 +256,7 @@ class SqliteStore(SqliteNotes):
                     verdicts.append(decode(row))
                 except StoreError:  # without a readable key
                     damaged.append(f"seq {row[0]}")
-        damaged += [str(stored.verdict["key"]) for stored in verdicts if stored.damage is not None]
+        damaged += [stored.verdict.key for stored in verdicts if stored.damage is not None]
         for key in damaged:
             self._note_damage("verdicts", key)
         return verdicts
