@@ -13,6 +13,8 @@ from ragwatch.core.verdict import Judged, Reading, Verdict
 
 _DIGITS = 6
 _JUDGED = "judged"
+_QUANTITIES, _REFERENCE_QUANTITIES = tuple(Quantity), tuple(ReferenceQuantity)  # enumerations are slow to iterate
+_NUMBERS = (float, int)
 
 
 class ClaimRecord(NamedTuple):
@@ -141,12 +143,12 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         reason=_text(line.get("reason")),
         stage=_text(line.get("stage")),
         fault=_text(line.get("fault")),
-        scores={quantity: _number(scores.get(quantity)) for quantity in Quantity},
+        scores={quantity: _number(scores.get(quantity)) for quantity in _QUANTITIES},
         claims=tuple(map(_claim_record, line["claims"])),
         contexts=tuple(map(_context_record, line["contexts"])),
         missing=tuple(map(str, line["missing"])),
         address=_text(line.get("address")),
-        reference={quantity: _number(reference[quantity]) for quantity in ReferenceQuantity if quantity in reference},
+        reference={name: _number(reference[name]) for name in _REFERENCE_QUANTITIES if name in reference},
         read_by=JudgeRecord(
             kind=str(judge.get("kind", "")),
             version=str(judge.get("version", "")),
@@ -184,7 +186,7 @@ def _text(value: object) -> str | None:
 
 
 def _number(value: object) -> float | None:
-    return value if isinstance(value, float | int) else None
+    return value if isinstance(value, _NUMBERS) else None
 
 
 def verdict_line(verdict: Verdict) -> dict[str, Any]:

@@ -78,14 +78,14 @@ def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> di
     text: StoredText | None = None
     for entry in store.entries(Query(key=key, limit=MAX_JUDGES)):  # each has the text: keep one
         text = text or entry.sample
-        stored_verdicts.append(_line_of(entry))
+        stored_verdicts.append(_verdict_on_page(entry))
     if not stored_verdicts:
         return None
     stored_verdicts[0] = _with_text(stored_verdicts[0], text)
     return view(stored_verdicts, store.labels_of(key, MAX_LABELS), scope, judge)
 
 
-def _line_of(entry: PackedVerdict) -> VerdictOnPage:
+def _verdict_on_page(entry: PackedVerdict) -> VerdictOnPage:
     """Reads a verdict, up to `LINE_BYTES`; a damaged one is reduced to its figures."""
     try:
         fields, whole = entry.line.beginning(LINE_BYTES)
