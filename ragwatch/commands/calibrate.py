@@ -16,7 +16,6 @@ from rich.table import Table
 from ragwatch.commands.client import LabelClient, address_of, label_client
 from ragwatch.commands.state_reader import retention_warning
 from ragwatch.config import load
-from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.agreement import Agreement, ShareEstimate, TooFewLabels
 from ragwatch.core.labels.calibration import (
     CLASSES,
@@ -29,12 +28,12 @@ from ragwatch.core.labels.calibration import (
 )
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.scores import Quantity
+from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
 
 NOT_ENOUGH_DATA = 3
 BAR_WIDTH = 20  # characters
-Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class _LabelledVerdicts:
         claims: Claims with the verdict of the judge and the label.
         two_annotators: Faithfulness scores by two annotators of the same answer.
         other_versions: Number of labelled answers that were read by another version of the judge.
-        picked_until: Answers up to this instant are left out, because retention has deleted a part of them; or None.
+        pruned_until: Answers up to this instant are left out, because retention has deleted a part of them; or None.
     """
 
     version: str
@@ -55,7 +54,7 @@ class _LabelledVerdicts:
     claims: Sequence[LabelledClaim]
     two_annotators: Sequence[tuple[float, float]]
     other_versions: int
-    picked_until: float | None
+    pruned_until: float | None
 
 
 def calibrate(path: Path, name: str | None, out: Path | None, url: str | None, *, as_json: bool) -> int:
@@ -81,7 +80,7 @@ def calibrate(path: Path, name: str | None, out: Path | None, url: str | None, *
         "judge": judge,
         "version": verdicts.version,
         "of_other_versions": verdicts.other_versions,
-        "picked_until": verdicts.picked_until,
+        "picked_until": verdicts.pruned_until,
         **to_record(calibration, address),
     }
     if out is not None:
@@ -107,21 +106,21 @@ def _read(client: LabelClient, judge: str, since: float) -> _LabelledVerdicts:
         label = from_record(record)
         if label.at >= since:
             by_key.setdefault(label.key, []).append(label)
-    until = client.picked_until()
-    lines = {key: line for key in by_key if (line := _verdict_line(client.verdicts(key), judge)) is not None}
-    picked = {key for key, line in lines.items() if until is not None and float(line["at"]) <= until}
-    lines = {key: line for key, line in lines.items() if key not in picked}
-    newest = max(lines.values(), key=lambda line: float(line["at"]), default=None)
-    version = "" if newest is None else str(newest["judge"]["version"])
-    current = {key: line for key, line in lines.items() if line["judge"]["version"] == version}
+    until = client.pruned_until()
+    verdicts = {key: verdict for key in by_key if (verdict := _verdict_of(client.verdicts(key), judge)) is not None}
+    picked = {key for key, verdict in verdicts.items() if until is not None and verdict.at <= until}
+    verdicts = {key: verdict for key, verdict in verdicts.items() if key not in picked}
+    newest = max(verdicts.values(), key=lambda verdict: verdict.at, default=None)
+    version = "" if newest is None else newest.judge_version
+    current = {key: verdict for key, verdict in verdicts.items() if verdict.judge_version == version}
     scores: dict[Quantity, list[LabelledScore]] = {}
     claims: list[LabelledClaim] = []
     two_annotators: list[tuple[float, float]] = []
-    for key, line in current.items():
+    for key, verdict in current.items():
         labels = by_key[key]
-        for quantity, score in _labelled_scores(key, line, labels):
+        for quantity, score in _labelled_scores(key, verdict, labels):
             scores.setdefault(quantity, []).append(score)
-        claims += _labelled_claims(line, labels)
+        claims += _labelled_claims(verdict, labels)
         faithful = [label.scores[Quantity.FAITHFULNESS] for label in labels if Quantity.FAITHFULNESS in label.scores]
         two_annotators += [(faithful[0], faithful[1])] if len(faithful) > 1 else []
     return _LabelledVerdicts(
@@ -129,30 +128,32 @@ def _read(client: LabelClient, judge: str, since: float) -> _LabelledVerdicts:
         scores=scores,
         claims=claims,
         two_annotators=two_annotators,
-        other_versions=len(lines) - len(current),
-        picked_until=until if picked else None,
+        other_versions=len(verdicts) - len(current),
+        pruned_until=until if picked else None,
     )
 
 
-def _verdict_line(lines: Iterable[Line], judge: str) -> Line | None:
-    return next((line for line in lines if line["judge_name"] == judge and line["outcome"] == "judged"), None)
+def _verdict_of(verdicts: Iterable[VerdictRecord], judge: str) -> VerdictRecord | None:
+    return next((verdict for verdict in verdicts if verdict.judge == judge and verdict.judged), None)
 
 
-def _labelled_scores(key: str, line: Line, labels: Sequence[Label]) -> Iterable[tuple[Quantity, LabelledScore]]:
+def _labelled_scores(
+    key: str, verdict: VerdictRecord, labels: Sequence[Label]
+) -> Iterable[tuple[Quantity, LabelledScore]]:
     probability = next((label.probability for label in reversed(labels) if label.probability is not None), None)
     for quantity in Quantity:
         by_people = [label.scores[quantity] for label in labels if quantity in label.scores]
-        score = line["scores"].get(str(quantity))
+        score = verdict.scores[quantity]
         if by_people and score is not None:
             yield quantity, LabelledScore(key, score, sum(by_people) / len(by_people), probability)
 
 
-def _labelled_claims(line: Line, labels: Sequence[Label]) -> Iterable[LabelledClaim]:
+def _labelled_claims(verdict: VerdictRecord, labels: Sequence[Label]) -> Iterable[LabelledClaim]:
     for label in labels:
-        if len(label.claims) == len(line["claims"]):
-            for claim, verdict in zip(line["claims"], label.claims, strict=True):
-                if verdict is not None:
-                    yield LabelledClaim(ClaimVerdict(claim["verdict"]), claim["support"], verdict)
+        if len(label.claims) == len(verdict.claims):
+            for claim, labelled in zip(verdict.claims, label.claims, strict=True):
+                if labelled is not None:
+                    yield LabelledClaim(claim.verdict, claim.support, labelled)
 
 
 def to_record(calibration: CalibrationReport, address: str) -> dict[str, Any]:
@@ -203,8 +204,8 @@ def _show(calibration: CalibrationReport, verdicts: _LabelledVerdicts, judge: st
     console.print(_summary(calibration, f"{judge} ({verdicts.version})"))
     if verdicts.other_versions:
         console.print(f"{verdicts.other_versions} labelled answers were read by another version of {judge}: left out.")
-    if verdicts.picked_until is not None:
-        console.print(retention_warning(verdicts.picked_until))
+    if verdicts.pruned_until is not None:
+        console.print(retention_warning(verdicts.pruned_until))
     rates = _rates(calibration)
     if rates.row_count:
         console.print(rates)

@@ -9,14 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.table import Column, Table
 
 from ragwatch import formats, judges, sources
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.input_files import LogOptions
 from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.state_reader import has_started
 from ragwatch.commands.terminal import escape_line
@@ -31,6 +29,7 @@ from ragwatch.formats.record import parse as parse_line
 from ragwatch.formats.record import parse_after_prefix
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
+from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe
 from ragwatch.telemetry import Telemetry, configure_logging
 
 MAX_RECORDS = 100
@@ -42,25 +41,6 @@ _TEST_SAMPLE = Sample(
     contexts=(Context("The door of the old mill is painted green."),),
     answer="The door of the old mill is green.",
 )
-
-
-@runtime_checkable
-class SupportsProbe(Protocol):
-    """A judge that can test its connection and its API key."""
-
-    async def probe(self) -> str:
-        """Call the API. Returns what it offers, as text for people."""
-        ...
-
-
-@runtime_checkable
-class HasFallback(Protocol):
-    """A judge that reads with the lexical judge when it cannot load its model."""
-
-    @property
-    def fallback(self) -> str | None:
-        """Why the lexical judge is used; None when the model is loaded."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +136,7 @@ def _source(config: KindConfig, subject: str, settings: Settings) -> Finding:
     if lag.problems:
         return Finding(subject, FAILED, "; ".join(lag.problems))
     if batch is None:
-        patterns = options.patterns if isinstance(options, LogOptions) else ()
+        patterns = options.patterns if isinstance(options, HasLogFiles) else ()
         reason = incomplete_file(patterns) or "no file matches, or all are empty"
         return Finding(subject, WARNING, f"nothing to read yet: {reason}")
     return _content(options, batch, subject, settings)
@@ -183,7 +163,7 @@ def _skipped_records(config: KindConfig, whole: Config) -> str | None:
 def _content(options: object, batch: Batch, subject: str, settings: Settings | None = None) -> Finding:
     """Test whether the records of a batch can be converted to samples, and whether the samples look right."""
     settings = settings or Settings()
-    log = options if isinstance(options, LogOptions) else None
+    log = options if isinstance(options, HasLogFiles) else None
     parse = parse_after_prefix if log and log.skip_prefix else parse_line
     reader = formats.build(log.format if log else "auto", (log.mapping if log else None) or None)
     samples: list[Sample] = []

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from ragwatch import stores
 from ragwatch.config import Config
+from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import ConfigError, RagwatchError, StoreError
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
@@ -38,12 +39,12 @@ class LabelClient(Protocol):
         """All labels, oldest first."""
         ...
 
-    def picked_until(self) -> float | None:
+    def pruned_until(self) -> float | None:
         """Instant up to which retention has deleted a part of the answers; None where it has deleted none."""
         ...
 
-    def verdicts(self, key: str) -> list[dict[str, Any]]:
-        """The verdict lines of an answer."""
+    def verdicts(self, key: str) -> list[VerdictRecord]:
+        """The verdicts on an answer."""
         ...
 
 
@@ -83,16 +84,22 @@ class ApiClient:
             path = page.get("next")
         return labels
 
-    def picked_until(self) -> float | None:
+    def pruned_until(self) -> float | None:
         """See `LabelClient`."""
         until: float | None = self._request("/api/v1/labels").get("picked_until")
         return until
 
-    def verdicts(self, key: str) -> list[dict[str, Any]]:
+    def verdicts(self, key: str) -> list[VerdictRecord]:
         """See `LabelClient`."""
-        sample = self._request(f"/api/v1/samples/{key}", absent={"verdicts": []})
-        verdicts: list[dict[str, Any]] = sample["verdicts"]
-        return verdicts
+        path = f"/api/v1/samples/{key}"
+        sample = self._request(path, absent={"verdicts": []})
+        try:
+            return [parse_verdict_line(line) for line in sample["verdicts"]]
+        except ValueError as error:
+            raise RagwatchError(
+                f"{self._address}{path}: the response is {error}; "
+                "give the address of a ragwatch of this version with --url"
+            ) from error
 
     def _request(self, path: str, body: object = None, *, absent: dict[str, Any] | None = None) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
@@ -139,13 +146,13 @@ class StateClient:
         """See `LabelClient`."""
         return list(self._tasks.labels())
 
-    def picked_until(self) -> float | None:
+    def pruned_until(self) -> float | None:
         """See `LabelClient`."""
-        return self._tasks.picked_until()
+        return self._tasks.pruned_until()
 
-    def verdicts(self, key: str) -> list[dict[str, Any]]:
+    def verdicts(self, key: str) -> list[VerdictRecord]:
         """See `LabelClient`."""
-        return [dict(stored.verdict) for stored in self._store.find(Query(key=key))]
+        return [stored.verdict for stored in self._store.find(Query(key=key))]
 
 
 @contextmanager
@@ -194,7 +201,7 @@ def _judge_versions(config: Config, store: Store) -> dict[str, str]:
     newest = {name: store.find(Query(judge=name, outcome="judged", limit=1)) for name in names}
     if not newest[names[0]]:
         raise StoreError(f"state: judge {names[0]} has read nothing yet; run ragwatch until it has judged some samples")
-    return {name: rows[0].verdict["judge"]["version"] for name, rows in newest.items() if rows}
+    return {name: rows[0].verdict.judge_version for name, rows in newest.items() if rows}
 
 
 def _reason(body: bytes) -> str:

@@ -6,10 +6,9 @@ first one whose path matches the file, else the first one. Routes and redaction 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from ragwatch import formats
 from ragwatch.config import Config
@@ -17,36 +16,7 @@ from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.formats.record import Parse, parse, parse_after_prefix
 from ragwatch.formats.shape import RecordReader
-
-
-@runtime_checkable
-class LogOptions(Protocol):
-    """Options of a source that reads log files, such as `sources.tail.Options`."""
-
-    @property
-    def name(self) -> str:
-        """Name of the source."""
-        ...
-
-    @property
-    def format(self) -> str:
-        """Name of the format, or `auto`."""
-        ...
-
-    @property
-    def mapping(self) -> Mapping[str, str]:
-        """Mapping of the format `custom`; else empty."""
-        ...
-
-    @property
-    def skip_prefix(self) -> bool:
-        """Whether text before the JSON object of a line is skipped."""
-        ...
-
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """Paths and globs of the files."""
-        ...
+from ragwatch.ports.capabilities import HasLogFiles
 
 
 class FileOptions(NamedTuple):
@@ -75,7 +45,7 @@ class InputFiles:
     def __init__(self, config: Config | None = None, options: FileOptions | None = None) -> None:
         self._format, self._source = options or FileOptions()
         sources = () if config is None else config.sources
-        self._logs = [source.options for source in sources if isinstance(source.options, LogOptions)]
+        self._logs = [source.options for source in sources if isinstance(source.options, HasLogFiles)]
         self._routes = None if config is None else frozenset(config.settings.routes)
         self.redactor = None if config is None else config.settings.redaction.redactor()
         if self._source is not None:
@@ -103,13 +73,13 @@ class InputFiles:
             return ""
         return logged if logged in self._routes else OTHER
 
-    def _log(self, name: str) -> LogOptions | None:
+    def _log(self, name: str) -> HasLogFiles | None:
         if self._source is not None:
             return next(log for log in self._logs if log.name == self._source)
         matching = [log for log in self._logs if _matches(log, name)]
         return next(iter([*matching, *self._logs]), None)
 
 
-def _matches(log: LogOptions, name: str) -> bool:
+def _matches(log: HasLogFiles, name: str) -> bool:
     path = str(Path(name).resolve())
     return any(fnmatch(path, str(Path(pattern).absolute())) for pattern in log.patterns)

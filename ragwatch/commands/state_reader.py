@@ -31,8 +31,8 @@ def verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
         connection.close()
 
 
-def picked_until(config: Config) -> float:
-    """See `ports.Store.picked_until`.
+def pruned_until(config: Config) -> float:
+    """See `ports.Store.pruned_until`.
 
     Raises:
         ConfigError: The store is not sqlite.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ragwatch.commands.state_reader import MAX_VERDICTS, picked_until, retention_warning, verdicts
+from ragwatch.commands.state_reader import MAX_VERDICTS, pruned_until, retention_warning, verdicts
 from ragwatch.config import Config
 from ragwatch.core.compare_line import ComparedAnswer, answer_of
 from ragwatch.core.sample import NO_METADATA
@@ -90,7 +90,7 @@ def live_variants(
     name = judge or names[0]
     if name not in names:
         raise ConfigError(f"--judge {name}: is not configured; use one of: {', '.join(names)}")
-    until = picked_until(config)
+    until = pruned_until(config)
     start = max(since, math.nextafter(until, math.inf))
     rows = [_variant_verdict(row) for row in verdicts(config, Query(judge=name, since=start, limit=limit))]
     version = next((row.version for row in rows if row.answer is not None), "")
@@ -113,10 +113,10 @@ def live_variants(
 
 
 def _variant_verdict(row: StoredVerdict) -> _VariantVerdict:
-    line, sample = row.verdict, row.sample or NO_METADATA
-    judged = line["outcome"] == "judged" and row.sample is not None
+    verdict, sample = row.verdict, row.sample or NO_METADATA
+    judged = verdict.judged and row.sample is not None
     return _VariantVerdict(
         sample.get("metadata") or NO_METADATA,
-        str(line["judge"]["version"]),
-        answer_of(line, sample) if judged else None,
+        verdict.judge_version,
+        answer_of(verdict, sample) if judged else None,
     )

@@ -1,4 +1,4 @@
-"""Loads YAML safely, resolves secrets, parses durations and sizes, and formats validation errors."""
+"""Loads YAML safely, resolves secrets, parses durations, and formats validation errors."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ MIN_SIMILARITY = 0.75  # of an unknown key and the suggested one, which excludes
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,100})(?::-([^}]{0,1000}))?\}")
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s?(ms|s|m|h|d|w)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([KMGT]i?B|B)", re.IGNORECASE)
-_BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-_BYTES |= {"tib": 2**40}
 
 
 class _Loader(yaml.SafeLoader):
@@ -173,20 +170,6 @@ def duration_seconds(value: object) -> object:
     if match is None:
         raise ValueError(f"{value!r} is not a duration; write one such as 30s, 15m, 1h or 7d")
     return float(match[1]) * _SECONDS[match[2]]
-
-
-def size_bytes(value: object) -> object:
-    """Convert a size such as `2GiB` to bytes; values that are not text are returned unchanged.
-
-    >>> size_bytes("2GiB"), size_bytes("500 MB"), size_bytes(10)
-    (2147483648, 500000000, 10)
-    """
-    if not isinstance(value, str):
-        return value
-    match = _SIZE.fullmatch(value.strip())
-    if match is None:
-        raise ValueError(f"{value!r} is not a size; write one such as 500MB or 2GiB")
-    return int(float(match[1]) * _BYTES[match[2].lower()])
 
 
 _MEMBER = re.compile(r"(str|int|float|bool|(list|dict|tuple|set)\[.*|(constrained|lax|function|nullable)-.*)")

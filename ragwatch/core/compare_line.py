@@ -27,9 +27,9 @@ from ragwatch.core.ranking import Ranking, ndcg_at, precision_at, recall_at, rec
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.core.verdict_line import VerdictRecord
 
 METRICS: tuple[Metric, ...] = (*Quantity, *ReferenceQuantity)
-Line = Mapping[str, Any]
 RankingMetric = Callable[[Ranking, int], float | None]
 ReportMetric = Callable[[CanaryReport], float | None]
 _Differences = tuple[Difference | None, Mapping[str, Difference | None]]
@@ -147,18 +147,20 @@ def _answer(verdict: Judged) -> ComparedAnswer:
     return ComparedAnswer(_key(verdict), _category(sample.metadata, sample.route), scores)
 
 
-def answer_of(line: Line, sample: Line) -> ComparedAnswer:
-    """Returns the answer of a stored verdict, from its verdict line and its sample in canonical form."""
-    scores = {**line["scores"], **(line.get("reference") or {})}
+def answer_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> ComparedAnswer:
+    """Returns the answer of a stored verdict, from the verdict and its sample in canonical form."""
     return ComparedAnswer(
         key_of(sample.get("question"), str(sample["id"])),
-        _category(sample.get("metadata") or {}, line["route"]),
-        {str(metric): scores.get(metric) for metric in METRICS},
-        1.0 / line["probability"],
+        _category(sample.get("metadata") or {}, verdict.route),
+        {
+            **{str(quantity): verdict.scores[quantity] for quantity in Quantity},
+            **{str(quantity): verdict.reference.get(quantity) for quantity in ReferenceQuantity},
+        },
+        1.0 / verdict.probability,
     )
 
 
-def _category(metadata: Line, route: str) -> str:
+def _category(metadata: Mapping[str, Any], route: str) -> str:
     category = metadata.get("category")
     return category if isinstance(category, str) else route
 

@@ -17,6 +17,7 @@ from typing import Any
 from ragwatch.core.canary.definition import Canary, Category, Expected, name_of
 from ragwatch.core.compare import key_of
 from ragwatch.core.scores import Quantity
+from ragwatch.core.verdict_line import VerdictRecord
 
 MIN_FAITHFULNESS, MIN_RELEVANCY = 0.95, 1.0
 MAX_SIMPLE_CONTEXTS = 2  # expected contexts of a simple question
@@ -52,7 +53,7 @@ class _SupportedAnswer:
 
 
 def suggest(
-    verdicts: Iterable[tuple[Mapping[str, Any], Mapping[str, Any] | None]],
+    verdicts: Iterable[tuple[VerdictRecord, Mapping[str, Any] | None]],
     *,
     known: Collection[str] = (),
     limit: int = 50,
@@ -60,7 +61,7 @@ def suggest(
     """Suggests canaries from stored verdicts, the most frequent question first.
 
     Args:
-        verdicts: Stored verdict lines, each with its sample in canonical form (None if it is no longer stored).
+        verdicts: Stored verdicts, each with its sample in canonical form (None if it is no longer stored).
         known: Questions that already have a canary.
         limit: Maximum number of suggestions.
     """
@@ -75,20 +76,20 @@ def suggest(
     return _with_unique_names(suggestions[:limit])
 
 
-def _answer(verdict: Mapping[str, Any], sample: Mapping[str, Any]) -> _SupportedAnswer | None:
+def _answer(verdict: VerdictRecord, sample: Mapping[str, Any]) -> _SupportedAnswer | None:
     """Returns the answer if its scores are high enough and its question is usable."""
-    question, scores = sample.get("question"), verdict.get("scores") or {}
-    faithfulness, relevancy = (scores.get(key) for key in (Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY))
+    question = sample.get("question")
+    faithfulness, relevancy = (verdict.scores[key] for key in (Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY))
     if faithfulness is None or faithfulness < MIN_FAITHFULNESS or relevancy is None or relevancy < MIN_RELEVANCY:
         return None
     if not isinstance(question, str) or not question.strip() or _TOKEN.search(question):
         return None  # a redacted question differs from the original query
     used = dict.fromkeys(
         expected
-        for context, read in zip(sample.get("contexts", ()), verdict.get("contexts", ()), strict=False)
-        if read["used"] and (expected := _expected(context)) is not None
+        for context, read in zip(sample.get("contexts", ()), verdict.contexts, strict=False)
+        if read.used and (expected := _expected(context)) is not None
     )
-    weight = 1.0 / float(verdict.get("probability") or 1.0)
+    weight = 1.0 / (verdict.probability or 1.0)
     return _SupportedAnswer(" ".join(question.split()), tuple(used), weight, faithfulness) if used else None
 
 

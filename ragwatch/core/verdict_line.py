@@ -1,22 +1,199 @@
-"""Verdict line: one verdict as a JSON object, as `ragwatch judge` prints it."""
+"""Verdict line: one verdict as a JSON object, as `ragwatch judge` prints it and the store keeps it; both directions."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from ragwatch.core.evidence import Claim, Evidence
-from ragwatch.core.reference import score_by_reference
+from ragwatch.core.evidence import Claim, ClaimVerdict, Evidence
+from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Reading, Verdict
 
 _DIGITS = 6
+_JUDGED = "judged"
+_QUANTITIES, _REFERENCE_QUANTITIES = tuple(Quantity), tuple(ReferenceQuantity)  # enumerations are slow to iterate
+_NUMBERS = (float, int)
+
+
+class ClaimRecord(NamedTuple):
+    """A claim in a verdict line.
+
+    Attributes:
+        text: The claim, as it stands in the answer.
+        start: Offset of its first character in the answer; None if it is not a verbatim part of the answer.
+        end: Offset after its last character.
+        verdict: Verdict on the claim, given all contexts together.
+        support: Probability that the contexts together support it; None if the judge gives no probability.
+        contexts: Positions of the contexts that support it alone, from 0.
+        evidence: The sentence that supports or contradicts it, if the judge quotes one.
+    """
+
+    text: str
+    start: int | None
+    end: int | None
+    verdict: ClaimVerdict
+    support: float | None
+    contexts: tuple[int, ...]
+    evidence: str | None
+
+
+class ContextRecord(NamedTuple):
+    """A context in a verdict line.
+
+    Attributes:
+        id: Its id in the log, if it has one.
+        relevant: Whether it is relevant to the question; None if not read.
+        used: Whether it supports a claim; None if not read.
+        relevance: Relevance as a number in [0, 1]; None if the judge gives none.
+    """
+
+    id: str | None
+    relevant: bool | None
+    used: bool | None
+    relevance: float | None
+
+
+class JudgeRecord(NamedTuple):
+    """The judge in a verdict line, and what the verdict cost; None where that is not stored."""
+
+    kind: str
+    version: str
+    seconds: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRecord:
+    """A stored verdict line, decoded.
+
+    Attributes:
+        key: Identity of the sample in the store.
+        id: Id of the sample in the log.
+        at: When it was answered, in seconds since the epoch.
+        judge: Name of the judge.
+        probability: Inclusion probability.
+        outcome: `judged` or `unjudged`.
+        reason: Why it is unjudged; None for a judged one.
+        stage: Stage at fault; None if unknown. A text, because another version of ragwatch may have stored it.
+        fault: Why the top-ranked context was not used.
+        scores: Score by quantity of this version; None if it is undefined or unread.
+        missing: What the question needs and no context contains.
+        address: How the answer addresses the question.
+        reference: Score by quantity that needs a reference; empty without a reference.
+        read_by: Kind and version of the judge, with cost.
+    """
+
+    key: str
+    id: str
+    at: float
+    route: str
+    judge: str
+    probability: float
+    trace_id: str | None
+    outcome: str
+    reason: str | None
+    stage: str | None
+    fault: str | None
+    scores: Mapping[Quantity, float | None]
+    claims: tuple[ClaimRecord, ...]
+    contexts: tuple[ContextRecord, ...]
+    missing: tuple[str, ...]
+    address: str | None
+    reference: Mapping[ReferenceQuantity, float | None]
+    read_by: JudgeRecord
+
+    @property
+    def judged(self) -> bool:
+        """Whether the judge could read the sample."""
+        return self.outcome == _JUDGED
+
+    @property
+    def judge_version(self) -> str:
+        """Version of the judge."""
+        return self.read_by.version
+
+
+def parse_verdict_line(line: Mapping[str, Any]) -> VerdictRecord:
+    """Decode a verdict line with the fields that the store adds (`key`, `judge_name`, `route`, `at`, `probability`).
+
+    Raises:
+        ValueError: It is not a verdict line.
+    """
+    try:
+        return _verdict_record(line)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"not a verdict line: {type(error).__name__}: {error}") from error
+
+
+def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
+    scores, reference, judge = (line.get(name) or {} for name in ("scores", "reference", "judge"))
+    return VerdictRecord(
+        key=str(line["key"]),
+        id=str(line["id"]),
+        at=float(line["at"]),
+        route=str(line["route"]),
+        judge=str(line["judge_name"]),
+        probability=float(line["probability"]),
+        trace_id=_text(line.get("trace_id")),
+        outcome=str(line["outcome"]),
+        reason=_text(line.get("reason")),
+        stage=_text(line.get("stage")),
+        fault=_text(line.get("fault")),
+        scores={quantity: _number(scores.get(quantity)) for quantity in _QUANTITIES},
+        claims=tuple(map(_claim_record, line["claims"])),
+        contexts=tuple(map(_context_record, line["contexts"])),
+        missing=tuple(map(str, line["missing"])),
+        address=_text(line.get("address")),
+        reference={name: _number(reference[name]) for name in _REFERENCE_QUANTITIES if name in reference},
+        read_by=JudgeRecord(
+            kind=str(judge.get("kind", "")),
+            version=str(judge.get("version", "")),
+            seconds=_number(judge.get("seconds")),
+            input_tokens=judge.get("input_tokens"),
+            output_tokens=judge.get("output_tokens"),
+            cost_usd=_number(judge.get("cost_usd")),
+        ),
+    )
+
+
+def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
+    return ClaimRecord(
+        text=claim["text"],
+        start=claim["start"],
+        end=claim["end"],
+        verdict=ClaimVerdict(claim["verdict"]),
+        support=_number(claim["support"]),
+        contexts=tuple(claim["contexts"]),
+        evidence=_text(claim.get("evidence")),
+    )
+
+
+def _context_record(context: Mapping[str, Any]) -> ContextRecord:
+    return ContextRecord(
+        id=_text(context.get("id")),
+        relevant=context.get("relevant"),
+        used=context.get("used"),
+        relevance=_number(context.get("relevance")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, _NUMBERS) else None
 
 
 def verdict_line(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as the object that `ragwatch judge` prints on one line."""
     line: dict[str, Any] = {
         "id": verdict.draw.sample.id,
-        "outcome": "judged",
+        "outcome": _JUDGED,
         "reason": None,
         "scores": dict.fromkeys(map(str, Quantity)),
         "stage": None,

@@ -112,7 +112,7 @@ class OneShotRun:
             notify(", ".join(f"{count} pending for {judge}" for judge, count in self._store.pending().items()))
         newest = self._store.find(Query(limit=1))
         if newest:
-            self._now = float(newest[0].verdict["at"])
+            self._now = newest[0].verdict.at
         await runtime.watchers.detect()
         await runtime.sampling.step()
         await runtime.digest.step()

@@ -109,25 +109,25 @@ class BatchJudgingLoop(JudgingLoop):
         """
         samples = {name: entry.draw.sample for name, entry in sent.items() if entry.draw.damage is None}
         deferred: list[str] = []
-        async for name, result in self._batches.results(provider_id, samples, batch.seed):
+        async for name, collected in self._batches.results(provider_id, samples, batch.seed):
             entry = sent[name]
-            if result.usage is not None:  # paid before it is settled: a kill in between leaves nothing unpaid
-                cost = Cost(result.usage.cost_usd, result.usage.tokens)
+            if collected.usage is not None:  # paid before it is settled: a kill in between leaves nothing unpaid
+                cost = Cost(collected.usage.cost_usd, collected.usage.tokens)
                 await asyncio.to_thread(self._store.pay, entry.reservation, cost)
-            if not await self._take(entry.draw, result, self._clock() - batch.prepared):
+            if not await self._take(entry.draw, collected, self._clock() - batch.prepared):
                 deferred.append(entry.draw.key)
         await self._settle()
         await asyncio.to_thread(self._store.close_batch, batch.id)
         await asyncio.to_thread(self._postpone, deferred)
 
-    async def _take(self, draw: Draw, result: Collected, seconds: float) -> bool:
+    async def _take(self, draw: Draw, collected: Collected, seconds: float) -> bool:
         """Convert a result to a verdict, to be settled later. False when the draw must be read again."""
         judge = self.judge
-        reading = Reading(judge.name, judge.kind, judge.version, seconds, result.usage or Usage())
-        if isinstance(result.found, JudgeError):
-            return self._refuse(draw, result.found, reading)
+        reading = Reading(judge.name, judge.kind, judge.version, seconds, collected.usage or Usage())
+        if isinstance(collected.result, JudgeError):
+            return self._refuse(draw, collected.result, reading)
         try:
-            verdict = judged(draw, reading, result.found)
+            verdict = judged(draw, reading, collected.result)
         except ShapeError as error:
             return self._refuse(draw, JudgeError(UnjudgedReason.UNREADABLE, str(error)), reading)
         self._done.verdicts.append(verdict)

@@ -17,6 +17,15 @@ class HasFallback(Protocol):
 
 
 @runtime_checkable
+class SupportsProbe(Protocol):
+    """A judge that can test its connection and its API key."""
+
+    async def probe(self) -> str:
+        """Call the API. Returns what it offers, as text for people."""
+        ...
+
+
+@runtime_checkable
 class HasName(Protocol):
     """Options of a named source."""
 
@@ -43,6 +52,16 @@ class HasFormat(Protocol):
     @property
     def skip_prefix(self) -> bool:
         """Whether to skip the text before the JSON object of a line."""
+        ...
+
+
+@runtime_checkable
+class HasLogFiles(HasName, HasFormat, Protocol):
+    """Options of a source that reads log files, such as `sources.tail.Options`."""
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Paths and globs of the files."""
         ...
 
 

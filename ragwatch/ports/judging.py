@@ -55,11 +55,11 @@ class Collected:
     """Result for one sample of a message batch.
 
     Attributes:
-        found: The evidence, or the error: a permanent one settles the draw, any other returns it to the queue.
+        result: The evidence, or the error: a permanent one settles the draw, any other returns it to the queue.
         usage: What the call cost; None if unknown, in which case the worst case stays reserved.
     """
 
-    found: Evidence | JudgeError
+    result: Evidence | JudgeError
     usage: Usage | None
 
 

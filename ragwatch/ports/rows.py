@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tallies
+from ragwatch.core.verdict_line import VerdictRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +128,16 @@ class StoredVerdict:
     """A stored verdict, complete or (see `Store.summaries`) shortened for lists.
 
     Attributes:
-        verdict: The verdict line of the public contract, plus `route`, `at`, `probability` and `trace_id`.
+        verdict: The verdict, decoded.
+        line: The verdict line of the public contract, plus `key`, `judge_name`, `route`, `at`, `probability` and
+            `trace_id`: JSON for the HTTP API and for commands that print it.
         sample: The (redacted) sample in canonical form; None once retention has deleted it.
         damage: Why line or sample cannot be decoded; the verdict is then rebuilt from its columns and the sample is
             None. None if both are intact.
     """
 
-    verdict: Mapping[str, Any]
+    verdict: VerdictRecord
+    line: Mapping[str, Any]
     sample: Mapping[str, Any] | None
     damage: str | None = None
 
@@ -160,13 +164,15 @@ class PackedVerdict:
 
     Attributes:
         seq: Sequence number in the order of settlement.
-        place: Columns beyond the verdict line: `key`, `judge_name`, `route`, `at`, `probability`, `trace_id`.
-        bare: The verdict rebuilt from its columns, with `place`, for use if the line cannot be decoded.
+        verdict: The verdict as far as its columns contain it, without claims and contexts.
+        place: Columns beyond the verdict line, as JSON: `key`, `judge_name`, `route`, `at`, `probability`, `trace_id`.
+        bare: The verdict line rebuilt from its columns, with `place`, for use if the line cannot be decoded.
         line: The verdict line of the public contract.
         sample: The (redacted) sample in canonical form; None once retention has deleted it.
     """
 
     seq: int
+    verdict: VerdictRecord
     place: Mapping[str, Any]
     bare: Mapping[str, Any]
     line: StoredText

@@ -180,7 +180,7 @@ class Store(Accounts, Batches, NoteStore, Protocol):
         """
         ...
 
-    def picked_until(self) -> float:
+    def pruned_until(self) -> float:
         """Return the latest time of a verdict that retention has deleted; minus infinity if there is none.
 
         Up to then the remaining verdicts are not a random sample.

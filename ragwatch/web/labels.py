@@ -40,7 +40,7 @@ class LabelService(Protocol):
         """All labels, oldest first; with `after`, those after this (at, key, annotator)."""
         ...
 
-    def picked_until(self) -> float | None:
+    def pruned_until(self) -> float | None:
         """Unix time up to which retention has deleted some answers and kept others; None if it has deleted none."""
         ...
 
@@ -156,7 +156,7 @@ def _page(annotation: LabelService, after: tuple[float, str, str] | None) -> dic
 
 
 def _response(annotation: LabelService, labels: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"labels": labels, "picked_until": annotation.picked_until()}
+    return {"labels": labels, "picked_until": annotation.pruned_until()}
 
 
 def _cursor(text: str | None) -> tuple[float, str, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from types import MappingProxyType
 from typing import Any
@@ -13,8 +13,9 @@ from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import LOW_IS_GOOD, Fault, Quantity
 from ragwatch.core.stage import Stage
+from ragwatch.core.verdict_line import ClaimRecord, ContextRecord, VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
-from ragwatch.ports import PackedVerdict, Query, Store, StoredText, StoredVerdict
+from ragwatch.ports import PackedVerdict, Query, Store, StoredText
 from ragwatch.web.scope import PageScope
 
 ANSWER_CHARS, CONTEXT_CHARS, QUESTION_CHARS, QUOTE_CHARS = 20_000, 6_000, 4_000, 1_000
@@ -22,6 +23,7 @@ MAX_CLAIMS, MAX_CONTEXTS, MAX_METADATA, MAX_JUDGES, MAX_LABELS = 200, 50, 30, 12
 LINE_BYTES, TEXT_BYTES = 2 << 20, 8 << 20  # limits on stored JSON that is read for a page
 _BY_SEVERITY = (ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+_UNREAD = ContextRecord(None, None, None, None)
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -51,6 +53,15 @@ _STAGE_UNKNOWN = "The judge read too little to determine the stage at fault."
 _UNJUDGED = "This answer could not be judged. It is counted, and widens the worst-case (Manski) bounds of every figure."
 
 
+@dataclass(frozen=True, slots=True)
+class VerdictOnPage:
+    """A verdict on the sample; one of them has the sample, see `StoredVerdict`."""
+
+    verdict: VerdictRecord
+    sample: Mapping[str, Any] | None = None
+    damage: str | None = None
+
+
 def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> dict[str, Any] | None:
     """Reads everything that is stored of a sample; None if there is nothing.
 
@@ -63,29 +74,29 @@ def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> di
     Raises:
         StoreError: The store cannot be read.
     """
-    stored_verdicts: list[StoredVerdict] = []
+    stored_verdicts: list[VerdictOnPage] = []
     text: StoredText | None = None
     for entry in store.entries(Query(key=key, limit=MAX_JUDGES)):  # each has the text: keep one
         text = text or entry.sample
-        stored_verdicts.append(_line_of(entry))
+        stored_verdicts.append(_verdict_on_page(entry))
     if not stored_verdicts:
         return None
     stored_verdicts[0] = _with_text(stored_verdicts[0], text)
     return view(stored_verdicts, store.labels_of(key, MAX_LABELS), scope, judge)
 
 
-def _line_of(entry: PackedVerdict) -> StoredVerdict:
+def _verdict_on_page(entry: PackedVerdict) -> VerdictOnPage:
     """Reads a verdict, up to `LINE_BYTES`; a damaged one is reduced to its figures."""
     try:
         fields, whole = entry.line.beginning(LINE_BYTES)
-    except StoreError as error:
-        return StoredVerdict(entry.bare, None, str(error))
-    if not whole:  # the last item of a list may be truncated
-        fields |= {name: fields.get(name, [])[:-1] for name in ("claims", "contexts")}
-    return StoredVerdict({**entry.bare, **fields, **entry.place}, None)
+        if not whole:  # the last item of a list may be truncated
+            fields |= {name: fields.get(name, [])[:-1] for name in ("claims", "contexts")}
+        return VerdictOnPage(parse_verdict_line({**entry.bare, **fields, **entry.place}))
+    except (StoreError, ValueError) as error:
+        return VerdictOnPage(entry.verdict, damage=str(error))
 
 
-def _with_text(stored: StoredVerdict, text: StoredText | None) -> StoredVerdict:
+def _with_text(stored: VerdictOnPage, text: StoredText | None) -> VerdictOnPage:
     if text is None:
         return stored
     try:
@@ -97,27 +108,27 @@ def _with_text(stored: StoredVerdict, text: StoredText | None) -> StoredVerdict:
 
 
 def view(
-    stored_verdicts: Sequence[StoredVerdict], labels: Sequence[Label], scope: PageScope, judge: str | None
+    stored_verdicts: Sequence[VerdictOnPage], labels: Sequence[Label], scope: PageScope, judge: str | None
 ) -> dict[str, Any]:
     """Builds the data of the page from the verdicts on a sample, at least one."""
     order = {name: place for place, name in enumerate(scope.judges)}
     verdicts = sorted(
-        (stored.verdict for stored in stored_verdicts), key=lambda verdict: order.get(verdict["judge_name"], len(order))
+        (stored.verdict for stored in stored_verdicts), key=lambda verdict: order.get(verdict.judge, len(order))
     )
-    chosen = next((verdict for verdict in verdicts if verdict["judge_name"] == judge), verdicts[0])
+    chosen = next((verdict for verdict in verdicts if verdict.judge == judge), verdicts[0])
     kept = next((stored.sample for stored in stored_verdicts if stored.sample is not None), None)
-    claims = [_claim(number, claim) for number, claim in enumerate(chosen["claims"][:MAX_CLAIMS], start=1)]
+    claims = [_claim(number, claim) for number, claim in enumerate(chosen.claims[:MAX_CLAIMS], start=1)]
     return {
-        "key": chosen["key"],
-        "at": chosen["at"],
-        "id": cut(str(chosen["id"]), QUOTE_CHARS)["text"],
-        "route": chosen["route"],
-        "trace_id": chosen["trace_id"],
-        "verdict": {**_judge(chosen), **_meaning(chosen), "missing": _cuts(chosen["missing"])},
+        "key": chosen.key,
+        "at": chosen.at,
+        "id": cut(chosen.id, QUOTE_CHARS)["text"],
+        "route": chosen.route,
+        "trace_id": chosen.trace_id,
+        "verdict": {**_judge(chosen), **_meaning(chosen), "missing": _cuts(chosen.missing)},
         "judges": [_judge(verdict) for verdict in verdicts],
         "quantities": [{"quantity": str(quantity), "low_is_good": quantity in LOW_IS_GOOD} for quantity in Quantity],
         "claims": claims,
-        "claims_left_out": max(0, len(chosen["claims"]) - MAX_CLAIMS),
+        "claims_left_out": max(0, len(chosen.claims) - MAX_CLAIMS),
         "contexts": _contexts(chosen, kept, claims),
         "contexts_left_out": max(0, _context_count(chosen, kept) - MAX_CONTEXTS),
         "text": None if kept is None else _text(kept, claims),
@@ -158,60 +169,69 @@ def _severity(verdict: str) -> int:
     return _BY_SEVERITY.index(ClaimVerdict(verdict))
 
 
-def _judge(verdict: Mapping[str, Any]) -> dict[str, Any]:
+def _judge(verdict: VerdictRecord) -> dict[str, Any]:
     """Verdict of one judge."""
-    names = ("outcome", "reason", "stage", "fault", "address", "scores", "probability")
-    counts = Counter(claim["verdict"] for claim in verdict["claims"])
+    counts = Counter(claim.verdict for claim in verdict.claims)
     return {
-        "judge": verdict["judge_name"],
-        **{name: verdict.get(name) for name in names},
-        **verdict["judge"],
+        "judge": verdict.judge,
+        "outcome": verdict.outcome,
+        "reason": verdict.reason,
+        "stage": verdict.stage,
+        "fault": verdict.fault,
+        "address": verdict.address,
+        "scores": verdict.scores,
+        "probability": verdict.probability,
+        **verdict.read_by._asdict(),
         "counts": {str(outcome): counts[outcome] for outcome in ClaimVerdict},
     }
 
 
-def _meaning(verdict: Mapping[str, Any]) -> dict[str, str | None]:
-    if verdict["outcome"] == "unjudged":
+def _meaning(verdict: VerdictRecord) -> dict[str, str | None]:
+    if verdict.outcome == "unjudged":
         return {"meaning": _UNJUDGED, "fault_meaning": None}
-    return {"meaning": MEANINGS.get(verdict["stage"], _STAGE_UNKNOWN), "fault_meaning": FAULTS.get(verdict["fault"])}
-
-
-def _claim(number: int, claim: Mapping[str, Any]) -> dict[str, Any]:
-    quote = claim.get("evidence")
     return {
-        "number": number,
-        "text": cut(claim["text"], QUOTE_CHARS)["text"],
-        "start": claim["start"],
-        "end": claim["end"],
-        "verdict": claim["verdict"],
-        "support": claim["support"],
-        "contexts": [place + 1 for place in claim["contexts"]],
-        "evidence": None if quote is None else cut(quote, QUOTE_CHARS)["text"],
+        "meaning": MEANINGS.get(verdict.stage or "", _STAGE_UNKNOWN),
+        "fault_meaning": FAULTS.get(verdict.fault or ""),
     }
 
 
-def _context_count(verdict: Mapping[str, Any], kept: Mapping[str, Any] | None) -> int:
-    return max(len(verdict["contexts"]), 0 if kept is None else len(kept["contexts"]))
+def _claim(number: int, claim: ClaimRecord) -> dict[str, Any]:
+    return {
+        "number": number,
+        "text": cut(claim.text, QUOTE_CHARS)["text"],
+        "start": claim.start,
+        "end": claim.end,
+        "verdict": str(claim.verdict),
+        "support": claim.support,
+        "contexts": [place + 1 for place in claim.contexts],
+        "evidence": None if claim.evidence is None else cut(claim.evidence, QUOTE_CHARS)["text"],
+    }
+
+
+def _context_count(verdict: VerdictRecord, kept: Mapping[str, Any] | None) -> int:
+    return max(len(verdict.contexts), 0 if kept is None else len(kept["contexts"]))
 
 
 def _contexts(
-    verdict: Mapping[str, Any], kept: Mapping[str, Any] | None, claims: Sequence[Mapping[str, Any]]
+    verdict: VerdictRecord, kept: Mapping[str, Any] | None, claims: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Contexts in the order of the retriever, with the readings of the judge."""
     texts = [] if kept is None else kept["contexts"][:MAX_CONTEXTS]
-    read = verdict["contexts"][:MAX_CONTEXTS]
     contexts = []
-    for rank, (text, reading) in enumerate(zip_longest(texts, read, fillvalue=_EMPTY), start=1):
-        name = text.get("id") or reading.get("id")
+    pairs = zip_longest(texts, verdict.contexts[:MAX_CONTEXTS])
+    for rank, (stored_text, stored_reading) in enumerate(pairs, start=1):
+        text = stored_text or _EMPTY
+        reading = stored_reading or _UNREAD
+        name = text.get("id") or reading.id
         contexts.append(
             {
                 "rank": rank,
                 "id": None if name is None else cut(str(name), QUOTE_CHARS)["text"],
                 "score": text.get("score"),
                 "body": cut(text["text"], CONTEXT_CHARS) if "text" in text else None,
-                "relevant": reading.get("relevant"),
-                "relevance": reading.get("relevance"),
-                "used": reading.get("used"),
+                "relevant": reading.relevant,
+                "relevance": reading.relevance,
+                "used": reading.used,
                 "claims": [claim["number"] for claim in claims if rank in claim["contexts"]],
             }
         )

@@ -134,7 +134,7 @@ def _limit(text: str) -> int:
 
 def line(stored: StoredVerdict) -> dict[str, Any]:
     """Formats a stored verdict for JSON lists: `sample` is an excerpt; `error` is set if it cannot be read."""
-    row = {"verdict": stored.verdict, "sample": stored.sample}
+    row = {"verdict": stored.line, "sample": stored.sample}
     return row if stored.damage is None else row | {"error": stored.damage}
 
 
@@ -184,7 +184,7 @@ def next_address(pairs: Iterable[tuple[str, str]], query: Query) -> Callable[[Pa
     kept += [(name, repr(at)) for name, at in (("since", query.since), ("until", query.until)) if at is not None]
 
     def address(last: PackedVerdict, sent: int) -> str:
-        cursor = f"{last.place['at']!r},{last.seq}"
+        cursor = f"{last.verdict.at!r},{last.seq}"
         return f"/api/v1/samples?{urlencode([*kept, ('limit', query.limit - sent), ('after', cursor)])}"
 
     return address
@@ -197,7 +197,7 @@ def failing(store: Store) -> list[dict[str, Any]]:
         StoreError: The store cannot be read.
     """
     verdicts = [stored for stage in _FAULT_STAGES for stored in store.summaries(Query(stage=stage, limit=MAX_FAILING))]
-    newest = sorted(verdicts, key=lambda stored: float(stored.verdict["at"]), reverse=True)[:MAX_FAILING]
+    newest = sorted(verdicts, key=lambda stored: stored.verdict.at, reverse=True)[:MAX_FAILING]
     return [_failing_row(stored) for stored in newest]
 
 
@@ -207,11 +207,11 @@ def _failing_row(stored: StoredVerdict) -> dict[str, Any]:
     if isinstance(question, str) and len(question) > QUESTION_CHARS:
         question = question[: QUESTION_CHARS - 1] + "…"
     return {
-        "key": verdict["key"],
-        "at": verdict["at"],
-        "route": verdict["route"],
-        "judge": verdict.get("judge_name"),
-        "stage": verdict["stage"],
+        "key": verdict.key,
+        "at": verdict.at,
+        "route": verdict.route,
+        "judge": verdict.judge,
+        "stage": verdict.stage,
         "question": question,
         **({} if stored.damage is None else {"error": stored.damage}),
     }

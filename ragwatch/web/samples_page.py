@@ -121,13 +121,13 @@ def read_page(store: Store, query: Query) -> tuple[list[StoredVerdict], float | 
     verdicts = store.summaries(_narrowed(query, limit=query.limit + 1))
     if len(verdicts) <= query.limit:
         return verdicts, None, False
-    cut_at = verdicts[-1].verdict["at"]
-    complete = [stored for stored in verdicts if stored.verdict["at"] != cut_at]
+    cut_at = verdicts[-1].verdict.at
+    complete = [stored for stored in verdicts if stored.verdict.at != cut_at]
     if complete:
-        return complete, float(complete[-1].verdict["at"]), False
+        return complete, complete[-1].verdict.at, False
     crowd = store.summaries(_narrowed(query, limit=samples.MAX_LIMIT + 1, since=cut_at, until=nextafter(cut_at, inf)))
     older = store.summaries(_narrowed(query, limit=1, until=cut_at))
-    return crowd[: samples.MAX_LIMIT], float(cut_at) if older else None, len(crowd) > samples.MAX_LIMIT
+    return crowd[: samples.MAX_LIMIT], cut_at if older else None, len(crowd) > samples.MAX_LIMIT
 
 
 def _narrowed(query: Query, *, limit: int, since: float | None = None, until: float | None = None) -> Query:
@@ -144,14 +144,14 @@ def row(stored: StoredVerdict) -> dict[str, Any]:
     verdict = stored.verdict
     question = None if stored.sample is None else stored.sample.get("question")
     return {
-        "key": verdict["key"],
-        "at": verdict["at"],
-        "route": verdict["route"],
-        "judge": verdict["judge_name"],
-        "outcome": verdict["outcome"],
-        "reason": verdict["reason"],
-        "stage": verdict["stage"],
-        "scores": verdict["scores"],
+        "key": verdict.key,
+        "at": verdict.at,
+        "route": verdict.route,
+        "judge": verdict.judge,
+        "outcome": verdict.outcome,
+        "reason": verdict.reason,
+        "stage": verdict.stage,
+        "scores": verdict.scores,
         "kept": stored.sample is not None,
         "question": None if question is None else cut(question, QUESTION_CHARS)["text"],
         "damage": stored.damage,

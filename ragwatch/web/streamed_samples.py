@@ -7,6 +7,7 @@ little memory regardless of the length of the texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from ragwatch.errors import StoreError
@@ -101,7 +102,7 @@ def sample_json(key: str, entries: Iterable[PackedVerdict]) -> Iterator[bytes] |
     sample: StoredText | None = None
     for entry in entries:  # each has the sample: keep one
         sample = sample or entry.sample
-        lines.append(PackedVerdict(entry.seq, entry.place, entry.bare, entry.line, None))
+        lines.append(replace(entry, sample=None))
     return _sample_json(key, lines, sample) if lines else None
 
 

@@ -23,7 +23,7 @@ GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
 
 def keys(store: Store, query: Query) -> list[str]:
     """Ids of the samples found, in order."""
-    return [stored.verdict["id"] for stored in store.find(query)]
+    return [stored.verdict.id for stored in store.find(query)]
 
 
 def settle(store: Store, name: str, evidence: object = GOOD, *, at: float = AT, route: str = "search") -> None:
@@ -183,7 +183,8 @@ def test_found_verdicts_are_whole(store: Store) -> None:
     store.admit(an_admission(draw))
     store.settle([a_verdict(draw)])
     (stored,) = store.find(Query())
-    place = {name: stored.verdict[name] for name in ("key", "judge_name", "route", "at", "probability", "trace_id")}
+    place = {name: stored.line[name] for name in ("key", "judge_name", "route", "at", "probability", "trace_id")}
+    assert (stored.verdict.key, stored.verdict.judge, stored.verdict.trace_id) == (draw.key, JUDGE, "t1")
     assert place == {
         "key": draw.key,
         "judge_name": JUDGE,
@@ -192,7 +193,7 @@ def test_found_verdicts_are_whole(store: Store) -> None:
         "probability": 0.25,
         "trace_id": "t1",
     }
-    assert stored.verdict["scores"]["faithfulness"] == 1.0
+    assert (stored.line["scores"]["faithfulness"], stored.verdict.scores[Quantity.FAITHFULNESS]) == (1.0, 1.0)
     assert stored.sample == draw.sample.to_record()
 
 

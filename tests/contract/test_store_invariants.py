@@ -110,7 +110,7 @@ class Life(RuleBasedStateMachine):
         assert drawn == judged + unjudged + sum(self.store.pending().values())
         assert (judged, unjudged, self.store.pending().get(JUDGE, 0)) == (self.judged, self.unjudged, len(self.pending))
         assert self.store.cursors("app") == ({"log": str(self.reads)} if self.reads else {})
-        assert {stored.verdict["key"] for stored in self.store.find(Query(limit=100))} == set(self.settled)
+        assert {stored.verdict.key for stored in self.store.find(Query(limit=100))} == set(self.settled)
 
     def teardown(self) -> None:
         """Leave nothing behind."""

@@ -30,11 +30,11 @@ def test_summaries_hold_figures_and_excerpts(store: Store) -> None:
     """A row of a list has the figures of its verdict and the beginning of its texts, and no claim and no context."""
     keys = filled(store)
     summaries = store.summaries(Query())
-    assert [summary.verdict["key"] for summary in summaries] == keys
-    whole = store.find(Query())[0].verdict
+    assert [summary.verdict.key for summary in summaries] == keys
+    whole = store.find(Query())[0].line
     figures = ("id", "at", "route", "judge_name", "outcome", "reason", "stage", "fault", "scores", "probability")
-    assert {name: summaries[0].verdict[name] for name in figures} == {name: whole[name] for name in figures}
-    assert "claims" not in summaries[0].verdict
+    assert {name: summaries[0].line[name] for name in figures} == {name: whole[name] for name in figures}
+    assert "claims" not in summaries[0].line
     assert summaries[0].sample is not None
     assert (summaries[0].sample["question"], len(summaries[0].sample["answer"])) == ("why 2?", 300)
     assert summaries[0].damage is None
@@ -49,16 +49,18 @@ def test_summaries_are_searched_as_whole_verdicts_are(store: Store) -> None:
         Query(stage="none"),
         Query(until=AT),
     ):
-        keys = [stored.verdict["key"] for stored in store.find(query)]
-        assert [stored.verdict["key"] for stored in store.summaries(query)] == keys
-        assert [entry.place["key"] for entry in store.entries(query)] == keys
+        keys = [stored.verdict.key for stored in store.find(query)]
+        assert [stored.verdict.key for stored in store.summaries(query)] == keys
+        assert [(entry.verdict.key, entry.place["key"]) for entry in store.entries(query)] == list(
+            zip(keys, keys, strict=True)
+        )
 
 
 def test_entries_hold_whole_texts(store: Store) -> None:
     """Entries unpack to what `find` returns."""
     filled(store)
     for entry, stored in zip(store.entries(Query()), store.find(Query()), strict=True):
-        assert {**json.loads(b"".join(entry.line.pieces())), **entry.place} == stored.verdict
+        assert {**json.loads(b"".join(entry.line.pieces())), **entry.place} == stored.line
         assert entry.sample is not None
         assert json.loads(b"".join(entry.sample.pieces())) == stored.sample
 
@@ -80,7 +82,7 @@ def test_texts_can_be_left_unread(store: Store) -> None:
     """Whoever needs figures only reads no sample."""
     filled(store, 1)
     (stored,) = store.find(Query(texts=False))
-    assert (stored.sample, stored.damage, stored.verdict["id"]) == (None, None, "r0")
+    assert (stored.sample, stored.damage, stored.verdict.id) == (None, None, "r0")
 
 
 def test_labels_of_one_sample_and_in_pages(store: Store) -> None:

@@ -31,14 +31,14 @@ def test_what_retention_leaves_of_a_time_is_in_no_window(opened: Callable[[], St
         for name, evidence in (("good", GOOD), ("bad", BAD), ("missed", None)):
             settle(store, f"{name}{age}", evidence, at=AT - age * DAY)
     settle(store, "young", at=AT - 20 * DAY)
-    assert store.picked_until() < 0.0
+    assert store.pruned_until() < 0.0
     assert store.prune(AGES, now=AT) == 2
-    assert (len(store.find(Query())), store.picked_until()) == (5, AT - 31 * DAY)
+    assert (len(store.find(Query())), store.pruned_until()) == (5, AT - 31 * DAY)
     settle(store, "late", BAD, at=AT - 35 * DAY)
     assert [row.at for row in store.window(0, 0.0, 10)] == [AT - 20 * DAY, AT - 35 * DAY]
     store = opened()
     assert [row.at for row in store.window(0, 0.0, 10)] == [AT - 20 * DAY, AT - 35 * DAY]
-    assert store.picked_until() == AT - 31 * DAY
+    assert store.pruned_until() == AT - 31 * DAY
 
 
 def test_size_takes_the_rest_of_a_time_out_of_windows(opened: Callable[[], Store]) -> None:
@@ -50,7 +50,7 @@ def test_size_takes_the_rest_of_a_time_out_of_windows(opened: Callable[[], Store
     settle(store, "good", at=AT - 60.0)
     settle(store, "of tomorrow", at=AT + DAY)
     store.prune(Retention(1e6, 1e6, 1), now=AT)
-    assert (store.window(0, 0.0, 10), store.picked_until()) == ([], AT)
+    assert (store.window(0, 0.0, 10), store.pruned_until()) == ([], AT)
     settle(store, "next", at=AT + 1.0)
     assert [row.at for row in opened().window(0, 0.0, 10)] == [AT + 1.0]
 
@@ -62,5 +62,5 @@ def test_no_moment_of_what_was_taken_comes_back(opened: Callable[[], Store], par
     settle(store, "good", at=AT - 31 * DAY + part)
     settle(store, "bad", BAD, at=AT - 31 * DAY + part)
     assert store.prune(AGES, now=AT + 5.0) == 1
-    assert store.picked_until() >= AT - 31 * DAY + part
+    assert store.pruned_until() >= AT - 31 * DAY + part
     assert store.window(0, 0.0, 10) == []

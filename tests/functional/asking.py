@@ -46,7 +46,7 @@ def verdicts(folder: Path) -> list[dict[str, Any]]:
     """All stored verdicts, once the daemon has ended."""
     store = SqliteStore(folder / "state")
     try:
-        return [dict(each.verdict) for each in store.find(Query(limit=100_000))]
+        return [dict(each.line) for each in store.find(Query(limit=100_000))]
     finally:
         store.close()
 

@@ -43,7 +43,7 @@ def test_labels_come_in_while_the_daemon_runs(tmp_path: Path) -> None:
         way = ("--config", str(config), "--url", ragwatch.address)
         done = _ragwatch("label", *way, "--annotator", "ann", "--count", "40", said=(SUPPORTED + NOT) * 20)
         assert (done.returncode, done.stderr) == (0, "")
-        assert "40 kept" in done.stdout
+        assert "40 saved" in done.stdout
         series = ragwatch.wait_for(LABELS, 40)
         assert (
             0.0
@@ -81,7 +81,7 @@ def test_what_was_said_before_an_interrupt_is_kept(tmp_path: Path) -> None:
             while seen.count("does it address the question?") < 3:
                 seen += process.stdout.read(1)
             process.send_signal(signal.SIGINT)
-            assert "3 kept" in process.stdout.read()
+            assert "3 saved" in process.stdout.read()
             assert process.wait(DEADLINE) == 0
         labels = json.loads(ragwatch.get("/api/v1/labels")[1])["labels"]
         assert sorted(len(each["scores"]) for each in labels) == [2, 4, 4]

@@ -149,7 +149,7 @@ class Life:
 
     def reasons(self) -> dict[str, str | None]:
         """What became of each draw: None for judged."""
-        return {each.verdict["id"]: each.verdict["reason"] for each in self.store.find(Query(limit=1000))}
+        return {each.verdict.id: each.verdict.reason for each in self.store.find(Query(limit=1000))}
 
     def close(self) -> None:
         """Release the state directory."""

@@ -15,6 +15,7 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
+from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line, verdict_line
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Admission, Assignment, Batch, JudgeContext, Rejection
 from ragwatch.telemetry import Telemetry
@@ -69,6 +70,20 @@ def a_verdict(draw: Draw | None = None, evidence: Evidence | None = None, readin
 def an_unjudged(draw: Draw | None = None, reason: str = "timeout", reading: Reading | None = None) -> Verdict:
     """A draw that no judge could read."""
     return Unjudged(draw or a_draw(), reading or a_reading(), UnjudgedReason(reason), "no answer")
+
+
+def a_stored_line(verdict: Verdict | None = None, **parts: Any) -> dict[str, Any]:
+    """A verdict line with the fields that a store adds."""
+    verdict = verdict or a_verdict()
+    draw = verdict.draw
+    place = {"key": draw.key, "judge_name": verdict.reading.judge, "route": draw.route, "at": draw.at}
+    place |= {"probability": draw.probability, "trace_id": draw.sample.trace_id}
+    return verdict_line(verdict) | place | parts
+
+
+def a_record(verdict: Verdict | None = None, **parts: Any) -> VerdictRecord:
+    """A verdict as a store returns it."""
+    return parse_verdict_line(a_stored_line(verdict, **parts))
 
 
 def an_admission(

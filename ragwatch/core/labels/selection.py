@@ -14,13 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sampling import is_drawn, key_of
 from ragwatch.core.scores import Quantity
-
-Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,31 +118,42 @@ def pool(
     return LabelPool(tuple(positions[:limit]), positions[limit].rank if len(positions) > limit else math.inf)
 
 
-def unsure(lines: Sequence[Line]) -> float:
-    """Returns the uncertainty of the judges about a sample, in [0, 1], from their verdict lines.
+class JudgeScores(NamedTuple):
+    """What one judge read of a sample.
+
+    Attributes:
+        scores: Score by quantity; None if it is undefined or unread.
+        supports: Probability of support of each claim that has one.
+    """
+
+    scores: Mapping[Quantity, float | None]
+    supports: Sequence[float]
+
+
+def unsure(readings: Sequence[JudgeScores]) -> float:
+    """Returns the uncertainty of the judges about a sample, in [0, 1].
 
     It is the maximum of the uncertainty of each judge and of the difference between any two judges.
 
-    >>> first = {"scores": {"faithfulness": 1.0}, "claims": [{"support": 0.9}]}
-    >>> second = {"scores": {"faithfulness": 0.25}, "claims": []}
+    >>> first = JudgeScores({Quantity.FAITHFULNESS: 1.0}, [0.9])
+    >>> second = JudgeScores({Quantity.FAITHFULNESS: 0.25}, [])
     >>> round(unsure([first]), 2), unsure([first, second])                                        # 2 sqrt(.9 * .1)
     (0.6, 0.75)
     """
-    values = [_claim_uncertainty(line) for line in lines]
-    for index, first in enumerate(lines):
-        values += [_difference(first["scores"], second["scores"]) for second in lines[index + 1 :]]
+    values = [_claim_uncertainty(reading.supports) for reading in readings]
+    for index, first in enumerate(readings):
+        values += [_difference(first.scores, second.scores) for second in readings[index + 1 :]]
     return max(values, default=0.0)
 
 
-def _claim_uncertainty(line: Line) -> float:
-    supports = [float(claim["support"]) for claim in line["claims"] if claim["support"] is not None]
+def _claim_uncertainty(supports: Sequence[float]) -> float:
     if not supports:
         return 0.0
     return 2.0 * math.sqrt(math.fsum(support * (1.0 - support) for support in supports) / len(supports))
 
 
-def _difference(first: Mapping[str, float | None], second: Mapping[str, float | None]) -> float:
-    pairs = [(first.get(str(quantity)), second.get(str(quantity))) for quantity in Quantity]
+def _difference(first: Mapping[Quantity, float | None], second: Mapping[Quantity, float | None]) -> float:
+    pairs = [(first.get(quantity), second.get(quantity)) for quantity in Quantity]
     return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
 
 

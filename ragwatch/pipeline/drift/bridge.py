@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
 
 from ragwatch.core.sample import Sample
 from ragwatch.core.tally import Tallies
@@ -96,21 +95,21 @@ class VersionBridge:
         return f"{KIND} {self.judge.name}"
 
     def _open(self, old: str) -> None:
-        since = self._store.picked_until()  # of earlier answers, retention has kept failures only
+        since = self._store.pruned_until()  # of earlier answers, retention has kept failures only
         query = Query(judge=self.judge.name, outcome="judged", since=since, limit=_SEARCH_FACTOR * self._max_answers)
         chars = 0
         for entry in self._store.entries(query):  # one by one: they may be large together
             if len(self._samples) >= self._max_answers or chars > MAX_CHARS:
                 break
-            if entry.sample is None or _version(entry.bare) != old:
+            if entry.sample is None or entry.verdict.judge_version != old:
                 continue
-            key = str(entry.place["key"])
+            key = entry.verdict.key
             with suppress(StoreError):  # a damaged sample is left out
                 record, whole = entry.sample.beginning(MAX_CHARS)
                 if not whole:
                     continue
                 self._samples[key] = canonical.read(record, key)
-                self._before[key] = entry.bare["scores"]
+                self._before[key] = {str(quantity): score for quantity, score in entry.verdict.scores.items()}
                 chars += self._samples[key].chars
         self._old = old
 
@@ -125,7 +124,3 @@ class VersionBridge:
 
     def _save(self) -> None:
         self._store.remember(self._name, {"version": self.judge.version})
-
-
-def _version(verdict: Mapping[str, Any]) -> object:
-    return verdict["judge"]["version"]

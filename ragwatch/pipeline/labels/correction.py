@@ -86,7 +86,7 @@ class LabelCorrection:
     def _verdicts(self, key: str) -> AnswerVerdicts | None:
         """Verdicts on an answer that is part of the sums: later than what retention has deleted a part of."""
         verdicts = answer_verdicts(self._store, self._rules.judges, key, texts=False)
-        return verdicts if verdicts is not None and verdicts.at > self._store.picked_until() else None
+        return verdicts if verdicts is not None and verdicts.at > self._store.pruned_until() else None
 
     def _labelled_answers(self, labels: Sequence[Label]) -> list[AnswerLabel]:
         """Labels on each answer that a judge in force has judged."""
@@ -95,7 +95,7 @@ class LabelCorrection:
             by_key.setdefault(label.key, []).append(label)
         cached = self._cache
         self._cache = {key: cached[key] if key in cached else self._without_texts(key) for key in by_key}
-        since = self._store.picked_until()
+        since = self._store.pruned_until()
         return [
             answer_label(verdicts, by_key[key])
             for key, verdicts in self._cache.items()
@@ -104,7 +104,7 @@ class LabelCorrection:
 
     def _without_texts(self, key: str) -> AnswerVerdicts | None:
         verdicts = self._verdicts(key)
-        return None if verdicts is None else replace(verdicts, lines={}, sample=None)  # texts are not kept in memory
+        return None if verdicts is None else replace(verdicts, records={}, sample=None)  # texts are not kept in memory
 
     def _catch_up(self, now: float) -> bool:
         """Read the score rows since the last digest. False while there are more."""

@@ -15,7 +15,15 @@ from threading import Lock
 from typing import Any
 
 from ragwatch.core.labels.label import Label, parse_label
-from ragwatch.core.labels.selection import LabelCandidate, LabelPool, LabelPosition, is_double, pool, unsure
+from ragwatch.core.labels.selection import (
+    JudgeScores,
+    LabelCandidate,
+    LabelPool,
+    LabelPosition,
+    is_double,
+    pool,
+    unsure,
+)
 from ragwatch.core.sampling import key_of
 from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules, answer_verdicts
 from ragwatch.ports import ScoreRow, Store
@@ -168,13 +176,13 @@ class LabelTasks:
             yield from (label.to_record() for label in page)
             after = (page[-1].at, page[-1].key, page[-1].annotator)
 
-    def picked_until(self) -> float | None:
+    def pruned_until(self) -> float | None:
         """Instant up to which retention has deleted some answers and kept others; None where it has deleted none.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        instant = self._store.picked_until()
+        instant = self._store.pruned_until()
         return instant if math.isfinite(instant) else None
 
     def _labels(self, state: _TaskState, now: float) -> dict[str, dict[str, Label]]:
@@ -189,8 +197,8 @@ class LabelTasks:
         verdicts = answer_verdicts(self._store, self._rules.judges, key)
         if verdicts is None or verdicts.sample is None:
             return None
-        first = verdicts.lines.get(self._rules.chain[0]) or next(iter(verdicts.lines.values()))
-        claims = [{name: claim[name] for name in ("text", "start", "end")} for claim in first["claims"]]
+        first = verdicts.records.get(self._rules.chain[0]) or next(iter(verdicts.records.values()))
+        claims = [{"text": claim.text, "start": claim.start, "end": claim.end} for claim in first.claims]
         return {
             "key": key,
             "route": verdicts.route,
@@ -236,7 +244,11 @@ class LabelTasks:
         verdicts = self._verdicts(row.key)
         if verdicts is None or any(judge not in verdicts.scores for judge in self._rules.chain):
             return None
-        return LabelCandidate(row.key, row.probability * share, unsure(list(verdicts.lines.values())))
+        readings = [
+            JudgeScores(record.scores, [claim.support for claim in record.claims if claim.support is not None])
+            for record in verdicts.records.values()
+        ]
+        return LabelCandidate(row.key, row.probability * share, unsure(readings))
 
 
 def _done(state: _TaskState, labels: Mapping[str, Any]) -> set[str]:

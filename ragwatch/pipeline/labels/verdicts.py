@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.scores import Quantity
+from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.ports import Query, Store
 
 MAX_JUDGES = 50
@@ -51,7 +52,7 @@ class AnswerVerdicts:
     Attributes:
         key: Identity in the store.
         at: When it was answered, in seconds since the epoch.
-        lines: Verdict line by judge in force that has judged it.
+        records: Verdict by judge in force that has judged it.
         scores: Scores by judge.
         probabilities: Inclusion probability by judge.
         sample: The sample; None once retention has deleted it.
@@ -60,7 +61,7 @@ class AnswerVerdicts:
     key: str
     route: str
     at: float
-    lines: Mapping[str, Mapping[str, Any]]
+    records: Mapping[str, VerdictRecord]
     scores: Mapping[str, Scores]
     probabilities: Mapping[str, float]
     sample: Mapping[str, Any] | None = None
@@ -81,21 +82,18 @@ def answer_verdicts(store: Store, judges: Mapping[str, str], key: str, *, texts:
     stored = [
         row
         for row in store.find(Query(key=key, limit=MAX_JUDGES, texts=texts))
-        if row.verdict["outcome"] == "judged"
-        and judges.get(row.verdict["judge_name"]) == row.verdict["judge"]["version"]
+        if row.verdict.judged and judges.get(row.verdict.judge) == row.verdict.judge_version
     ]
     if not stored:
         return None
-    lines = {str(row.verdict["judge_name"]): row.verdict for row in stored}
+    records = {row.verdict.judge: row.verdict for row in stored}
     first = stored[0].verdict
     return AnswerVerdicts(
         key=key,
-        route=str(first["route"]),
-        at=float(first["at"]),
-        lines=MappingProxyType(lines),
-        scores={
-            name: {quantity: line["scores"].get(quantity) for quantity in Quantity} for name, line in lines.items()
-        },
-        probabilities={name: float(line["probability"]) for name, line in lines.items()},
+        route=first.route,
+        at=first.at,
+        records=MappingProxyType(records),
+        scores={name: record.scores for name, record in records.items()},
+        probabilities={name: record.probability for name, record in records.items()},
         sample=stored[0].sample,
     )

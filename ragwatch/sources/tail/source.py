@@ -18,11 +18,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ragwatch.core.snapshot import Lag
+from ragwatch.core.units import size_bytes
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
 from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError
@@ -31,6 +32,8 @@ from ragwatch.sources.tail.reader import FollowedFile, ReadStep
 from ragwatch.sources.tail.records import ReadLimits
 from ragwatch.sources.tail.scanner import FileScanner
 from ragwatch.sources.tail.search import LostFileSearch
+
+_Size = Annotated[int, BeforeValidator(size_bytes)]
 
 
 class Options(BaseModel):
@@ -55,10 +58,10 @@ class Options(BaseModel):
     start: Literal["beginning", "end"] = Field(
         "end", description="Where to start in files that exist at the very first start. Later files are read whole."
     )
-    max_line_bytes: ByteSize = Field(
-        ByteSize(4 << 20), gt=0, description="A longer record is skipped and counted as `line_too_long`."
+    max_line_bytes: _Size = Field(
+        4 << 20, gt=0, description="A longer record is skipped and counted as `line_too_long`."
     )
-    read_bytes: ByteSize = Field(ByteSize(4 << 20), gt=0, description="Bytes read and stored at once.")
+    read_bytes: _Size = Field(4 << 20, gt=0, description="Bytes read and stored at once.")
     rotate_wait_seconds: float = Field(
         5.0, ge=0, description="How long a file that was renamed or deleted is still read after it last grew."
     )

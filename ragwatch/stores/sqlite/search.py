@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from ragwatch.core.scores import Quantity
+from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, Query, StoredVerdict
 from ragwatch.stores.sqlite.rows import number, raises_store_error, text, unpack
-from ragwatch.stores.sqlite.texts import HEAD_BYTES, PackedText, excerpt
+from ragwatch.stores.sqlite.texts import HEAD_BYTES, PackedText, damaged_text, excerpt
 
 _COLUMNS = (
     "v.seq, v.key, v.judge, v.version, v.at, v.route, v.probability, v.outcome, v.reason, v.stage, v.fault, v.scores,"
@@ -78,33 +80,37 @@ def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
 @raises_store_error
 def verdict_of(row: tuple[Any, ...]) -> StoredVerdict:
     """Decode a row of `statement`. A damaged text is left out and reported in `damage`; other rows are not affected."""
-    *columns, line, body = row
+    *columns, packed_line, body = row
     damage: list[str] = []
+    extra_fields = _extra_fields(columns)
     try:
-        verdict = {**unpack(line), **_extra_fields(columns)}
+        line = {**unpack(packed_line), **extra_fields}
+        verdict = _parsed(line)
     except StoreError as error:
         damage.append(str(error))
-        verdict = line_from_columns(columns)
+        line = line_from_columns(columns)
+        verdict = parse_verdict_line(line)
     sample = None
     try:
         sample = None if body is None else unpack(body)
     except StoreError as error:
         damage.append(str(error))
-    return StoredVerdict(verdict, sample, damage[0] if damage else None)
+    return StoredVerdict(verdict, line, sample, damage[0] if damage else None)
 
 
 @raises_store_error
 def summary_of(row: tuple[Any, ...]) -> StoredVerdict:
     """Decode a row of `summary_statement`: all columns, and excerpts of the texts."""
-    *columns, line, has_sample, body = row
+    *columns, packed_line, has_sample, body = row
     sample, damage = None, None
-    verdict = {name: value for name, value in line_from_columns(columns).items() if value != []}
+    line = line_from_columns(columns)
     try:
-        verdict["id"] = excerpt(line).get("id", verdict["id"])
+        line["id"] = excerpt(packed_line).get("id", line["id"])
         sample = excerpt(body) if has_sample else None
     except StoreError as error:
         damage = str(error)
-    return StoredVerdict(verdict, sample, damage)
+    verdict = parse_verdict_line(line)
+    return StoredVerdict(verdict, {name: value for name, value in line.items() if value != []}, sample, damage)
 
 
 @raises_store_error
@@ -112,13 +118,22 @@ def packed_verdict_of(row: tuple[Any, ...]) -> PackedVerdict:
     """Decode a row of `ENTRY_BY_SEQ`."""
     *columns, line, body = row
     sample = None if body is None else PackedText(body)
+    bare = line_from_columns(columns)
     return PackedVerdict(
         seq=int(columns[0]),
+        verdict=parse_verdict_line(bare),
         place=_extra_fields(columns),
-        bare=line_from_columns(columns),
+        bare=bare,
         line=PackedText(line),
         sample=sample,
     )
+
+
+def _parsed(line: Mapping[str, Any]) -> VerdictRecord:
+    try:
+        return parse_verdict_line(line)
+    except ValueError as error:
+        raise damaged_text(error) from error
 
 
 def _extra_fields(columns: list[Any]) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, count_draw, count_duplicate
+from ragwatch.core.units import size_bytes
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
 from ragwatch.ports import (
@@ -61,8 +62,8 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    min_free: ByteSize = Field(
-        ByteSize(256 << 20), description="Free bytes on the disk below which nothing more is read from the sources."
+    min_free: Annotated[int, BeforeValidator(size_bytes)] = Field(
+        256 << 20, ge=0, description="Free bytes on the disk below which nothing more is read from the sources."
     )
 
 
@@ -226,8 +227,8 @@ class SqliteStore(SqliteNotes):
             return []
         return [rows.score_row(row) for row in self._reader.rows(_WINDOW, (after, since, limit))]
 
-    def picked_until(self) -> float:
-        """See `Store.picked_until`."""
+    def pruned_until(self) -> float:
+        """See `Store.pruned_until`."""
         stored = self._reader.rows(PRUNED_UNTIL)
         return float(stored[0][0]) if stored else -math.inf
 
@@ -256,7 +257,7 @@ class SqliteStore(SqliteNotes):
                     verdicts.append(decode(row))
                 except StoreError:  # without a readable key
                     damaged.append(f"seq {row[0]}")
-        damaged += [str(stored.verdict["key"]) for stored in verdicts if stored.damage is not None]
+        damaged += [stored.verdict.key for stored in verdicts if stored.damage is not None]
         for key in damaged:
             self._note_damage("verdicts", key)
         return verdicts

@@ -268,9 +268,9 @@ def test_calibrate_leaves_out_what_retention_has_picked_from(tmp_path: Path) -> 
     world = World(store, Random(2), requests=500, begin=BEGIN)
     world.label(150)
     store.prune(Retention(1, 90, 1 << 40), now=BEGIN + 86400.0 + 900.0)
-    until = store.picked_until()
+    until = store.pruned_until()
     keys = {label.key for label in store.labels(0.0)}
-    ages = [each.verdict["at"] > until for key in keys for each in store.find(Query(key=key))]
+    ages = [each.verdict.at > until for key in keys for each in store.find(Query(key=key))]
     store.close()
     assert True in ages
     assert False in ages

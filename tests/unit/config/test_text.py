@@ -1,4 +1,4 @@
-"""YAML texts, secrets, durations and sizes."""
+"""YAML texts, secrets and durations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragwatch.config import text
-from ragwatch.config.text import duration_seconds, explain, load_text, parse_text, resolve_secrets, size_bytes
+from ragwatch.config.text import duration_seconds, explain, load_text, parse_text, resolve_secrets
 from ragwatch.errors import ConfigError
 
 
@@ -36,25 +36,9 @@ def test_what_is_no_duration(value: str) -> None:
         duration_seconds(value)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [("1B", 1), ("2kb", 2000), ("1KiB", 1024), ("1.5 MiB", 1572864), ("2GiB", 2 << 30), ("1TB", 10**12)],
-)
-def test_sizes(value: str, expected: int) -> None:
-    """Decimal and binary units, in any case."""
-    assert size_bytes(value) == expected
-
-
-@pytest.mark.parametrize("value", ["", "2", "GiB", "-1KB", "2 PB", "1e3 KB"])
-def test_what_is_no_size(value: str) -> None:
-    """Anything else is refused, not guessed."""
-    with pytest.raises(ValueError, match="is not a size"):
-        size_bytes(value)
-
-
-def test_numbers_are_seconds_and_bytes() -> None:
+def test_numbers_are_seconds() -> None:
     """A number needs no unit; what is neither is left to the model's check."""
-    assert (duration_seconds(10), size_bytes(10), duration_seconds(None), size_bytes([])) == (10, 10, None, [])
+    assert (duration_seconds(10), duration_seconds(None)) == (10, None)
 
 
 def test_merge_keys_may_override() -> None:

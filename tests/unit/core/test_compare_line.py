@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report
-from support.kit import a_draw, a_verdict, an_evidence, an_unjudged
+from support.kit import a_draw, a_record, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.canary.definition import Category
 from ragwatch.core.compare_line import (
@@ -21,7 +21,6 @@ from ragwatch.core.compare_line import (
 )
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.verdict import Verdict
-from ragwatch.core.verdict_line import verdict_line
 
 
 def answered(question: str | None, *, good: bool, name: str = "r", route: str = "", **parts: Any) -> Verdict:
@@ -121,8 +120,8 @@ def test_a_query_that_stands_in_two_suites_is_compared_in_each() -> None:
 def kept(verdict: Verdict, *, reference: Any = None, metadata: Any = None, **place: Any) -> ComparedAnswer:
     """A verdict and its sample as a store keeps them, read back."""
     draw = verdict.draw
-    line = verdict_line(verdict) | {"route": draw.route, "probability": draw.probability, "reference": reference}
-    return answer_of(line | place, draw.sample.to_record() | {"metadata": metadata})
+    record = a_record(verdict, **{"reference": reference} | place)
+    return answer_of(record, draw.sample.to_record() | {"metadata": metadata})
 
 
 def test_live_variants_weigh_by_their_sampling() -> None:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.selection import LabelCandidate, is_double, pool, scores_of, unsure
+from ragwatch.core.labels.selection import JudgeScores, LabelCandidate, is_double, pool, scores_of, unsure
 from ragwatch.core.scores import Quantity
 
 RUNS = 4000
@@ -64,8 +64,8 @@ def test_all_are_alike_where_nothing_is_doubted() -> None:
 
 def test_doubt_needs_something_that_is_known() -> None:
     """No line, no probability, no common quantity: no doubt."""
-    blind = {"scores": {"faithfulness": None}, "claims": [{"support": None}]}
-    other = {"scores": {"faithfulness": 1.0}, "claims": []}
+    blind = JudgeScores({Quantity.FAITHFULNESS: None}, [])
+    other = JudgeScores({Quantity.FAITHFULNESS: 1.0}, [])
     assert (unsure([]), unsure([blind]), unsure([blind, other])) == (0.0, 0.0, 0.0)
 
 

@@ -7,24 +7,26 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.kit import a_record
 
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import parse_text
 from ragwatch.core.canary.definition import Canary, Category, Expected
 from ragwatch.core.suggest import TAG, CanarySuggestion, suggest, suite_text
+from ragwatch.core.verdict_line import VerdictRecord
 
-Row = tuple[dict[str, Any], dict[str, Any] | None]
+Row = tuple[VerdictRecord, dict[str, Any] | None]
 
 
 def a_row(question: Any = "Where is the mill?", used: tuple[str, ...] = ("d1",), **parts: Any) -> Row:
     """A stored verdict on an answer from three contexts, of which these were used, with its sample."""
     given = {"faithfulness": 1.0, "relevancy": 1.0, "probability": 1.0, "contexts": None} | parts
     contexts = given["contexts"] or [{"id": name, "text": f"Text of {name}."} for name in ("d1", "d2", "d3")]
-    verdict = {
-        "scores": {"faithfulness": given["faithfulness"], "answer_relevancy": given["relevancy"]},
-        "contexts": [{"used": context["id"] in used or context["id"] is None} for context in contexts],
-        "probability": given["probability"],
-    }
+    verdict = a_record(
+        scores={"faithfulness": given["faithfulness"], "answer_relevancy": given["relevancy"]},
+        contexts=[{"used": context["id"] in used or context["id"] is None} for context in contexts],
+        probability=given["probability"],
+    )
     return verdict, {"question": question, "contexts": contexts}
 
 
@@ -65,7 +67,7 @@ def test_only_good_answers_teach() -> None:
         a_row(None),
         a_row("  "),
         lost,
-        ({"scores": None}, {"question": "Why?"}),
+        (a_record(scores=None), {"question": "Why?"}),
     ]
     assert suggest(rows) == []
 

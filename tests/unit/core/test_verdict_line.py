@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from support.kit import a_claim, a_draw, a_reading, a_verdict, an_evidence, an_unjudged
+import pytest
+from support.kit import a_claim, a_draw, a_reading, a_stored_line, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.evidence import ContextReading, ReferenceClaim
 from ragwatch.core.sample import Context
 from ragwatch.core.verdict import Usage
-from ragwatch.core.verdict_line import verdict_line
+from ragwatch.core.verdict_line import parse_verdict_line, verdict_line
 
 
 def test_judged_line() -> None:
@@ -100,3 +102,52 @@ def test_a_reference_is_told_with_what_is_missing() -> None:
     line = verdict_line(a_verdict(evidence=an_evidence((1, 0), reference=claims)))
     assert line["reference"]["context_recall"] == 0.5
     assert line["reference"]["missing"] == ["Cats nap."]
+
+
+def test_stored_lines_are_decoded() -> None:
+    """The record has what the line has; quantities of another version are left out, missing ones are None."""
+    draw = a_draw(probability=0.25, contexts=(Context("Cats purr.", "a"), "Dogs bark."), metadata={"trace_id": "t1"})
+    evidence = an_evidence(
+        a_claim((1, 0), support=0.5, evidence="Cats purr."), needs=(True, False), address="partially"
+    )
+    line = a_stored_line(a_verdict(draw, evidence, a_reading(usage=Usage(7, 3, 0.25))))
+    record = parse_verdict_line(line | {"scores": {"faithfulness": 0.5, "newer": 1.0}})
+    assert (record.key, record.id, record.at, record.route) == (draw.key, "r1", draw.at, "search")
+    assert (record.judge, record.judge_version, record.probability, record.trace_id) == (
+        line["judge_name"],
+        line["judge"]["version"],
+        0.25,
+        "t1",
+    )
+    assert {quantity: score for quantity, score in record.scores.items() if score is not None} == {"faithfulness": 0.5}
+    assert [claim._asdict() | {"contexts": list(claim.contexts)} for claim in record.claims] == line["claims"]
+    assert [context._asdict() for context in record.contexts] == line["contexts"]
+    assert (record.missing, record.address, record.read_by._asdict()) == (
+        tuple(line["missing"]),
+        line["address"],
+        line["judge"],
+    )
+    assert (record.judged, parse_verdict_line(a_stored_line(an_unjudged())).judged) == (True, False)
+
+
+def test_reference_scores_are_decoded() -> None:
+    """Scores that need a reference are there if the line has them."""
+    line = a_stored_line(reference={"context_recall": 0.5, "correctness": None, "missing": ["Cats sleep."]})
+    assert parse_verdict_line(line).reference == {"context_recall": 0.5, "correctness": None}
+    assert parse_verdict_line(line | {"reference": None}).reference == {}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"claims": [{"text": "Cats purr."}]},
+        {"claims": None},
+        {"contexts": ["a"]},
+        {"at": "soon"},
+        {"scores": []} | {"judge": "x"},
+    ],
+)
+def test_malformed_lines_raise(parts: dict[str, Any]) -> None:
+    """The error is a ValueError that says what is wrong."""
+    with pytest.raises(ValueError, match=r"^not a verdict line: "):
+        parse_verdict_line(a_stored_line(**parts))

@@ -13,6 +13,7 @@ from support.callers import PRICES, ScriptedProvider, failed, said
 from support.kit import AT, JUDGE, Clock, a_draw, an_admission, an_evidence
 
 from ragwatch.core.budget import Cost, SpendingCap
+from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import NO_USAGE
 from ragwatch.errors import ConfigError
@@ -57,7 +58,7 @@ async def test_all_are_read_for_half_the_price(life: Life) -> None:
     assert life.spent().usd == pytest.approx(10 * PRICE)
     assert worst > life.spent().usd
     verdict = life.store.find(Query(limit=1))[0].verdict
-    assert verdict["scores"]["answer_relevancy"] == 1.0
+    assert verdict.scores[Quantity.ANSWER_RELEVANCY] == 1.0
 
 
 async def test_few_draws_wait_a_while_for_others(life: Life) -> None:
@@ -240,7 +241,7 @@ async def test_replies_to_another_version_are_not_read(life: Life) -> None:
     await life.work(4)
     assert life.provider.entries == 8
     assert life.spent().usd == pytest.approx(8 * PRICE)
-    assert {row.verdict["judge"]["version"] for row in life.store.find(Query())} == {"claude-scripted-new"}
+    assert {row.verdict.judge_version for row in life.store.find(Query())} == {"claude-scripted-new"}
 
 
 async def test_each_page_has_ids_of_its_own(life: Life) -> None:

@@ -27,7 +27,7 @@ def harm(store: SqliteStore, name: str) -> None:
 
 def outcomes(store: SqliteStore) -> dict[str, str | None]:
     """Reason by key, None for a judged one."""
-    return {row.verdict["key"]: row.verdict["reason"] for row in store.find(Query())}
+    return {row.verdict.key: row.verdict.reason for row in store.find(Query())}
 
 
 async def test_a_damaged_draw_is_unjudged_and_the_next_is_read(
@@ -87,7 +87,7 @@ async def test_a_batch_passes_over_what_is_damaged(tmp_path: Path, telemetry: Te
     life.store._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw("a").key,))
     await life.work()
     assert life.provider.entries == 4 - (not sent)
-    reasons = {row.verdict["key"]: row.verdict["reason"] for row in life.store.find(Query())}
+    reasons = {row.verdict.key: row.verdict.reason for row in life.store.find(Query())}
     assert reasons == {a_draw(name).key: None for name in "bcd"} | {a_draw("a").key: "damaged"}
     assert (life.store.pending(), life.store.batches(JUDGE)) == ({}, [])
     life.store.close()

@@ -45,7 +45,7 @@ def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, **ru
 
 def outcomes(store: SqliteStore) -> dict[str, str | None]:
     """Reason by sample id; None for what was judged."""
-    return {row.verdict["id"]: row.verdict["reason"] for row in store.find(Query(limit=1000))}
+    return {row.verdict.id: row.verdict.reason for row in store.find(Query(limit=1000))}
 
 
 async def test_nothing_pending(store: SqliteStore, telemetry: Telemetry) -> None:

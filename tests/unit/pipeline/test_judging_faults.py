@@ -118,7 +118,7 @@ async def test_a_trial_never_costs_the_verdict(store: SqliteStore, telemetry: Te
     await loop.step()
     await loop.close()
     assert len(asked) == 2
-    assert [row.verdict["outcome"] for row in store.find(Query(limit=1))] == ["judged"]
+    assert [row.verdict.outcome for row in store.find(Query(limit=1))] == ["judged"]
 
 
 async def test_what_could_not_be_written_outlives_a_reload(store: SqliteStore, telemetry: Telemetry) -> None:

@@ -248,7 +248,7 @@ def test_words_on_what_retention_has_picked_from_say_nothing(store_of: Callable[
     world.store.prune(Retention(1e-9, 1e6, 1 << 40), now=NOW)
     verdicts = [answer_verdicts(world.store, ALONE.judges, label.key) for label in world.store.labels(0.0)]
     there = [answer.at for answer in verdicts if answer is not None]
-    younger = [at for at in there if at > world.store.picked_until()]
+    younger = [at for at in there if at > world.store.pruned_until()]
     assert len(younger) < 10 < len(there)
     rows, gauges = world.people().correct(NOW, ())
     assert (rows, gauges.get((Gauge.LABELS, ("faithfulness",)), 0.0)) == ((), len(younger))

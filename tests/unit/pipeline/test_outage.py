@@ -76,7 +76,7 @@ async def test_what_waited_too_long_expires_and_is_counted(store: SqliteStore, t
         expired.append(await loop.expire())
     assert expired.count(True) == 1
     assert store.tallies()[Tally.UNJUDGED, ("search", JUDGE, "expired")] == 1
-    assert [row.verdict["reason"] for row in store.find(Query())] == ["expired"]
+    assert [row.verdict.reason for row in store.find(Query())] == ["expired"]
 
 
 async def test_a_slow_reading_holds_nobody_up(store: SqliteStore, telemetry: Telemetry) -> None:

@@ -20,7 +20,7 @@ async def test_old_verdicts_go(store: SqliteStore, telemetry: Telemetry, log: Lo
     store.settle([a_verdict(old), a_verdict(new)])
     keeping = RetentionLoop(Retention(1, 1, 1 << 40), store=store, telemetry=telemetry, clock=Clock())
     assert [await keeping.step(), await keeping.step()] == [True, False]
-    assert [row.verdict["id"] for row in store.find(Query())] == ["new"]
+    assert [row.verdict.id for row in store.find(Query())] == ["new"]
     assert [(entry["event"], entry["verdicts"]) for entry in log.entries] == [("verdicts pruned", 1)]
 
 

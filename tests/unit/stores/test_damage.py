@@ -36,10 +36,10 @@ def test_a_damaged_text_costs_its_row(filled: SqliteStore, place: str, harm: str
     """Whatever stands in the place of a text, every verdict is found with its figures, and one says what is wrong."""
     filled._writer.execute(f"UPDATE {place} = {harm} WHERE key = ?", (KEYS[1],))
     for results in (filled.find(Query()), filled.summaries(Query())):
-        assert [stored.verdict["key"] for stored in results] == KEYS[::-1]
+        assert [stored.verdict.key for stored in results] == KEYS[::-1]
         assert [stored.damage is not None for stored in results] == [False, True, False]
-        assert results[1].verdict["scores"] == results[0].verdict["scores"]
-        assert (results[1].verdict["judge"]["version"], results[1].verdict["outcome"]) == ("scripted-1", "judged")
+        assert results[1].verdict.scores == results[0].verdict.scores
+        assert (results[1].verdict.judge_version, results[1].verdict.outcome) == ("scripted-1", "judged")
     assert filled.damaged() == 1
 
 
@@ -47,11 +47,11 @@ def test_a_damaged_figure_costs_its_row(filled: SqliteStore) -> None:
     """Scores that are no JSON, and text that is no UTF-8, leave every search and every window standing."""
     filled._writer.execute("UPDATE verdicts SET scores = '{', route = CAST(X'ff41' AS TEXT) WHERE key = ?", (KEYS[1],))
     summaries = filled.summaries(Query())
-    assert [stored.verdict["key"] for stored in summaries] == KEYS[::-1]
-    assert set(summaries[1].verdict["scores"].values()) == {None}
-    assert summaries[1].verdict["route"] == "\ufffdA"
+    assert [stored.verdict.key for stored in summaries] == KEYS[::-1]
+    assert set(summaries[1].verdict.scores.values()) == {None}
+    assert summaries[1].verdict.route == "\ufffdA"
     query = Query(quantity=Quantity.FAITHFULNESS, above=0.5)
-    assert [stored.verdict["key"] for stored in filled.find(query)] == [KEYS[2], KEYS[0]]
+    assert [stored.verdict.key for stored in filled.find(query)] == [KEYS[2], KEYS[0]]
     rows = filled.window(0, 0.0, 10)
     assert [(row.key, row.scores is None, row.reason) for row in rows][1] == (KEYS[1], True, "damaged")
 

@@ -86,7 +86,7 @@ class Life:
 def check(state: Path, provider: Provider) -> int:
     """What must hold after any kill. Returns the number of draws that wait."""
     store = SqliteStore(state)
-    settled = {stored.verdict["id"] for stored in store.find(Query())}
+    settled = {stored.verdict.id for stored in store.find(Query())}
     waiting = store.pending().get(JUDGE, 0)
     inside = [draw.sample.id for batch in store.batches(JUDGE) for draw, _ in store.batched(batch.id)]
     free = [draw.sample.id for draw in store.lease(JUDGE, 99, now=AT, seconds=1)]

@@ -106,7 +106,7 @@ def test_t34_an_upgrade_keeps_offsets_and_everything_else(old: Path) -> None:
         tallies, pending = store.tallies_and_pending()
         assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.DRAWN, ("search",)], pending) == (5, 3, {JUDGE: 1})
         assert (tallies[Tally.ASSIGNED, (JUDGE,)], violations(tallies, pending)) == (3, {})
-        assert [stored.verdict["id"] for stored in store.find(Query())] == ["second", "first"]
+        assert [stored.verdict.id for stored in store.find(Query())] == ["second", "first"]
         assert all(stored.sample is not None for stored in store.find(Query()))
         assert [row.seq for row in store.window(0, 0.0, 9)] == [5, 6]
         assert store.events(0.0) == [RecordedEvent(AT, "release", "v1")]

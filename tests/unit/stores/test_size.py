@@ -88,7 +88,7 @@ def test_retention_shrinks_the_file_and_failures_outlive(full: Path) -> None:
         assert on_disk(full) <= allowed + schema.PAGE_BYTES
         assert store._pragma("freelist_count") == 0
         assert len(store.find(Query(stage="generation", limit=MANY))) == MANY // 10
-        left = [stored.verdict["at"] for stored in store.find(Query(stage="none", limit=MANY))]
+        left = [stored.verdict.at for stored in store.find(Query(stage="none", limit=MANY))]
         assert (len(left), left[0]) == (MANY * 4 // 10, AT + MANY - 1)
 
 

@@ -175,7 +175,7 @@ def test_successes_go_before_failures(store: SqliteStore) -> None:
     store.admit(an_admission(bad))
     store.settle([a_verdict(bad, an_evidence((0, 0)))])
     assert store.prune(Retention(1e6, 1e6, store._size() - 1), now=AT) == 500
-    left = [stored.verdict["id"] for stored in store.find(Query(limit=1000))]
+    left = [stored.verdict.id for stored in store.find(Query(limit=1000))]
     assert left == [*(f"good{index}" for index in range(519, 499, -1)), "bad"]
 
 

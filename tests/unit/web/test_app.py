@@ -12,9 +12,11 @@ from typing import Any
 import httpx
 import pytest
 from starlette.applications import Starlette
+from support.kit import a_stored_line
 from support.snapshots import AT, JUDGE, KEY, ROUTES, small
 
 from ragwatch.board import Board
+from ragwatch.core.verdict_line import parse_verdict_line
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.exporter import Exporter
 from ragwatch.ports import PackedVerdict, Query, StoredVerdict
@@ -42,7 +44,7 @@ class Shelf:
         matching = [
             stored
             for stored in self.verdicts
-            if query.key in (None, stored.verdict["key"]) and query.stage in (None, stored.verdict["stage"])
+            if query.key in (None, stored.verdict.key) and query.stage in (None, stored.verdict.stage)
         ]
         return matching[: query.limit]
 
@@ -52,13 +54,13 @@ class Shelf:
         """The same, packed."""
         for stored in self.find(query):
             sample = None if stored.sample is None else PackedText(pack(stored.sample))
-            yield PackedVerdict(0, stored.verdict, stored.verdict, PackedText(pack({"id": "r1"})), sample)
+            yield PackedVerdict(0, stored.verdict, stored.line, stored.line, PackedText(pack({"id": "r1"})), sample)
 
 
 def verdict(number: int = 0, stage: str = "retrieval", question: str | None = "Why?") -> StoredVerdict:
     """A stored verdict."""
-    place = {"key": f"{number:032x}", "at": AT + number, "route": "search", "judge_name": JUDGE, "stage": stage}
-    return StoredVerdict(place, None if question is None else {"question": question})
+    line = a_stored_line(key=f"{number:032x}", at=AT + number, stage=stage)
+    return StoredVerdict(parse_verdict_line(line), line, None if question is None else {"question": question})
 
 
 def app(shelf: Shelf | None = None, **parts: Any) -> Starlette:

@@ -36,7 +36,7 @@ class Words:
         """There are none."""
         return []
 
-    def picked_until(self) -> None:
+    def pruned_until(self) -> None:
         """Nothing was taken."""
 
 

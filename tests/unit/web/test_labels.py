@@ -45,7 +45,7 @@ class Words:
         """What was kept."""
         return [dict(label) for label in self.kept]
 
-    def picked_until(self) -> float | None:
+    def pruned_until(self) -> float | None:
         """Nothing was taken."""
         return None
 

@@ -18,10 +18,10 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Usage
-from ragwatch.ports import StoredVerdict
+from ragwatch.core.verdict_line import parse_verdict_line
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
-from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS, segments, view
+from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS, VerdictOnPage, segments, view
 
 
 @pytest.mark.parametrize("path", ["xyz", "0" * 31, "A" * 32, "0" * 32, "..%2f..%2fetc"])
@@ -154,7 +154,7 @@ def test_without_its_text_the_verdict_still_stands() -> None:
         "judge": {"kind": "x", "version": "x-1", "seconds": 0.1, "input_tokens": 0, "output_tokens": 0,
                   "cost_usd": 0.0},
     }  # fmt: skip
-    shown = view([StoredVerdict(line, None)], [], SCOPE, None)
+    shown = view([VerdictOnPage(parse_verdict_line(line))], [], SCOPE, None)
     assert shown["text"] is None
     assert [(context["id"], context["relevant"], context["body"]) for context in shown["contexts"]] == [
         ("d1", True, None)

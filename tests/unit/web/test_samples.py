@@ -6,6 +6,7 @@ from dataclasses import replace
 from urllib.parse import parse_qsl
 
 import pytest
+from support.kit import a_record
 from support.snapshots import AT
 
 from ragwatch.core.scores import Quantity
@@ -125,7 +126,7 @@ def test_the_next_page_is_of_the_same_search() -> None:
     """Its address keeps the search, with `since` at the same instant, and asks for as many as are still wanted."""
     pairs = [("route", "a&b"), ("since", "1h"), ("limit", "9"), ("texts", "true")]
     query, _ = json_query_of(pairs, now=AT)
-    last = PackedVerdict(7, {"at": AT - 5.0}, {}, PackedText(b""), None)
+    last = PackedVerdict(7, a_record(at=AT - 5.0), {}, {}, PackedText(b""), None)
     path, _, following_query = next_address(pairs, query)(last, 4).partition("?")
     assert path == "/api/v1/samples"
     expected = replace(query, limit=5, after=(AT - 5.0, 7))

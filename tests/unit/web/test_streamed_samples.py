@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from support.kit import AT
+from support.kit import AT, a_record
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict
@@ -25,9 +25,8 @@ def an_entry(
     place = {"key": KEY, "at": AT, "judge_name": "embedded"}
     line = pack({"id": f"r{seq}", "claims": [claim]})
     sample = PackedText(pack({"id": f"r{seq}", "question": "why?", "answer": answer}) if body is None else body)
-    return PackedVerdict(
-        seq, place, {**place, "id": f"r{seq}", "claims": []}, PackedText(line), sample if kept else None
-    )
+    bare = {**place, "id": f"r{seq}", "claims": []}
+    return PackedVerdict(seq, a_record(key=KEY), place, bare, PackedText(line), sample if kept else None)
 
 
 def listed(entries: Sequence[PackedVerdict]) -> dict[str, Any]:
@@ -133,6 +132,6 @@ def test_what_is_larger_is_cut_and_said() -> None:
 def test_a_damaged_sample_is_null_and_said() -> None:
     """Damaged texts are named in `errors`; what can be read is there."""
     entry = an_entry(1)
-    broken = PackedVerdict(2, entry.place, entry.bare, PackedText(b"damaged"), PackedText(b"damaged"))
+    broken = PackedVerdict(2, entry.verdict, entry.place, entry.bare, PackedText(b"damaged"), PackedText(b"damaged"))
     response = one([broken])
     assert (response["verdicts"][0]["claims"], response["sample"], len(response["errors"])) == ([], None, 2)
