@@ -27,8 +27,8 @@ def run_async(main: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine to its end in a new event loop, and return its result.
 
     A first SIGINT or SIGTERM cancels the coroutine; once the loop is closed, the handler that was in force is called,
-    which raises KeyboardInterrupt or SystemExit. Nothing changes for signals whose handler is not a Python function, nor
-    for those for which the coroutine installs handlers of its own.
+    which raises KeyboardInterrupt or SystemExit. Nothing changes for signals whose handler is not a Python
+    function, nor for those for which the coroutine installs handlers of its own.
     """
     return _Run(main).result()
 
