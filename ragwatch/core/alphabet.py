@@ -50,7 +50,7 @@ _EDGES = tuple(accumulate(int(length, 16) for run in _RUNS.split() for length in
 def unicode14(text: str) -> str:
     """Replaces the characters that are unassigned in Unicode 14.0 by U+FFFD; the length stays the same.
 
-    >>> settled("naïve 水 \U0001e4d0")
+    >>> unicode14("naïve 水 \U0001e4d0")
     'naïve 水 \ufffd'
     """
     if text.isascii():

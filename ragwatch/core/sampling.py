@@ -40,7 +40,7 @@ def is_drawn(key: str, probability: float) -> bool:
     The key is a hash, so its bits are uniformly distributed, and the result for a sample never changes. Draws are
     nested: a sample that is drawn with probability 0.1 is drawn with every higher probability.
 
-    >>> chosen("00ff" + 28 * "0", 0.01), chosen("ff" + 30 * "0", 0.99), chosen("ff" + 30 * "f", 1.0)
+    >>> is_drawn("00ff" + 28 * "0", 0.01), is_drawn("ff" + 30 * "0", 0.99), is_drawn("ff" + 30 * "f", 1.0)
     (True, False, True)
     """
     return key < _key_limit(probability)

@@ -60,7 +60,7 @@ def parse_after_prefix(line: bytes) -> tuple[dict[str, Any], bool]:
     The object starts at the first brace that a quoted key follows, and ends with the line. Use only if the source is
     configured so: in any other log, user text at the end of a line could be taken for a record.
 
-    >>> parse_behind_text(b'2026-01-01 12:00:00 INFO {app} {"question": "why?"}')
+    >>> parse_after_prefix(b'2026-01-01 12:00:00 INFO {app} {"question": "why?"}')
     ({'question': 'why?'}, False)
 
     Raises:

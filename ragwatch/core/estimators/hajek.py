@@ -40,7 +40,7 @@ def from_interval(figures: Interval, addends: Addends, unjudged_weight: float) -
     The interval is by far the most expensive part and does not depend on the unjudged weight, so callers may cache it.
 
     >>> addends = Addends.of([(1.0, 1.0), (0.0, 1.0)])
-    >>> around(interval(addends), addends, 2.0) == estimate(addends, unjudged_weight=2.0)
+    >>> from_interval(interval(addends), addends, 2.0) == estimate(addends, unjudged_weight=2.0)
     True
     """
     mean, low, high, n_eff = figures
