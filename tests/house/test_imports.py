@@ -95,6 +95,9 @@ def imported(tree: ast.Module) -> Iterator[str]:
                 yield name if name in TREES else node.module
 
 
+IMPORTS = {module: frozenset(imported(tree)) for module, tree in TREES.items()}
+
+
 def within(module: str, package: str) -> bool:
     """Whether a module is a package or in it."""
     return module == package or module.startswith(f"{package}.")
@@ -104,8 +107,8 @@ def test_libraries_are_imported_where_they_belong() -> None:
     """Each third-party library is in the table, and every module that imports it is named there."""
     misplaced = {
         (module, name)
-        for module, tree in TREES.items()
-        for name in imported(tree)
+        for module, names in IMPORTS.items()
+        for name in names
         if (top := name.partition(".")[0]) not in {*sys.stdlib_module_names, "ragwatch"}
         and not any(within(module, place) for place in LIBRARIES.get(top, ()))
     }
@@ -115,7 +118,7 @@ def test_libraries_are_imported_where_they_belong() -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_the_table_holds_no_more_than_there_is(library: str) -> None:
     """Each place in the table imports its library."""
-    users = {module for module, tree in TREES.items() if library in {name.partition(".")[0] for name in imported(tree)}}
+    users = {module for module, names in IMPORTS.items() if library in {name.partition(".")[0] for name in names}}
     assert [place for place in LIBRARIES[library] if not any(within(user, place) for user in users)] == []
 
 
@@ -123,9 +126,9 @@ def test_the_core_is_pure() -> None:
     """The core imports itself, errors, and the modules of the allow list."""
     impure = {
         (module, name)
-        for module, tree in TREES.items()
+        for module, names in IMPORTS.items()
         if within(module, "ragwatch.core")
-        for name in imported(tree)
+        for name in names
         if not within(name, "ragwatch.core")
         and name not in {"__future__", "ragwatch.errors"}
         and name.partition(".")[0] not in PURE
@@ -135,7 +138,7 @@ def test_the_core_is_pure() -> None:
 
 def test_no_import_cycles() -> None:
     """No module imports itself over others, imports for type checkers included."""
-    graph = {module: {name for name in imported(tree) if name in TREES} - {module} for module, tree in TREES.items()}
+    graph = {module: {name for name in names if name in TREES} - {module} for module, names in IMPORTS.items()}
     while leaves := [module for module, needed in graph.items() if not needed]:
         for module in leaves:
             del graph[module]

@@ -27,7 +27,10 @@ LIVE = frozenset(Part) - {Part.REFERENCE}
 PEER_TOKENS = 11_314  # prompt of ragas for three metrics, characters / 4: shared/facts/performance.md
 
 
-def samples(name: str, limit: int = 200) -> list[Sample]:
+LIMITS = pytest.mark.parametrize("limit", [50, pytest.param(200, marks=pytest.mark.slow)])
+
+
+def samples(name: str, limit: int) -> list[Sample]:
     """The first samples of a set; skipped with its name where it is absent."""
     path = DATA / f"{name}.jsonl"
     if not path.is_file():
@@ -80,11 +83,12 @@ def _ranks(sample: Sample, texts: dict[str, str]) -> Iterator[int]:
         yield rank
 
 
+@LIMITS
 @pytest.mark.parametrize("reading", ["joint", "isolated"])
 @pytest.mark.parametrize("name", SETS)
-def test_cells_come_back(name: str, reading: Literal["joint", "isolated"]) -> None:
+def test_cells_come_back(name: str, reading: Literal["joint", "isolated"], limit: int) -> None:
     """The cells of the evidence are those of the reading that the reply was written from, sample by sample."""
-    for sample in samples(name):
+    for sample in samples(name, limit):
         expected = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds())
         inquiry = start_reading(sample, parts=frozenset({Part.CLAIMS, Part.CONTEXTS}), reading=reading, seed=sample.id)
         inquiry.take([ask.check(json.dumps(reply_of(ask, sample, expected))) for ask in inquiry.prompts()])
@@ -99,11 +103,12 @@ def test_cells_come_back(name: str, reading: Literal["joint", "isolated"]) -> No
         ]
 
 
+@LIMITS
 @pytest.mark.parametrize("name", SETS)
-def test_prompt_and_reply_are_small(name: str) -> None:
+def test_prompt_and_reply_are_small(name: str, limit: int) -> None:
     """At most a quarter of the peer's prompt and 600 tokens of reply on average; a full reply fits its limit."""
     prompts, replies = [], []
-    for sample in samples(name):
+    for sample in samples(name, limit):
         (ask,) = start_reading(sample, parts=LIVE, reading="joint", seed=sample.id).prompts()
         evidence = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds())
         reply = json.dumps(reply_of(ask, sample, evidence), separators=(",", ":"))
