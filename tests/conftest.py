@@ -20,7 +20,7 @@ from support.patience import TIMEOUT
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
-pytest_plugins = ("support.isolation", "support.alone")
+pytest_plugins = ("support.isolation", "support.alone", "support.counting")
 
 settings.register_profile(
     "house",
@@ -28,7 +28,7 @@ settings.register_profile(
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
-    max_examples=int(os.environ.get("EXAMPLES", "40")),  # fewer under other Pythons, many in `make slow`
+    max_examples=int(os.environ.get("EXAMPLES", "25")),  # fewer under other Pythons, many in `make slow`
 )
 settings.load_profile("house")
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from functional.daemon import record, write_config
 from functional.endings import CommandLine, Stage
+from support.counting import uncounted
 
 SUITE = "items:\n  - query: Where does the mill stand?\n    expected: [d1]\n"
 CANARIES = (
@@ -19,8 +20,8 @@ CANARIES = (
 
 @pytest.fixture(scope="module", autouse=True)
 def unmeasured() -> Iterator[None]:
-    """Processes that these tests start do not count their lines: unit tests cover them, and counting takes time."""
-    with pytest.MonkeyPatch.context() as patch:
+    """Neither these tests nor the processes that they start count lines: unit tests cover them, in less time."""
+    with pytest.MonkeyPatch.context() as patch, uncounted():
         patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
         patch.delenv("COVERAGE_PROCESS_START", raising=False)
         yield

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from functional.forked import ForkedProcess
 from support.patience import DEADLINE
 
 
@@ -46,15 +47,22 @@ def write_config(folder: Path, **sections: str) -> Path:
 
 
 class RagwatchProcess:
-    """`ragwatch run` in a process of its own. As a context manager it is ended, whatever happened."""
+    """`ragwatch run` in a process of its own. As a context manager it is ended, whatever happened.
 
-    def __init__(self, config: Path) -> None:
+    Args:
+        config: Its configuration.
+        forked: Whether it is forked from a process that has imported everything, instead of being a new Python.
+    """
+
+    def __init__(self, config: Path, *, forked: bool = True) -> None:
         self.started = time.monotonic()
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "ragwatch", "run", "--config", str(config)],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        arguments = ["run", "--config", str(config)]
+        self.process: ForkedProcess | subprocess.Popen[str]
+        if forked:
+            self.process = ForkedProcess(arguments)
+        else:
+            command = [sys.executable, "-W", "error", "-m", "ragwatch", *arguments]
+            self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.address = ""
         self.log: list[dict[str, object]] = []
 

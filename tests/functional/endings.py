@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -135,7 +136,8 @@ def fault_of(ended: Ended, codes: set[int] | None = None, *, lines: int = MOST_L
     for word in ("Traceback", "ExceptionGroup", "Exception ignored", 'File "', "failed with an internal error"):
         if word in shown:
             return f"shows {word}"
-    if ended.code not in (CODES if codes is None else codes):
+    early = ended.code == -signal.SIGTERM and '"started"' not in shown  # before it handles signals, on a busy machine
+    if not early and ended.code not in (CODES if codes is None else codes):
         return f"the code is {ended.code}"
     if len(ended.err.splitlines()) > lines:
         return "shows too many lines"

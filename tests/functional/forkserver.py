@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -28,7 +29,8 @@ OUTPUTS = {"stdout": 1, "stderr": 2}
 KILLED = -9
 
 
-def _import_everything() -> None:
+def import_everything() -> None:
+    """Import what any command needs."""
     from ragwatch.commands import runner, streams  # noqa: F401, PLC0415 - what main imports
     from ragwatch.commands.options import COMMANDS  # noqa: PLC0415 - the same
 
@@ -51,9 +53,10 @@ def _open(how: str, number: int, captured: dict[int, str]) -> int | None:
     return os.open(how, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
-def _become(case: dict[str, Any], streams: dict[int, int | None]) -> None:
+def become(case: Mapping[str, Any], streams: Mapping[int, int | None]) -> None:
     """Turn the child into what `ragwatch ARGV` is right after Python has started."""
-    os.setpgid(0, 0)
+    if case.get("group", True):
+        os.setpgid(0, 0)
     os.chdir(case["cwd"])
     os.environ.update(case.get("env", {}))
     for number, descriptor in streams.items():
@@ -64,7 +67,8 @@ def _become(case: dict[str, Any], streams: dict[int, int | None]) -> None:
             os.dup2(descriptor, number)
     os.closerange(3, 256)
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        stream = None if streams[number] is None else open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+        buffering = 1 if number == 2 else -1  # as Python itself
+        stream = None if streams[number] is None else open(number, mode, buffering, encoding="utf-8", closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.argv = ["ragwatch", *case["argv"]]
@@ -109,7 +113,7 @@ def serve() -> bool:
         started = time.monotonic()
         pid = os.fork()
         if pid == 0:
-            _become(case, streams)
+            become(case, streams)
             return True
         for descriptor in streams.values():
             if descriptor is not None:
@@ -124,7 +128,7 @@ def serve() -> bool:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored: tests run in the background too
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    _import_everything()
+    import_everything()
     assert threading.active_count() == 1, "a thread would not be forked along"
     if serve():
         from ragwatch.__main__ import main

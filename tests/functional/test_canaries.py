@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
+from functional.forked import run_forked
 from support.bm25 import Bm25
 from support.retrievers import FaultyRetriever, free_port, serving
 
@@ -133,8 +133,7 @@ def canaries_off_at_start(path: Path) -> str:
 
 def ask(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """`ragwatch canary`."""
-    command = [sys.executable, "-W", "error", "-m", "ragwatch", "canary", "--config", str(path), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return run_forked("canary", "--config", path, *options)
 
 
 def test_check_asks_the_endpoint(tmp_path: Path, index: Bm25) -> None:

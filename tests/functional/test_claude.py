@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -22,8 +20,8 @@ from functional.asking import (
     write_log,
 )
 from functional.daemon import record
+from functional.forked import run_forked
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from support.patience import DEADLINE
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "judge" / "train"
 JUDGED = 'ragwatch_samples_judged_total{judge="claude",route="search"}'
@@ -181,22 +179,20 @@ def test_a_relaxed_judge_is_asked_at_once_by_a_run_that_ends(tmp_path: Path, loo
     """`run --once` does not wait a day for a batch: it asks call by call, and nothing stays pending."""
     write_log(tmp_path, records(5))
     config = configure(tmp_path, an_llm(loopback, urgency="relaxed"))
-    command = [sys.executable, "-m", "ragwatch", "run", "--once", "--config", config]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
+    done = run_forked("run", "--once", "--config", config, check=True)
     assert f"{JUDGED} 5.0" in done.stdout
     assert (len(loopback.requests("/v1/messages/batches")), len(loopback.requests("/v1/messages"))) == (0, 5)
 
 
 def test_the_demo_takes_an_llm_judge(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
     """`ragwatch demo --judge claude --base-url` asks the model there about a part of the answers."""
-    command = [sys.executable, "-W", "error", "-m", "ragwatch", "demo", "--port", "0", "--seconds", "6"]
-    command += ["--judge", "claude", "--base-url", loopback.address]
+    command = ["demo", "--port", "0", "--seconds", "6", "--judge", "claude", "--base-url", loopback.address]
     env = os.environ | {"TMPDIR": str(tmp_path)}
     env.pop("ANTHROPIC_API_KEY", None)
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, env=env, check=False)
+    refused = run_forked(*command, env=env)
     assert (refused.returncode, "ANTHROPIC_API_KEY" in refused.stderr) == (2, True)
     env["ANTHROPIC_API_KEY"] = str(loopback.key)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, env=env, check=True)
+    done = run_forked(*command, env=env, check=True)
     requests = loopback.requests()
     assert {(each["status"], each["note"]) for each in requests if each["status"]} == {(200, None)}
     assert "quantity" in done.stdout

@@ -33,7 +33,7 @@ def ragwatch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RagwatchProce
         store.admit(an_admission(*draws))
         store.settle([a_verdict(draw) for draw in draws])
     config = write_config(folder, sources=f"[{{kind: tail, name: other, path: '{folder}/log/*'}}]")
-    with RagwatchProcess(config).wait_until_serving() as daemon:
+    with RagwatchProcess(config, forked=False).wait_until_serving() as daemon:
         assert daemon.process.stderr is not None
         threading.Thread(target=daemon.process.stderr.read, daemon=True).start()
         yield daemon

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from functional.daemon import RagwatchProcess, record, write_config
+from functional.forked import run_forked
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
@@ -22,7 +23,7 @@ def _log(folder: Path, numbers: range, **changes: object) -> None:
 def test_answers_written_while_it_runs_become_gauges(tmp_path: Path) -> None:
     """A line written to the log is judged and shown as value, interval and count; the service is ready."""
     config = write_config(tmp_path)
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+    with RagwatchProcess(config, forked=False).wait_until_serving() as ragwatch:
         _log(tmp_path, range(20))
         ragwatch.wait_for(JUDGED, 20)
         labels = '{corrected="no",judge="embedded",route="search",window="15m"}'
@@ -64,13 +65,7 @@ def test_t31_second_daemon_on_the_same_state_is_refused(tmp_path: Path) -> None:
     """T31: the second process on one state directory exits with `locked` and the owner's process id."""
     config = write_config(tmp_path)
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        second = subprocess.run(
-            [sys.executable, "-m", "ragwatch", "run", "--config", str(config)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=30,
-        )
+        second = run_forked("run", "--config", config)
         assert second.returncode == 1
         assert f"is locked by process {ragwatch.process.pid}" in second.stderr
 
@@ -126,7 +121,7 @@ def test_what_cannot_change_while_running_is_refused(tmp_path: Path) -> None:
 def test_first_figures_are_there_within_a_second(tmp_path: Path) -> None:
     """/metrics answers as soon as the address is printed, and the start imports no client it does not need."""
     config = write_config(tmp_path)
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+    with RagwatchProcess(config, forked=False).wait_until_serving() as ragwatch:
         assert ragwatch.series()[SEEN] == 0
         assert time.monotonic() - ragwatch.started < 20  # a bench measures it; this only catches a hang
         maps = Path(f"/proc/{ragwatch.process.pid}/maps").read_text()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
+from functional.forked import run_forked
 
 JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 UNJUDGED = 'ragwatch_samples_unjudged_total{judge="embedded",reason="damaged",route="search"}'
@@ -74,23 +73,7 @@ def test_judging_goes_on_behind_a_damaged_draw(tmp_path: Path) -> None:
 def test_run_once_goes_on_behind_a_damaged_draw(tmp_path: Path) -> None:
     """`run --once` ends as well, with the damaged draw counted."""
     config = pending(tmp_path)
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "ragwatch",
-            "run",
-            "--once",
-            "--config",
-            str(config),
-            "--state",
-            str(tmp_path / "state"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = run_forked("run", "--once", "--config", config, "--state", tmp_path / "state")
     assert done.returncode == 0, done.stderr
     assert f"{UNJUDGED} 1" in done.stdout
     assert "Traceback" not in done.stderr

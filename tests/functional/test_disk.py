@@ -8,7 +8,6 @@ import random
 import resource
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
+from functional.forked import run_forked
 from support.patience import DEADLINE
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
@@ -102,13 +102,7 @@ def _all_counted(ragwatch: RagwatchProcess, lines: int) -> None:
 
 def _refused(config: Path) -> str:
     """What a start says that is refused: one line, exit code 1."""
-    done = subprocess.run(
-        [sys.executable, "-m", "ragwatch", "run", "--config", config],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=DEADLINE,
-    )
+    done = run_forked("run", "--config", config)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
     return done.stderr
 

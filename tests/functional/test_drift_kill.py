@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from functional.daemon import RagwatchProcess, parse_series, record, write_config
+from functional.forked import run_forked
 from support.patience import DEADLINE
 
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -68,9 +67,7 @@ def until(ragwatch: RagwatchProcess, judged: int) -> dict[str, float]:
 
 def taken_stock(config: Path) -> dict[str, float]:
     """The series when drift has looked at every answer: a daemon that is asked may be about to."""
-    state = config.parent / "state"
-    command = [sys.executable, "-m", "ragwatch", "run", "--once", "--state", state, "--config", config]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
+    done = run_forked("run", "--once", "--state", config.parent / "state", "--config", config, check=True)
     return parse_series(done.stdout)
 
 

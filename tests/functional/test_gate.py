@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 from time import monotonic
 
 import pytest
+from functional.forked import run_forked
 from support.bm25 import Bm25, stem
 from support.retrievers import serving
 
@@ -20,8 +20,7 @@ CORPUS = ROOT.parent / "shared" / "data" / "canary" / "chunking_eval"
 
 def ragwatch(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The program."""
-    command = [sys.executable, "-W", "error", "-m", "ragwatch", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=ROOT)
+    return run_forked(*arguments, cwd=ROOT)
 
 
 @pytest.mark.parametrize(("name", "code"), [("pass", 0), ("fail", 1), ("not_enough", 3)])

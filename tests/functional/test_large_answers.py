@@ -55,7 +55,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def ragwatch(config: Path) -> Iterator[RagwatchProcess]:
     """The daemon on that state. What it writes to its log is read, so that it never waits for us."""
-    with RagwatchProcess(config).wait_until_serving() as daemon:
+    with RagwatchProcess(config, forked=False).wait_until_serving() as daemon:
         assert daemon.process.stderr is not None
         reader = threading.Thread(target=daemon.process.stderr.read, daemon=True)
         reader.start()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
+from functional.forked import run_forked
 
 TINY = Path(__file__).parents[1] / "data" / "local"
 MUSEUM = "The museum opens at nine in summer. The museum is closed for repair in winter."
@@ -68,11 +69,8 @@ def test_labelled_rows_are_judged_on_the_command_line(tmp_path: Path) -> None:
         "meta": {"dataset": "ours"},
     }
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    command = [sys.executable, "-m", "ragwatch", "judge", "--judge", "local", "--set", f"weights={TINY}"]
-    found = subprocess.run(
-        [*command, str(tmp_path / "rows.jsonl")], capture_output=True, text=True, check=True, timeout=60
-    )
-    line = json.loads(found.stdout)
+    done = run_forked("judge", "--judge", "local", "--set", f"weights={TINY}", tmp_path / "rows.jsonl", check=True)
+    line = json.loads(done.stdout)
     assert [claim["verdict"] for claim in line["claims"]] == ["contradicted"]
     assert line["scores"]["contradiction"] == 1.0
     assert line["judge"]["kind"] == "local"

@@ -15,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from functional.forked import run_forked
 
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -70,25 +71,7 @@ def _write_log(path: Path) -> Counter[str]:
 
 
 def _run(config: Path) -> dict[str, float]:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-W",
-            "error",
-            "-m",
-            "ragwatch",
-            "run",
-            "--once",
-            "--state",
-            str(config.parent / "kept"),
-            "--config",
-            str(config),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
+    done = run_forked("run", "--once", "--state", config.parent / "kept", "--config", config, check=True)
     series = {}
     for line in done.stdout.splitlines():
         if line and not line.startswith("#"):
@@ -156,14 +139,7 @@ def _trial(config: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """`ragwatch run --once`, whatever comes of it. Its temporary directories go beside the configuration."""
     scratch = config.parent / "scratch"
     scratch.mkdir(exist_ok=True)
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "ragwatch", "run", "--once", "--config", str(config), *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        env=os.environ | {"TMPDIR": str(scratch)},
-    )
+    return run_forked("run", "--once", "--config", config, *options, env=os.environ | {"TMPDIR": str(scratch)})
 
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
@@ -228,8 +204,7 @@ def test_nothing_to_read_is_too_little(config: Path, tmp_path: Path) -> None:
     (tmp_path / "log").rmdir()
     done = _trial(config)
     assert (done.returncode, f"source app: {tmp_path}/log: no such directory" in done.stderr) == (1, True)
-    command = [sys.executable, "-m", "ragwatch", "run", "--state", "x", "--config", str(config)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = run_forked("run", "--state", "x", "--config", config)
     assert (done.returncode, "--state is for --once" in done.stderr) == (2, True)
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from functional.daemon import RagwatchProcess, record, write_config
+from functional.forked import run_forked
 from support.patience import DEADLINE
 
 SUPPORTED = "s\nf\ny\n\n"
@@ -29,8 +30,7 @@ def _config(folder: Path) -> Path:
 
 
 def _ragwatch(*arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "ragwatch", *arguments]
-    return subprocess.run(command, input=said, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    return run_forked(*arguments, stdin=said)
 
 
 def test_labels_come_in_while_the_daemon_runs(tmp_path: Path) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from functional.forked import run_forked
 
 ROW = {
     "question": "What is said of the mill?",
@@ -29,8 +28,7 @@ def test_text_before_the_json_is_passed_over_where_it_is_asked_for(
         f"state: {tmp_path}/state\nroutes: ['/v1/items/{{id}}']\nsampling: {{probability: 1.0}}\n"
         f"sources: [{{kind: tail, name: app, path: '{log}', start: beginning, skip_prefix: {skip}}}]\n"
     )
-    command = [sys.executable, "-m", "ragwatch", "run", "--once", "--config", str(config)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = run_forked("run", "--once", "--config", config)
     judged = 'ragwatch_samples_judged_total{judge="embedded",route="/v1/items/{id}"} 20.0'
     assert (judged in done.stdout) == (reason is None)
     rejected = 'ragwatch_requests_rejected_total{reason="torn_json",source="app"} 20.0'

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from functional.asking import an_llm, configure, records, write_log
+from functional.forked import run_forked
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 from support.patience import DEADLINE
 
@@ -113,8 +114,7 @@ def test_check_and_its_errors_do_not_show_the_key(tmp_path: Path, loopback: Loop
     shown = {}
     for expected, judge in cases.items():
         config = configure(tmp_path, judge)
-        command = [sys.executable, "-m", "ragwatch", "check", "--config", str(config)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+        done = run_forked("check", "--config", config)
         shown[expected] = done.stdout + done.stderr
         assert (done.returncode == 0) is (expected == "answers at"), shown[expected]
         assert key not in shown[expected], expected
@@ -128,9 +128,8 @@ def test_the_key_of_a_file_is_used_and_shown_nowhere(tmp_path: Path, loopback: L
     log = tmp_path / "one.jsonl"
     log.write_text("".join(f"{line}\n" for line in records(2)))
     options = [f"base_url={loopback.address}", "api_key=file:key"]
-    command = [sys.executable, "-m", "ragwatch", "judge", "--judge", "claude", str(log)]
-    command += [part for option in options for part in ("--set", option)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False, cwd=tmp_path)
+    settings = [part for option in options for part in ("--set", option)]
+    done = run_forked("judge", "--judge", "claude", log, *settings, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["reason"] for line in done.stdout.splitlines()] == [None, None]
     assert str(loopback.key) not in done.stdout + done.stderr

@@ -15,6 +15,8 @@ from support.tail_machine import Machine, only
 from ragwatch.sources.tail.gzip import ContentOpener
 from ragwatch.sources.tail.identity import ContentEdges, FilePosition
 
+pytestmark = pytest.mark.uncounted
+
 Plant = Callable[[pytest.MonkeyPatch, type[Machine]], None]
 
 

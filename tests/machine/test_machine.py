@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 from support.tail_machine import Machine
 
+pytestmark = pytest.mark.uncounted
+
 
 class NamelessMachine(Machine):
     """Records have no id: where they stand in their stream is all that tells them apart."""
@@ -65,8 +67,8 @@ def run(machine: type[Machine], examples: int, steps: int) -> None:
     ids=["ids", "places", "ids-cramped", "places-cramped"],
 )
 def test_what_was_written_is_counted(machine: type[Machine]) -> None:
-    """A few examples, the same ones every time."""
-    run(machine, 30, 30)
+    """A few examples, the same ones every time; each planted bug of `test_mutants` is caught within fewer."""
+    run(machine, 15, 30)
 
 
 @pytest.mark.slow

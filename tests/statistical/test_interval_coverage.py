@@ -25,6 +25,8 @@ from scipy.stats import beta, binom
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
 
+pytestmark = pytest.mark.uncounted
+
 RUNS = 2000
 LEAST, MOST = 0.935, 0.965
 SEED = 2026

@@ -14,6 +14,9 @@ from ragwatch.commands import cli
 from ragwatch.commands.plan import simulated_scores
 from ragwatch.errors import ConfigError
 
+FEW = ("--probability", 0.05, "--probability", 0.2, "--probability", 0.8)
+"""Rates on both sides of what is asked for; a simulation takes a second for each."""
+
 
 def run(*arguments: object) -> Result:
     """Run the command."""
@@ -26,9 +29,10 @@ def rates(*arguments: object) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.uncounted
 def test_more_readings_notice_sooner_and_cost_more() -> None:
     """By rate: readings and cost rise in proportion, time to the page and the interval's width fall."""
-    found = rates("--per-day", 10_000, "--price", 0.01)
+    found = rates("--per-day", 10_000, "--price", 0.01, *FEW)
     assert [each["scores_per_day"] for each in found] == [10_000 * each["probability"] for each in found]
     assert [each["usd_per_day"] for each in found] == pytest.approx([0.01 * each["scores_per_day"] for each in found])
     hours = [each["delay_hours"] for each in found]
@@ -44,18 +48,21 @@ def test_smaller_drops_take_longer_and_tiny_ones_are_never_noticed() -> None:
     assert tiny is None
 
 
+@pytest.mark.uncounted
 def test_the_lowest_rate_that_is_soon_enough_is_named() -> None:
     """No lower one is; and where none is, the exit code says so."""
-    asked = ("--per-day", 20_000, "--within", "6h")
+    asked = ("--per-day", 20_000, "--within", "6h", *FEW)
     found = json.loads(run("--json", *asked).stdout)
     best = found["lowest_probability"]
     assert all((each["delay_hours"] <= 6.0) == (each["probability"] >= best) for each in found["rates"])
-    result = run("--per-day", 100, "--within", "10m")
+    result = run("--per-day", 100, "--within", "10m", *FEW[-2:])
     assert result.return_value == 1
     assert "no rate detects a drop of 0.1 within 10m" in result.stderr
-    assert json.loads(run("--per-day", 100, "--within", "10m", "--json").stdout)["lowest_probability"] is None
+    few = ("--per-day", 100, "--within", "10m", "--json", *FEW[-2:])
+    assert json.loads(run(*few).stdout)["lowest_probability"] is None
 
 
+@pytest.mark.uncounted
 def test_past_scores_tell_how_much_they_scatter(tmp_path: Path) -> None:
     """All-or-nothing scores of the same mean take longer than even ones; low is good where it is."""
     delays = []

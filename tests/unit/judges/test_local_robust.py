@@ -184,9 +184,9 @@ HUGE = 100_000
     "context",
     [
         (f"{MUSEUM} {FERRY} " * 700)[:HUGE],
-        ("museum " * 20_000)[:HUGE],
+        pytest.param(("museum " * 20_000)[:HUGE], marks=pytest.mark.slow),
         ("museum. " * 20_000)[:HUGE],
-        "x" * HUGE,
+        pytest.param("x" * HUGE, marks=pytest.mark.slow),
         ("| museum | opens | nine " * 6_000)[:HUGE],
         (f"{BOILERPLATE}{MUSEUM}\n" * 60)[:HUGE],
     ],

@@ -73,18 +73,22 @@ LARGE: dict[str, Callable[[], Sample]] = {
 }
 
 
-@pytest.fixture(scope="module", params=["lexical", "local"])
-def judge(request: pytest.FixtureRequest) -> LexicalJudge:
-    """Both embedded judges with their default limits."""
-    if request.param == "lexical":
+SLOWEST = ("480 claims over 54,000 sentences", "900 kB of claims", "a question of 400 kB")
+
+
+def embedded_judge(kind: str) -> LexicalJudge:
+    """An embedded judge with its default limits."""
+    if kind == "lexical":
         return lexical.build(lexical.Options(), name="words", context=a_judge_context())
     return local.build(local.Options(weights=TINY), name="reader", context=a_judge_context())
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("name", TOO_LARGE)
-def test_what_is_too_large_is_left_unjudged_soon(judge: LexicalJudge, name: str) -> None:
+@pytest.mark.parametrize("kind", ["lexical", pytest.param("local", marks=pytest.mark.slow)])
+def test_what_is_too_large_is_left_unjudged_soon(kind: str, name: str) -> None:
     """Whatever makes a sample too large, it is refused as such within the time budget, never read for minutes."""
-    sample = TOO_LARGE[name]()
+    judge, sample = embedded_judge(kind), TOO_LARGE[name]()
     start = time.process_time()
     with pytest.raises(JudgeError) as caught:
         judge.evidence(sample)
@@ -92,6 +96,7 @@ def test_what_is_too_large_is_left_unjudged_soon(judge: LexicalJudge, name: str)
     assert (caught.value.reason, caught.value.permanent) == ("too_large", True)
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("name", LARGE)
 def test_what_is_hostile_and_within_the_limits_is_read_soon(name: str) -> None:
     """Hostile text of an allowed size is read in a second or so without any deadline: every step is linear in it."""
@@ -102,10 +107,12 @@ def test_what_is_hostile_and_within_the_limits_is_read_soon(name: str) -> None:
     assert time.process_time() - start < cpu_limit(3 * SECONDS)
 
 
-@pytest.mark.parametrize("name", sorted(TOO_LARGE))
+@pytest.mark.parametrize(
+    "name", [name if name in SLOWEST else pytest.param(name, marks=pytest.mark.slow) for name in sorted(TOO_LARGE)]
+)
 def test_the_time_budget_alone_is_enough(name: str) -> None:
     """With every limit of size lifted a reading ends soon after its budget, or is over before."""
-    options = lexical.Options.model_validate({**NO_SIZE, "max_seconds": 0.5})
+    options = lexical.Options.model_validate({**NO_SIZE, "max_seconds": 0.2})
     judge = lexical.build(options, name="words", context=a_judge_context())
     sample = TOO_LARGE[name]()
     start = time.process_time()

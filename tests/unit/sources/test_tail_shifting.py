@@ -48,8 +48,9 @@ def _unseen(folder: Path, pattern: str) -> tuple[Reader, list[bytes]]:
     return reader, written
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("killed", [False, True], ids=["lives", "killed"])
-@pytest.mark.parametrize("pace", [1, 2, 99])
+@pytest.mark.parametrize("pace", [1, pytest.param(2, marks=pytest.mark.slow), 99])
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 @pytest.mark.parametrize("turn", [shift, partial(shift, create=False), shift_copies], ids=["create", "none", "copies"])
 def test_a_turn_falls_into_the_first_look_of_a_start(

@@ -47,6 +47,7 @@ async def everywhere(text: str, folder: Path) -> list[Reading]:
     return [Reading(answer.text) for answer in answers]
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("text", [*HOSTILE, XSS, "torn \ud83d escape", "nul \x00 and \u2028 lines"])
 async def test_hostile_text_stays_text(tmp_path: Path, text: str) -> None:
     """Wherever it stands, pages have the elements of a harmless one, no script, only our links; and it can be read."""

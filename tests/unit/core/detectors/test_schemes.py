@@ -32,10 +32,11 @@ def test_the_bound_is_maurers_and_pontils(seed: int, size: int) -> None:
     assert lower_bound(Addends.of([(value, 0.25) for value in some]), 4.0) == pytest.approx(expected)
 
 
+@pytest.mark.uncounted
 def test_the_bound_holds_with_weights() -> None:
     """Drawn at 1 and at .1 by route, the traffic's mean is above the bound in at least 95 % of runs."""
     rng, held = random.Random(1), 0
-    for _ in range(200):
+    for _ in range(100):
         some = []
         for _ in range(1500):
             heavy = rng.random() < 1 / 11
@@ -43,7 +44,7 @@ def test_the_bound_holds_with_weights() -> None:
         bound = lower_bound(Addends.of(some), 10.0)
         assert bound is not None
         held += bound <= 0.89
-    assert held >= 190
+    assert held >= 95
 
 
 @pytest.mark.parametrize("some", [[], [1.0], [1.0, 0.5], [0.0] * 5000])

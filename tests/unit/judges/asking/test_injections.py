@@ -129,11 +129,12 @@ ATTACKS: dict[str, Callable[..., Callable[[str, str], str | None]]] = {
 @pytest.mark.parametrize("reading", ["joint", "isolated"])
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
 def test_x1_a_model_that_was_talked_into_everything_supports_nothing(
-    model: Any, ask_about: Any, attack: str, position: Position, reading: str
+    *, model: Any, ask_about: Any, attack: str, position: Position, reading: str, step: int
 ) -> None:
     """All called supported with made-up or missing quotes, or quoting the orders: no cell, no supported claim."""
-    for injection in INJECTIONS:
+    for injection in INJECTIONS[::step]:
         for _, dirty in samples(position, injection):
             inquiry = ask_about(
                 dirty.question,

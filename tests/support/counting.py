@@ -1,0 +1,32 @@
+"""Leaves work out of the measurement of coverage, which doubles its time: a plugin for the marker `uncounted`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from coverage import Coverage
+
+
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """Count no lines meanwhile. Without a measurement, nothing changes."""
+    measurement = Coverage.current()
+    if measurement is None:
+        yield
+        return
+    measurement.stop()
+    try:
+        yield
+    finally:
+        measurement.start()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Run a marked test without counting its lines."""
+    if item.get_closest_marker("uncounted") is None:
+        return (yield)
+    with uncounted():
+        return (yield)
