@@ -3,7 +3,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?= 5
-WORKERS ?= 2
+WORKERS ?= 3
+# One worker more than the two cores of a small machine: tests of daemons spend much of their time waiting.
 # A worker that dies ends the run. Replaced, it would make pytest-xdist 3.8 wait for ever for files that are done (its
 # issue 784). Tests that hang do not get so far: pytest-timeout fails them alone.
 SPREAD := --dist loadfile --no-loadscope-reorder --max-worker-restart=0
@@ -43,7 +44,7 @@ lint: .venv/dev.stamp
 	$(BIN)/lint-imports
 
 check: lint
-	$(BIN)/python -m pytest -m "not slow" tests/unit tests/contract tests/house ragwatch
+	EXAMPLES=10 $(BIN)/python -m pytest -q -m "not slow and not uncounted" -n $(WORKERS) $(SPREAD) tests/unit tests/contract tests/house ragwatch
 
 interpreters: .venv/dev.stamp
 	@$(BIN)/python tests/interpreters.py
