@@ -147,7 +147,7 @@ def _role(message: dict[str, Any]) -> Role | None:
     for part in (message, _inner(message)):
         for key in _ROLE_KEYS:
             name = part.get(key)
-            name = name.lower() if isinstance(name, str) else None
+            name = name.lower() if isinstance(name, str) else ""
             if name in _NO_SPEAKERS:
                 return None
             if name in _ROLES:

@@ -92,11 +92,9 @@ def _input(record: Record) -> object:
 
 def _history(record: Record, output: Record, question: str | None, answer: str) -> tuple[Turn, ...]:
     inputs = _input(record)
-    if isinstance(inputs, dict):
-        asked, records = fields.first(inputs, _QUESTION_KEYS)[1], (record, inputs, output)
-    else:
-        asked, records = inputs, (record, output)
-    return before_question(asked) or logged(*records, question=question, answer=answer)
+    fields_of_input = inputs if isinstance(inputs, dict) else NO_METADATA
+    asked = fields.first(fields_of_input, _QUESTION_KEYS)[1] if fields_of_input else inputs
+    return before_question(asked) or logged(record, fields_of_input, output, question=question, answer=answer)
 
 
 def _contexts(documents: object, path: str) -> tuple[Context, ...]:
