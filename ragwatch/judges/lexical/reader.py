@@ -290,7 +290,7 @@ def _relevance_features(
     answer = " ".join(row.claim.words for row in rows)
     supports: list[tuple[float, ...]] = [row.alone for row in rows]
     if question.whole_weights and _is_short(rows):
-        answer = f"{question.whole} {answer}"
+        answer = f"{question.text if question.weights else question.whole} {answer}"
         words = claim_words(answer, tables.rarity)
         supports = [_alone(words, _matches(words, passages, check), question, tables, check)]
     weights = relevance.weigh(terms(answer), tables.rarity)
