@@ -106,14 +106,14 @@ def statements_of(user_turns: Sequence[str], check: Check = unlimited) -> list[S
     >>> [sorted(said.terms) for said in statements_of(["I live in Bern. Is the museum free?", "museum opening hours"])]
     [['bern', 'live']]
     """
-    found = []
+    statements = []
     for turn in map(unicode14, user_turns):
         for span in iterate_spans(turn):
             check()
             text = turn[span.start : span.end]
             if _is_statement(text):
-                found.append(Statement(frozenset(terms(text)), _NEGATION.search(text) is not None))
-    return found
+                statements.append(Statement(frozenset(terms(text)), _NEGATION.search(text) is not None))
+    return statements
 
 
 def _is_statement(text: str) -> bool:

@@ -160,7 +160,9 @@ def _prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tabl
     if whole != question:
         earlier = _weights(whole, tables)
         whole_weights = {name: weight * (1.0 if name in weights else EARLIER) for name, weight in earlier.items()}
-    prepared = PreparedQuestion(question, weights, None, whole, whole_weights, asks_for(question, turns))
+    prepared = PreparedQuestion(
+        question, weights, covers=None, whole=whole, whole_weights=whole_weights, kind=asks_for(question, turns)
+    )
     return replace(
         prepared, covers=[prepared.coverage(passage.terms) for passage in passages] if whole_weights else None
     )
