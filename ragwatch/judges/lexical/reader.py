@@ -22,7 +22,15 @@ from ragwatch.judges.lexical.address import (
     share_in_conversation,
 )
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
-from ragwatch.judges.lexical.conversation import EARLIER, Statement, asks_for, completed, repeats, statements_of
+from ragwatch.judges.lexical.conversation import (
+    EARLIER,
+    ELLIPTIC,
+    Statement,
+    asks_for,
+    completed,
+    repeats,
+    statements_of,
+)
 from ragwatch.judges.lexical.features import CARRIES, ClaimWords, PassageMatch, claim_words, features, match
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
@@ -62,6 +70,11 @@ class PreparedQuestion:
     whole: str
     whole_weights: Mapping[str, float]
     kind: str
+
+    @property
+    def words(self) -> AbstractSet[str]:
+        """Words that a claim need not take from the contexts: of the question, as completed if it has hardly any."""
+        return (self.weights if len(self.weights) >= ELLIPTIC else self.whole_weights).keys()
 
     def coverage(self, words: AbstractSet[str]) -> float:
         """Share of the weight in a text, of the question as it is or as completed, whichever is more."""
@@ -138,8 +151,7 @@ def read(
     feature_rows = _relevance_features(question, passages, rows, tables, check) if any_supported else None
     by_answer = None if feature_rows is None else _by_answer(feature_rows, rows, used, tables)
     missing = relevance.identifiers_missing(identifiers(question.text), passages)
-    question_terms = len(question.weights or question.whole_weights)
-    values = relevance.apply_rules(by_answer, question.covers, used, question_terms, identifiers_missing=missing)
+    values = relevance.apply_rules(by_answer, question.covers, used, len(question.weights), identifiers_missing=missing)
     carriers = _carriers(claims, rows, passages, check) if any_supported else _covering(question, passages, check)
     return Evidence(
         claims=claims,
@@ -200,7 +212,7 @@ def _row(
     words = claim_words(claim.words, tables.rarity)
     matches = _matches(words, passages, check)
     alone = _alone(words, matches, question, tables, check)
-    together = tables.support.probability(features(words, matches, question.weights.keys()))
+    together = tables.support.probability(features(words, matches, question.words))
     return ClaimRow(claim, words, matches, max(together, *alone) if alone else together, alone)
 
 
@@ -218,7 +230,7 @@ def _alone(
     probabilities = []
     for passage in matches:
         check()
-        probabilities.append(tables.support.probability(features(words, (passage,), question.weights.keys())))
+        probabilities.append(tables.support.probability(features(words, (passage,), question.words)))
     return tuple(probabilities)
 
 

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.kit import a_judge_context
 from support.patience import cpu_limit
@@ -15,8 +15,9 @@ from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Role, Sample, Turn
 from ragwatch.core.scores import faithfulness, score_all
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical.conversation import asks_for, completed, repeats, statements_of
+from ragwatch.judges.lexical.conversation import ELLIPTIC, asks_for, completed, repeats, statements_of
 from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.judges.lexical.words import identifiers, terms
 
 JUDGE = build(Options(), name="embedded", context=a_judge_context())
 PRICES = "Tickets: adults pay 10 euros, students pay 5 euros. Children under six are free."
@@ -148,8 +149,13 @@ def test_what_the_assistant_said_is_not_read(sample: Sample) -> None:
 @given(SAMPLES)
 @settings(max_examples=40, deadline=None)
 def test_no_turn_supports_a_claim(sample: Sample) -> None:
-    """Verdict, support and cells of every claim are those of the question alone; what a context says is not marked."""
+    """Claims are ruled on as with the question alone, or, if it says hardly anything, as with the question in full."""
     evidence, alone = JUDGE.evidence(sample), JUDGE.evidence(sample._replace(history=()))
+    words = set(terms(sample.question or "")) | identifiers(sample.question or "")
+    if sample.question and len(words) < ELLIPTIC:
+        full = completed(sample.question, sample.user_turns)
+        alone = JUDGE.evidence(sample._replace(question=full, history=()))
+        assume(len(alone.claims) == len(evidence.claims))  # a bare "no" claims what is asked
     for claim, plain in zip(evidence.claims, alone.claims, strict=True):
         assert (claim.verdict, claim.support, claim.cells) == (plain.verdict, plain.support, plain.cells)
         assert not (claim.said_by_user and (claim.verdict is not ClaimVerdict.NOT_IN_CONTEXT or any(claim.cells)))
@@ -157,6 +163,22 @@ def test_no_turn_supports_a_claim(sample: Sample) -> None:
     before, after = faithfulness(alone), faithfulness(evidence)
     assert after is None or (before is not None and after >= before)
     assert all(value is None or 0.0 <= value <= 1.0 for value in score_all(evidence).values())
+
+
+def test_a_follow_up_is_ruled_on_as_if_it_had_been_asked_in_full() -> None:
+    """The museum that the user named before need not stand in the context again."""
+    hours = "Opening hours: Monday to Saturday from nine. Sunday: opens at eleven."
+    answer = "On Sundays the Harbour Museum opens at eleven."
+    before = user("When does the Harbour Museum open?")
+    alone, followed, full = (
+        read(question, answer, hours, history=history).claims[0].support or 0.0
+        for question, history in (
+            ("And on Sundays?", ()),
+            ("And on Sundays?", before),
+            ("When does the Harbour Museum open? And on Sundays?", ()),
+        )
+    )
+    assert alone < followed == full
 
 
 @pytest.mark.parametrize("unit", ["I am. ", "and ", "\n", "my x "], ids=repr)
