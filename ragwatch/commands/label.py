@@ -166,6 +166,8 @@ def _read_line(console: Console, question: str) -> str:
 def _show(console: Console, task: Mapping[str, Any], title: str) -> None:
     sample = task["sample"]
     console.rule(Text(title))
+    for turn in sample.get("history") or ():
+        console.print(Text.assemble((f"{turn['role']} before  ", "dim cyan"), printable(turn["text"])))
     console.print(Text.assemble(("question  ", "bold cyan"), printable(sample["question"] or "(not logged)")))
     for number, context in enumerate(sample["contexts"], start=1):
         console.print(Text.assemble((f"context {number}  ", "bold cyan"), printable(context["text"])))

@@ -37,7 +37,7 @@ def uncertainty(evidence: Evidence) -> float | None:
     >>> round(uncertainty(Evidence(claims, ())), 3)
     0.707
     """
-    supports = [claim.support for claim in evidence.claims if claim.support is not None]
+    supports = [claim.support for claim in evidence.counted if claim.support is not None]
     if not supports:
         return None
     return 2.0 * sqrt(fsum(support * (1.0 - support) for support in supports) / len(supports))

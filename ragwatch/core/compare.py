@@ -217,13 +217,17 @@ def match_keys(a: Iterable[str], b: Iterable[str]) -> MatchedKeys:
     return MatchedKeys(shared, len(first) - len(shared), len(second) - len(shared))
 
 
-def key_of(question: str | None, name: str) -> str:
+def key_of(question: str | None, name: str, user_turns: Iterable[str] = ()) -> str:
     """Returns the key that pairs a sample: its question without case and extra white space, or its id without question.
 
-    >>> key_of("What  is THIS?", "r1"), key_of(None, "r1")
-    ('what is this?', 'id:r1')
+    "And for students?" is another question in another conversation, so the user's turns before it are in its key.
+
+    >>> key_of("What  is THIS?", "r1"), key_of(None, "r1"), key_of("Why?", "r1", ["Is it  FREE?"])
+    ('what is this?', 'id:r1', 'is it free? / why?')
     """
-    return " ".join(question.casefold().split()) if question else f"id:{name}"
+    if not question:
+        return f"id:{name}"
+    return " / ".join(" ".join(text.casefold().split()) for text in (*user_turns, question))
 
 
 def per_question(answers: Iterable[tuple[str, float | None, float]]) -> dict[str, WeightedScore]:

@@ -25,6 +25,7 @@ from ragwatch.core.compare import (
 from ragwatch.core.gate import Metric, score_of
 from ragwatch.core.ranking import Ranking, ndcg_at, precision_at, recall_at, reciprocal_rank
 from ragwatch.core.reference import ReferenceQuantity
+from ragwatch.core.sample import Role
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.core.verdict_line import VerdictRecord
@@ -138,7 +139,7 @@ def _by_query(reports: Iterable[CanaryReport]) -> dict[str, CanaryReport]:
 
 def _key(verdict: Verdict) -> str:
     sample = verdict.draw.sample
-    return key_of(sample.question, sample.id)
+    return key_of(sample.question, sample.id, sample.user_turns)
 
 
 def _answer(verdict: Judged) -> ComparedAnswer:
@@ -150,7 +151,7 @@ def _answer(verdict: Judged) -> ComparedAnswer:
 def answer_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> ComparedAnswer:
     """Returns the answer of a stored verdict, from the verdict and its sample in canonical form."""
     return ComparedAnswer(
-        key_of(sample.get("question"), str(sample["id"])),
+        key_of(sample.get("question"), str(sample["id"]), _user_turns(sample)),
         _category(sample.get("metadata") or {}, verdict.route),
         {
             **{str(quantity): verdict.scores[quantity] for quantity in Quantity},
@@ -158,6 +159,10 @@ def answer_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> ComparedAnsw
         },
         1.0 / verdict.probability,
     )
+
+
+def _user_turns(sample: Mapping[str, Any]) -> list[str]:
+    return [turn["text"] for turn in sample.get("history") or () if turn["role"] == Role.USER]
 
 
 def _category(metadata: Mapping[str, Any], route: str) -> str:

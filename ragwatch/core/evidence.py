@@ -49,6 +49,8 @@ class Claim:
         support: Probability that the contexts together support it; None if the judge gives no probability.
         evidence: The sentence that supports or contradicts it, if the judge quotes one.
         in_reference: Whether the reference contains it; None without a reference, or if not read.
+        said_by_user: Whether it is not in the contexts, but repeats what the user stated in an earlier turn. It is no
+            invention and no support either: no score counts it.
     """
 
     text: str
@@ -59,9 +61,12 @@ class Claim:
     support: float | None = None
     evidence: str | None = None
     in_reference: bool | None = None
+    said_by_user: bool = False
 
     def __post_init__(self) -> None:
         _check_ratio(self.support, "support")
+        if self.said_by_user and self.verdict is not ClaimVerdict.NOT_IN_CONTEXT:
+            raise ShapeError(f"a claim that only repeats the user cannot be {self.verdict}")
         if (self.start is None) != (self.end is None):
             raise ShapeError("a claim has both offsets or none")
         if self.start is not None and self.end is not None and not 0 <= self.start < self.end:
@@ -160,6 +165,11 @@ class Evidence:
         for row, reference_claim in enumerate(self.reference or ()):
             if len(reference_claim.cells) != columns:
                 raise ShapeError(f"reference claim {row} has {len(reference_claim.cells)} cells for {columns} contexts")
+
+    @property
+    def counted(self) -> tuple[Claim, ...]:
+        """The claims that scores count: all except those that only repeat what the user stated."""
+        return tuple(claim for claim in self.claims if not claim.said_by_user)
 
     @property
     def abstained(self) -> bool:

@@ -53,7 +53,7 @@ def correctness(evidence: Evidence) -> float | None:
     """
     if evidence.abstained:
         return None
-    precision = _share([claim.in_reference for claim in evidence.claims])
+    precision = _share([claim.in_reference for claim in evidence.counted])
     recall = _share([claim.in_answer for claim in evidence.reference or ()])
     if precision is None or recall is None:
         return None

@@ -43,6 +43,21 @@ class Context(NamedTuple):
     score: float | None = None
 
 
+class Role(StrEnum):
+    """Who wrote a turn of a conversation. OTHER: neither of the two, such as the system prompt or a tool."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    OTHER = "other"
+
+
+class Turn(NamedTuple):
+    """One message of the conversation before the question."""
+
+    role: Role
+    text: str
+
+
 class Sample(NamedTuple):
     """One answered question. A named tuple is cheap to create: intake creates one per request.
 
@@ -55,6 +70,7 @@ class Sample(NamedTuple):
         route: Name of the part of the service that answered, as logged.
         metadata: Other fields of the record (`trace_id` becomes the exemplar).
         reference: A known good answer, if there is one.
+        history: The conversation before the question, oldest turn first; empty for the first question.
     """
 
     id: str
@@ -65,6 +81,7 @@ class Sample(NamedTuple):
     route: str = ""
     metadata: Mapping[str, Any] = NO_METADATA
     reference: str | None = None
+    history: tuple[Turn, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
         """Return the sample as JSON values in the canonical shape."""
@@ -77,12 +94,19 @@ class Sample(NamedTuple):
             "route": self.route,
             "metadata": dict(self.metadata),
             "reference": self.reference,
+            "history": [{"role": str(turn.role), "text": turn.text} for turn in self.history],
         }
 
     @property
     def chars(self) -> int:
-        """Number of characters in question, answer and contexts."""
-        return len(self.question or "") + len(self.answer) + sum(len(context.text) for context in self.contexts)
+        """Number of characters in question, answer, contexts and history."""
+        texts = sum(len(context.text) for context in self.contexts) + sum(len(turn.text) for turn in self.history)
+        return len(self.question or "") + len(self.answer) + texts
+
+    @property
+    def user_turns(self) -> tuple[str, ...]:
+        """Texts of the user's turns before the question, oldest first."""
+        return tuple(turn.text for turn in self.history if turn.role is Role.USER)
 
     @property
     def trace_id(self) -> str | None:

@@ -41,7 +41,8 @@ class Fault(StrEnum):
 def faithfulness(evidence: Evidence) -> float | None:
     """Return supported claims / claims; None if the answer has no claims.
 
-    Contradicted claims and claims that are not in the context both count as unsupported.
+    Contradicted claims and claims that are not in the context both count as unsupported. Claims that only repeat what
+    the user stated earlier in the conversation count as neither.
 
     >>> from ragwatch.core.evidence import Claim, ContextReading
     >>> cell = ContextReading(relevant=True)
@@ -59,9 +60,8 @@ def contradiction(evidence: Evidence) -> float | None:
 
 
 def _share_of_claims(evidence: Evidence, verdict: ClaimVerdict) -> float | None:
-    if not evidence.claims:
-        return None
-    return sum(claim.verdict is verdict for claim in evidence.claims) / len(evidence.claims)
+    claims = evidence.counted
+    return sum(claim.verdict is verdict for claim in claims) / len(claims) if claims else None
 
 
 def average_precision(relevant: Sequence[bool]) -> float | None:
@@ -134,7 +134,7 @@ def need_recall(evidence: Evidence) -> float | None:
 
 def top_ranked_ignored(evidence: Evidence) -> float | None:
     """Return 1.0 if the first context alone supports no claim. None without claims, contexts, or on abstention."""
-    if not evidence.claims or not evidence.contexts or evidence.abstained:
+    if not evidence.counted or not evidence.contexts or evidence.abstained:
         return None
     return 0.0 if evidence.used[0] else 1.0
 
@@ -149,14 +149,14 @@ def top_ranked_fault(evidence: Evidence) -> Fault | None:
         return None
     if not evidence.contexts[0].relevant:
         return Fault.RETRIEVER
-    if all(any(claim.cells) for claim in evidence.claims):
+    if all(any(claim.cells) for claim in evidence.counted):
         return Fault.REDUNDANT
     return Fault.GENERATOR
 
 
 def context_use(evidence: Evidence) -> float | None:
     """Return contexts that support a claim / contexts; None without claims or contexts, or if abstained."""
-    if not evidence.claims or not evidence.contexts or evidence.abstained:
+    if not evidence.counted or not evidence.contexts or evidence.abstained:
         return None
     return sum(evidence.used) / len(evidence.used)
 
@@ -216,7 +216,7 @@ def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
         return UnknownReason.NOT_READ
     if quantity in _NEEDS_ANSWER and evidence.abstained:
         return UnknownReason.ABSTAINED
-    if quantity in _NEEDS_CLAIMS and not evidence.claims:
+    if quantity in _NEEDS_CLAIMS and not evidence.counted:
         return UnknownReason.NO_CLAIMS
     if quantity in _NEEDS_CONTEXTS and not evidence.contexts:
         return UnknownReason.NO_CONTEXTS

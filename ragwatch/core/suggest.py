@@ -1,8 +1,9 @@
 """Suggests canaries from judged traffic, as a first labelled set that a person reviews.
 
 A question is suggested if its answer was fully supported and relevant, and the judge recorded which contexts support
-it. The canary expects these contexts, so it detects when the retriever no longer returns them. It cannot detect
-contexts that the retriever never returned: a person must review each canary and add what is missing.
+it. Follow-up questions are left out, because a canary is asked without a conversation before it. The canary expects
+these contexts, so it detects when the retriever no longer returns them. It cannot detect contexts that the retriever
+never returned: a person must review each canary and add what is missing.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ def _answer(verdict: VerdictRecord, sample: Mapping[str, Any]) -> _SupportedAnsw
         return None
     if not isinstance(question, str) or not question.strip() or _TOKEN.search(question):
         return None  # a redacted question differs from the original query
+    if sample.get("history"):
+        return None  # a follow-up question may mean nothing without the turns before
     used = dict.fromkeys(
         expected
         for context, read in zip(sample.get("contexts", ()), verdict.contexts, strict=False)

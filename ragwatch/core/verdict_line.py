@@ -28,6 +28,7 @@ class ClaimRecord(NamedTuple):
         support: Probability that the contexts together support it; None if the judge gives no probability.
         contexts: Positions of the contexts that support it alone, from 0.
         evidence: The sentence that supports or contradicts it, if the judge quotes one.
+        said_by_user: Whether it only repeats what the user stated earlier; no score counts it.
     """
 
     text: str
@@ -37,6 +38,7 @@ class ClaimRecord(NamedTuple):
     support: float | None
     contexts: tuple[int, ...]
     evidence: str | None
+    said_by_user: bool = False
 
 
 class ContextRecord(NamedTuple):
@@ -169,6 +171,7 @@ def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
         support=_number(claim["support"]),
         contexts=tuple(claim["contexts"]),
         evidence=_text(claim.get("evidence")),
+        said_by_user=bool(claim.get("said_by_user")),
     )
 
 
@@ -243,6 +246,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "support": _rounded(claim.support),
         "contexts": list(claim.contexts),
         "evidence": claim.evidence,
+        **({"said_by_user": True} if claim.said_by_user else {}),
     }
 
 

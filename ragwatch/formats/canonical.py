@@ -1,8 +1,9 @@
-"""ragwatch's own format: `{"id","at","question","contexts","answer","route","metadata","reference"}`.
+"""ragwatch's own format: `{"id","at","question","contexts","answer","route","metadata","reference","history"}`.
 
 Only question (may be null), contexts (may be empty) and answer are required. A context is a text or
-`{"id","text","score"}`. Rows of labelled data sets have this format too; a row with `context_refs` instead of contexts
-is read without contexts, which the caller has to resolve.
+`{"id","text","score"}`; `history` holds the turns before the question, `{"role","text"}` or another spelling of
+`history.turns`, of which the last are kept. Rows of labelled data sets have this format too; a row with `context_refs`
+instead of contexts is read without contexts, which the caller has to resolve.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from types import MappingProxyType
 
 from ragwatch.core.sample import Sample
 from ragwatch.formats import fields
+from ragwatch.formats.history import turns
 from ragwatch.formats.shape import Record
 
 NAME = "canonical"
@@ -25,6 +27,7 @@ MAPPING = MappingProxyType(
         "trace_id": "trace_id",
         "metadata": "metadata",
         "reference": "reference",
+        "history": "history",
     }
 )
 
@@ -48,11 +51,15 @@ def read(record: Record, fallback_id: str) -> Sample:
         question = fields.optional_text(question, "question")
     contexts = fields.contexts(passages, "contexts")
     answer = fields.required(record, "answer")
+    if type(answer) is not str:
+        answer = fields.text(answer, "answer")
+    history = record.get("history")
     return fields.assemble(
         record,
         fallback_id,
         question=question,
         contexts=contexts,
-        answer=answer if type(answer) is str else fields.text(answer, "answer"),
+        answer=answer,
         reference=record.get("reference"),
+        history=() if history is None else turns(history, "history", question=question, answer=answer),
     )

@@ -6,9 +6,11 @@ mapping:
   question: request.q || request.query
   contexts: "from_json(retrieval).hits[].{id: id, text: body, score: score}"
   answer: reply.text
+  history: request.messages
   metadata.tenant: tenant
 ```
-`contexts` yields texts or objects; `||` gives a fallback; `from_json(x)` decodes JSON that was logged as text.
+`contexts` yields texts or objects, `history` the turns of the conversation (with or without the question); `||` gives a
+fallback; `from_json(x)` decodes JSON that was logged as text.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from ragwatch.formats.shape import Record
 
 NAME = "custom"
 REQUIRED = ("contexts", "answer")
-KEYS = ("question", *REQUIRED, "id", "at", "route", "trace_id", "reference", "metadata")
+KEYS = ("question", *REQUIRED, "id", "at", "route", "trace_id", "reference", "metadata", "history")
 _METADATA = "metadata."
 # Exceptions that jmespath does not wrap, for values of unexpected types: `a < b` of a text and a number,
 # `contains(a, b)` and `merge(a, b)` with null, `ceil` of infinity, a slice with step 0, equality of deep lists.

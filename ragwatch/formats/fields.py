@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from ragwatch.core.sample import NO_METADATA, Context, RejectReason, Sample
+from ragwatch.core.sample import NO_METADATA, Context, RejectReason, Sample, Turn
 from ragwatch.errors import FormatError
 from ragwatch.formats.shape import Record
 from ragwatch.formats.times import epoch_seconds
@@ -174,6 +174,7 @@ def assemble(
     answer: str,
     reference: object = None,
     inner: Record = NO_METADATA,
+    history: tuple[Turn, ...] = (),
 ) -> Sample:
     """Build a Sample from format-specific fields, and from the common fields of the record.
 
@@ -185,6 +186,7 @@ def assemble(
         answer: The answer.
         reference: A known good answer: text or null.
         inner: Part of the record that is searched for id and time if the record itself has none.
+        history: The turns before the question.
     """
     id_key, id_value = "id", record.get("id")
     if id_value is None:
@@ -205,5 +207,6 @@ def assemble(
         "" if route is None else text(route, "route"),
         metadata(record),
         None if reference is None else text(reference, "reference"),
+        history,
     )
     return _tuple(Sample, parts)

@@ -53,6 +53,7 @@ _CONTEXT_NAMES = (
     *("contexts", "context", "documents", "docs", "chunks", "passages", "retrieved", "retrieved_documents"),
     *("source_documents", "sources", "hits", "results"),
 )
+_HISTORY_NAMES = ("history", "chat_history", "conversation", "messages")
 _OTHER_NAMES: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "id": ("id", "request_id", "requestId", "uuid", "run_id"),
@@ -183,6 +184,9 @@ def _likely_fields(record: Record) -> dict[str, str]:
         for name, keys in (("question", _QUESTION_NAMES), ("answer", _ANSWER_NAMES))
         if (path := _best(texts, keys))
     }
+    conversations = [(path, key) for path, key, value in values if _is_conversation(value)]
+    if path := _best(conversations, _HISTORY_NAMES):
+        mapping["history"] = path
     for name, keys in _OTHER_NAMES.items():
         path = _best([(path, key) for path, key, value in values if _FITS[name](value)], keys)
         if path:
@@ -237,6 +241,11 @@ def _passages(value: object) -> str | None:
     id_key = next((key for key in fields.CONTEXT_ID_KEYS if key in item), "id")
     score_key = next((key for key in _SCORE_NAMES if isinstance(item.get(key), (int, float))), "score")
     return f"[].{{id: {id_key}, text: {text_key}, score: {score_key}}}"
+
+
+def _is_conversation(value: object) -> bool:
+    """Return whether a value is a list of messages, each with a role."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
 
 
 def are_ids(texts: Sequence[str]) -> bool:

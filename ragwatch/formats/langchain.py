@@ -7,15 +7,18 @@
 | conversational          | question          | answer            | source_documents[]                 |
 | LangServe, LangSmith    | input or inputs   | output or outputs | inside the output, as above        |
 
-A document is `{"id","page_content","metadata"}`, or the constructor form `{"lc":1,"kwargs":{...}}`.
+The history is `chat_history` or `history`, at the top level, in the input or in the output; where the question is a
+conversation, its turns before. A document is `{"id","page_content","metadata"}`, or the constructor form
+`{"lc":1,"kwargs":{...}}`.
 """
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
-from ragwatch.core.sample import NO_METADATA, Context, Sample
+from ragwatch.core.sample import NO_METADATA, Context, Sample, Turn
 from ragwatch.formats import fields
+from ragwatch.formats.history import before_question, logged
 from ragwatch.formats.messages import question_text
 from ragwatch.formats.shape import Record
 
@@ -28,6 +31,7 @@ MAPPING = MappingProxyType(
         ".{id: kwargs.id || id, text: page_content || kwargs.page_content,"
         " score: metadata.score || metadata.relevance_score || kwargs.metadata.score}",
         "answer": "answer || result || output.answer || output.result || output.output",
+        "history": "chat_history || history || input.chat_history || output.chat_history",
     }
 )
 _QUESTION_KEYS = ("input", "query", "question")
@@ -52,15 +56,18 @@ def read(record: Record, fallback_id: str) -> Sample:
     answer_key, answer = fields.first(output, _ANSWER_KEYS)
     if answer is None:
         raise fields.missing(f"{path}answer")
+    answer = fields.text(answer, f"{path}{answer_key}")
+    question = _question(record) or _question(output)
     details = record.get("metadata")
     return fields.assemble(
         record,
         fallback_id,
-        question=_question(record) or _question(output),
+        question=question,
         contexts=_contexts(documents, f"{path}{context_key}"),
-        answer=fields.text(answer, f"{path}{answer_key}"),
+        answer=answer,
         reference=record.get("reference"),
         inner=details if isinstance(details, dict) else NO_METADATA,
+        history=_history(record, output, question, answer),
     )
 
 
@@ -73,10 +80,21 @@ def _output(record: Record) -> tuple[str, Record]:
 
 
 def _question(record: Record) -> str | None:
-    question = fields.embedded(fields.first(record, ("inputs", *_QUESTION_KEYS))[1])
+    question = _input(record)
     if isinstance(question, dict):
         question = fields.first(question, _QUESTION_KEYS)[1]
     return question_text(question)
+
+
+def _input(record: Record) -> object:
+    return fields.embedded(fields.first(record, ("inputs", *_QUESTION_KEYS))[1])
+
+
+def _history(record: Record, output: Record, question: str | None, answer: str) -> tuple[Turn, ...]:
+    inputs = _input(record)
+    fields_of_input = inputs if isinstance(inputs, dict) else NO_METADATA
+    asked = fields.first(fields_of_input, _QUESTION_KEYS)[1] if fields_of_input else inputs
+    return before_question(asked) or logged(record, fields_of_input, output, question=question, answer=answer)
 
 
 def _contexts(documents: object, path: str) -> tuple[Context, ...]:

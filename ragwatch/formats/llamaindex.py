@@ -1,6 +1,7 @@
 """LlamaIndex responses: `{"query","response","source_nodes":[{"node":{"id_","text"},"score"}]}`.
 
-The response may be nested (`"response": {"response","source_nodes"}`), and a node may be JSON logged as text.
+The history is `chat_history` or `history`; where the query is a conversation, its turns before the last question. The
+response may be nested (`"response": {"response","source_nodes"}`), and a node may be JSON logged as text.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from types import MappingProxyType
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.formats import fields
+from ragwatch.formats.history import before_question, logged
 from ragwatch.formats.messages import question_text
 from ragwatch.formats.shape import Record
 
@@ -20,6 +22,7 @@ MAPPING = MappingProxyType(
         "contexts": "(source_nodes || response.source_nodes)[]"
         ".{id: node.id_ || from_json(node).id_, text: node.text || from_json(node).text, score: score}",
         "answer": "response.response || response",
+        "history": "chat_history || history",
     }
 )
 _QUESTION_KEYS = ("query", "query_str", "question", "input")
@@ -38,13 +41,17 @@ def read(record: Record, fallback_id: str) -> Sample:
     nodes = record["source_nodes"] if "source_nodes" in record else fields.required(body, "source_nodes")
     if not isinstance(nodes, list):
         raise fields.wrong(f"{path}source_nodes", "a list", nodes)
+    conversation = fields.first(record, _QUESTION_KEYS)[1]
+    question = question_text(conversation)
+    answer = fields.text(fields.required(body, "response"), f"{path}response")
     return fields.assemble(
         record,
         fallback_id,
-        question=question_text(fields.first(record, _QUESTION_KEYS)[1]),
+        question=question,
         contexts=tuple(_context(item, f"{path}source_nodes", rank) for rank, item in enumerate(nodes)),
-        answer=fields.text(fields.required(body, "response"), f"{path}response"),
+        answer=answer,
         reference=record.get("reference"),
+        history=before_question(conversation) or logged(record, body, question=question, answer=answer),
     )
 
 

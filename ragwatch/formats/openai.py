@@ -3,7 +3,7 @@
 `{"request": {...}, "response": {...}}`, or both flat in one record. Contexts are searched in this order: a field
 `documents`, `contexts`, `context` or `retrieved_contexts` of record or request; file search results; the citations that
 Azure adds to the message; tool messages since the last question (or before it, if there are none); system messages
-that contain more than instructions.
+that contain more than instructions. History: the messages of user and assistant before the last one of the user.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
+from ragwatch.formats.history import before_question, logged
 from ragwatch.formats.messages import content_text, of_last_turn, only_instructs, question_text, with_role
 from ragwatch.formats.shape import Record
 
@@ -27,6 +28,7 @@ MAPPING = MappingProxyType(
         " || (request.messages || messages)[?role=='tool'].content"
         " || (request.messages || messages)[?role=='system'].content",
         "answer": "(response.choices || choices)[0].message.content",
+        "history": "request.messages || messages",
     }
 )
 _CONTEXT_KEYS = ("documents", "contexts", "context", "retrieved_contexts")
@@ -57,14 +59,16 @@ def read(record: Record, fallback_id: str) -> Sample:
         path = "output[].content[].text"
     if answer is None:
         raise fields.missing(path, "contains no text")
+    question = question_text(conversation)
     return fields.assemble(
         record,
         fallback_id,
-        question=question_text(conversation),
+        question=question,
         contexts=_contexts(record, request, response, message, conversation),
         answer=answer,
         reference=record.get("reference"),
         inner=response,
+        history=before_question(conversation) or logged(record, request, question=question, answer=answer),
     )
 
 

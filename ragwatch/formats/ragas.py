@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.formats import fields
+from ragwatch.formats.history import before_question
 from ragwatch.formats.messages import question_text
 from ragwatch.formats.shape import Record
 
@@ -27,15 +28,17 @@ def matches(record: Record) -> bool:
 
 
 def read(record: Record, fallback_id: str) -> Sample:
-    """Return the sample in a record of this format; of a conversation, the last question of the user."""
+    """Return the sample in a record of this format; of a conversation, the last question of the user and its turns."""
+    asked = fields.required(record, "user_input")
     contexts = fields.contexts(fields.required(record, "retrieved_contexts"), "retrieved_contexts")
     return fields.assemble(
         record,
         fallback_id,
-        question=question_text(fields.required(record, "user_input")),
+        question=question_text(asked),
         contexts=_with_ids(contexts, record.get("retrieved_context_ids")),
         answer=fields.text(fields.required(record, "response"), "response"),
         reference=record.get("reference"),
+        history=before_question(asked),
     )
 
 

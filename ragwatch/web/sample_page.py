@@ -19,7 +19,7 @@ from ragwatch.ports import PackedVerdict, Query, Store, StoredText
 from ragwatch.web.scope import PageScope
 
 ANSWER_CHARS, CONTEXT_CHARS, QUESTION_CHARS, QUOTE_CHARS = 20_000, 6_000, 4_000, 1_000
-MAX_CLAIMS, MAX_CONTEXTS, MAX_METADATA, MAX_JUDGES, MAX_LABELS = 200, 50, 30, 12, 50
+MAX_CLAIMS, MAX_CONTEXTS, MAX_METADATA, MAX_JUDGES, MAX_LABELS, MAX_TURNS = 200, 50, 30, 12, 50, 20
 LINE_BYTES, TEXT_BYTES = 2 << 20, 8 << 20  # limits on stored JSON that is read for a page
 _BY_SEVERITY = (ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -205,6 +205,7 @@ def _claim(number: int, claim: ClaimRecord) -> dict[str, Any]:
         "support": claim.support,
         "contexts": [place + 1 for place in claim.contexts],
         "evidence": None if claim.evidence is None else cut(claim.evidence, QUOTE_CHARS)["text"],
+        "said_by_user": claim.said_by_user,
     }
 
 
@@ -241,7 +242,13 @@ def _contexts(
 def _text(kept: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     answer, question, reference = kept["answer"], kept.get("question"), kept.get("reference")
     metadata = list((kept.get("metadata") or {}).items())
+    history = kept.get("history") or []
     return {
+        "history": [
+            {"role": str(turn.get("role")), "body": cut(turn.get("text") or "", QUESTION_CHARS)}
+            for turn in history[-MAX_TURNS:]
+        ],
+        "history_left_out": max(0, len(history) - MAX_TURNS),
         "question": None if question is None else cut(question, QUESTION_CHARS),
         "answer": list(segments(answer[:ANSWER_CHARS], claims)),
         "answer_of": len(answer) if len(answer) > ANSWER_CHARS else None,

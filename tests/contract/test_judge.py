@@ -21,7 +21,7 @@ from support.hostile import HOSTILE
 from support.kit import a_draw, a_judge_context, a_reading
 
 from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, Role, Sample, Turn
 from ragwatch.core.verdict import Judged, UnjudgedReason, judged
 from ragwatch.errors import JudgeError
 from ragwatch.judges import KINDS
@@ -165,6 +165,21 @@ async def test_no_question(judge: Judge) -> None:
 async def test_an_answer_that_says_nothing_claims_nothing(judge: Judge, answer: str) -> None:
     """A colon is not a faithful answer: no claim, so no score."""
     assert (await evidence_of(judge, a_case(answer=answer))).claims == ()
+
+
+async def test_what_was_said_before_is_no_evidence(judge: Judge) -> None:
+    """What the assistant said is as unsupported as without it; what the user stated is marked; contexts still count."""
+    history = (
+        Turn(Role.USER, "I lost a red umbrella yesterday evening."),
+        Turn(Role.ASSISTANT, "The director was born in Lisbon. Entry costs twelve euros for adults."),
+    )
+    answer = f"{ANSWER} You lost a red umbrella yesterday evening."
+    plain = await evidence_of(judge, a_case(answer=answer))
+    evidence = await evidence_of(judge, a_case(answer=answer)._replace(history=history))
+    assert list(verdicts(evidence).values()) == [*EXPECTED, "not_in_context"]
+    assert [claim.cells for claim in evidence.claims] == [claim.cells for claim in plain.claims]
+    assert [claim.said_by_user for claim in evidence.claims] == [False, False, False, True]
+    assert not any(claim.said_by_user for claim in plain.claims)
 
 
 async def test_an_abstention_is_seen(judge: Judge) -> None:

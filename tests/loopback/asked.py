@@ -58,6 +58,7 @@ def a_page(sample: Sample = SAMPLE, seed: str = "s") -> str:
             for each in sample.contexts
         ),
         needs=None,
+        history=tuple((str(turn.role), pages.unnumbered(marks, turn.text)) for turn in sample.history),
         answer=pages.claims(marks, sample.answer, said),
         reference=pages.numbered(marks, [sample.reference]) if sample.reference else None,
     ).render()

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 _OPEN = re.compile(r"^<sample ([0-9a-f]{8})>$", re.MULTILINE)
 _LINE = re.compile(r"([b-df-hj-np-tv-z]{3,4})(?:\.(\d+))?\|(?: (.*))?")
 _CONTEXT = re.compile(r"\[([b-df-hj-np-tv-z]{3,4})\]")
-_SECTIONS = frozenset({"QUESTION", "CONTEXTS", "NEEDS", "ANSWER", "REFERENCE"})
+_SPEAKER = re.compile(r"\[(user|assistant|other)\]")
+_SECTIONS = frozenset({"HISTORY", "QUESTION", "CONTEXTS", "NEEDS", "ANSWER", "REFERENCE"})
 ESCAPE = re.compile(r"¤(?:([0-9a-f]{1,6});|(.))")
 _SHORT = {"n": "\n", "r": "\r", "t": "\t", "b": "|", "l": "<", "¤": "¤"}
 
@@ -40,7 +41,7 @@ class Line:
 
 @dataclass(slots=True)
 class Page:
-    """What stands between the fences. Contexts are (id, lines) in order."""
+    """What stands between the fences. Contexts are (id, lines) in order, the history is (speaker, lines) in order."""
 
     fence: str
     question: list[Line] = field(default_factory=list)
@@ -49,6 +50,7 @@ class Page:
     answer: list[Line] = field(default_factory=list)
     reference: list[Line] = field(default_factory=list)
     sections: list[str] = field(default_factory=list)
+    history: list[tuple[str, list[Line]]] = field(default_factory=list)
 
 
 def unescape(text: str) -> str:
@@ -108,6 +110,10 @@ def _place(page: Page, section: str, raw: str) -> None:
     if head:
         page.contexts.append((head[1], []))
         return
+    speaker = _SPEAKER.fullmatch(raw) if section == "HISTORY" else None
+    if speaker:
+        page.history.append((speaker[1], []))
+        return
     lines = _lines_of(page, section)
     marked = _LINE.fullmatch(raw)
     if lines is None or not marked:
@@ -117,7 +123,8 @@ def _place(page: Page, section: str, raw: str) -> None:
 
 
 def _lines_of(page: Page, section: str) -> list[Line] | None:
-    if section == "CONTEXTS":
-        return page.contexts[-1][1] if page.contexts else None
+    if section in ("CONTEXTS", "HISTORY"):
+        blocks = page.contexts if section == "CONTEXTS" else page.history
+        return blocks[-1][1] if blocks else None
     known = {"QUESTION": page.question, "NEEDS": page.needs, "ANSWER": page.answer, "REFERENCE": page.reference}
     return known.get(section)

@@ -15,7 +15,7 @@ from typing import Any
 
 from loopback.page import ESCAPE, Line, Page, text_of
 from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, Role, Sample, Turn
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.lexical.features import claim_words, match
 from ragwatch.judges.lexical.passages import PreparedPassage, passage
@@ -95,7 +95,8 @@ class _Reading:
         """What the embedded judge reads, with the page's own lines as claims."""
         abstained = not self._lines and claims_of(self._answer, self._question).abstained
         contexts = tuple(Context(text_of(column.lines, _APART)) for column in self._columns)
-        sample = Sample("page", self._question or None, contexts, text_of(self._lines))
+        history = tuple(Turn(Role(role), text_of(lines)) for role, lines in self._page.history)
+        sample = Sample("page", self._question or None, contexts, text_of(self._lines), history=history)
         return read(sample, AnswerClaims(tuple(self._said), abstained), shipped(), Thresholds())
 
     def claims(self) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, Role, Sample, Turn
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 QUESTION, ANSWER = "How long are invoices kept?", "Invoices are kept for ten years."
@@ -16,6 +16,7 @@ PLAIN = tuple(Context(text) for text in TEXTS)
 NAMED = tuple(context._replace(score=None) for context in FULL)
 SAMPLE = Sample("log:1", QUESTION, FULL, ANSWER)
 AT = 1777629600.0
+GREETING = (Turn(Role.USER, "Hello"), Turn(Role.ASSISTANT, "Hello!"))
 
 
 def records(name: str) -> list[dict[str, Any]]:

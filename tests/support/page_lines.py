@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ragwatch.judges.llm.escaping import MARK, unescape
 
 _LINE = re.compile(rf"({MARK})\| ?(.*)")
-_ITEM = re.compile(r"\[([a-z]{3,4})\]")
+_ITEM = re.compile(r"\[([a-z]{3,4}|assistant|other)\]")
 _FENCE = re.compile(r"</?sample [0-9a-f]{8}>")
 
 
@@ -42,7 +42,7 @@ def page_lines(rendered: str) -> list[ForeignLine]:
         if marked:
             mark, _, number = marked[1].partition(".")
             lines.append(ForeignLine(section, mark, int(number) if number else None, unescape(marked[2])))
-        elif line in ("QUESTION", "NEEDS", "CONTEXTS", "ANSWER", "REFERENCE"):
+        elif line in ("HISTORY", "QUESTION", "NEEDS", "CONTEXTS", "ANSWER", "REFERENCE"):
             section = line
         elif line != "none" and not _ITEM.fullmatch(line) and not _FENCE.fullmatch(line):
             raise ValueError("a line of the page has no mark")

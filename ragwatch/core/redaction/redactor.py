@@ -74,7 +74,7 @@ class Redactor:
         return text, counts
 
     def redact_sample(self, sample: Sample) -> tuple[Sample, Counter[SensitiveKind]]:
-        """Redacts question, contexts, answer, route, reference and metadata of a sample; ids are not redacted."""
+        """Redacts all texts, the route and the metadata of a sample; ids are not redacted."""
         counts: Counter[SensitiveKind] = Counter()
         redacted = sample._replace(
             question=self._redact_optional(sample.question, counts),
@@ -83,6 +83,7 @@ class Redactor:
             route=self._redact_text(sample.route, counts),
             reference=self._redact_optional(sample.reference, counts),
             metadata=self._redact_metadata(sample.metadata, counts, _MAX_DEPTH),
+            history=tuple(turn._replace(text=self._redact_text(turn.text, counts)) for turn in sample.history),
         )
         return redacted, counts
 

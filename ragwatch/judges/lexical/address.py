@@ -80,6 +80,19 @@ def question_coverage(
     return own + BY_CONTEXT * (best - own)
 
 
+def share_in_conversation(question: float | None, whole: float | None) -> float | None:
+    """Combine the coverage of a question with that of the question as completed by the user's turns before.
+
+    Covering the completed question alone is at most `PART`: an answer to the question before does as much.
+
+    >>> share_in_conversation(0.0, 0.9), share_in_conversation(0.6, 0.4), share_in_conversation(None, 0.9)
+    (0.15, 0.6, 0.9)
+    """
+    if question is None or whole is None:
+        return whole
+    return max(question, min(whole, PART))
+
+
 def address(
     share: float | None,
     *,

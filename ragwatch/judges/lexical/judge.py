@@ -35,9 +35,9 @@ class Options(BaseModel):
         relevance: Probability at which a context counts as relevant.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
         max_claims: An answer, or a reference, with more claims is left unjudged.
-        max_chars: Question, answer, reference and contexts with more characters together are left unjudged.
+        max_chars: Question, history, answer, reference and contexts with more characters together are left unjudged.
         max_answer_chars: An answer, or a reference, with more characters is left unjudged.
-        max_question_chars: A sample whose question has more characters is left unjudged.
+        max_question_chars: A sample whose question, or the history before it, has more characters is left unjudged.
         max_seconds: A sample that takes more CPU seconds to read is left unjudged.
         concurrency: Maximum number of samples read concurrently, each in a thread; more than one gains little.
     """
@@ -125,12 +125,16 @@ class LexicalJudge:
         """Reject a sample by its size, before anything is read."""
         options = self._options
         check_size(len(sample.contexts), options.max_contexts, "contexts")
-        texts = {"question": sample.question or "", "answer": sample.answer, "reference": sample.reference or ""}
-        limits = {"question": options.max_question_chars}
-        for name, text in texts.items():
-            check_size(len(text), limits.get(name, options.max_answer_chars), f"characters of its {name}")
-        chars = sum(map(len, texts.values())) + sum(len(context.text) for context in sample.contexts)
-        check_size(chars, options.max_chars, "characters")
+        sizes = {
+            "question": len(sample.question or ""),
+            "history": sum(len(turn.text) for turn in sample.history),
+            "answer": len(sample.answer),
+            "reference": len(sample.reference or ""),
+        }
+        limits = {"question": options.max_question_chars, "history": options.max_question_chars}
+        for name, size in sizes.items():
+            check_size(size, limits.get(name, options.max_answer_chars), f"characters of its {name}")
+        check_size(sample.chars + sizes["reference"], options.max_chars, "characters")
 
     async def close(self) -> None:
         """Do nothing: there are no resources to release."""

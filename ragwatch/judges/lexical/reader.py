@@ -7,14 +7,30 @@ Evidence follows from them in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from ragwatch.core.alphabet import unicode14
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
-from ragwatch.judges.lexical.address import address, better_context_unused, kind_missing, question_coverage
+from ragwatch.judges.lexical.address import (
+    address,
+    better_context_unused,
+    kind_missing,
+    question_coverage,
+    share_in_conversation,
+)
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
+from ragwatch.judges.lexical.conversation import (
+    EARLIER,
+    ELLIPTIC,
+    Statement,
+    asks_for,
+    completed,
+    repeats,
+    statements_of,
+)
 from ragwatch.judges.lexical.features import CARRIES, ClaimWords, PassageMatch, claim_words, features, match
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
@@ -43,11 +59,29 @@ class PreparedQuestion:
         text: The question; empty when unknown.
         weights: Terms and whole identifiers, with their rarity.
         covers: Share of that weight in each context; None when the question has no terms.
+        whole: The question with what it leaves out, see `conversation`; the question itself without earlier turns.
+        whole_weights: The weights of that.
+        kind: The question that says which kind of thing is asked for.
     """
 
     text: str
     weights: Mapping[str, float]
     covers: Sequence[float] | None
+    whole: str
+    whole_weights: Mapping[str, float]
+    kind: str
+
+    @property
+    def words(self) -> AbstractSet[str]:
+        """Words that a claim need not take from the contexts: of the question, as completed if it has hardly any."""
+        return (self.weights if len(self.weights) >= ELLIPTIC else self.whole_weights).keys()
+
+    def coverage(self, words: AbstractSet[str]) -> float:
+        """Share of the weight in a text, of the question as it is or as completed, whichever is more."""
+        share = relevance.coverage(self.weights, words)
+        return (
+            share if self.whole_weights is self.weights else max(share, relevance.coverage(self.whole_weights, words))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +138,14 @@ def read(
         check: Called between the steps of the reading, each of which is short; raises to stop it.
     """
     passages = passages_of((context.text for context in sample.contexts), check)
-    question = _prepared_question(sample.question or "", passages, tables)
+    question = _prepared_question(sample, passages, tables)
     rows = _rows(answer, passages, question, tables, check)
     texts = [unicode14(context.text) for context in sample.contexts]
     rulings = (
         cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
     )
-    claims = tuple(_claim(row, ruling, sample, passages) for row, ruling in zip(rows, rulings, strict=True))
+    stated = statements_of(sample.user_turns, check)
+    claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, rulings, strict=True))
     used = [any(claim.cells[rank] for claim in claims) for rank in range(len(passages))]
     any_supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
     feature_rows = _relevance_features(question, passages, rows, tables, check) if any_supported else None
@@ -129,11 +164,24 @@ def read(
     )
 
 
-def _prepared_question(question: str, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
-    question = unicode14(question)
-    weights = relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
-    covers = [relevance.coverage(weights, passage.terms) for passage in passages] if weights else None
-    return PreparedQuestion(question, weights, covers)
+def _prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
+    question = unicode14(sample.question or "")
+    turns = [unicode14(turn) for turn in sample.user_turns] if question else []
+    weights = whole_weights = _weights(question, tables)
+    whole = completed(question, turns)
+    if whole != question:
+        earlier = _weights(whole, tables)
+        whole_weights = {name: weight * (1.0 if name in weights else EARLIER) for name, weight in earlier.items()}
+    prepared = PreparedQuestion(
+        question, weights, covers=None, whole=whole, whole_weights=whole_weights, kind=asks_for(question, turns)
+    )
+    return replace(
+        prepared, covers=[prepared.coverage(passage.terms) for passage in passages] if whole_weights else None
+    )
+
+
+def _weights(question: str, tables: FittedTables) -> dict[str, float]:
+    return relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
 
 
 def _rows(
@@ -164,7 +212,7 @@ def _row(
     words = claim_words(claim.words, tables.rarity)
     matches = _matches(words, passages, check)
     alone = _alone(words, matches, question, tables, check)
-    together = tables.support.probability(features(words, matches, question.weights.keys()))
+    together = tables.support.probability(features(words, matches, question.words))
     return ClaimRow(claim, words, matches, max(together, *alone) if alone else together, alone)
 
 
@@ -182,7 +230,7 @@ def _alone(
     probabilities = []
     for passage in matches:
         check()
-        probabilities.append(tables.support.probability(features(words, (passage,), question.weights.keys())))
+        probabilities.append(tables.support.probability(features(words, (passage,), question.words)))
     return tuple(probabilities)
 
 
@@ -197,7 +245,13 @@ def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
     )
 
 
-def _claim(row: ClaimRow, ruling: ClaimRuling, sample: Sample, passages: Sequence[PreparedPassage]) -> Claim:
+def _claim(
+    row: ClaimRow,
+    ruling: ClaimRuling,
+    sample: Sample,
+    passages: Sequence[PreparedPassage],
+    stated: Sequence[Statement],
+) -> Claim:
     return Claim(
         text=sample.answer[row.claim.start : row.claim.end],
         start=row.claim.start,
@@ -206,6 +260,7 @@ def _claim(row: ClaimRow, ruling: ClaimRuling, sample: Sample, passages: Sequenc
         cells=ruling.cells,
         support=ruling.support,
         evidence=_best_sentence(row, sample, passages),
+        said_by_user=ruling.verdict is ClaimVerdict.NOT_IN_CONTEXT and repeats(row.claim.words, stated),
     )
 
 
@@ -233,7 +288,7 @@ def _is_short(rows: Sequence[ClaimRow]) -> bool:
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
     """Features of the relevance of each context of a sample, for `training/lexical.py`."""
     passages = passages_of(context.text for context in sample.contexts)
-    question = _prepared_question(sample.question or "", passages, tables)
+    question = _prepared_question(sample, passages, tables)
     rows = _rows(answer, passages, question, tables, unlimited)
     return _relevance_features(question, passages, rows, tables, unlimited)
 
@@ -248,8 +303,8 @@ def _relevance_features(
     """Features of each context. The question is added to a short answer."""
     answer = " ".join(row.claim.words for row in rows)
     supports: list[tuple[float, ...]] = [row.alone for row in rows]
-    if question.weights and _is_short(rows):
-        answer = f"{question.text} {answer}"
+    if question.whole_weights and _is_short(rows):
+        answer = f"{question.text if question.weights else question.whole} {answer}"
         words = claim_words(answer, tables.rarity)
         supports = [_alone(words, _matches(words, passages, check), question, tables, check)]
     weights = relevance.weigh(terms(answer), tables.rarity)
@@ -277,7 +332,7 @@ def _covering(question: PreparedQuestion, passages: Sequence[PreparedPassage], c
     for context_lines, passage in zip(lines, passages, strict=True):
         for index, sentence in enumerate(passage.sentences):
             check()
-            if relevance.coverage(question.weights, sentence) >= CARRIES:
+            if question.coverage(sentence) >= CARRIES:
                 context_lines.add(index)
     return lines
 
@@ -311,9 +366,13 @@ def _address(
     text = " ".join(claim.words for claim in answer.claims)
     own = frozenset(terms(text)) | identifiers(text)
     sources = [passage.terms for passage, is_used in zip(passages, used, strict=True) if is_used]
+    shares = [
+        question_coverage(weights, own, sources) if weights else None
+        for weights in (prepared.weights, prepared.whole_weights)
+    ]
     return address(
-        question_coverage(prepared.weights, own, sources) if prepared.weights else None,
-        kind_is_missing=kind_missing(prepared.text, text),
+        share_in_conversation(*shares),
+        kind_is_missing=kind_missing(prepared.kind, text),
         answer_terms=len(own),
         better_unused=better_context_unused(prepared.covers or (), used),
     )

@@ -194,9 +194,8 @@ def check_size(sample: Sample, options: CallOptions) -> None:
     Raises:
         JudgeError: The sample is larger than the options allow.
     """
-    texts = [sample.question, sample.answer, sample.reference, *(context.text for context in sample.contexts)]
     _check(len(sample.contexts), options.max_contexts, "contexts")
-    _check(sum(len(text or "") for text in texts), options.max_chars, "characters")
+    _check(sample.chars + len(sample.reference or ""), options.max_chars, "characters")
     _check(len(answer_of(sample).claims), options.max_claims, "claims")
 
 

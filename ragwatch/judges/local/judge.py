@@ -40,9 +40,9 @@ class Options(BaseModel):
             lexical ruling. It bounds the time of a sample: some 10 ms per pair.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
         max_claims: An answer, or a reference, with more claims is left unjudged.
-        max_chars: Question, answer, reference and contexts with more characters together are left unjudged.
+        max_chars: Question, history, answer, reference and contexts with more characters together are left unjudged.
         max_answer_chars: An answer, or a reference, with more characters is left unjudged.
-        max_question_chars: A sample whose question has more characters is left unjudged.
+        max_question_chars: A sample whose question, or the history before it, has more characters is left unjudged.
         max_seconds: A sample that takes more CPU seconds to read is left unjudged; the model's own, which `max_pairs`
             bounds, do not count.
         concurrency: Maximum number of samples read concurrently, each in a thread; one keeps one core busy.

@@ -41,7 +41,10 @@ class Anchor:
     @property
     def key(self) -> str:
         """A hash of everything that a judge reads."""
-        texts = [self.sample.question, [context.text for context in self.sample.contexts], self.sample.answer]
+        sample = self.sample
+        texts: list[object] = [sample.question, [context.text for context in sample.contexts], sample.answer]
+        if sample.history:
+            texts.append(sample.history)
         return blake2b(json.dumps(texts).encode(), digest_size=16).hexdigest()
 
 

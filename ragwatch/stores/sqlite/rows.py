@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ragwatch.core.sample import Context, Draw, Sample
+from ragwatch.core.sample import Context, Draw, Role, Sample, Turn
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
@@ -90,7 +90,7 @@ def unpack(body: bytes) -> dict[str, Any]:
 
 
 def sample_of(record: Mapping[str, Any]) -> Sample:
-    """Build a sample from its stored canonical record."""
+    """Build a sample from its stored canonical record. Version 0.1.0 stored no history."""
     return Sample(
         id=record["id"],
         question=record["question"],
@@ -100,6 +100,7 @@ def sample_of(record: Mapping[str, Any]) -> Sample:
         route=record["route"],
         metadata=record["metadata"],
         reference=record["reference"],
+        history=tuple(Turn(Role(turn["role"]), turn["text"]) for turn in record.get("history", ())),
     )
 
 

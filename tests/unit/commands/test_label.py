@@ -191,7 +191,8 @@ class _Full(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer, as the path wants."""
         self.rfile.read(int(self.headers["Content-Length"]))
-        sample = {"question": None, "contexts": [], "answer": "Yes."}
+        turns = [{"role": "user", "text": "Is it free?"}]
+        sample = {"question": None, "contexts": [], "answer": "Yes.", "history": turns}
         body = json.dumps(
             {"tasks": [{"key": "k", "sample": sample, "claims": []}], "error": "the disk is full"}
         ).encode()
@@ -212,6 +213,7 @@ def test_a_word_that_cannot_be_kept_is_not_lost(config: Path, monkeypatch: pytes
         found = run(config, "--url", f"http://127.0.0.1:{server.server_port}", said="f\nf\nwell\n")
         server.shutdown()
     assert "503: the disk is full\nthe last label is in ragwatch-labels.jsonl" in str(found.exception)
+    assert "user before  Is it free?" in found.output
     assert "(not logged)" in found.output
     back = run(config, "--import", "ragwatch-labels.jsonl")
     assert back.stderr == "1 new, 0 replaced, 1 unmatched, 0 unreadable\n"

@@ -20,6 +20,7 @@ from ragwatch.core.compare_line import (
     compare_verdicts,
 )
 from ragwatch.core.reference import ReferenceQuantity
+from ragwatch.core.sample import Role, Turn
 from ragwatch.core.verdict import Verdict
 
 
@@ -122,6 +123,21 @@ def kept(verdict: Verdict, *, reference: Any = None, metadata: Any = None, **pla
     draw = verdict.draw
     record = a_record(verdict, **{"reference": reference} | place)
     return answer_of(record, draw.sample.to_record() | {"metadata": metadata})
+
+
+def test_follow_ups_are_paired_by_their_conversation() -> None:
+    """The same words after other turns of the user are another question; what the assistant said is the variant's."""
+
+    def key(*history: Turn) -> str:
+        draw = a_draw(question="And for students?", history=history)
+        stored = kept(a_verdict(draw)).key
+        line = compare_line(compare_verdicts([a_verdict(draw)], [a_verdict(draw)]), "a", "b")
+        assert line["shared"] == 1
+        return stored
+
+    ticket, card = Turn(Role.USER, "How much is a ticket?"), Turn(Role.USER, "How much is a library card?")
+    assert key(ticket, Turn(Role.ASSISTANT, "Ten euros.")) == key(ticket, Turn(Role.ASSISTANT, "9 euros."))
+    assert len({key(), key(ticket), key(card)}) == 3
 
 
 def test_live_variants_weigh_by_their_sampling() -> None:

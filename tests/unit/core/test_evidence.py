@@ -21,6 +21,7 @@ from ragwatch.core.evidence import ContextReading, Evidence, ShapeError
         (lambda: a_claim(start=-1, end=3), "do not enclose text"),
         (lambda: a_claim((1, 0), "contradicted"), "a context supports the claim"),
         (lambda: a_claim((0, 1), "not_in_context"), "a context supports the claim"),
+        (lambda: a_claim((1, 0), said_by_user=True), "a claim that only repeats the user cannot be supported"),
         (lambda: ContextReading(None, relevance=-0.1), "relevance must be in"),
         (lambda: ContextReading(None, sentences=3), "both counted or neither"),
         (lambda: ContextReading(None, relevant_sentences=3), "both counted or neither"),

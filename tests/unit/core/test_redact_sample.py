@@ -9,7 +9,7 @@ import pytest
 
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.redaction.rules import SensitiveKind
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, Role, Sample, Turn
 
 
 def test_sample_keeps_its_ids() -> None:
@@ -112,3 +112,13 @@ def test_sample_without_question() -> None:
     """What is unknown stays unknown."""
     clean, counts = Redactor().redact_sample(Sample("1", None, (), "fine"))
     assert (clean.question, clean.reference, counts) == (None, None, Counter())
+
+
+def test_turns_are_redacted_alike() -> None:
+    """What a user wrote earlier has the same token as in the answer that repeats it, so that they still match."""
+    history = (Turn(Role.USER, "I am ann@example.org"), Turn(Role.ASSISTANT, "Hello ann@example.org!"))
+    clean, counts = Redactor().redact_sample(Sample("7", "q", (), "Ann is ann@example.org.", history=history))
+    token = Redactor().redact("ann@example.org")
+    assert [turn.text for turn in clean.history] == [f"I am {token}", f"Hello {token}!"]
+    assert [turn.role for turn in clean.history] == [Role.USER, Role.ASSISTANT]
+    assert counts == {SensitiveKind.EMAIL: 3}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from support.kit import a_draw, a_sample
 
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, Role, Sample, Turn
 
 
 def test_canonical_record() -> None:
     """A sample in the canonical shape holds every key of the contract, and contexts in order."""
     sample = Sample("7", None, (Context("one", "a", 0.5), Context("two")), "yes", 3.0, "search", {"k": [1]}, "ref")
+    sample = sample._replace(history=(Turn(Role.USER, "hi"), Turn(Role.OTHER, "hm")))
     assert sample.to_record() == {
         "id": "7",
         "at": 3.0,
@@ -20,7 +21,16 @@ def test_canonical_record() -> None:
         "route": "search",
         "metadata": {"k": [1]},
         "reference": "ref",
+        "history": [{"role": "user", "text": "hi"}, {"role": "other", "text": "hm"}],
     }
+
+
+def test_size_includes_every_text_of_the_conversation() -> None:
+    """Limits on samples count the turns; only the user's own are what the user said."""
+    sample = Sample(
+        "7", "why", (Context("one"),), "yes", history=(Turn(Role.USER, "hi"), Turn(Role.ASSISTANT, "hello"))
+    )
+    assert (sample.chars, sample.user_turns) == (3 + 3 + 3 + 2 + 5, ("hi",))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from support.kit import a_claim, an_evidence
 
 from ragwatch.core import scores
 from ragwatch.core.evidence import ContextReading, Evidence
-from ragwatch.core.scores import Quantity, UnknownReason, score_all, why_unknown
+from ragwatch.core.scores import Quantity, UnknownReason, score_all, top_ranked_fault, why_unknown
 
 CONTRADICTED = a_claim((0, 0), "contradicted")
 TOGETHER = a_claim((0, 0), "supported")
@@ -129,3 +129,16 @@ def test_top_context(evidence: Evidence, ignored: float | None, fault: str | Non
 def test_why_unknown(evidence: Evidence, quantity: str, expected: UnknownReason | None) -> None:
     """The reason that is counted names the nearest cause."""
     assert why_unknown(evidence, Quantity(quantity)) == expected
+
+
+def test_what_the_user_stated_is_not_counted() -> None:
+    """A claim that only repeats the user neither lowers nor raises a score; with no other claim, there is none."""
+    repeated = a_claim((0, 0), said_by_user=True)
+    for rows in ([(1, 0)], [(1, 0), (0, 0)], [(0, 1)], [a_claim((0, 0), "contradicted")]):
+        plain, more = an_evidence(*rows), an_evidence(*rows, repeated)
+        assert score_all(plain) == score_all(more)
+        assert top_ranked_fault(plain) == top_ranked_fault(more)
+    alone = an_evidence(repeated)
+    for quantity in (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED, Quantity.CONTEXT_USE):
+        assert score_all(alone)[quantity] is None
+        assert why_unknown(alone, quantity) is UnknownReason.NO_CLAIMS

@@ -88,6 +88,15 @@ def test_redacted_texts_are_never_expected_or_asked() -> None:
     assert named.canary.expected == (Expected("d1"),)
 
 
+def test_follow_up_questions_are_left_out() -> None:
+    """A canary has no conversation before it: only first questions are suggested."""
+    verdict, sample = a_row("And for students?")
+    assert sample is not None
+    turns = [{"role": "user", "text": "How much is a ticket?"}]
+    assert suggest([(verdict, sample | {"history": turns})]) == []
+    assert len(suggest([(verdict, sample | {"history": []})])) == 1
+
+
 def test_questions_that_are_canaries_already_are_left_out() -> None:
     """However they are written."""
     assert suggest([a_row("Where is  the mill?")], known=["where is the Mill?"]) == []

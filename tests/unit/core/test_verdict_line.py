@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.kit import a_claim, a_draw, a_reading, a_stored_line, a_verdict, an_evidence, an_unjudged
+from support.kit import a_claim, a_draw, a_reading, a_record, a_stored_line, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.evidence import ContextReading, ReferenceClaim
 from ragwatch.core.sample import Context
@@ -79,6 +79,14 @@ def test_judged_line() -> None:
     }
 
 
+def test_claims_that_repeat_the_user_are_marked() -> None:
+    """Only those have the key, so that lines of first questions are what they were."""
+    line = verdict_line(a_verdict(evidence=an_evidence((1, 0), a_claim((0, 0), said_by_user=True))))
+    assert ["said_by_user" in claim for claim in line["claims"]] == [False, True]
+    stored = a_record(a_verdict(evidence=an_evidence((1, 0), a_claim((0, 0), said_by_user=True))))
+    assert [claim.said_by_user for claim in stored.claims] == [False, True]
+
+
 def test_unread_stays_unread() -> None:
     """What is unknown is null, never zero; a fault is a word."""
     line = verdict_line(a_verdict(evidence=an_evidence(relevant=(None, None), address=None)))
@@ -120,7 +128,9 @@ def test_stored_lines_are_decoded() -> None:
         "t1",
     )
     assert {quantity: score for quantity, score in record.scores.items() if score is not None} == {"faithfulness": 0.5}
-    assert [claim._asdict() | {"contexts": list(claim.contexts)} for claim in record.claims] == line["claims"]
+    assert [claim._asdict() | {"contexts": list(claim.contexts)} for claim in record.claims] == [
+        claim | {"said_by_user": False} for claim in line["claims"]
+    ]
     assert [context._asdict() for context in record.contexts] == line["contexts"]
     assert (record.missing, record.address, record.read_by._asdict()) == (
         tuple(line["missing"]),

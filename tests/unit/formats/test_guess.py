@@ -74,3 +74,12 @@ def test_close_shape_is_named_with_its_errors() -> None:
     """A shape that fits by its keys and reads nothing says why."""
     guessed = guess([{"user_input": "q", "response": "a"}])
     assert (guessed.format, guessed.share, guessed.errors) == ("ragas", 0.0, ("retrieved_contexts: is missing",))
+
+
+def test_a_conversation_is_proposed_as_the_history() -> None:
+    """A list of messages beside question and answer, wherever it stands, holds the turns before."""
+    messages = [{"role": "user", "content": "How much is a ticket?"}, {"role": "assistant", "content": "Ten euros."}]
+    record = {"q": "And for students?", "hits": [{"snippet": "x", "text": "Five euros."}], "reply": {"answer": "Five."}}
+    proposed = guess([record | {"state": {"messages": messages}}] * 3)
+    assert (proposed.share, proposed.mapping["history"]) == (1.0, "state.messages")
+    assert "history" not in guess([record] * 3).mapping

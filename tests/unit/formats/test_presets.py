@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from support.logged import AT, NAMED, PLAIN, SAMPLE, records
+from support.logged import AT, GREETING, NAMED, PLAIN, SAMPLE, records
 
 from ragwatch.core.sample import Context, RejectReason, Sample
 from ragwatch.errors import FormatError
@@ -25,12 +25,18 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
         {"id": "r1", "at": AT},
         {"id": "r1", "at": AT},
     ],
-    "ragas": [{"contexts": NAMED, "reference": "Ten years."}, {"id": "r1", "contexts": PLAIN}],
+    "ragas": [{"contexts": NAMED, "reference": "Ten years."}, {"id": "r1", "contexts": PLAIN, "history": GREETING}],
     "deepeval": [{"contexts": PLAIN, "reference": "Ten years."}] * 2,
     "langchain": [{}, {"id": "r1"}, {}, {"id": "r1", "metadata": {"run_id": "r1"}}, {"id": "r1"}, {}, {}],
     "llamaindex": [{"metadata": {"tenant": "north"}}, {}, {}, {}, {}],
     "haystack": [{}, {}, {}, {}, {}],
-    "openai": [{"id": "r1", "at": AT}, {}, {}, {}, {}, {"id": "r1", "at": AT}, {}],
+    "openai": [
+        {"id": "r1", "at": AT, "history": GREETING},
+        *[{"history": GREETING}] * 3,
+        {},
+        {"id": "r1", "at": AT},
+        {},
+    ],
 }
 
 

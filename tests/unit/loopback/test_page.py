@@ -13,6 +13,7 @@ from loopback.shape import complaint, fit
 from support.hostile import HOSTILE
 from support.kit import a_sample
 
+from ragwatch.core.sample import Role, Turn
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
 
@@ -20,8 +21,10 @@ from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_page_reads_back_as_it_was_written(text: str) -> None:
     """Whatever stands in question, context and answer, each line comes back in its section with its own words."""
-    sample = a_sample(question=text, contexts=(text, "Cats purr."), answer=f"Cats purr. {text}")
+    history = (Turn(Role.USER, "Hello"), Turn(Role.ASSISTANT, text))
+    sample = a_sample(question=text, contexts=(text, "Cats purr."), answer=f"Cats purr. {text}", history=history)
     page = parse(a_page(sample))
+    assert [(role, text_of(lines)) for role, lines in page.history] == [("user", "Hello"), ("assistant", text.strip())]
     assert text_of(page.question) == text
     said = [sample.answer[claim.start : claim.end] for claim in claims_of(sample.answer, text).claims]
     assert [line.meant for line in page.answer if line.numbered] == said

@@ -9,6 +9,7 @@ from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_sample, an_evidence
 from support.watched import BAD, GOOD, settle
 
+from ragwatch.core.sample import Role, Sample, Turn
 from ragwatch.core.snapshot import Gauge
 from ragwatch.errors import JudgeError
 from ragwatch.pipeline.drift.anchors import KIND, Anchor, AnchorLoop, AnchorRules
@@ -209,3 +210,13 @@ async def test_a_bridge_from_nothing_says_so(store: SqliteStore) -> None:
     assert await a_bridge(store, judge, most=0).step() is True
     assert (store.runs("bridge", JUDGE, 1)[0].body["offsets"], judge.asked) == ({}, [])
     assert store.events(0.0)[0].detail.endswith("no answers in common")
+
+
+def test_the_conversation_is_a_part_of_an_anchor() -> None:
+    """The same words in another conversation are another anchor; without one, the key is what it was."""
+    plain = Sample("a", "And why?", (), "Yes.")
+    keys = {
+        Anchor(plain._replace(history=turns)).key for turns in ((), (Turn(Role.USER, "a"),), (Turn(Role.USER, "b"),))
+    }
+    assert len(keys) == 3
+    assert Anchor(plain).key == "6474df2e98a451492a3a49e4f9e63007"

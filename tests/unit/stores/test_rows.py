@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.evidence import Evidence
+from ragwatch.core.sample import Role, Turn
 from ragwatch.stores.sqlite.rows import pack, sample_of, score_row, unpack, verdict_row
 
 texts = st.text(st.characters(exclude_categories=()))
@@ -24,11 +25,23 @@ def test_what_is_packed_comes_back(value: dict[str, Any]) -> None:
     assert unpack(pack(value)) == value
 
 
-@given(texts, st.none() | texts, st.dictionaries(texts, values, max_size=3))
-def test_samples_come_back(answer: str, question: str | None, metadata: dict[str, Any]) -> None:
+turns = st.builds(Turn, st.sampled_from(Role), texts)
+
+
+@given(texts, st.none() | texts, st.dictionaries(texts, values, max_size=3), st.lists(turns, max_size=3).map(tuple))
+def test_samples_come_back(
+    answer: str, question: str | None, metadata: dict[str, Any], history: tuple[Turn, ...]
+) -> None:
     """A sample is what its canonical record says."""
-    sample = a_sample(answer=answer, question=question, metadata=metadata)
+    sample = a_sample(answer=answer, question=question, metadata=metadata, history=history)
     assert sample_of(unpack(pack(sample.to_record()))) == sample
+
+
+def test_samples_of_earlier_versions_come_back() -> None:
+    """Version 0.1.0 stored no history: its samples are first questions."""
+    record = a_sample().to_record()
+    del record["history"]
+    assert sample_of(unpack(pack(record))) == a_sample()
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
 from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import Context
+from ragwatch.core.sample import Context, Role, Turn
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Usage
 from ragwatch.core.verdict_line import parse_verdict_line
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
-from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS, VerdictOnPage, segments, view
+from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS, MAX_TURNS, VerdictOnPage, segments, view
 
 
 @pytest.mark.parametrize("path", ["xyz", "0" * 31, "A" * 32, "0" * 32, "..%2f..%2fetc"])
@@ -35,7 +35,8 @@ async def everywhere(text: str, folder: Path) -> list[Reading]:
     store, seen = SqliteStore(folder), text.encode("utf-8", "replace").decode()
     contexts = (Context(text, text, 1.0), "Dogs bark.")
     metadata = {text: text, "trace_id": seen}
-    draw = a_draw("a", question=text, answer=text, contexts=contexts, reference=text, route=seen, metadata=metadata)
+    texts = {"question": text, "answer": text, "reference": text, "history": (Turn(Role.USER, text),)}
+    draw = a_draw("a", contexts=contexts, route=seen, metadata=metadata, **texts)
     store.admit(an_admission(draw))
     claim = a_claim((0, 0), text=text, evidence=text, start=0, end=1)
     store.settle([a_verdict(draw, an_evidence(claim))])
@@ -85,6 +86,24 @@ async def test_claims_are_marked_by_more_than_colour(store: SqliteStore) -> None
         assert expected in text, expected
     for mark in ("supported", "contradicted", "not_in_context"):
         assert f'<mark class="{mark}">' in body
+
+
+async def test_the_conversation_stands_before_the_question(store: SqliteStore) -> None:
+    """Who said what before, oldest first; a claim that only repeats the user is called that."""
+    said = [(Role.USER, "I ordered a lamp."), (Role.ASSISTANT, "Fine."), *[(Role.OTHER, "note")] * MAX_TURNS]
+    history = tuple(Turn(role, text) for role, text in said)
+    draw = a_draw("a", answer="You ordered a lamp.", history=history[:3])
+    long, first = a_draw("b", history=history), a_draw("c")
+    claim = a_claim((0, 0), text="You ordered a lamp.", start=0, end=19, said_by_user=True)
+    store.admit(an_admission(draw, long, first))
+    store.settle([a_verdict(draw, an_evidence(claim)), a_verdict(long), a_verdict(first)])
+    pages = [await get(store, f"/samples/{each.key}") for each in (draw, long, first)]
+    text, cropped, plain = (" ".join(Reading(page.text).text.split()) for page in pages)
+    assert "before the question user I ordered a lamp. assistant Fine. other note Question" in text
+    assert "said by the user, not counted" in text
+    assert "2 earlier turns are not shown" in cropped
+    assert "I ordered a lamp." not in cropped
+    assert "Conversation" not in plain
 
 
 async def test_every_judge_stands_side_by_side(store: SqliteStore) -> None:

@@ -35,7 +35,7 @@ class CallOptions(BaseModel):
         concurrency: Maximum number of concurrent calls.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
         max_claims: An answer with more claims is left unjudged.
-        max_chars: Question, answer, reference and contexts with more characters together are left unjudged.
+        max_chars: Question, history, answer, reference and contexts with more characters together are left unjudged.
         thinking_tokens: Tokens that the model may use for thinking, in addition to its reply.
         prices: US dollars per million tokens; built in for known models.
         allow_unknown_price: Run without a price: tokens are counted, dollars are not.

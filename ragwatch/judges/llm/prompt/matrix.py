@@ -114,7 +114,7 @@ def evidence_of(units: SampleUnits, requested: frozenset[Part], findings: Findin
 
 def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:
     checked = findings.claims if findings.claims is not None else [CheckedClaim()] * len(units.claims)
-    rows = zip(units.claims, checked, strict=True)
+    rows = zip(units.claims, checked, units.said_by_user, strict=True)
     return tuple(
         Claim(
             text=units.sample.answer[start:end],
@@ -124,8 +124,9 @@ def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:
             cells=_cells(units, claim),
             evidence=next(iter((claim.cells or {}).values()), claim.against),
             in_reference=claim.other,
+            said_by_user=said_by_user and claim.verdict is ClaimVerdict.NOT_IN_CONTEXT,
         )
-        for (start, end), claim in rows
+        for (start, end), claim, said_by_user in rows
     )
 
 

@@ -1,6 +1,11 @@
 """Renders a sample as a page for a model. Every line is a heading, or escaped foreign text after a mark.
 
     <sample 9f3c2a71>
+    HISTORY
+    [user]
+    bvc| I ordered a lamp. Can I return it?
+    [assistant]
+    tlm| Yes, within ten days.
     QUESTION
     qxt.1| How long are refunds?
     CONTEXTS
@@ -11,9 +16,9 @@
     rwd| I hope this helps.
     </sample 9f3c2a71>
 
-The sections are QUESTION, NEEDS, CONTEXTS, ANSWER and REFERENCE, in this order; a section that is left out has no
-heading, and one without content says `none`. Contexts are numbered by sentence, answer and reference by claim; text
-between two claims has a line without a number.
+The sections are HISTORY, QUESTION, NEEDS, CONTEXTS, ANSWER and REFERENCE, in this order; a section that is left out has
+no heading, and one without content says `none`. Turns of the history have no numbers, because nothing refers to them.
+Contexts are numbered by sentence, answer and reference by claim; text between two claims has a line without a number.
 """
 
 from __future__ import annotations
@@ -58,6 +63,7 @@ class PromptPage:
     Attributes:
         fence: Eight hexadecimal digits around the page.
         contexts: In the retriever's order; a context without text is left out.
+        history: The turns before the question, oldest first, each with the role of its speaker; empty without any.
     """
 
     fence: str
@@ -66,6 +72,7 @@ class PromptPage:
     needs: MarkedText | None
     answer: MarkedText
     reference: MarkedText | None
+    history: tuple[tuple[str, MarkedText], ...] = ()
 
     def render(self) -> str:
         """Render the page as text."""
@@ -73,6 +80,11 @@ class PromptPage:
 
     def _lines(self) -> Iterator[str]:
         yield f"<sample {self.fence}>"
+        if self.history:
+            yield "HISTORY"
+            for role, turn in self.history:
+                yield f"[{role}]"
+                yield from _marked(turn)
         yield from _section("QUESTION", self.question)
         yield from _section("NEEDS", self.needs)
         if self.contexts is not None:
@@ -128,6 +140,11 @@ def claims(marks: RandomMarks, text: str, spans: Iterable[tuple[int, int]]) -> M
         position = end
     lines.append(MarkedLine(text[position:].strip(), None))
     return MarkedText(marks.new(), tuple(line for line in lines if line.text))
+
+
+def unnumbered(marks: RandomMarks, text: str) -> MarkedText:
+    """A text on one line, to which no reply refers."""
+    return MarkedText(marks.new(), (MarkedLine(text.strip(), None),))
 
 
 def numbered(marks: RandomMarks, texts: Sequence[str]) -> MarkedText:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ragwatch.judges.llm.prompt import rubric
 from ragwatch.judges.llm.prompt.marks import RandomMarks
-from ragwatch.judges.llm.prompt.page import MarkedText, PromptPage, claims, numbered, sentences
+from ragwatch.judges.llm.prompt.page import MarkedText, PromptPage, claims, numbered, sentences, unnumbered
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.reply import MAX_NEEDS, PageIds, Reply, parse
 from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
@@ -56,7 +56,7 @@ def make_prompt(
     ids = _ids(page, ranks)
     reply_keys = keys(turn, parts)
     return Prompt(
-        system=rubric.system(turn, parts),
+        system=rubric.system(turn, parts, with_history=bool(page.history)),
         user=page.render(),
         schema=schema(turn, parts),
         max_tokens=_max_tokens(reply_keys, ids),
@@ -78,6 +78,7 @@ def _page(
 ) -> PromptPage:
     return PromptPage(
         fence=marks.fence,
+        history=tuple((str(role), unnumbered(marks, text)) for role, text in units.history),
         question=None if units.question is None else numbered(marks, [units.question.strip()]),
         needs=numbered(marks, needs) if needs else None,
         contexts=contexts,

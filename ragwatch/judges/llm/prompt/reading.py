@@ -23,7 +23,7 @@ class Reading(Protocol):
 
     Attributes:
         unquoted: Cells rejected because their quote is not verbatim in their context.
-        instructions: Where prompt injections were found: some of `question`, `context`, `answer`.
+        instructions: Where prompt injections were found: some of `question`, `context`, `answer`, `history`.
     """
 
     @property

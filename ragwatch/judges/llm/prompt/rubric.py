@@ -1,6 +1,7 @@
 """Builds the system prompt (the rubric) from the texts in `judges/prompts/`, for the requested parts.
 
-It is the same for every sample, so that a provider can cache it; everything else is on the page.
+It is the same for every sample (apart from a paragraph for those with a history), so that a provider can cache it;
+everything else is on the page.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ _PATTERN: Mapping[str, Any] = MappingProxyType(
 
 
 @cache
-def system(turn: PromptTurn, parts: frozenset[Part]) -> str:
-    """Build the rubric for these parts."""
+def system(turn: PromptTurn, parts: frozenset[Part], *, with_history: bool = False) -> str:
+    """Build the rubric for these parts, for pages with or without a history."""
     names = [name for part, name in _TEXTS[turn].items() if part in parts]
-    return "\n\n".join([*map(_text, ("opening", *names, "closing"))]) + "\n" + _pattern(turn, parts)
+    opening = ("opening", "history") if with_history else ("opening",)
+    return "\n\n".join([*map(_text, (*opening, *names, "closing"))]) + "\n" + _pattern(turn, parts)
 
 
 def _pattern(turn: PromptTurn, parts: frozenset[Part]) -> str:
@@ -72,7 +74,7 @@ def _text(name: str) -> str:
 
 def _version() -> str:
     """Eight hexadecimal digits of the hash of all texts and schemas."""
-    names = sorted({"opening", "closing"}.union(*(texts.values() for texts in _TEXTS.values())))
+    names = sorted({"opening", "history", "closing"}.union(*(texts.values() for texts in _TEXTS.values())))
     all_parts = frozenset(Part)
     shapes = json.dumps([(schema(turn, all_parts), _pattern(turn, all_parts)) for turn in PromptTurn])
     return hashlib.sha256("\0".join([*map(_text, names), shapes]).encode()).hexdigest()[:8]

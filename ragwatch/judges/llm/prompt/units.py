@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ragwatch.core.sample import Sample
+from ragwatch.core.sample import Role, Sample, Turn
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
+from ragwatch.judges.lexical.conversation import repeats, statements_of
 from ragwatch.judges.lexical.sentences import SentenceSpan, spans
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.parts import Part
@@ -32,7 +33,9 @@ class SampleUnits:
         folded: Each context, normalized for the comparison of quotes.
         without_injections: The same without sentences that are prompt injections; the same object if there are none.
         reference: (start, end) of the claims of the reference; None without one.
-        instructions: Where prompt injections were found: some of `question`, `context`, `answer`.
+        instructions: Where prompt injections were found: some of `question`, `context`, `answer`, `history`.
+        history: The turns before the question that are not blank; empty if the question is unknown.
+        said_by_user: For each claim, whether it repeats what the user stated in one of these turns.
     """
 
     sample: Sample
@@ -45,6 +48,8 @@ class SampleUnits:
     without_injections: tuple[str, ...]
     reference: tuple[Cut, ...] | None
     instructions: tuple[str, ...]
+    history: tuple[Turn, ...]
+    said_by_user: tuple[bool, ...]
 
 
 def question_of(sample: Sample) -> str | None:
@@ -66,6 +71,8 @@ def units_of(sample: Sample) -> SampleUnits:
     sentences = tuple(_cuts(spans(text)) for text in texts)
     normalized = tuple(map(folded, texts))
     injected = [is_prompt_injection(text) for text in texts]
+    history = tuple(turn for turn in sample.history if turn.text.strip()) if question is not None else ()
+    stated = statements_of([turn.text for turn in history if turn.role is Role.USER])
     rows = zip(texts, sentences, normalized, injected, strict=True)
     return SampleUnits(
         sample=sample,
@@ -79,12 +86,19 @@ def units_of(sample: Sample) -> SampleUnits:
             _without_injections(text, cuts) if is_injection else whole for text, cuts, whole, is_injection in rows
         ),
         reference=None if reference is None else _cuts(reference),
-        instructions=_places(question or "", sample.answer, in_context=any(injected)),
+        instructions=_places(question or "", sample.answer, history, in_context=any(injected)),
+        history=history,
+        said_by_user=tuple(repeats(claim.words, stated) for claim in answer.claims),
     )
 
 
-def _places(question: str, answer: str, *, in_context: bool) -> tuple[str, ...]:
-    places = {"question": is_prompt_injection(question), "context": in_context, "answer": is_prompt_injection(answer)}
+def _places(question: str, answer: str, history: Sequence[Turn], *, in_context: bool) -> tuple[str, ...]:
+    places = {
+        "question": is_prompt_injection(question),
+        "context": in_context,
+        "answer": is_prompt_injection(answer),
+        "history": any(is_prompt_injection(turn.text) for turn in history),
+    }
     return tuple(place for place, is_injected in places.items() if is_injected)
 
 

@@ -10,7 +10,7 @@ import pytest
 from support.page_lines import ForeignLine, page_lines
 
 from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, Sample, Turn
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.reading import Prompt, Reading, start_reading
 
@@ -159,8 +159,9 @@ def ask_about() -> Callable[..., Reading]:
         parts: frozenset[Part] | None = None,
         reading: Literal["joint", "isolated"] = "joint",
         seed: str = "seed",
+        history: tuple[Turn, ...] = (),
     ) -> Reading:
-        sample = Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference)
+        sample = Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference, history=history)
         wanted = parts if parts is not None else LIVE if reference is None else frozenset(Part)
         return start_reading(sample, parts=wanted, reading=reading, seed=seed)
 

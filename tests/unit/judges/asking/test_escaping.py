@@ -15,7 +15,7 @@ from support.page_lines import page_lines
 from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.llm.escaping import MARK, escape, unescape
 from ragwatch.judges.llm.prompt.marks import RandomMarks
-from ragwatch.judges.llm.prompt.page import MarkedLine, MarkedText, PromptPage, claims, sentences
+from ragwatch.judges.llm.prompt.page import MarkedLine, MarkedText, PromptPage, claims, sentences, unnumbered
 
 ANY = st.text(st.characters(exclude_categories=())) | st.lists(
     st.sampled_from(
@@ -111,6 +111,7 @@ def a_page(marks: RandomMarks, texts: Sequence[str]) -> PromptPage:
     cut = [(each.start, each.end) for each in spans(answer)]
     return PromptPage(
         fence=marks.fence,
+        history=tuple(("user", unnumbered(marks, text)) for text in rest),
         question=MarkedText(marks.new(), (MarkedLine(answer, 1),)),
         contexts=tuple(sentences(marks, each, [(one.start, one.end) for one in spans(each)]) for each in rest),
         needs=MarkedText(marks.new(), (MarkedLine(answer, 1),)),
@@ -127,7 +128,14 @@ def test_no_line_is_without_a_mark_or_a_heading_of_ours(texts: list[str], seed: 
     assert len(rendered.splitlines()) == rendered.count("\n") + 1
     marks = {
         block.mark
-        for block in (*(page.contexts or ()), page.answer, page.question, page.needs, page.reference)
+        for block in (
+            *(turn for _, turn in page.history),
+            *(page.contexts or ()),
+            page.answer,
+            page.question,
+            page.needs,
+            page.reference,
+        )
         if block
     }
     assert {line.mark for line in page_lines(rendered)} <= marks

@@ -17,7 +17,7 @@ from support.hostile import HOSTILE
 from support.page_lines import page_lines
 
 from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, Role, Sample, Turn
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
@@ -54,17 +54,21 @@ CASES = (
         ),
     ),
 )
-Position = Literal["context", "answer", "question"]
-POSITIONS: tuple[Position, ...] = ("context", "answer", "question")
+Position = Literal["context", "answer", "question", "history"]
+POSITIONS: tuple[Position, ...] = ("context", "answer", "question", "history")
 
 
 def samples(position: Position, injection: str) -> list[tuple[Sample, Sample]]:
-    """Each case clean, and with the text behind each context, the answer or the question."""
+    """Each case clean, and with the text behind each context, the answer, the question or the turns before it."""
     found = []
     for question, answer, texts in CASES:
         clean = Sample("s", question, tuple(map(Context, texts)), answer)
         if position == "question":
             found.append((clean, clean._replace(question=f"{question} {injection}")))
+        elif position == "history":
+            clean = clean._replace(history=(Turn(Role.USER, "Hello."), Turn(Role.ASSISTANT, "Hello! How can I help?")))
+            said = tuple(turn._replace(text=f"{turn.text} {injection}") for turn in clean.history)
+            found.append((clean, clean._replace(history=said)))
         elif position == "answer":
             found.append((clean, clean._replace(answer=f"{answer} {injection}")))
         else:
@@ -142,6 +146,7 @@ def test_x1_a_model_that_was_talked_into_everything_supports_nothing(
                 *(context.text for context in dirty.contexts),
                 parts=frozenset({Part.CLAIMS}),
                 reading=reading,
+                history=dirty.history,
             )
             fooled = model(ATTACKS[attack](injection))
             replies = []
@@ -162,7 +167,9 @@ def test_each_is_shown_behind_marks_only(ask_about: Any, position: Position) -> 
     for injection in (*INJECTIONS, *HOSTILE):
         for clean, dirty in samples(position, injection):
             pages = [
-                ask_about(one.question, one.answer, *(context.text for context in one.contexts)).prompts()[0].user
+                ask_about(one.question, one.answer, *(context.text for context in one.contexts), history=one.history)
+                .prompts()[0]
+                .user
                 for one in (clean, dirty)
             ]
             first, second = ({(line.section, line.mark) for line in page_lines(page)} for page in pages)

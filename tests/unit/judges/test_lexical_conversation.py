@@ -1,0 +1,194 @@
+"""Follow-up questions: read with the user's turns before them, never with what the assistant said."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from support.kit import a_judge_context
+from support.patience import cpu_limit
+
+from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
+from ragwatch.core.sample import Context, Role, Sample, Turn
+from ragwatch.core.scores import faithfulness, score_all
+from ragwatch.errors import JudgeError
+from ragwatch.judges.lexical.conversation import ELLIPTIC, asks_for, completed, repeats, statements_of
+from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.judges.lexical.words import identifiers, terms
+
+JUDGE = build(Options(), name="embedded", context=a_judge_context())
+PRICES = "Tickets: adults pay 10 euros, students pay 5 euros. Children under six are free."
+HOURS = "The garden opens at nine and closes at dusk. Dogs are kept on a lead."
+
+
+def user(*texts: str) -> tuple[Turn, ...]:
+    """What the user said before, with an answer after each turn."""
+    return tuple(turn for text in texts for turn in (Turn(Role.USER, text), Turn(Role.ASSISTANT, "I see.")))
+
+
+def read(question: str | None, answer: str, *contexts: str, history: tuple[Turn, ...] = (), **parts: Any) -> Evidence:
+    """Evidence of one sample."""
+    return JUDGE.evidence(Sample("s", question, tuple(map(Context, contexts)), answer, history=history, **parts))
+
+
+def test_a_follow_up_is_read_with_what_it_leaves_out() -> None:
+    """Answer and contexts are about the ticket that the question does not name."""
+    before = user("How much is the ticket to the garden?")
+    evidence = read("And for students?", "Students pay 5 euros.", HOURS, PRICES, history=before)
+    assert (faithfulness(evidence), evidence.address) == (1.0, Address.FULLY)
+    assert [reading.relevant for reading in evidence.contexts] == [False, True]
+
+
+def test_a_question_without_words_of_its_own_is_what_came_before() -> None:
+    """Alone it asks for nothing that could be compared; in its conversation it does."""
+    before = user("When does the garden open and close?")
+    off_topic = "Lions sleep through most hot afternoons on the wide plains of Africa."
+    assert read("And then?", "It opens at nine.", HOURS).address is None
+    assert read("And then?", "The garden opens at nine.", HOURS, history=before).address is Address.FULLY
+    assert read("And then?", off_topic, HOURS, history=before).address is Address.NOT_AT_ALL
+
+
+def test_the_kind_of_thing_in_question_is_carried_over() -> None:
+    """How much? And for students? "They get a discount" lacks the amount."""
+    before = user("How much is a ticket?")
+    assert read("And for students?", "Students pay 5 euros.", PRICES, history=before).address is Address.FULLY
+    text = "Students get a discount for tickets."
+    assert read("And for students?", text, text).address is Address.FULLY
+    assert read("And for students?", text, text, history=before).address is Address.PARTIALLY
+
+
+def test_relevance_of_contexts_of_an_unanswered_follow_up() -> None:
+    """An abstention beside good contexts is told from one beside none, also where the question names nothing."""
+    before = user("How much do students pay for tickets?")
+    evidence = read("And why?", "I do not know.", PRICES, HOURS, history=before)
+    assert [reading.relevant for reading in evidence.contexts] == [True, False]
+    assert [reading.relevant for reading in read("And why?", "I do not know.", PRICES, HOURS).contexts] == [None, None]
+
+
+def test_what_the_user_stated_is_no_invention() -> None:
+    """It is marked and left out of faithfulness; it is neither support nor use; what a context says stays supported."""
+    answer = "You bought a ticket on 3 May for 10 euros. Students pay 5 euros. The castle was built by monks."
+    before = user("I bought a ticket on 3 May for 10 euros.")
+    plain = read("And for students?", answer, PRICES)
+    evidence = read("And for students?", answer, PRICES, history=before)
+    assert [claim.said_by_user for claim in evidence.claims] == [True, False, False]
+    assert [claim.verdict for claim in evidence.claims] == [claim.verdict for claim in plain.claims]
+    assert (evidence.claims[0].verdict, evidence.claims[0].contexts) == (ClaimVerdict.NOT_IN_CONTEXT, ())
+    assert (faithfulness(plain), faithfulness(evidence)) == (1 / 3, 1 / 2)
+    both = read("And for students?", answer, PRICES, "You bought a ticket on 3 May for 10 euros.", history=before)
+    assert [claim.said_by_user for claim in both.claims] == [False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("said", "claim", "expected"),
+    [
+        ("I live in Bern.", "You live in Bern.", True),
+        ("I live in Bern and I am 30 years old.", "As you mentioned, you are 30 years old.", True),
+        ("My order 1234 did not arrive.", "Your order 1234 has not arrived.", True),
+        ("I live in Bern.", "You live in Zurich.", False),
+        ("I paid 10 euros.", "You paid 12 euros.", False),
+        ("My order did not arrive.", "Your order arrived.", False),
+        ("My order arrived.", "Your order never arrived.", False),
+        ("I live in Bern.", "Bern.", False),
+        ("I live in Bern.", "The office in Bern opens at nine.", False),
+        ("Is shipping free?", "Shipping is free.", False),
+        ("Is shipping free", "Shipping is free.", False),
+        ("and is shipping free", "Shipping is free.", False),
+        ("I would like to know whether shipping is free.", "Shipping is free.", False),
+        ("Tell me why my shipping is free.", "Shipping is free.", False),
+        ("free shipping above 50 euros", "Shipping is free above 50 euros.", False),
+        ("If my friend pays the ticket, is it valid", "Your friend pays the ticket.", False),
+        ("Anna works here. Peter lives in Zurich.", "Anna lives in Zurich.", False),
+    ],
+)
+def test_statements(said: str, claim: str, expected: bool) -> None:  # noqa: FBT001
+    """Only one sentence in which the user states all of it, number by number; questions and keywords state nothing."""
+    assert repeats(claim, statements_of([said])) is expected
+
+
+def test_the_current_question_states_nothing() -> None:
+    """A claim that repeats the question is as unsupported as it was without a history."""
+    asked = "I bought a blue lamp in May. Can I return it?"
+    for history in ((), user("Hello, I have a problem.")):
+        (claim,) = read(asked, "You bought a blue lamp in May.", HOURS, history=history).claims
+        assert not claim.said_by_user
+
+
+def test_completion_stops_when_the_question_has_enough_words() -> None:
+    """The latest turns come first, older ones only where they are needed; words of no meaning add nothing."""
+    turns = ["What is the oldest castle of the region?", "How much is the ticket to the castle garden?", "Thanks!"]
+    assert completed("And for students?", turns) == f"{turns[1]} {turns[2]} And for students?"
+    assert asks_for("And the garden?", ["When does it open?", "And the castle?"]) == "When does it open?"
+
+
+MENU = "kettle boils water 90 three Vortex lamp the of not dims I my is you Paris ? . and No."
+WORDS = st.sampled_from(MENU.split(" "))
+PROSE = st.lists(WORDS, max_size=16).map(" ".join)
+HISTORY = st.lists(st.builds(Turn, st.sampled_from(Role), PROSE), max_size=4).map(tuple)
+
+
+def a_sample(question: str | None, contexts: list[str], answer: str, history: tuple[Turn, ...]) -> Sample:
+    """A sample with a reference, which is compared with the same words."""
+    return Sample("s", question, tuple(map(Context, contexts)), answer, reference=answer, history=history)
+
+
+SAMPLES = st.builds(a_sample, st.none() | PROSE, st.lists(PROSE, max_size=2), PROSE, HISTORY)
+
+
+@given(SAMPLES)
+@settings(max_examples=40, deadline=None)
+def test_what_the_assistant_said_is_not_read(sample: Sample) -> None:
+    """Without the turns of everybody but the user, the evidence is the same."""
+    users = tuple(turn for turn in sample.history if turn.role is Role.USER)
+    assert JUDGE.evidence(sample) == JUDGE.evidence(sample._replace(history=users))
+
+
+@given(SAMPLES)
+@settings(max_examples=40, deadline=None)
+def test_no_turn_supports_a_claim(sample: Sample) -> None:
+    """Claims are ruled on as with the question alone, or, if it says hardly anything, as with the question in full."""
+    evidence, alone = JUDGE.evidence(sample), JUDGE.evidence(sample._replace(history=()))
+    words = set(terms(sample.question or "")) | identifiers(sample.question or "")
+    if sample.question and len(words) < ELLIPTIC:
+        full = completed(sample.question, sample.user_turns)
+        alone = JUDGE.evidence(sample._replace(question=full, history=()))
+        assume(len(alone.claims) == len(evidence.claims))  # a bare "no" claims what is asked
+    for claim, plain in zip(evidence.claims, alone.claims, strict=True):
+        assert (claim.verdict, claim.support, claim.cells) == (plain.verdict, plain.support, plain.cells)
+        assert not (claim.said_by_user and (claim.verdict is not ClaimVerdict.NOT_IN_CONTEXT or any(claim.cells)))
+    assert evidence.used == alone.used
+    before, after = faithfulness(alone), faithfulness(evidence)
+    assert after is None or (before is not None and after >= before)
+    assert all(value is None or 0.0 <= value <= 1.0 for value in score_all(evidence).values())
+
+
+def test_a_follow_up_is_ruled_on_as_if_it_had_been_asked_in_full() -> None:
+    """The museum that the user named before need not stand in the context again."""
+    hours = "Opening hours: Monday to Saturday from nine. Sunday: opens at eleven."
+    answer = "On Sundays the Harbour Museum opens at eleven."
+    before = user("When does the Harbour Museum open?")
+    alone, followed, full = (
+        read(question, answer, hours, history=history).claims[0].support or 0.0
+        for question, history in (
+            ("And on Sundays?", ()),
+            ("And on Sundays?", before),
+            ("When does the Harbour Museum open? And on Sundays?", ()),
+        )
+    )
+    assert alone < followed == full
+
+
+@pytest.mark.parametrize("unit", ["I am. ", "and ", "\n", "my x "], ids=repr)
+def test_hostile_turns_are_refused_or_read_soon(unit: str) -> None:
+    """Many turns, and megabytes of them: a counted refusal, or a reading in linear time."""
+    start = time.process_time()
+    many = tuple(Turn(Role.USER, unit) for _ in range(20_000 // len(unit)))
+    read("And then?", "I am. My x said 1. " * 40, PRICES, history=many)
+    read("And then?", "I am. My x said 1. " * 40, PRICES, history=(Turn(Role.USER, unit * (20_000 // len(unit))),))
+    assert time.process_time() - start < cpu_limit(4)
+    with pytest.raises(JudgeError, match="characters of its history") as caught:
+        read("And then?", "I am.", PRICES, history=(Turn(Role.ASSISTANT, unit * (1_000_000 // len(unit))),))
+    assert caught.value.permanent
