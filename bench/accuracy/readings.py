@@ -14,7 +14,7 @@ from accuracy.rows import Row
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.facts import facts_of
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.reader import ClaimRow as Claim
@@ -83,7 +83,7 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
         rulings.extend(second(rows, passages, texts) if second else [lexical_ruling(row, Thresholds()) for row in rows])
         return rulings
 
-    evidence = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
+    evidence = read(sample, facts_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
     return Reading(
         doubt=max((1.0 - ruling.support for ruling in rulings), default=0.0),
         flagged=any(ruling.verdict is not ClaimVerdict.SUPPORTED for ruling in rulings),

@@ -17,7 +17,7 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.facts import facts_of
 from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size
 from ragwatch.judges.lexical.reader import CrossEncoder, Thresholds, read
 from ragwatch.judges.lexical.reference import READING_VERSION, with_reference
@@ -109,7 +109,7 @@ class LexicalJudge:
         max_claims = self._options.max_claims
         self._check_size(sample)
         check = Deadline(self._options.max_seconds)
-        answer = claims_of(sample.answer, sample.question, max_claims=max_claims, check=check)
+        answer = facts_of(sample.answer, sample.question, max_claims=max_claims, check=check)
         check_claims(len(answer.claims), max_claims)
         cross_encoder = self._cross_encoder_within(check)
         evidence = read(sample, answer, self._tables, self._thresholds, cross_encoder, check=check)

@@ -6,8 +6,9 @@ Evidence follows from them in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from ragwatch.core.alphabet import unicode14
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
@@ -15,6 +16,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import address, better_context_unused, kind_missing, question_coverage
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
+from ragwatch.judges.lexical.facts import combine
 from ragwatch.judges.lexical.features import CARRIES, ClaimWords, PassageMatch, claim_words, features, match
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
@@ -52,13 +54,22 @@ class PreparedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """One claim, compared with every context: probability of support by all together, and by each alone."""
+    """One claim, compared with every context: probability of support by all together, and by each alone.
+
+    For a fact these are combined with those of its sentence (see `facts.combine`), which is `sentence`.
+    """
 
     claim: ClaimText
     words: ClaimWords
     matches: tuple[PassageMatch, ...]
     support: float
     alone: tuple[float, ...]
+    sentence: ClaimRow | None = None
+
+    @property
+    def whole(self) -> ClaimRow:
+        """The row of its sentence; itself if it is a whole one."""
+        return self.sentence or self
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +108,8 @@ def read(
 
     Args:
         sample: The sample.
-        answer: The claims of its answer: `claims_of(sample.answer, sample.question)`.
+        answer: The claims of its answer: `facts_of(sample.answer, sample.question)`, or whole sentences
+            (`claims_of`).
         tables: Fitted tables.
         thresholds: Probabilities at which readings become verdicts.
         cross_encoder: Rules on the claims; None for rulings by words.
@@ -145,13 +157,37 @@ def _rows(
 ) -> list[ClaimRow]:
     """A row for each claim. Claims with equal words, which models may repeat, are compared once."""
     by_words: dict[str, ClaimRow] = {}
-    rows = []
-    for claim in answer.claims:
+
+    def row_of(claim: ClaimText) -> ClaimRow:
         row = by_words.get(claim.words)
         row = replace(row, claim=claim) if row else _row(claim, passages, question, tables, check)
         by_words[claim.words] = row
-        rows.append(row)
+        return row
+
+    rows: list[ClaimRow] = []
+    for sentence, group in groupby(answer.claims, key=lambda claim: claim.sentence or claim):
+        facts = list(group)
+        whole = row_of(sentence)
+        if facts[0] is sentence:
+            rows.append(whole)
+        else:
+            own = [row_of(fact._replace(words=fact.own)) for fact in facts]
+            rows += _facts(whole, [_lesser(row_of(fact), part) for fact, part in zip(facts, own, strict=True)])
     return rows
+
+
+def _lesser(row: ClaimRow, own: ClaimRow) -> ClaimRow:
+    """A fact with its subject, supported no more than without it: naming the subject alone supports nothing."""
+    return replace(row, support=min(row.support, own.support), alone=tuple(map(min, row.alone, own.alone)))
+
+
+def _facts(whole: ClaimRow, parts: Sequence[ClaimRow]) -> Iterator[ClaimRow]:
+    """The rows of the facts of a sentence, combined with its own."""
+    supports = combine(whole.support, [part.support for part in parts])
+    columns = [combine(value, [part.alone[rank] for part in parts]) for rank, value in enumerate(whole.alone)]
+    for index, (part, support) in enumerate(zip(parts, supports, strict=True)):
+        alone = tuple(min(column[index], support) for column in columns)
+        yield replace(part, support=support, alone=alone, sentence=whole)
 
 
 def _row(
@@ -245,7 +281,8 @@ def _relevance_features(
     tables: FittedTables,
     check: Check,
 ) -> list[tuple[float, ...]]:
-    """Features of each context. The question is added to a short answer."""
+    """Features of each context, from whole sentences. The question is added to a short answer."""
+    rows = list({id(row.whole): row.whole for row in rows}.values())
     answer = " ".join(row.claim.words for row in rows)
     supports: list[tuple[float, ...]] = [row.alone for row in rows]
     if question.weights and _is_short(rows):
@@ -259,13 +296,16 @@ def _relevance_features(
 def _carriers(
     claims: Sequence[Claim], rows: Sequence[ClaimRow], passages: Sequence[PreparedPassage], check: Check
 ) -> list[set[int]]:
-    """Sentences of each context that carry a supported claim, or are the best of a context that supports one."""
+    """Sentences of each context that carry a supported sentence, or are the best of a context that supports a claim."""
     lines: list[set[int]] = [set() for _ in passages]
+    refuted = {
+        id(row.whole) for claim, row in zip(claims, rows, strict=True) if claim.verdict is not ClaimVerdict.SUPPORTED
+    }
     for claim, row in zip(claims, rows, strict=True):
         check()
-        for context_lines, passage, cell in zip(lines, row.matches, claim.cells, strict=True):
-            if claim.verdict is ClaimVerdict.SUPPORTED:
-                context_lines.update(passage.carriers)
+        for context_lines, passage, whole, cell in zip(lines, row.matches, row.whole.matches, claim.cells, strict=True):
+            if id(row.whole) not in refuted:
+                context_lines.update(whole.carriers)
             if cell and passage.sentence is not None:
                 context_lines.add(passage.sentence)
     return lines
@@ -308,7 +348,7 @@ def _address(
         return None
     if not answer.claims:
         return Address.NOT_AT_ALL
-    text = " ".join(claim.words for claim in answer.claims)
+    text = " ".join(claim.words for claim in answer.sentences)
     own = frozenset(terms(text)) | identifiers(text)
     sources = [passage.terms for passage, is_used in zip(passages, used, strict=True) if is_used]
     return address(

@@ -7,14 +7,15 @@ from dataclasses import replace
 from ragwatch.core.alphabet import unicode14
 from ragwatch.core.evidence import Evidence, ReferenceClaim
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical.claims import AnswerClaims, claims_of
+from ragwatch.judges.lexical.claims import AnswerClaims
+from ragwatch.judges.lexical.facts import facts_of
 from ragwatch.judges.lexical.limits import Check, check_claims, unlimited
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.steps import actions, names_action
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import terms
 
-READING_VERSION = 4
+READING_VERSION = 5
 """Part of the judge's version. Increment it with every change of the results of this module, `steps` or `words`,
 because a gate must not compare figures of different versions."""
 
@@ -31,8 +32,8 @@ def with_reference(
 ) -> Evidence:
     """Add the comparison with the reference to the evidence; without a reference, return it as it is.
 
-    Each claim of the reference is compared with each context and with the answer, each claim of the answer with the
-    reference. A claim of the reference that no context supports was missed by retrieval. An instruction must match in
+    Each fact of the reference is compared with each context and with the answer, each claim of the answer with the
+    reference. A fact of the reference that no context supports was missed by retrieval. An instruction must match in
     its action too, not only in its objects (see `steps`).
 
     Raises:
@@ -40,7 +41,7 @@ def with_reference(
     """
     if not sample.reference:
         return evidence
-    reference = claims_of(sample.reference, sample.question, max_claims=max_claims, check=check)
+    reference = facts_of(sample.reference, sample.question, max_claims=max_claims, check=check)
     check_claims(len(reference.claims), max_claims)
     columns = sample._replace(answer=sample.reference, contexts=(*sample.contexts, Context(sample.answer)))
     rows = _cells(columns, reference, tables, thresholds, check)
@@ -52,7 +53,7 @@ def with_reference(
         ),
         reference=tuple(
             ReferenceClaim(sample.reference[start:end], start, end, cells[:-1], in_answer=cells[-1])
-            for (start, end, _), cells in zip(reference.claims, rows, strict=True)
+            for (start, end, *_), cells in zip(reference.claims, rows, strict=True)
         ),
     )
 
@@ -66,7 +67,7 @@ def _cells(
     rows = []
     for claim_text, claim in zip(answer.claims, claims, strict=True):
         check()
-        claim_actions, cells = actions(claim_text.words), claim.cells
+        claim_actions, cells = actions(claim_text.words) if claim_text.sentence is None else (), claim.cells
         if claim_actions:
             texts = texts or {
                 rank: frozenset(terms(unicode14(context.text))) for rank, context in enumerate(sample.contexts)

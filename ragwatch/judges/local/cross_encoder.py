@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import groupby
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.judges.lexical.evidence import window
+from ragwatch.judges.lexical.facts import weakest
 from ragwatch.judges.lexical.limits import Check, Deadline
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.reader import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
@@ -95,23 +97,76 @@ class CrossEncoderPass:
         *,
         deadline: Deadline | None = None,
     ) -> list[ClaimRuling]:
-        """Rule on each row. The deadline does not include the time of the model, which `max_pairs` bounds."""
+        """Rule on each row. The deadline does not include the time of the model, which `max_pairs` bounds.
+
+        The model reads whole sentences first, then the facts of those that it does not call supported. The facts of a
+        supported sentence have its cells; if it has none, because it needs several contexts, they have their own.
+        """
         deadline = deadline or Deadline(inf)
-        check: Check = deadline
         reader = _PairReader(self._model, self._rules.max_pairs, deadline)
-        pairs = [self._pair(row, passages, texts, check) for row in rows]
-        reader.read(pairs)
-        together = [self._together(row, reader.signals(pair)) for row, pair in zip(rows, pairs, strict=True)]
-        cells = [
-            self._inconclusive(row, ruling, passages, texts, check) for row, ruling in zip(rows, together, strict=True)
+        sample = _SampleTexts(passages, texts, deadline)
+        sentences = list({id(row.whole): row.whole for row in rows}.values())
+        together = self._filled(sentences, self._read(sentences, sample, reader), sample, reader)
+        whole = dict(zip(map(id, sentences), together, strict=True))
+        doubtful = [row for row in rows if row.sentence and _is_doubtful(whole[id(row.sentence)])]
+        own = dict(zip(map(id, doubtful), self._read(doubtful, sample, reader), strict=True))
+        combined = [
+            ruling
+            for _, group in groupby(rows, key=lambda row: id(row.whole))
+            for ruling in self._combined(list(group), whole, own)
         ]
-        reader.read(pair for by_rank in cells for pair in by_rank.values())
         rulings = [
-            self._lexical(row, pair) if ruling is None else self._with_cells(row, ruling, by_rank, reader)
-            for row, ruling, by_rank, pair in zip(rows, together, cells, pairs, strict=True)
+            self._lexical(row) if ruling is None else ruling
+            for row, ruling in zip(rows, self._filled(rows, combined, sample, reader), strict=True)
         ]
         self._on_lexical_only(+reader.lexical_only)
         return rulings
+
+    def _read(self, rows: Sequence[ClaimRow], sample: _SampleTexts, reader: _PairReader) -> list[ClaimRuling | None]:
+        """Rule on claims with all contexts together, without cells; None where the model did not read."""
+        pairs = [self._pair(row, *sample) for row in rows]
+        reader.read(pairs)
+        return [self._together(row, reader.signals(pair)) for row, pair in zip(rows, pairs, strict=True)]
+
+    def _filled(
+        self,
+        rows: Sequence[ClaimRow],
+        rulings: Sequence[ClaimRuling | None],
+        sample: _SampleTexts,
+        reader: _PairReader,
+    ) -> list[ClaimRuling | None]:
+        """Add cells to the rulings of the model that have none."""
+        pairs = [self._inconclusive(row, ruling, *sample) for row, ruling in zip(rows, rulings, strict=True)]
+        reader.read(pair for by_rank in pairs for pair in by_rank.values())
+        return [
+            None if ruling is None else self._with_cells(row, ruling, by_rank, reader)
+            for row, ruling, by_rank in zip(rows, rulings, pairs, strict=True)
+        ]
+
+    def _combined(
+        self,
+        facts: Sequence[ClaimRow],
+        whole: Mapping[int, ClaimRuling | None],
+        own: Mapping[int, ClaimRuling | None],
+    ) -> list[ClaimRuling | None]:
+        """Rule on the facts of a sentence as `facts.combine` does, or on the sentence if it is not split.
+
+        Args:
+            facts: Their rows.
+            whole: The rulings on sentences, by row.
+            own: The rulings on the facts of doubtful sentences, by row.
+        """
+        ruling = whole[id(facts[0].whole)]
+        if ruling is None or facts[0].sentence is None:
+            return [ruling] * len(facts)
+        if not _is_doubtful(ruling):
+            return [ruling if any(ruling.cells) else replace(ruling, alone=row.alone) for row in facts]
+        read = [own[id(row)] or self._lexical(row) for row in facts]
+        least = weakest([fact.support for fact in read])
+        return [
+            ruling if index == least else replace(fact, support=max(ruling.support, fact.support))
+            for index, fact in enumerate(read)
+        ]
 
     def _pair(self, row: ClaimRow, passages: Sequence[PreparedPassage], texts: Sequence[str], check: Check) -> Pair:
         check()
@@ -131,9 +186,10 @@ class CrossEncoderPass:
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         return ClaimRuling(verdict, support, (False,) * len(row.alone), row.alone, against=True)
 
-    def _lexical(self, row: ClaimRow, pair: Pair) -> ClaimRuling:
+    def _lexical(self, row: ClaimRow) -> ClaimRuling:
         """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
-        return replace(lexical_ruling(row, self._rules.lexical), against=not pair[1])
+        has_no_words = all(passage.sentence is None for passage in row.matches)
+        return replace(lexical_ruling(row, self._rules.lexical), against=has_no_words)
 
     def _inconclusive(
         self,
@@ -144,7 +200,7 @@ class CrossEncoderPass:
         check: Check,
     ) -> dict[int, Pair]:
         """The pairs, by rank, of a supported claim with each context whose lexical probability is inconclusive."""
-        if together is None or together.verdict is not ClaimVerdict.SUPPORTED:
+        if together is None or together.verdict is not ClaimVerdict.SUPPORTED or any(together.cells):
             return {}
         return {
             rank: self._pair(row, passages[rank : rank + 1], texts[rank : rank + 1], check)
@@ -155,8 +211,8 @@ class CrossEncoderPass:
     def _with_cells(
         self, row: ClaimRow, together: ClaimRuling, pairs: Mapping[int, Pair], reader: _PairReader
     ) -> ClaimRuling:
-        """Add the cells to a ruling."""
-        if together.verdict is not ClaimVerdict.SUPPORTED:
+        """Add the cells to a ruling without cells."""
+        if together.verdict is not ClaimVerdict.SUPPORTED or any(together.cells):
             return together
         alone = list(row.alone)
         supports = [probability > self._artefact.skip_above for probability in row.alone]
@@ -171,6 +227,19 @@ class CrossEncoderPass:
                 # both is comparable with the lexical probabilities of the contexts that the model did not read.
                 alone[rank] = (fused + row.alone[rank]) / 2
         return replace(together, cells=tuple(supports), alone=tuple(alone))
+
+
+class _SampleTexts(NamedTuple):
+    """The contexts of a sample, prepared and as text, and the limit of its reading."""
+
+    passages: Sequence[PreparedPassage]
+    texts: Sequence[str]
+    check: Check
+
+
+def _is_doubtful(ruling: ClaimRuling | None) -> bool:
+    """Whether the model has read a sentence and does not call it supported."""
+    return ruling is not None and ruling.verdict is not ClaimVerdict.SUPPORTED
 
 
 class _PairReader:
