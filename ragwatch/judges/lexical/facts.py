@@ -20,6 +20,9 @@ from ragwatch.judges.lexical.steps import actions
 MAX_TOKENS = 400
 """A sentence with more words and signs is none (a table, a dump), and stays whole."""
 
+MAX_CARRIED_CHARS = 80
+"""A longer subject is not carried, so that the facts together have not many more characters than the answer."""
+
 _MAX_CARRIED = 6  # words of the subject
 _WHOLE = frozenset({"if", "unless", "whether", "or", "either", "otherwise", "provided", "except", "than", "only"})
 # Conditions, alternatives and comparisons; a sentence with such a word stays whole.
@@ -117,7 +120,10 @@ def _spans(sentence: str, tokens: Sequence[Token], parts: Sequence[Part]) -> lis
 
 
 def _subject(sentence: str, tokens: Sequence[Token], main: Part) -> tuple[str, str]:
-    """The words of a clause before its first verb, and with it; without a known verb, up to its first content word."""
+    """The words of a clause before its first verb, and with it; without a known verb, up to its first content word.
+
+    Both are empty if they are too long.
+    """
     scope = range(main.first, min(main.last, main.first + _MAX_CARRIED + 1))
     verb = next((index for index in scope[1:] if tokens[index].is_verb), None)
     if verb is None:
@@ -126,4 +132,6 @@ def _subject(sentence: str, tokens: Sequence[Token], main: Part) -> tuple[str, s
         last = verb + 1
     start = tokens[main.first].start
     subject, predicate = (sentence[start : tokens[index - 1].end].rstrip(",; ") for index in (verb, last))
+    if len(predicate) > MAX_CARRIED_CHARS:
+        return "", ""
     return subject, predicate
