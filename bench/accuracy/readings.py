@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -77,10 +78,13 @@ class Bench:
 def reading(judge: LexicalJudge, sample: Sample) -> Reading:
     """What an embedded judge says of one row."""
     rulings: list[ClaimRuling] = []
+    sentences: dict[int, list[ClaimRuling]] = defaultdict(list)
 
     def ruled(rows: Sequence[Claim], passages: Sequence[PreparedPassage], texts: Sequence[str]) -> list[ClaimRuling]:
         second = judge.cross_encoder
         rulings.extend(second(rows, passages, texts) if second else [lexical_ruling(row, Thresholds()) for row in rows])
+        for row, ruling in zip(rows, rulings, strict=True):
+            sentences[id(row.whole)].append(ruling)
         return rulings
 
     evidence = read(sample, facts_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
@@ -89,13 +93,18 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
         flagged=any(ruling.verdict is not ClaimVerdict.SUPPORTED for ruling in rulings),
         contradicted=any(ruling.verdict is ClaimVerdict.CONTRADICTED for ruling in rulings),
         relevance=tuple(column.relevance for column in evidence.contexts),
-        lead=_lead(rulings),
+        lead=_lead([_mean_alone(facts) for facts in sentences.values()]),
     )
 
 
-def _lead(rulings: Sequence[ClaimRuling]) -> float:
-    """Mean support of the claims by the first context alone, less the best other one's."""
-    means = [sum(column) / len(column) for column in zip(*(ruling.alone for ruling in rulings), strict=True)]
+def _mean_alone(facts: Sequence[ClaimRuling]) -> list[float]:
+    """Mean support of the facts of a sentence by each context alone."""
+    return [sum(column) / len(column) for column in zip(*(ruling.alone for ruling in facts), strict=True)]
+
+
+def _lead(sentences: Sequence[Sequence[float]]) -> float:
+    """Mean support of the sentences by the first context alone, less the best other one's."""
+    means = [sum(column) / len(column) for column in zip(*sentences, strict=True)]
     return means[0] - max(means[1:], default=0.0) if means else 0.0
 
 

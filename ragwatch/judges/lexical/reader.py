@@ -117,7 +117,7 @@ def read(
     """
     passages = passages_of((context.text for context in sample.contexts), check)
     question = _prepared_question(sample.question or "", passages, tables)
-    rows = _rows(answer, passages, question, tables, check)
+    rows = _rows(answer, passages, question, tables, thresholds=thresholds, check=check)
     texts = [unicode14(context.text) for context in sample.contexts]
     rulings = (
         cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
@@ -153,6 +153,8 @@ def _rows(
     passages: Sequence[PreparedPassage],
     question: PreparedQuestion,
     tables: FittedTables,
+    *,
+    thresholds: Thresholds,
     check: Check,
 ) -> list[ClaimRow]:
     """A row for each claim. Claims with equal words, which models may repeat, are compared once."""
@@ -172,7 +174,8 @@ def _rows(
             rows.append(whole)
         else:
             own = [row_of(fact._replace(words=fact.own)) for fact in facts]
-            rows += _facts(whole, [_lesser(row_of(fact), part) for fact, part in zip(facts, own, strict=True)])
+            parts = [_lesser(row_of(fact), part) for fact, part in zip(facts, own, strict=True)]
+            rows += _facts(whole, parts, thresholds)
     return rows
 
 
@@ -181,12 +184,16 @@ def _lesser(row: ClaimRow, own: ClaimRow) -> ClaimRow:
     return replace(row, support=min(row.support, own.support), alone=tuple(map(min, row.alone, own.alone)))
 
 
-def _facts(whole: ClaimRow, parts: Sequence[ClaimRow]) -> Iterator[ClaimRow]:
-    """The rows of the facts of a sentence, combined with its own."""
+def _facts(whole: ClaimRow, parts: Sequence[ClaimRow], thresholds: Thresholds) -> Iterator[ClaimRow]:
+    """The rows of the facts of a sentence, combined with its own.
+
+    Single contexts are read by the whole sentence if one of them supports it, because a few words may stand anywhere.
+    """
     supports = combine(whole.support, [part.support for part in parts])
     columns = [combine(value, [part.alone[rank] for part in parts]) for rank, value in enumerate(whole.alone)]
+    has_source = any(value >= thresholds.support for value in whole.alone)
     for index, (part, support) in enumerate(zip(parts, supports, strict=True)):
-        alone = tuple(min(column[index], support) for column in columns)
+        alone = whole.alone if has_source else tuple(min(column[index], support) for column in columns)
         yield replace(part, support=support, alone=alone, sentence=whole)
 
 
@@ -270,7 +277,7 @@ def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> 
     """Features of the relevance of each context of a sample, for `training/lexical.py`."""
     passages = passages_of(context.text for context in sample.contexts)
     question = _prepared_question(sample.question or "", passages, tables)
-    rows = _rows(answer, passages, question, tables, unlimited)
+    rows = _rows(answer, passages, question, tables, thresholds=Thresholds(), check=unlimited)
     return _relevance_features(question, passages, rows, tables, unlimited)
 
 
