@@ -34,7 +34,7 @@ class Options(BaseModel):
         support: Probability at which a claim counts as supported.
         relevance: Probability at which a context counts as relevant.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
-        max_claims: An answer, or a reference, with more claims is left unjudged.
+        max_claims: An answer, or a reference, with more claims (facts) is left unjudged.
         max_chars: Question, answer, reference and contexts with more characters together are left unjudged.
         max_answer_chars: An answer, or a reference, with more characters is left unjudged.
         max_question_chars: A sample whose question has more characters is left unjudged.

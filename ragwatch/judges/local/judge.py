@@ -39,7 +39,7 @@ class Options(BaseModel):
         max_pairs: Maximum number of pairs of a claim and evidence that the model reads of one sample; the rest gets the
             lexical ruling. It bounds the time of a sample: some 10 ms per pair.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
-        max_claims: An answer, or a reference, with more claims is left unjudged.
+        max_claims: An answer, or a reference, with more claims (facts) is left unjudged.
         max_chars: Question, answer, reference and contexts with more characters together are left unjudged.
         max_answer_chars: An answer, or a reference, with more characters is left unjudged.
         max_question_chars: A sample whose question has more characters is left unjudged.
