@@ -133,7 +133,7 @@ def need_recall(evidence: Evidence) -> float | None:
 
 
 def top_ranked_ignored(evidence: Evidence) -> float | None:
-    """Return 1.0 if the first context alone supports no claim. None without claims, contexts, or on abstention."""
+    """Return 1.0 if no claim uses the first context; None without claims or contexts, or if abstained."""
     if not evidence.claims or not evidence.contexts or evidence.abstained:
         return None
     return 0.0 if evidence.used[0] else 1.0
@@ -149,13 +149,13 @@ def top_ranked_fault(evidence: Evidence) -> Fault | None:
         return None
     if not evidence.contexts[0].relevant:
         return Fault.RETRIEVER
-    if all(any(claim.cells) for claim in evidence.claims):
+    if all(claim.contexts for claim in evidence.claims):
         return Fault.REDUNDANT
     return Fault.GENERATOR
 
 
 def context_use(evidence: Evidence) -> float | None:
-    """Return contexts that support a claim / contexts; None without claims or contexts, or if abstained."""
+    """Return contexts that a claim uses / contexts; None without claims or contexts, or if abstained."""
     if not evidence.claims or not evidence.contexts or evidence.abstained:
         return None
     return sum(evidence.used) / len(evidence.used)

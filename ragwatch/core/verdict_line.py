@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ragwatch.core.evidence import Claim, ClaimVerdict, Evidence
+from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, Evidence
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Reading, Verdict
@@ -26,8 +26,10 @@ class ClaimRecord(NamedTuple):
         end: Offset after its last character.
         verdict: Verdict on the claim, given all contexts together.
         support: Probability that the contexts together support it; None if the judge gives no probability.
-        contexts: Positions of the contexts that support it alone, from 0.
+        contexts: Positions of the contexts that support it, from 0: each alone or, if `joint`, only together.
         evidence: The sentence that supports or contradicts it, if the judge quotes one.
+        joint: Whether none of `contexts` supports it alone.
+        informed: Positions of the contexts that a claim without support has its specific content from.
     """
 
     text: str
@@ -37,6 +39,14 @@ class ClaimRecord(NamedTuple):
     support: float | None
     contexts: tuple[int, ...]
     evidence: str | None
+    joint: bool = False
+    informed: tuple[int, ...] = ()
+
+    def cell(self, rank: int) -> Cell | None:
+        """What the context at this position is to the claim."""
+        if rank in self.contexts:
+            return Cell.JOINTLY if self.joint else Cell.ALONE
+        return Cell.INFORMED if rank in self.informed else None
 
 
 class ContextRecord(NamedTuple):
@@ -45,7 +55,7 @@ class ContextRecord(NamedTuple):
     Attributes:
         id: Its id in the log, if it has one.
         relevant: Whether it is relevant to the question; None if not read.
-        used: Whether it supports a claim; None if not read.
+        used: Whether a claim uses it (see `core.evidence`); None if not read.
         relevance: Relevance as a number in [0, 1]; None if the judge gives none.
     """
 
@@ -169,6 +179,8 @@ def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
         support=_number(claim["support"]),
         contexts=tuple(claim["contexts"]),
         evidence=_text(claim.get("evidence")),
+        joint=claim.get("joint") is True,  # lines of older versions have none: their contexts support alone
+        informed=tuple(claim.get("informed") or ()),
     )
 
 
@@ -242,6 +254,8 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "verdict": str(claim.verdict),
         "support": _rounded(claim.support),
         "contexts": list(claim.contexts),
+        "joint": Cell.JOINTLY in claim.cells,
+        "informed": list(claim.informed_by),
         "evidence": claim.evidence,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ragwatch.core.alphabet import unicode14
-from ragwatch.core.evidence import Evidence, ReferenceClaim
+from ragwatch.core.evidence import Cell, Evidence, ReferenceClaim
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import AnswerClaims, claims_of
 from ragwatch.judges.lexical.limits import Check, check_claims, unlimited
@@ -66,7 +66,8 @@ def _cells(
     rows = []
     for claim_text, claim in zip(answer.claims, claims, strict=True):
         check()
-        claim_actions, cells = actions(claim_text.words), claim.cells
+        claim_actions = actions(claim_text.words)
+        cells = tuple(cell is Cell.ALONE for cell in claim.cells)
         if claim_actions:
             texts = texts or {
                 rank: frozenset(terms(unicode14(context.text))) for rank, context in enumerate(sample.contexts)

@@ -8,6 +8,7 @@ exceed `max_pairs` (counted, see `LexicalOnlyReason`).
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # it imports the packages of an extra
 MAX_UNKNOWN_SHARE = 0.15
 """The model does not read a text with a larger share of word pieces that are not in its vocabulary."""
 
+_SLACK = 0.5
 _MIN_LANGUAGE_WORDS = 10  # a shorter text may have no function words
 _MIN_FUNCTION_WORDS_SHARE = 0.17
 _MAX_OTHER_LETTERS_SHARE = 0.3
@@ -119,7 +121,7 @@ class CrossEncoderPass:
         return " ".join(row.claim.words.split()), evidence.text
 
     def _together(self, row: ClaimRow, signals: ModelSignals | None) -> ClaimRuling | None:
-        """Rule on a claim with all contexts together, without cells; None if the model did not read it."""
+        """Rule on a claim with all contexts together; a supported one gets its cells later. None if not read."""
         if signals is None:
             return None
         lexical = lexical_logit(row.support)
@@ -129,7 +131,8 @@ class CrossEncoderPass:
             against = self._artefact.contradiction.probability(lexical, signals)
             contradicted = against >= self._rules.contradicted_from
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
-        return ClaimRuling(verdict, support, (False,) * len(row.alone), row.alone, against=True)
+        cells = () if verdict is ClaimVerdict.SUPPORTED else row.informed_cells()
+        return ClaimRuling(verdict, support, cells, row.alone, against=True)
 
     def _lexical(self, row: ClaimRow, pair: Pair) -> ClaimRuling:
         """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
@@ -170,7 +173,16 @@ class CrossEncoderPass:
                 # For which context was used, the lexical probability is slightly better than the model. The mean of
                 # both is comparable with the lexical probabilities of the contexts that the model did not read.
                 alone[rank] = (fused + row.alone[rank]) / 2
-        return replace(together, cells=tuple(supports), alone=tuple(alone))
+        ranks = [rank for rank, supported in enumerate(supports) if supported]
+        return replace(together, cells=row.support_cells(ranks, _least(row)), alone=tuple(alone))
+
+
+def _least(row: ClaimRow) -> float:
+    """Minimum probability by words at which contexts together support a claim that the model calls supported.
+
+    It lies `_SLACK` below that of all contexts, in logits: without slack every context with any word would be needed.
+    """
+    return 1.0 / (1.0 + math.exp(_SLACK - lexical_logit(row.support)))
 
 
 class _PairReader:

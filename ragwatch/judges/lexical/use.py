@@ -1,0 +1,80 @@
+"""Decides by words which contexts a claim uses: its support set or, if it is not supported, those that informed it.
+
+What is specific to a claim are its terms that are neither in the question nor common. A context informed a claim that
+is not supported if it has enough of the weight of these terms: an answer that misquotes a context has still used it.
+Among contexts that have the same, the better rank counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+
+from ragwatch.core.support_set import smallest_support_set
+from ragwatch.judges.lexical.features import ClaimWords, PassageMatch
+
+COMMON = 0.4
+"""Terms with a lower rarity are common."""
+
+MIN_SPECIFIC = 2
+"""Minimum number of specific terms that a context shares with a claim that it informed."""
+
+MIN_SHARE = 0.5
+"""Minimum share of the weight of the specific terms in a context that informed a claim."""
+
+MIN_GAIN = 0.25
+"""Minimum share that another context adds to those before it."""
+
+
+def joint_support(
+    matches: Sequence[PassageMatch],
+    alone: Sequence[float],
+    probability: Callable[[Sequence[PassageMatch]], float],
+    least: float,
+) -> tuple[int, ...]:
+    """Return the ranks of the support set of a claim; empty if all contexts together do not support it.
+
+    Args:
+        matches: The claim, compared with each context.
+        alone: Probability that each context alone supports it.
+        probability: Probability that some contexts together support it.
+        least: Minimum probability at which they do.
+    """
+    return smallest_support_set(
+        strengths(matches, alone), lambda ranks: probability([matches[rank] for rank in ranks]) >= least
+    )
+
+
+def strengths(matches: Sequence[PassageMatch], alone: Sequence[float]) -> list[float | None]:
+    """How far each context alone supports a claim; None if it shares nothing with it, or no more than a better rank."""
+    known: set[PassageMatch] = set()
+    found: list[float | None] = []
+    for passage, probability in zip(matches, alone, strict=True):
+        has_words = bool(passage.terms or passage.grams) and passage not in known
+        known.add(passage)
+        found.append(probability if has_words else None)
+    return found
+
+
+def informed_by(claim: ClaimWords, shared: Sequence[AbstractSet[str]], question: AbstractSet[str]) -> tuple[int, ...]:
+    """Return the ranks of the contexts that a claim has its specific content from, in increasing order.
+
+    Args:
+        claim: The claim.
+        shared: Terms that it shares with each context.
+        question: Terms of the question.
+    """
+    weights = {name: weight for name, weight in claim.rarity.items() if weight >= COMMON and name not in question}
+    total = math.fsum(weights.values())
+    left, found = dict(weights), list[int]()
+    while left:
+        gains = [math.fsum([weight for name, weight in left.items() if name in names]) for names in shared]
+        best = max(range(len(gains)), key=gains.__getitem__, default=None)
+        if best is None or gains[best] < (MIN_GAIN if found else MIN_SHARE) * total:
+            break
+        if not found and len(left.keys() & shared[best]) < MIN_SPECIFIC:
+            break
+        found.append(best)
+        left = {name: weight for name, weight in left.items() if name not in shared[best]}
+    return tuple(sorted(found))
