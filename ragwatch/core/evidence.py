@@ -33,7 +33,7 @@ class Address(StrEnum):
 
 
 class Cell(StrEnum):
-    """What a context is to a claim. An empty cell is None; a cell that is marked is truthy.
+    """What a context is to a claim. An empty cell is None; a marked one is truthy.
 
     `alone`: it supports the claim without any other context. `jointly`: no context supports the claim alone, and this
     one belongs to its support set. `informed`: the claim is not supported, and its specific content comes from here.
@@ -62,7 +62,7 @@ class Claim:
         start: Offset of its first character in the answer; None if it is not a verbatim part of the answer.
         end: Offset after its last character.
         verdict: Verdict on the claim, given all contexts together.
-        cells: For each context, what it is to the claim; None for nothing. True counts as `alone`, False as None.
+        cells: For each context, what it is to the claim; None for none. True counts as `alone`, False as None.
         support: Probability that the contexts together support it; None if the judge gives no probability.
         evidence: The sentence that supports or contradicts it, if the judge quotes one.
         in_reference: Whether the reference contains it; None without a reference, or if not read.
@@ -188,6 +188,32 @@ class ReferenceClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class Expectation:
+    """Calibrated expectations of shares of yes/no, which estimates average instead of the hard calls.
+
+    A rate of hard calls is biased even where the judge is good, by its false alarms and misses (Forman 2008). None if
+    the judge gives no probability: then the hard call counts.
+
+    Attributes:
+        first_used: Probability that the answer uses the first context.
+        supported: Expected share of claims that are supported.
+        contradicted: Expected share of claims that are contradicted.
+    """
+
+    first_used: float | None = None
+    supported: float | None = None
+    contradicted: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_ratio(self.first_used, "first_used")
+        _check_ratio(self.supported, "supported")
+        _check_ratio(self.contradicted, "contradicted")
+
+
+HARD_CALLS = Expectation()
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Everything that a judge read in one sample.
 
@@ -199,6 +225,7 @@ class Evidence:
         reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
         reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
         reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
+        expected: Expectations of the judge beside its hard calls.
     """
 
     claims: tuple[Claim, ...]
@@ -208,6 +235,7 @@ class Evidence:
     reads_contradiction: bool = True
     reads_claims: bool = True
     reference: tuple[ReferenceClaim, ...] | None = None
+    expected: Expectation = HARD_CALLS
 
     def __post_init__(self) -> None:
         columns = len(self.contexts)

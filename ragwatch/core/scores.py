@@ -180,6 +180,28 @@ def score_all(evidence: Evidence) -> dict[Quantity, float | None]:
     return {quantity: score(evidence) for quantity, score in SCORES.items()}
 
 
+def expected_scores(evidence: Evidence) -> dict[Quantity, float]:
+    """Return the calibrated expectations of the judge, which estimates average, of quantities that have a score.
+
+    >>> from ragwatch.core.evidence import Claim, ContextReading, Expectation
+    >>> claim = Claim("c", None, None, ClaimVerdict.SUPPORTED, (True,))
+    >>> evidence = Evidence((claim,), (ContextReading(True),), expected=Expectation(first_used=0.75))
+    >>> top_ranked_ignored(evidence), expected_scores(evidence)[Quantity.TOP_RANKED_IGNORED]
+    (0.0, 0.25)
+    """
+    used = evidence.expected.first_used
+    expected = {
+        Quantity.FAITHFULNESS: evidence.expected.supported,
+        Quantity.CONTRADICTION: evidence.expected.contradicted,
+        Quantity.TOP_RANKED_IGNORED: None if used is None else 1.0 - used,
+    }
+    return {
+        quantity: value
+        for quantity, value in expected.items()
+        if value is not None and SCORES[quantity](evidence) is not None
+    }
+
+
 class UnknownReason(StrEnum):
     """Why a judged sample has no score for a quantity."""
 

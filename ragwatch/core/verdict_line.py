@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, Evidence
@@ -91,6 +91,7 @@ class VerdictRecord:
         stage: Stage at fault; None if unknown. A text, because another version of ragwatch may have stored it.
         fault: Why the top-ranked context was not used.
         scores: Score by quantity of this version; None if it is undefined or unread.
+        expected: Calibrated expectation by quantity, where the judge gives one; estimates average it.
         missing: What the question needs and no context contains.
         address: How the answer addresses the question.
         reference: Score by quantity that needs a reference; empty without a reference.
@@ -115,6 +116,7 @@ class VerdictRecord:
     address: str | None
     reference: Mapping[ReferenceQuantity, float | None]
     read_by: JudgeRecord
+    expected: Mapping[Quantity, float] = field(default_factory=dict)
 
     @property
     def judged(self) -> bool:
@@ -167,7 +169,18 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
             output_tokens=judge.get("output_tokens"),
             cost_usd=_number(judge.get("cost_usd")),
         ),
+        expected=expected_of(line.get("expected")),
     )
+
+
+def expected_of(stored: object) -> dict[Quantity, float]:
+    """Decode stored expectations; those of quantities of another version are left out.
+
+    >>> expected_of({"faithfulness": 0.5, "charm": 0.5}), expected_of(None)
+    ({<Quantity.FAITHFULNESS: 'faithfulness'>: 0.5}, {})
+    """
+    values = stored if isinstance(stored, Mapping) else {}
+    return {quantity: value for quantity in _QUANTITIES if (value := _number(values.get(quantity))) is not None}
 
 
 def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
@@ -208,6 +221,7 @@ def verdict_line(verdict: Verdict) -> dict[str, Any]:
         "outcome": _JUDGED,
         "reason": None,
         "scores": dict.fromkeys(map(str, Quantity)),
+        "expected": {},
         "stage": None,
         "fault": None,
         "claims": [],
@@ -228,6 +242,7 @@ def _judged(verdict: Judged) -> dict[str, Any]:
     evidence = verdict.evidence
     return {
         "scores": {str(quantity): _rounded(score) for quantity, score in verdict.scores.items()},
+        "expected": {str(quantity): _rounded(score) for quantity, score in verdict.expected.items()},
         "stage": None if verdict.stage is None else str(verdict.stage),
         "fault": None if verdict.fault is None else str(verdict.fault),
         "claims": [_claim(claim) for claim in evidence.claims],

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from ragwatch.core.alphabet import unicode14
-from ragwatch.core.evidence import Address, Cell, Claim, ClaimVerdict, ContextReading, Evidence
+from ragwatch.core.evidence import HARD_CALLS, Address, Cell, Claim, ClaimVerdict, ContextReading, Evidence, Expectation
 from ragwatch.core.sample import Sample
 from ragwatch.core.support_set import informed_cells, support_cells
 from ragwatch.judges.lexical import relevance
@@ -20,8 +21,8 @@ from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
 from ragwatch.judges.lexical.features import CARRIES, ClaimWords, PassageMatch, claim_words, features, match
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
-from ragwatch.judges.lexical.tables import FittedTables
-from ragwatch.judges.lexical.use import informed_by, joint_support
+from ragwatch.judges.lexical.tables import FittedTables, logit
+from ragwatch.judges.lexical.use import informed_by, joint_support, lead_of_first, nearest
 from ragwatch.judges.lexical.words import identifiers, terms
 
 
@@ -84,11 +85,11 @@ class ClaimRow:
         """Cells of the claim if it is supported, by these contexts alone or, without any, by its support set.
 
         Args:
-            alone: Ranks of the contexts that support it alone.
+            alone: Ranks of the contexts that support it alone. Those with clearly less of its words are not marked.
             least: Minimum probability by words at which a set supports it; not above that of all contexts together.
         """
         together = () if alone else joint_support(self.matches, self.alone, self.probability, least)
-        return support_cells(len(self.matches), alone, together)
+        return support_cells(len(self.matches), nearest(self.matches, alone), together)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ class ClaimRuling:
         cells: For each context, what it is to the claim.
         alone: For each context, the best known probability that it alone supports the claim.
         against: Whether contradiction was read too.
+        by_model: Whether `support` is by a model; else it is by words.
+        contradicted: Probability that the contexts contradict the claim; None if it was not read.
     """
 
     verdict: ClaimVerdict
@@ -108,6 +111,8 @@ class ClaimRuling:
     cells: tuple[Cell | None, ...]
     alone: tuple[float, ...]
     against: bool = False
+    by_model: bool = False
+    contradicted: float | None = None
 
 
 CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
@@ -157,6 +162,25 @@ def read(
         ),
         address=_address(answer, question, used, passages, sample.question),
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
+        expected=_expectation(rows, rulings, tables) if rows and passages else HARD_CALLS,
+    )
+
+
+def _expectation(rows: Sequence[ClaimRow], rulings: Sequence[ClaimRuling], tables: FittedTables) -> Expectation:
+    """Expectations of the shares that estimates average."""
+    supported = [
+        (tables.supported_by_model if ruling.by_model else tables.supported).probability((logit(ruling.support),))
+        for ruling in rulings
+    ]
+    contradicted = [
+        ruling.contradicted * (1.0 - share) / (1.0 - ruling.support)  # calibrated like the rest of what is unsupported
+        for ruling, share in zip(rulings, supported, strict=True)
+        if ruling.contradicted is not None
+    ]
+    return Expectation(
+        first_used=tables.first_used.probability(lead_of_first([(row.matches, row.alone) for row in rows])),
+        supported=fmean(supported),
+        contradicted=fmean(contradicted) if len(contradicted) == len(rulings) else None,
     )
 
 
@@ -202,7 +226,15 @@ def _row(
 
     together = probability(matches)
     support = max(together, *alone) if alone else together
-    return ClaimRow(claim, words, matches, support, alone, probability, question.weights.keys())
+    return ClaimRow(
+        claim,
+        words,
+        matches,
+        support=support,
+        alone=alone,
+        probability=probability,
+        question=question.weights.keys(),
+    )
 
 
 def _matches(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
@@ -263,6 +295,16 @@ def _by_answer(
 
 def _is_short(rows: Sequence[ClaimRow]) -> bool:
     return len({name for row in rows for name in terms(row.claim.words)}) < relevance.SHORT
+
+
+def supported_alone(
+    sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
+) -> list[tuple[bool, ...]]:
+    """For each claim, whether each context alone supports it."""
+    passages = passages_of((context.text for context in sample.contexts), check)
+    question = _prepared_question(sample.question or "", passages, tables)
+    rows = _rows(answer, passages, question, tables, check)
+    return [tuple(probability >= thresholds.support for probability in row.alone) for row in rows]
 
 
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:

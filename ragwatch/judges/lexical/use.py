@@ -20,11 +20,40 @@ COMMON = 0.4
 MIN_SPECIFIC = 2
 """Minimum number of specific terms that a context shares with a claim that it informed."""
 
-MIN_SHARE = 0.5
+MIN_SHARE = 0.3
 """Minimum share of the weight of the specific terms in a context that informed a claim."""
 
 MIN_GAIN = 0.25
 """Minimum share that another context adds to those before it."""
+
+
+NAMES = ("support_lead", "recall_lead")
+"""Features of the use of the first context: the most, over the claims, by which its probability of support alone, and
+its recall of the claim, exceed those of the best other context."""
+
+NEAR = 0.1
+"""Contexts that support a claim alone are marked if their recall of it is this near to the best one's. The others say
+the same in other words, and the answer has its words from the best."""
+
+
+def nearest(matches: Sequence[PassageMatch], alone: Sequence[int]) -> list[int]:
+    """Return those ranks of `alone` whose recall of the claim is near that of the best."""
+    least = max((matches[rank].passage_recall for rank in alone), default=0.0) - NEAR
+    return [rank for rank in alone if matches[rank].passage_recall >= least]
+
+
+def lead_of_first(claims: Sequence[tuple[Sequence[PassageMatch], Sequence[float]]]) -> tuple[float, float]:
+    """Compute the features of `NAMES` from the matches of each claim, and its probabilities of support alone.
+
+    Copies of the first context are no competitors.
+    """
+    support = recall = -1.0
+    for matches, alone in claims:
+        others = [rank for rank in range(1, len(matches)) if matches[rank] != matches[0]]
+        support = max(support, alone[0] - max((alone[rank] for rank in others), default=0.0))
+        most = max((matches[rank].passage_recall for rank in others), default=0.0)
+        recall = max(recall, matches[0].passage_recall - most)
+    return support, recall
 
 
 def joint_support(
@@ -49,12 +78,12 @@ def joint_support(
 def strengths(matches: Sequence[PassageMatch], alone: Sequence[float]) -> list[float | None]:
     """How far each context alone supports a claim; None if it shares nothing with it, or no more than a better rank."""
     known: set[PassageMatch] = set()
-    found: list[float | None] = []
+    values: list[float | None] = []
     for passage, probability in zip(matches, alone, strict=True):
         has_words = bool(passage.terms or passage.grams) and passage not in known
         known.add(passage)
-        found.append(probability if has_words else None)
-    return found
+        values.append(probability if has_words else None)
+    return values
 
 
 def informed_by(claim: ClaimWords, shared: Sequence[AbstractSet[str]], question: AbstractSet[str]) -> tuple[int, ...]:
@@ -67,14 +96,14 @@ def informed_by(claim: ClaimWords, shared: Sequence[AbstractSet[str]], question:
     """
     weights = {name: weight for name, weight in claim.rarity.items() if weight >= COMMON and name not in question}
     total = math.fsum(weights.values())
-    left, found = dict(weights), list[int]()
+    left, ranks = dict(weights), list[int]()
     while left:
         gains = [math.fsum([weight for name, weight in left.items() if name in names]) for names in shared]
         best = max(range(len(gains)), key=gains.__getitem__, default=None)
-        if best is None or gains[best] < (MIN_GAIN if found else MIN_SHARE) * total:
+        if best is None or gains[best] < (MIN_GAIN if ranks else MIN_SHARE) * total:
             break
-        if not found and len(left.keys() & shared[best]) < MIN_SPECIFIC:
+        if not ranks and len(left.keys() & shared[best]) < MIN_SPECIFIC:
             break
-        found.append(best)
+        ranks.append(best)
         left = {name: weight for name, weight in left.items() if name not in shared[best]}
-    return tuple(sorted(found))
+    return tuple(sorted(ranks))

@@ -17,7 +17,7 @@ from ragwatch.judges.lexical.words import identifiers, terms
 from ragwatch.judges.llm.prompt.units import SampleUnits
 
 _ALMOST_ALL = 0.9
-"""A context that has this share of the words that all quoted contexts share with a claim supports it alone."""
+"""If one context has this share of what all quoted contexts share with a claim, each of them supports it alone."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,23 @@ class CellReader:
         """
         ranks = sorted(quotes)
         if supported:
-            alone = ranks if self.isolated or len(ranks) == 1 else self._alone(claim, ranks)
+            alone = ranks if self.isolated or self._one_suffices(claim, ranks) else ()
             return support_cells(len(self._contexts), alone, ranks)
         words = _words(claim)
         shared = [words.rarity.keys() & names for names in self._contexts]
         return informed_cells(len(self._contexts), informed_by(words, shared, self._question))
 
-    def _alone(self, claim: str, ranks: Sequence[int]) -> list[int]:
-        """The quoted contexts that share with the claim almost all that all of them share with it."""
+    def _one_suffices(self, claim: str, ranks: Sequence[int]) -> bool:
+        """Whether one of the quoted contexts shares with the claim almost all that they together share with it.
+
+        If none does, the reply quotes them because only together they support the claim.
+        """
+        if len(ranks) == 1:
+            return True
         rarity = _words(claim).rarity
-        union = frozenset().union(*(self._contexts[rank] for rank in ranks))
+        union: frozenset[str] = frozenset().union(*(self._contexts[rank] for rank in ranks))
         least = _ALMOST_ALL * _weight(rarity, union)
-        return [rank for rank in ranks if _weight(rarity, self._contexts[rank]) >= least]
+        return any(_weight(rarity, self._contexts[rank]) >= least for rank in ranks)
 
     @cached_property
     def _contexts(self) -> list[frozenset[str]]:
