@@ -37,9 +37,14 @@ the same in other words, and the answer has its words from the best."""
 
 
 def nearest(matches: Sequence[PassageMatch], alone: Sequence[int]) -> list[int]:
-    """Return those ranks of `alone` whose recall of the claim is near that of the best."""
+    """Return those ranks of `alone` whose recall of the claim is near that of the best.
+
+    A context that shares nothing with the claim, which then has words of the question, is not among them, unless all are
+    such: then the best-ranked is.
+    """
     least = max((matches[rank].passage_recall for rank in alone), default=0.0) - NEAR
-    return [rank for rank in alone if matches[rank].passage_recall >= least]
+    near = [rank for rank in alone if matches[rank].passage_recall >= least and _has_words(matches[rank])]
+    return near or list(alone[:1])
 
 
 def lead_of_first(claims: Sequence[tuple[Sequence[PassageMatch], Sequence[float]]]) -> tuple[float, float]:
@@ -80,10 +85,14 @@ def strengths(matches: Sequence[PassageMatch], alone: Sequence[float]) -> list[f
     known: set[PassageMatch] = set()
     values: list[float | None] = []
     for passage, probability in zip(matches, alone, strict=True):
-        has_words = bool(passage.terms or passage.grams) and passage not in known
+        is_new = _has_words(passage) and passage not in known
         known.add(passage)
-        values.append(probability if has_words else None)
+        values.append(probability if is_new else None)
     return values
+
+
+def _has_words(passage: PassageMatch) -> bool:
+    return bool(passage.terms or passage.grams)
 
 
 def informed_by(claim: ClaimWords, shared: Sequence[AbstractSet[str]], question: AbstractSet[str]) -> tuple[int, ...]:
