@@ -40,13 +40,13 @@ class CellReader:
             quotes: The verbatim quote of each context that supports it.
             supported: Whether it is supported.
         """
-        ranks = sorted(quotes)
+        ranks, contexts = sorted(quotes), len(self.units.folded)
         if supported:
             alone = ranks if self.isolated or self._one_suffices(claim, ranks) else ()
-            return support_cells(len(self._contexts), alone, ranks)
+            return support_cells(contexts, alone, ranks)
         words = _words(claim)
         shared = [words.rarity.keys() & names for names in self._contexts]
-        return informed_cells(len(self._contexts), informed_by(words, shared, self._question))
+        return informed_cells(contexts, informed_by(words, shared, self._question))
 
     def _one_suffices(self, claim: str, ranks: Sequence[int]) -> bool:
         """Whether one of the quoted contexts shares with the claim almost all that they together share with it.
