@@ -68,7 +68,9 @@ def test_cells_follow_the_definitions_of_use(honest: Any, ask_about: Any, readin
 def test_a_claim_without_support_uses_what_informed_it(honest: Any, ask_about: Any, reading: str) -> None:
     """A misquoted context was used, whatever the model says of the claim."""
     honest.quote = lambda *_: None
-    evidence = honest.read(ask_about(QUESTION, "Refunds take nine working days.", OTHER, REFUNDS, reading=reading))
+    contexts = (OTHER, "The company was founded in Bern in 1971 by Anna Keller.")
+    answer = "The company was founded in Zurich in 1971 by Anna Keller."
+    evidence = honest.read(ask_about("When was the company founded?", answer, *contexts, reading=reading))
     (claim,) = evidence.claims
     assert (claim.contexts, claim.cells, evidence.used) == ((), (None, Cell.INFORMED), (False, True))
 
