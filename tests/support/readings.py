@@ -21,8 +21,8 @@ from typing import Any
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
+from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.claims import AnswerClaims
-from ragwatch.judges.lexical.facts import facts_of
 from ragwatch.judges.lexical.features import claim_words, features, match
 from ragwatch.judges.lexical.passages import passage
 from ragwatch.judges.lexical.reader import Thresholds, read, relevance_of

@@ -1,4 +1,4 @@
-"""Splits an answer into claims: the sentences and list items that state facts. `facts` splits these further.
+"""Splits an answer into claims: the sentences and list items that state facts. `atomic_facts` splits these further.
 
 A fragment of fewer than three words is joined with its neighbour on the same line. Labels ("Thought process:"),
 headings, code blocks and sentences about the passages are no claims; an answer that has no claim and says that it does

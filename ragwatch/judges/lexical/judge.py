@@ -17,10 +17,11 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical.facts import facts_of
+from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size
-from ragwatch.judges.lexical.reader import CrossEncoder, Thresholds, read
+from ragwatch.judges.lexical.reader import CrossEncoder, read
 from ragwatch.judges.lexical.reference import READING_VERSION, with_reference
+from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.ports import JudgeContext
 

@@ -6,90 +6,32 @@ Evidence follows from them in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Callable, Sequence
+from statistics import fmean
 
 from ragwatch.core.alphabet import unicode14
-from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
+from ragwatch.core.evidence import HARD_CALLS, Address, Claim, ClaimVerdict, ContextReading, Evidence, Expectation
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import address, better_context_unused, kind_missing, question_coverage
-from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
-from ragwatch.judges.lexical.facts import combine
-from ragwatch.judges.lexical.features import CARRIES, ClaimWords, PassageMatch, claim_words, features, match
+from ragwatch.judges.lexical.claims import AnswerClaims
+from ragwatch.judges.lexical.features import CARRIES, claim_words
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
-from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.judges.lexical.rows import (
+    ClaimRow,
+    ClaimRuling,
+    PreparedQuestion,
+    Thresholds,
+    alone_of,
+    lexical_ruling,
+    matches_of,
+    prepared_question,
+    rows_of,
+)
+from ragwatch.judges.lexical.tables import FittedTables, logit
+from ragwatch.judges.lexical.use import lead_of_first
 from ragwatch.judges.lexical.words import identifiers, terms
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Probabilities at which readings become verdicts.
-
-    Attributes:
-        support: Minimum probability at which all contexts together (or one alone, in a cell) support a claim.
-        relevance: Minimum probability at which a context is relevant.
-    """
-
-    support: float = 0.5
-    relevance: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedQuestion:
-    """The question: its terms with their rarity, and how much of it each context covers.
-
-    Attributes:
-        text: The question; empty when unknown.
-        weights: Terms and whole identifiers, with their rarity.
-        covers: Share of that weight in each context; None when the question has no terms.
-    """
-
-    text: str
-    weights: Mapping[str, float]
-    covers: Sequence[float] | None
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimRow:
-    """One claim, compared with every context: probability of support by all together, and by each alone.
-
-    For a fact these are combined with those of its sentence (see `facts.combine`), which is `sentence`.
-    """
-
-    claim: ClaimText
-    words: ClaimWords
-    matches: tuple[PassageMatch, ...]
-    support: float
-    alone: tuple[float, ...]
-    sentence: ClaimRow | None = None
-
-    @property
-    def whole(self) -> ClaimRow:
-        """The row of its sentence; itself if it is a whole one."""
-        return self.sentence or self
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimRuling:
-    """Ruling on one claim.
-
-    Attributes:
-        verdict: Verdict of all contexts together.
-        support: Probability that they support the claim.
-        cells: For each context, whether it alone supports the claim; only for supported claims.
-        alone: For each context, the best known probability of that.
-        against: Whether contradiction was read too.
-    """
-
-    verdict: ClaimVerdict
-    support: float
-    cells: tuple[bool, ...]
-    alone: tuple[float, ...]
-    against: bool = False
-
 
 CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
 """Rules on claims with a model: a ruling for each row, given the prepared contexts and their texts."""
@@ -116,14 +58,15 @@ def read(
         check: Called between the steps of the reading, each of which is short; raises to stop it.
     """
     passages = passages_of((context.text for context in sample.contexts), check)
-    question = _prepared_question(sample.question or "", passages, tables)
-    rows = _rows(answer, passages, question, tables, thresholds=thresholds, check=check)
+    question = prepared_question(sample.question or "", passages, tables)
+    rows = rows_of(answer, passages, question, tables, thresholds=thresholds, check=check)
     texts = [unicode14(context.text) for context in sample.contexts]
     rulings = (
         cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
     )
     claims = tuple(_claim(row, ruling, sample, passages) for row, ruling in zip(rows, rulings, strict=True))
-    used = [any(claim.cells[rank] for claim in claims) for rank in range(len(passages))]
+    used_ranks = {rank for claim in claims for rank in claim.contexts}
+    used = [rank in used_ranks for rank in range(len(passages))]
     any_supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
     feature_rows = _relevance_features(question, passages, rows, tables, check) if any_supported else None
     by_answer = None if feature_rows is None else _by_answer(feature_rows, rows, used, tables)
@@ -138,105 +81,25 @@ def read(
         ),
         address=_address(answer, question, used, passages, sample.question),
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
+        expected=_expectation(rows, rulings, tables) if rows and passages else HARD_CALLS,
     )
 
 
-def _prepared_question(question: str, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
-    question = unicode14(question)
-    weights = relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
-    covers = [relevance.coverage(weights, passage.terms) for passage in passages] if weights else None
-    return PreparedQuestion(question, weights, covers)
-
-
-def _rows(
-    answer: AnswerClaims,
-    passages: Sequence[PreparedPassage],
-    question: PreparedQuestion,
-    tables: FittedTables,
-    *,
-    thresholds: Thresholds,
-    check: Check,
-) -> list[ClaimRow]:
-    """A row for each claim. Claims with equal words, which models may repeat, are compared once."""
-    by_words: dict[str, ClaimRow] = {}
-
-    def row_of(claim: ClaimText) -> ClaimRow:
-        row = by_words.get(claim.words)
-        row = replace(row, claim=claim) if row else _row(claim, passages, question, tables, check)
-        by_words[claim.words] = row
-        return row
-
-    rows: list[ClaimRow] = []
-    for sentence, group in groupby(answer.claims, key=lambda claim: claim.sentence or claim):
-        facts = list(group)
-        whole = row_of(sentence)
-        if facts[0] is sentence:
-            rows.append(whole)
-        else:
-            own = [row_of(fact._replace(words=fact.own)) for fact in facts]
-            parts = [_lesser(row_of(fact), part) for fact, part in zip(facts, own, strict=True)]
-            rows += _facts(whole, parts, thresholds)
-    return rows
-
-
-def _lesser(row: ClaimRow, own: ClaimRow) -> ClaimRow:
-    """A fact with its subject, supported no more than without it: naming the subject alone supports nothing."""
-    return replace(row, support=min(row.support, own.support), alone=tuple(map(min, row.alone, own.alone)))
-
-
-def _facts(whole: ClaimRow, parts: Sequence[ClaimRow], thresholds: Thresholds) -> Iterator[ClaimRow]:
-    """The rows of the facts of a sentence, combined with its own.
-
-    Single contexts are read by the whole sentence if one of them supports it, because a few words may stand anywhere.
-    """
-    supports = combine(whole.support, [part.support for part in parts])
-    columns = [combine(value, [part.alone[rank] for part in parts]) for rank, value in enumerate(whole.alone)]
-    has_source = any(value >= thresholds.support for value in whole.alone)
-    for index, (part, support) in enumerate(zip(parts, supports, strict=True)):
-        alone = whole.alone if has_source else tuple(min(column[index], support) for column in columns)
-        yield replace(part, support=support, alone=alone, sentence=whole)
-
-
-def _row(
-    claim: ClaimText,
-    passages: Sequence[PreparedPassage],
-    question: PreparedQuestion,
-    tables: FittedTables,
-    check: Check,
-) -> ClaimRow:
-    words = claim_words(claim.words, tables.rarity)
-    matches = _matches(words, passages, check)
-    alone = _alone(words, matches, question, tables, check)
-    together = tables.support.probability(features(words, matches, question.weights.keys()))
-    return ClaimRow(claim, words, matches, max(together, *alone) if alone else together, alone)
-
-
-def _matches(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
-    matches = []
-    for passage in passages:
-        check()
-        matches.append(match(words, passage))
-    return tuple(matches)
-
-
-def _alone(
-    words: ClaimWords, matches: Sequence[PassageMatch], question: PreparedQuestion, tables: FittedTables, check: Check
-) -> tuple[float, ...]:
-    probabilities = []
-    for passage in matches:
-        check()
-        probabilities.append(tables.support.probability(features(words, (passage,), question.weights.keys())))
-    return tuple(probabilities)
-
-
-def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
-    """Rule on a claim by words. They cannot tell a contradiction from an unsupported claim."""
-    supported = row.support >= thresholds.support
-    return ClaimRuling(
-        verdict=ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT,
-        support=row.support,
-        cells=tuple(probability >= thresholds.support for probability in row.alone),
-        alone=row.alone,
+def _expectation(rows: Sequence[ClaimRow], rulings: Sequence[ClaimRuling], tables: FittedTables) -> Expectation:
+    """Expectations of the shares that estimates average."""
+    supported = [
+        (tables.supported_by_model if ruling.by_model else tables.supported).probability((logit(ruling.support),))
+        for ruling in rulings
+    ]
+    contradicted = [
+        ruling.contradicted * (1.0 - share) / (1.0 - ruling.support)  # calibrated like the rest of what is unsupported
+        for ruling, share in zip(rulings, supported, strict=True)
+        if ruling.contradicted is not None
+    ]
+    return Expectation(
+        first_used=tables.first_used.probability(lead_of_first([(row.whole.matches, row.whole.alone) for row in rows])),
+        supported=fmean(supported),
+        contradicted=fmean(contradicted) if len(contradicted) == len(rulings) else None,
     )
 
 
@@ -273,11 +136,21 @@ def _is_short(rows: Sequence[ClaimRow]) -> bool:
     return len({name for row in rows for name in terms(row.claim.words)}) < relevance.SHORT
 
 
+def supported_alone(
+    sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
+) -> list[tuple[bool, ...]]:
+    """For each claim, whether each context alone supports it."""
+    passages = passages_of((context.text for context in sample.contexts), check)
+    question = prepared_question(sample.question or "", passages, tables)
+    rows = rows_of(answer, passages, question, tables, thresholds=thresholds, check=check)
+    return [tuple(probability >= thresholds.support for probability in row.alone) for row in rows]
+
+
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
     """Features of the relevance of each context of a sample, for `training/lexical.py`."""
     passages = passages_of(context.text for context in sample.contexts)
-    question = _prepared_question(sample.question or "", passages, tables)
-    rows = _rows(answer, passages, question, tables, thresholds=Thresholds(), check=unlimited)
+    question = prepared_question(sample.question or "", passages, tables)
+    rows = rows_of(answer, passages, question, tables, thresholds=Thresholds(), check=unlimited)
     return _relevance_features(question, passages, rows, tables, unlimited)
 
 
@@ -295,7 +168,7 @@ def _relevance_features(
     if question.weights and _is_short(rows):
         answer = f"{question.text} {answer}"
         words = claim_words(answer, tables.rarity)
-        supports = [_alone(words, _matches(words, passages, check), question, tables, check)]
+        supports = [alone_of(words, matches_of(words, passages, check), question, tables, check)]
     weights = relevance.weigh(terms(answer), tables.rarity)
     return relevance.rows(weights, question.weights.keys(), passages, supports, check)
 
@@ -313,7 +186,7 @@ def _carriers(
         for context_lines, passage, whole, cell in zip(lines, row.matches, row.whole.matches, claim.cells, strict=True):
             if id(row.whole) not in refuted:
                 context_lines.update(whole.carriers)
-            if cell and passage.sentence is not None:
+            if cell and claim.verdict is ClaimVerdict.SUPPORTED and passage.sentence is not None:
                 context_lines.add(passage.sentence)
     return lines
 

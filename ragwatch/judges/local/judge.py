@@ -20,8 +20,9 @@ from ragwatch.errors import RagwatchError
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge, Probability
 from ragwatch.judges.lexical.limits import Deadline
-from ragwatch.judges.lexical.reader import CrossEncoder, Thresholds
+from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.reference import READING_VERSION
+from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.local.artefact import SHIPPED, ModelArtefact, load
 from ragwatch.judges.local.cross_encoder import CrossEncoderPass, CrossEncoderRules, LexicalOnlyReason
 from ragwatch.ports import JudgeContext

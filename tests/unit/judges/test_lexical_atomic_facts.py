@@ -18,8 +18,8 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import Quantity, score_all
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.lexical.atomic_facts import MAX_CARRIED_CHARS, MAX_TOKENS, combine, facts_of
 from ragwatch.judges.lexical.claims import claims_of
-from ragwatch.judges.lexical.facts import MAX_CARRIED_CHARS, MAX_TOKENS, combine, facts_of
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
