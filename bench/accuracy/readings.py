@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from accuracy.rows import Row
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.reader import ClaimRow as Claim
@@ -38,14 +39,18 @@ class Reading:
         flagged: Its own verdict: some claim is not supported.
         contradicted: Some claim is contradicted.
         relevance: Of each context; None where unknown.
-        lead: Support by the first context less the best other one's.
+        cells: Start and end of each claim, and the ranks of the contexts whose cells are marked.
+        uses_first: Some claim uses the first context.
+        first_used: Probability of that; None where unknown.
     """
 
     doubt: float
     flagged: bool
     contradicted: bool = False
     relevance: tuple[float | None, ...] = ()
-    lead: float = 0.0
+    cells: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
+    uses_first: bool = False
+    first_used: float | None = None
 
 
 def overlap(sample: Sample) -> Reading:
@@ -77,26 +82,28 @@ class Bench:
 def reading(judge: LexicalJudge, sample: Sample) -> Reading:
     """What an embedded judge says of one row."""
     rulings: list[ClaimRuling] = []
+    sentences: dict[int, list[ClaimRuling]] = defaultdict(list)
 
     def ruled(rows: Sequence[Claim], passages: Sequence[PreparedPassage], texts: Sequence[str]) -> list[ClaimRuling]:
         second = judge.cross_encoder
         rulings.extend(second(rows, passages, texts) if second else [lexical_ruling(row, Thresholds()) for row in rows])
+        for row, ruling in zip(rows, rulings, strict=True):
+            sentences[id(row.whole)].append(ruling)
         return rulings
 
-    evidence = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
+    evidence = read(sample, facts_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
     return Reading(
         doubt=max((1.0 - ruling.support for ruling in rulings), default=0.0),
         flagged=any(ruling.verdict is not ClaimVerdict.SUPPORTED for ruling in rulings),
         contradicted=any(ruling.verdict is ClaimVerdict.CONTRADICTED for ruling in rulings),
         relevance=tuple(column.relevance for column in evidence.contexts),
-        lead=_lead(rulings),
+        cells=tuple(
+            (claim.start or 0, claim.end or 0, tuple(rank for rank, cell in enumerate(claim.cells) if cell))
+            for claim in evidence.claims
+        ),
+        uses_first=any(evidence.used[:1]),
+        first_used=evidence.expected.first_used,
     )
-
-
-def _lead(rulings: Sequence[ClaimRuling]) -> float:
-    """Mean support of the claims by the first context alone, less the best other one's."""
-    means = [sum(column) / len(column) for column in zip(*(ruling.alone for ruling in rulings), strict=True)]
-    return means[0] - max(means[1:], default=0.0) if means else 0.0
 
 
 _bench: Bench | None = None

@@ -21,7 +21,8 @@ from typing import Any
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
-from ragwatch.judges.lexical.claims import AnswerClaims, claims_of
+from ragwatch.judges.lexical.atomic_facts import facts_of
+from ragwatch.judges.lexical.claims import AnswerClaims
 from ragwatch.judges.lexical.features import claim_words, features, match
 from ragwatch.judges.lexical.passages import passage
 from ragwatch.judges.lexical.reader import Thresholds, read, relevance_of
@@ -63,7 +64,7 @@ def lines() -> Iterator[str]:
 def _reading(row: dict[str, Any]) -> dict[str, Any]:
     contexts = tuple(map(Context, row["contexts"]))
     sample = Sample(row["id"], row["question"], contexts, row["answer"], reference=row.get("reference"))
-    answer = claims_of(sample.answer, sample.question)
+    answer = facts_of(sample.answer, sample.question)
     evidence = read(sample, answer, _TABLES, Thresholds())
     evidence = with_reference(evidence, sample, answer, _TABLES, Thresholds())
     relevance = relevance_of(sample, answer, _TABLES) if contexts else []

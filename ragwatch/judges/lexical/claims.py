@@ -1,4 +1,4 @@
-"""Splits an answer into claims: the sentences and list items that state facts.
+"""Splits an answer into claims: the sentences and list items that state facts. `atomic_facts` splits these further.
 
 A fragment of fewer than three words is joined with its neighbour on the same line. Labels ("Thought process:"),
 headings, code blocks and sentences about the passages are no claims; an answer that has no claim and says that it does
@@ -31,11 +31,21 @@ _YES_OR_NO = re.compile(r"\W{0,3}(?:yes|no|yeah|nope|true|false|correct)\b", re.
 
 
 class ClaimText(NamedTuple):
-    """One claim: `answer[start:end]`, and its text without leads and citation marks."""
+    """One claim: `answer[start:end]`, and its text without leads and citation marks.
+
+    Attributes:
+        start: Offset of its first character in the answer.
+        end: Offset after its last character.
+        words: Its text as it is read; that of a fact begins with the subject of its sentence.
+        sentence: The sentence that it is a part of; None when it is a whole one.
+        own: Of a fact, its words without the subject.
+    """
 
     start: int
     end: int
     words: str
+    sentence: ClaimText | None = None
+    own: str = ""
 
 
 class AnswerClaims(NamedTuple):
@@ -48,6 +58,11 @@ class AnswerClaims(NamedTuple):
 
     claims: tuple[ClaimText, ...]
     abstained: bool
+
+    @property
+    def sentences(self) -> tuple[ClaimText, ...]:
+        """The claims, with the sentence in place of its facts."""
+        return tuple(dict.fromkeys(claim.sentence or claim for claim in self.claims))
 
 
 def claims_of(

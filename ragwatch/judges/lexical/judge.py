@@ -17,10 +17,11 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size
-from ragwatch.judges.lexical.reader import CrossEncoder, Thresholds, read
+from ragwatch.judges.lexical.reader import CrossEncoder, read
 from ragwatch.judges.lexical.reference import READING_VERSION, with_reference
+from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.ports import JudgeContext
 
@@ -34,7 +35,7 @@ class Options(BaseModel):
         support: Probability at which a claim counts as supported.
         relevance: Probability at which a context counts as relevant.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
-        max_claims: An answer, or a reference, with more claims is left unjudged.
+        max_claims: An answer, or a reference, with more claims (facts) is left unjudged.
         max_chars: Question, history, answer, reference and contexts with more characters together are left unjudged.
         max_answer_chars: An answer, or a reference, with more characters is left unjudged.
         max_question_chars: A sample whose question, or the history before it, has more characters is left unjudged.
@@ -109,7 +110,7 @@ class LexicalJudge:
         max_claims = self._options.max_claims
         self._check_size(sample)
         check = Deadline(self._options.max_seconds)
-        answer = claims_of(sample.answer, sample.question, max_claims=max_claims, check=check)
+        answer = facts_of(sample.answer, sample.question, max_claims=max_claims, check=check)
         check_claims(len(answer.claims), max_claims)
         cross_encoder = self._cross_encoder_within(check)
         evidence = read(sample, answer, self._tables, self._thresholds, cross_encoder, check=check)

@@ -6,12 +6,12 @@ Evidence follows from them in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from itertools import compress
+from statistics import fmean
 
 from ragwatch.core.alphabet import unicode14
-from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
+from ragwatch.core.evidence import HARD_CALLS, Address, Claim, ClaimVerdict, ContextReading, Evidence, Expectation
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import (
@@ -21,98 +21,25 @@ from ragwatch.judges.lexical.address import (
     question_coverage,
     share_in_conversation,
 )
-from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
-from ragwatch.judges.lexical.conversation import (
-    EARLIER,
-    ELLIPTIC,
-    Statement,
-    asks_for,
-    completed,
-    repeats,
-    statements_of,
-)
-from ragwatch.judges.lexical.features import CARRIES, ClaimWords, PassageMatch, claim_words, features, match
+from ragwatch.judges.lexical.claims import AnswerClaims
+from ragwatch.judges.lexical.conversation import Statement, repeats, statements_of
+from ragwatch.judges.lexical.features import CARRIES, claim_words
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
-from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.judges.lexical.rows import (
+    ClaimRow,
+    ClaimRuling,
+    PreparedQuestion,
+    Thresholds,
+    alone_of,
+    lexical_ruling,
+    matches_of,
+    prepared_question,
+    rows_of,
+)
+from ragwatch.judges.lexical.tables import FittedTables, logit
+from ragwatch.judges.lexical.use import lead_of_first
 from ragwatch.judges.lexical.words import identifiers, terms
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Probabilities at which readings become verdicts.
-
-    Attributes:
-        support: Minimum probability at which all contexts together (or one alone, in a cell) support a claim.
-        relevance: Minimum probability at which a context is relevant.
-    """
-
-    support: float = 0.5
-    relevance: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedQuestion:
-    """The question: its terms with their rarity, and how much of it each context covers.
-
-    Attributes:
-        text: The question; empty when unknown.
-        weights: Terms and whole identifiers, with their rarity.
-        covers: Share of that weight in each context; None when the question has no terms.
-        whole: The question with what it leaves out, see `conversation`; the question itself without earlier turns.
-        whole_weights: The weights of that.
-        kind: The question that says which kind of thing is asked for.
-    """
-
-    text: str
-    weights: Mapping[str, float]
-    covers: Sequence[float] | None
-    whole: str
-    whole_weights: Mapping[str, float]
-    kind: str
-
-    @property
-    def words(self) -> AbstractSet[str]:
-        """Words that a claim need not take from the contexts: of the question, as completed if it has hardly any."""
-        return (self.weights if len(self.weights) >= ELLIPTIC else self.whole_weights).keys()
-
-    def coverage(self, words: AbstractSet[str]) -> float:
-        """Share of the weight in a text, of the question as it is or as completed, whichever is more."""
-        share = relevance.coverage(self.weights, words)
-        return (
-            share if self.whole_weights is self.weights else max(share, relevance.coverage(self.whole_weights, words))
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimRow:
-    """One claim, compared with every context: probability of support by all together, and by each alone."""
-
-    claim: ClaimText
-    words: ClaimWords
-    matches: tuple[PassageMatch, ...]
-    support: float
-    alone: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimRuling:
-    """Ruling on one claim.
-
-    Attributes:
-        verdict: Verdict of all contexts together.
-        support: Probability that they support the claim.
-        cells: For each context, whether it alone supports the claim; only for supported claims.
-        alone: For each context, the best known probability of that.
-        against: Whether contradiction was read too.
-    """
-
-    verdict: ClaimVerdict
-    support: float
-    cells: tuple[bool, ...]
-    alone: tuple[float, ...]
-    against: bool = False
-
 
 CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
 """Rules on claims with a model: a ruling for each row, given the prepared contexts and their texts."""
@@ -131,22 +58,24 @@ def read(
 
     Args:
         sample: The sample.
-        answer: The claims of its answer: `claims_of(sample.answer, sample.question)`.
+        answer: The claims of its answer: `facts_of(sample.answer, sample.question)`, or whole sentences
+            (`claims_of`).
         tables: Fitted tables.
         thresholds: Probabilities at which readings become verdicts.
         cross_encoder: Rules on the claims; None for rulings by words.
         check: Called between the steps of the reading, each of which is short; raises to stop it.
     """
     passages = passages_of((context.text for context in sample.contexts), check)
-    question = _prepared_question(sample, passages, tables)
-    rows = _rows(answer, passages, question, tables, check)
+    question = prepared_question(sample, passages, tables)
+    rows = rows_of(answer, passages, question, tables, thresholds=thresholds, check=check)
     texts = [unicode14(context.text) for context in sample.contexts]
     rulings = (
         cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
     )
     stated = statements_of(sample.user_turns, check)
     claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, rulings, strict=True))
-    used = [any(claim.cells[rank] for claim in claims) for rank in range(len(passages))]
+    used_ranks = {rank for claim in claims for rank in claim.contexts}
+    used = [rank in used_ranks for rank in range(len(passages))]
     any_supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
     feature_rows = _relevance_features(question, passages, rows, tables, check) if any_supported else None
     by_answer = None if feature_rows is None else _by_answer(feature_rows, rows, used, tables)
@@ -161,87 +90,31 @@ def read(
         ),
         address=_address(answer, question, used, passages, sample.question),
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
+        expected=_expectation(claims, rows, rulings, tables) if passages else HARD_CALLS,
     )
 
 
-def _prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
-    question = unicode14(sample.question or "")
-    turns = [unicode14(turn) for turn in sample.user_turns] if question else []
-    weights = whole_weights = _weights(question, tables)
-    whole = completed(question, turns)
-    if whole != question:
-        earlier = _weights(whole, tables)
-        whole_weights = {name: weight * (1.0 if name in weights else EARLIER) for name, weight in earlier.items()}
-    prepared = PreparedQuestion(
-        question, weights, covers=None, whole=whole, whole_weights=whole_weights, kind=asks_for(question, turns)
-    )
-    return replace(
-        prepared, covers=[prepared.coverage(passage.terms) for passage in passages] if whole_weights else None
-    )
-
-
-def _weights(question: str, tables: FittedTables) -> dict[str, float]:
-    return relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
-
-
-def _rows(
-    answer: AnswerClaims,
-    passages: Sequence[PreparedPassage],
-    question: PreparedQuestion,
-    tables: FittedTables,
-    check: Check,
-) -> list[ClaimRow]:
-    """A row for each claim. Claims with equal words, which models may repeat, are compared once."""
-    by_words: dict[str, ClaimRow] = {}
-    rows = []
-    for claim in answer.claims:
-        row = by_words.get(claim.words)
-        row = replace(row, claim=claim) if row else _row(claim, passages, question, tables, check)
-        by_words[claim.words] = row
-        rows.append(row)
-    return rows
-
-
-def _row(
-    claim: ClaimText,
-    passages: Sequence[PreparedPassage],
-    question: PreparedQuestion,
-    tables: FittedTables,
-    check: Check,
-) -> ClaimRow:
-    words = claim_words(claim.words, tables.rarity)
-    matches = _matches(words, passages, check)
-    alone = _alone(words, matches, question, tables, check)
-    together = tables.support.probability(features(words, matches, question.words))
-    return ClaimRow(claim, words, matches, max(together, *alone) if alone else together, alone)
-
-
-def _matches(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
-    matches = []
-    for passage in passages:
-        check()
-        matches.append(match(words, passage))
-    return tuple(matches)
-
-
-def _alone(
-    words: ClaimWords, matches: Sequence[PassageMatch], question: PreparedQuestion, tables: FittedTables, check: Check
-) -> tuple[float, ...]:
-    probabilities = []
-    for passage in matches:
-        check()
-        probabilities.append(tables.support.probability(features(words, (passage,), question.words)))
-    return tuple(probabilities)
-
-
-def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
-    """Rule on a claim by words. They cannot tell a contradiction from an unsupported claim."""
-    supported = row.support >= thresholds.support
-    return ClaimRuling(
-        verdict=ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT,
-        support=row.support,
-        cells=tuple(probability >= thresholds.support for probability in row.alone),
-        alone=row.alone,
+def _expectation(
+    claims: Sequence[Claim], all_rows: Sequence[ClaimRow], all_rulings: Sequence[ClaimRuling], tables: FittedTables
+) -> Expectation:
+    """Expectations of the shares that estimates average, over the claims that scores count."""
+    counted = [not claim.said_by_user for claim in claims]
+    rows, rulings = list(compress(all_rows, counted)), list(compress(all_rulings, counted))
+    if not rows:
+        return HARD_CALLS
+    supported = [
+        (tables.supported_by_model if ruling.by_model else tables.supported).probability((logit(ruling.support),))
+        for ruling in rulings
+    ]
+    contradicted = [
+        ruling.contradicted * (1.0 - share) / (1.0 - ruling.support)  # calibrated like the rest of what is unsupported
+        for ruling, share in zip(rulings, supported, strict=True)
+        if ruling.contradicted is not None
+    ]
+    return Expectation(
+        first_used=tables.first_used.probability(lead_of_first([(row.whole.matches, row.whole.alone) for row in rows])),
+        supported=fmean(supported),
+        contradicted=fmean(contradicted) if len(contradicted) == len(rulings) else None,
     )
 
 
@@ -285,11 +158,21 @@ def _is_short(rows: Sequence[ClaimRow]) -> bool:
     return len({name for row in rows for name in terms(row.claim.words)}) < relevance.SHORT
 
 
+def supported_alone(
+    sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
+) -> list[tuple[bool, ...]]:
+    """For each claim, whether each context alone supports it."""
+    passages = passages_of((context.text for context in sample.contexts), check)
+    question = prepared_question(sample, passages, tables)
+    rows = rows_of(answer, passages, question, tables, thresholds=thresholds, check=check)
+    return [tuple(probability >= thresholds.support for probability in row.alone) for row in rows]
+
+
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
     """Features of the relevance of each context of a sample, for `training/lexical.py`."""
     passages = passages_of(context.text for context in sample.contexts)
-    question = _prepared_question(sample, passages, tables)
-    rows = _rows(answer, passages, question, tables, unlimited)
+    question = prepared_question(sample, passages, tables)
+    rows = rows_of(answer, passages, question, tables, thresholds=Thresholds(), check=unlimited)
     return _relevance_features(question, passages, rows, tables, unlimited)
 
 
@@ -300,13 +183,14 @@ def _relevance_features(
     tables: FittedTables,
     check: Check,
 ) -> list[tuple[float, ...]]:
-    """Features of each context. The question is added to a short answer."""
+    """Features of each context, from whole sentences. The question is added to a short answer."""
+    rows = list({id(row.whole): row.whole for row in rows}.values())
     answer = " ".join(row.claim.words for row in rows)
     supports: list[tuple[float, ...]] = [row.alone for row in rows]
     if question.whole_weights and _is_short(rows):
         answer = f"{question.text if question.weights else question.whole} {answer}"
         words = claim_words(answer, tables.rarity)
-        supports = [_alone(words, _matches(words, passages, check), question, tables, check)]
+        supports = [alone_of(words, matches_of(words, passages, check), question, tables, check)]
     weights = relevance.weigh(terms(answer), tables.rarity)
     return relevance.rows(weights, question.weights.keys(), passages, supports, check)
 
@@ -314,14 +198,17 @@ def _relevance_features(
 def _carriers(
     claims: Sequence[Claim], rows: Sequence[ClaimRow], passages: Sequence[PreparedPassage], check: Check
 ) -> list[set[int]]:
-    """Sentences of each context that carry a supported claim, or are the best of a context that supports one."""
+    """Sentences of each context that carry a supported sentence, or are the best of a context that supports a claim."""
     lines: list[set[int]] = [set() for _ in passages]
+    refuted = {
+        id(row.whole) for claim, row in zip(claims, rows, strict=True) if claim.verdict is not ClaimVerdict.SUPPORTED
+    }
     for claim, row in zip(claims, rows, strict=True):
         check()
-        for context_lines, passage, cell in zip(lines, row.matches, claim.cells, strict=True):
-            if claim.verdict is ClaimVerdict.SUPPORTED:
-                context_lines.update(passage.carriers)
-            if cell and passage.sentence is not None:
+        for context_lines, passage, whole, cell in zip(lines, row.matches, row.whole.matches, claim.cells, strict=True):
+            if id(row.whole) not in refuted:
+                context_lines.update(whole.carriers)
+            if cell and claim.verdict is ClaimVerdict.SUPPORTED and passage.sentence is not None:
                 context_lines.add(passage.sentence)
     return lines
 
@@ -363,7 +250,7 @@ def _address(
         return None
     if not answer.claims:
         return Address.NOT_AT_ALL
-    text = " ".join(claim.words for claim in answer.claims)
+    text = " ".join(claim.words for claim in answer.sentences)
     own = frozenset(terms(text)) | identifiers(text)
     sources = [passage.terms for passage, is_used in zip(passages, used, strict=True) if is_used]
     shares = [

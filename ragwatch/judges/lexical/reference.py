@@ -7,9 +7,11 @@ from dataclasses import replace
 from ragwatch.core.alphabet import unicode14
 from ragwatch.core.evidence import Evidence, ReferenceClaim
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical.claims import AnswerClaims, claims_of
+from ragwatch.judges.lexical.atomic_facts import facts_of
+from ragwatch.judges.lexical.claims import AnswerClaims
 from ragwatch.judges.lexical.limits import Check, check_claims, unlimited
-from ragwatch.judges.lexical.reader import Thresholds, read
+from ragwatch.judges.lexical.reader import supported_alone
+from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.steps import actions, names_action
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import terms
@@ -31,8 +33,8 @@ def with_reference(
 ) -> Evidence:
     """Add the comparison with the reference to the evidence; without a reference, return it as it is.
 
-    Each claim of the reference is compared with each context and with the answer, each claim of the answer with the
-    reference. A claim of the reference that no context supports was missed by retrieval. An instruction must match in
+    Each fact of the reference is compared with each context and with the answer, each claim of the answer with the
+    reference. A fact of the reference that no context supports was missed by retrieval. An instruction must match in
     its action too, not only in its objects (see `steps`).
 
     Raises:
@@ -40,7 +42,7 @@ def with_reference(
     """
     if not sample.reference:
         return evidence
-    reference = claims_of(sample.reference, sample.question, max_claims=max_claims, check=check)
+    reference = facts_of(sample.reference, sample.question, max_claims=max_claims, check=check)
     check_claims(len(reference.claims), max_claims)
     columns = sample._replace(answer=sample.reference, contexts=(*sample.contexts, Context(sample.answer)))
     rows = _cells(columns, reference, tables, thresholds, check)
@@ -52,7 +54,7 @@ def with_reference(
         ),
         reference=tuple(
             ReferenceClaim(sample.reference[start:end], start, end, cells[:-1], in_answer=cells[-1])
-            for (start, end, _), cells in zip(reference.claims, rows, strict=True)
+            for (start, end, *_), cells in zip(reference.claims, rows, strict=True)
         ),
     )
 
@@ -61,19 +63,20 @@ def _cells(
     sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
 ) -> list[tuple[bool, ...]]:
     """For each claim, whether each context supports it, and for an instruction also names its action."""
-    claims = read(sample, answer, tables, thresholds, check=check).claims
+    supported = supported_alone(sample, answer, tables, thresholds, check)
     texts: dict[int, frozenset[str]] = {}
     rows = []
-    for claim_text, claim in zip(answer.claims, claims, strict=True):
+    for claim_text, alone in zip(answer.claims, supported, strict=True):
         check()
-        claim_actions, cells = actions(claim_text.words), claim.cells
+        cells = alone
+        claim_actions = actions(claim_text.words) if claim_text.sentence is None else ()
         if claim_actions:
             texts = texts or {
                 rank: frozenset(terms(unicode14(context.text))) for rank, context in enumerate(sample.contexts)
             }
             cells = tuple(
                 cell and any(names_action(texts[rank], verbs) for verbs in claim_actions)
-                for rank, cell in enumerate(cells)
+                for rank, cell in enumerate(alone)
             )
         rows.append(cells)
     return rows

@@ -8,22 +8,26 @@ exceed `max_pairs` (counted, see `LexicalOnlyReason`).
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import groupby
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.evidence import Cell, ClaimVerdict
+from ragwatch.judges.lexical.atomic_facts import weakest
 from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.limits import Check, Deadline
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.reader import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
+from ragwatch.judges.lexical.tables import logit
 from ragwatch.judges.lexical.words import STOP_WORDS, TOKEN
 from ragwatch.judges.local.artefact import ModelArtefact
-from ragwatch.judges.local.fusion import ModelSignals, lexical_logit
+from ragwatch.judges.local.fusion import ModelSignals
 
 if TYPE_CHECKING:  # it imports the packages of an extra
     from ragwatch.judges.local.session import PairModel
@@ -31,6 +35,8 @@ if TYPE_CHECKING:  # it imports the packages of an extra
 MAX_UNKNOWN_SHARE = 0.15
 """The model does not read a text with a larger share of word pieces that are not in its vocabulary."""
 
+_SLACK = 0.5
+_JOINT = 1.0
 _MIN_LANGUAGE_WORDS = 10  # a shorter text may have no function words
 _MIN_FUNCTION_WORDS_SHARE = 0.17
 _MAX_OTHER_LETTERS_SHARE = 0.3
@@ -95,23 +101,74 @@ class CrossEncoderPass:
         *,
         deadline: Deadline | None = None,
     ) -> list[ClaimRuling]:
-        """Rule on each row. The deadline does not include the time of the model, which `max_pairs` bounds."""
+        """Rule on each row. The deadline does not include the time of the model, which `max_pairs` bounds.
+
+        The model reads whole sentences first, then the facts of those that it does not call supported. The facts of a
+        supported sentence have its cells; if it has none, because it needs several contexts, they have their own.
+        """
         deadline = deadline or Deadline(inf)
-        check: Check = deadline
         reader = _PairReader(self._model, self._rules.max_pairs, deadline)
-        pairs = [self._pair(row, passages, texts, check) for row in rows]
-        reader.read(pairs)
-        together = [self._together(row, reader.signals(pair)) for row, pair in zip(rows, pairs, strict=True)]
-        cells = [
-            self._inconclusive(row, ruling, passages, texts, check) for row, ruling in zip(rows, together, strict=True)
+        sample = _SampleTexts(passages, texts, deadline)
+        sentences = list({id(row.whole): row.whole for row in rows}.values())
+        together = self._filled(sentences, self._read(sentences, sample, reader), sample, reader)
+        whole = dict(zip(map(id, sentences), together, strict=True))
+        doubtful = [row for row in rows if row.sentence and _is_doubtful(whole[id(row.sentence)])]
+        own = dict(zip(map(id, doubtful), self._read(doubtful, sample, reader), strict=True))
+        combined = [
+            ruling
+            for _, group in groupby(rows, key=lambda row: id(row.whole))
+            for ruling in self._combined(list(group), whole, own)
         ]
-        reader.read(pair for by_rank in cells for pair in by_rank.values())
         rulings = [
-            self._lexical(row, pair) if ruling is None else self._with_cells(row, ruling, by_rank, reader)
-            for row, ruling, by_rank, pair in zip(rows, together, cells, pairs, strict=True)
+            self._lexical(row) if ruling is None else ruling
+            for row, ruling in zip(rows, self._filled(rows, combined, sample, reader), strict=True)
         ]
         self._on_lexical_only(+reader.lexical_only)
         return rulings
+
+    def _read(self, rows: Sequence[ClaimRow], sample: _SampleTexts, reader: _PairReader) -> list[ClaimRuling | None]:
+        """Rule on claims with all contexts together, without cells; None where the model did not read."""
+        pairs = [self._pair(row, *sample) for row in rows]
+        reader.read(pairs)
+        return [self._together(row, reader.signals(pair)) for row, pair in zip(rows, pairs, strict=True)]
+
+    def _filled(
+        self,
+        rows: Sequence[ClaimRow],
+        rulings: Sequence[ClaimRuling | None],
+        sample: _SampleTexts,
+        reader: _PairReader,
+    ) -> list[ClaimRuling | None]:
+        """Add cells to the rulings of the model that have none."""
+        pairs = [self._inconclusive(row, ruling, *sample) for row, ruling in zip(rows, rulings, strict=True)]
+        reader.read(pair for by_rank in pairs for pair in by_rank.values())
+        return [
+            None if ruling is None else self._with_cells(row, ruling, by_rank, reader)
+            for row, ruling, by_rank in zip(rows, rulings, pairs, strict=True)
+        ]
+
+    def _combined(
+        self,
+        facts: Sequence[ClaimRow],
+        whole: Mapping[int, ClaimRuling | None],
+        own: Mapping[int, ClaimRuling | None],
+    ) -> list[ClaimRuling | None]:
+        """Rule on the facts of a sentence as `atomic_facts.combine` does, or on the sentence if it is not split.
+
+        Args:
+            facts: Their rows.
+            whole: The rulings on sentences, by row.
+            own: The rulings on the facts of doubtful sentences, by row.
+        """
+        ruling = whole[id(facts[0].whole)]
+        if ruling is None or facts[0].sentence is None:
+            return [ruling] * len(facts)
+        if not _is_doubtful(ruling):
+            is_joint = Cell.ALONE not in ruling.cells
+            return [replace(ruling, cells=(), alone=row.alone) if is_joint else ruling for row in facts]
+        read = [own[id(row)] or self._lexical(row) for row in facts]
+        least = weakest([fact.support for fact in read])
+        return [ruling if index == least else _at_least(fact, ruling.support) for index, fact in enumerate(read)]
 
     def _pair(self, row: ClaimRow, passages: Sequence[PreparedPassage], texts: Sequence[str], check: Check) -> Pair:
         check()
@@ -119,21 +176,26 @@ class CrossEncoderPass:
         return " ".join(row.claim.words.split()), evidence.text
 
     def _together(self, row: ClaimRow, signals: ModelSignals | None) -> ClaimRuling | None:
-        """Rule on a claim with all contexts together, without cells; None if the model did not read it."""
+        """Rule on a claim with all contexts together; a supported one gets its cells later. None if not read."""
         if signals is None:
             return None
-        lexical = lexical_logit(row.support)
+        lexical = logit(row.support)
         support = self._artefact.support.probability(lexical, signals)
+        against = self._artefact.contradiction.probability(lexical, signals)
         verdict = ClaimVerdict.SUPPORTED
         if support < self._rules.supported_from:
-            against = self._artefact.contradiction.probability(lexical, signals)
             contradicted = against >= self._rules.contradicted_from
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
-        return ClaimRuling(verdict, support, (False,) * len(row.alone), row.alone, against=True)
+        cells = () if verdict is ClaimVerdict.SUPPORTED else row.informed_cells()
+        return ClaimRuling(
+            verdict, support, cells, row.alone, against=True, by_model=True, contradicted=min(against, 1.0 - support)
+        )
 
-    def _lexical(self, row: ClaimRow, pair: Pair) -> ClaimRuling:
+    def _lexical(self, row: ClaimRow) -> ClaimRuling:
         """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
-        return replace(lexical_ruling(row, self._rules.lexical), against=not pair[1])
+        no_words = all(passage.sentence is None for passage in row.matches)
+        ruling = lexical_ruling(row, self._rules.lexical)
+        return replace(ruling, against=no_words, contradicted=0.0 if no_words else None)
 
     def _inconclusive(
         self,
@@ -144,7 +206,7 @@ class CrossEncoderPass:
         check: Check,
     ) -> dict[int, Pair]:
         """The pairs, by rank, of a supported claim with each context whose lexical probability is inconclusive."""
-        if together is None or together.verdict is not ClaimVerdict.SUPPORTED:
+        if together is None or together.verdict is not ClaimVerdict.SUPPORTED or together.cells:
             return {}
         return {
             rank: self._pair(row, passages[rank : rank + 1], texts[rank : rank + 1], check)
@@ -155,8 +217,8 @@ class CrossEncoderPass:
     def _with_cells(
         self, row: ClaimRow, together: ClaimRuling, pairs: Mapping[int, Pair], reader: _PairReader
     ) -> ClaimRuling:
-        """Add the cells to a ruling."""
-        if together.verdict is not ClaimVerdict.SUPPORTED:
+        """Add the cells to a ruling without cells."""
+        if together.verdict is not ClaimVerdict.SUPPORTED or together.cells:
             return together
         alone = list(row.alone)
         supports = [probability > self._artefact.skip_above for probability in row.alone]
@@ -165,12 +227,46 @@ class CrossEncoderPass:
             if signals is None:
                 supports[rank] = row.alone[rank] >= self._rules.lexical.support
             else:
-                fused = self._artefact.support.probability(lexical_logit(row.alone[rank]), signals)
+                fused = self._artefact.support.probability(logit(row.alone[rank]), signals)
                 supports[rank] = fused >= self._rules.supported_from
                 # For which context was used, the lexical probability is slightly better than the model. The mean of
                 # both is comparable with the lexical probabilities of the contexts that the model did not read.
                 alone[rank] = (fused + row.alone[rank]) / 2
-        return replace(together, cells=tuple(supports), alone=tuple(alone))
+        ranks = [] if _is_joint(row) else [rank for rank, supported in enumerate(supports) if supported]
+        return replace(together, cells=row.support_cells(ranks, _least(row)), alone=tuple(alone))
+
+
+def _is_joint(row: ClaimRow) -> bool:
+    """Whether a claim has its words from several contexts: the model is lenient with one that states only a part."""
+    return logit(row.support) - logit(max(row.alone)) > _JOINT
+
+
+def _least(row: ClaimRow) -> float:
+    """Minimum probability by words at which contexts together support a claim that the model calls supported.
+
+    It lies `_SLACK` below that of all contexts, in logits: without slack every context with any word would be needed.
+    """
+    return 1.0 / (1.0 + math.exp(_SLACK - logit(row.support)))
+
+
+class _SampleTexts(NamedTuple):
+    """The contexts of a sample, prepared and as text, and the limit of its reading."""
+
+    passages: Sequence[PreparedPassage]
+    texts: Sequence[str]
+    check: Check
+
+
+def _at_least(ruling: ClaimRuling, support: float) -> ClaimRuling:
+    """A ruling with no less than this support."""
+    support = max(support, ruling.support)
+    against = None if ruling.contradicted is None else min(ruling.contradicted, 1.0 - support)
+    return replace(ruling, support=support, contradicted=against)
+
+
+def _is_doubtful(ruling: ClaimRuling | None) -> bool:
+    """Whether the model has read a sentence and does not call it supported."""
+    return ruling is not None and ruling.verdict is not ClaimVerdict.SUPPORTED
 
 
 class _PairReader:

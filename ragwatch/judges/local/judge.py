@@ -20,8 +20,9 @@ from ragwatch.errors import RagwatchError
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge, Probability
 from ragwatch.judges.lexical.limits import Deadline
-from ragwatch.judges.lexical.reader import CrossEncoder, Thresholds
+from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.reference import READING_VERSION
+from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.local.artefact import SHIPPED, ModelArtefact, load
 from ragwatch.judges.local.cross_encoder import CrossEncoderPass, CrossEncoderRules, LexicalOnlyReason
 from ragwatch.ports import JudgeContext
@@ -39,7 +40,7 @@ class Options(BaseModel):
         max_pairs: Maximum number of pairs of a claim and evidence that the model reads of one sample; the rest gets the
             lexical ruling. It bounds the time of a sample: some 10 ms per pair.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
-        max_claims: An answer, or a reference, with more claims is left unjudged.
+        max_claims: An answer, or a reference, with more claims (facts) is left unjudged.
         max_chars: Question, history, answer, reference and contexts with more characters together are left unjudged.
         max_answer_chars: An answer, or a reference, with more characters is left unjudged.
         max_question_chars: A sample whose question, or the history before it, has more characters is left unjudged.

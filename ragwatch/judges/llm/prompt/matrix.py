@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need, ReferenceClaim
+from ragwatch.judges.llm.prompt.cells import CellReader
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, quoted_text
 from ragwatch.judges.llm.prompt.reply import ReplyRow
@@ -86,6 +87,7 @@ class Findings:
         needs: Sub-questions, and whether the contexts answer them.
         address: How the answer addresses the question.
         reference: The checked claims of the reference.
+        isolated: Whether each context was read in a call of its own.
     """
 
     claims: Sequence[CheckedClaim] | None = None
@@ -93,6 +95,7 @@ class Findings:
     needs: tuple[Need, ...] | None = None
     address: Address | None = None
     reference: Sequence[CheckedClaim] | None = None
+    isolated: bool = False
 
     @property
     def rejected_quotes(self) -> int:
@@ -115,23 +118,24 @@ def evidence_of(units: SampleUnits, requested: frozenset[Part], findings: Findin
 def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:
     checked = findings.claims if findings.claims is not None else [CheckedClaim()] * len(units.claims)
     rows = zip(units.claims, checked, units.said_by_user, strict=True)
+    reader = CellReader(units, findings.isolated)
     return tuple(
         Claim(
             text=units.sample.answer[start:end],
             start=start,
             end=end,
             verdict=claim.verdict,
-            cells=_cells(units, claim),
+            cells=reader.cells(
+                units.sample.answer[start:end],
+                claim.cells or {},
+                supported=claim.verdict is ClaimVerdict.SUPPORTED,
+            ),
             evidence=next(iter((claim.cells or {}).values()), claim.against),
             in_reference=claim.other,
             said_by_user=said_by_user and claim.verdict is ClaimVerdict.NOT_IN_CONTEXT,
         )
         for (start, end), claim, said_by_user in rows
     )
-
-
-def _cells(units: SampleUnits, claim: CheckedClaim) -> tuple[bool, ...]:
-    return tuple(rank in (claim.cells or {}) for rank in range(len(units.folded)))
 
 
 def _context(units: SampleUnits, rank: int, requested: frozenset[Part], findings: Findings) -> ContextReading:
@@ -152,5 +156,12 @@ def _reference(units: SampleUnits, requested: frozenset[Part], findings: Finding
         return None
     rows = zip(cuts, findings.reference or (), strict=True)
     return tuple(
-        ReferenceClaim(text[start:end], start, end, _cells(units, claim), claim.other) for (start, end), claim in rows
+        ReferenceClaim(
+            text[start:end],
+            start,
+            end,
+            tuple(rank in (claim.cells or {}) for rank in range(len(units.folded))),
+            claim.other,
+        )
+        for (start, end), claim in rows
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.page_lines import page_lines
 
-from ragwatch.core.evidence import Address, ClaimVerdict, ContextReading, Evidence, Need
+from ragwatch.core.evidence import Address, Cell, ClaimVerdict, ContextReading, Evidence, Need
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.sample import Role, Turn
 from ragwatch.core.scores import Quantity, UnknownReason, score_all, why_unknown
@@ -29,9 +29,9 @@ def only(inquiry: Reading) -> Prompt:
     return ask
 
 
-def cut(evidence: Evidence) -> list[tuple[str, tuple[bool, ...]]]:
-    """Verdict and cells of each claim."""
-    return [(str(claim.verdict), claim.cells) for claim in evidence.claims]
+def cut(evidence: Evidence) -> list[tuple[str, tuple[int, ...]]]:
+    """Verdict of each claim, and the contexts that support it."""
+    return [(str(claim.verdict), claim.contexts) for claim in evidence.claims]
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -39,7 +39,7 @@ def test_a_clear_case(honest: Any, ask_about: Any, reading: str) -> None:
     """Claims, cells, useful sentences, sub-questions and address come out as they were read, in both readings."""
     inquiry = ask_about(QUESTION, ANSWER, REFUNDS, OTHER, "  ", reading=reading)
     evidence = honest.read(inquiry)
-    assert cut(evidence) == [("supported", (True, False, False)), ("not_in_context", (False, False, False))]
+    assert cut(evidence) == [("supported", (0,)), ("not_in_context", ())]
     first, second = evidence.claims
     assert ANSWER[first.start : first.end] == first.text == "Refunds take five working days."
     assert ANSWER[second.start : second.end] == second.text
@@ -53,6 +53,28 @@ def test_a_clear_case(honest: Any, ask_about: Any, reading: str) -> None:
     assert evidence.needs == (Need("When?", answerable=True),)
     assert (inquiry.unquoted, list(inquiry.instructions), evidence.reads_contradiction) == (0, [], True)
     assert all(why_unknown(evidence, quantity) is None for quantity in Quantity)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_cells_follow_the_definitions_of_use(honest: Any, ask_about: Any, reading: str) -> None:
+    """Quotes from two contexts, each with a part of the claim: jointly, unless each was read in a call of its own."""
+    claim = "Refunds take five working days and shipping costs nine euros."
+    parts = ("Refunds take five working days.", "Shipping costs nine euros.")
+    honest.quote = lambda _, context: context.strip(". ") if context.strip() in parts else None
+    (found,) = honest.read(ask_about(QUESTION, claim, *parts, reading=reading)).claims
+    assert (found.contexts, found.uses) == ((0, 1), (0, 1) if reading == "joint" else (0,))
+    assert set(found.cells) == {Cell.JOINTLY if reading == "joint" else Cell.ALONE}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_claim_without_support_uses_what_informed_it(honest: Any, ask_about: Any, reading: str) -> None:
+    """A misquoted context was used, whatever the model says of the claim."""
+    honest.quote = lambda *_: None
+    contexts = (OTHER, "The company was founded in Bern in 1971 by Anna Keller.")
+    answer = "The company was founded in Zurich in 1971 by Anna Keller."
+    evidence = honest.read(ask_about("When was the company founded?", answer, *contexts, reading=reading))
+    (claim,) = evidence.claims
+    assert (claim.contexts, claim.cells, evidence.used) == ((), (None, Cell.INFORMED), (False, True))
 
 
 def test_joint_is_one_ask_and_isolated_one_for_the_answer_and_each_context(honest: Any, ask_about: Any) -> None:
@@ -92,7 +114,7 @@ def test_support_without_a_verbatim_quote_is_none(model: Any, ask_about: Any, re
     """A claim called supported whose quotes all fail is not in the context, and each refused cell is counted."""
     inquiry = ask_about(QUESTION, ANSWER, REFUNDS, OTHER, reading=reading)
     evidence = model(lambda _claim, _context: quote).read(inquiry)
-    assert cut(evidence) == [("not_in_context", (False, False))] * 2
+    assert cut(evidence) == [("not_in_context", ())] * 2
     assert inquiry.unquoted == 4
 
 
@@ -100,7 +122,7 @@ def test_one_good_quote_is_enough_and_the_others_are_refused(model: Any, ask_abo
     """Cells stand or fall one by one."""
     inquiry = ask_about(QUESTION, ANSWER, REFUNDS, OTHER)
     evidence = model(lambda claim, _: "refunds take five" if "Refunds" in claim else None).read(inquiry)
-    assert cut(evidence)[0] == ("supported", (True, False))
+    assert cut(evidence)[0] == ("supported", (0,))
     assert (inquiry.unquoted, evidence.claims[0].evidence) == (1, "refunds take five")
 
 
@@ -115,7 +137,7 @@ def test_supported_without_any_cell_is_refused_too(honest: Any, ask_about: Any) 
     """Nothing was named that could be checked."""
     inquiry = ask_about(QUESTION, ANSWER, REFUNDS)
     inquiry.take([edited(only(inquiry), honest, lambda reply: reply["claims"][0].update(cells=[]))])
-    assert cut(inquiry.evidence())[0] == ("not_in_context", (False,))
+    assert cut(inquiry.evidence())[0] == ("not_in_context", ())
     assert inquiry.unquoted == 1
 
 
@@ -127,7 +149,7 @@ def test_contradiction_is_kept_apart(honest: Any, ask_about: Any, quote: str, sh
     cells = [{"context": honest.reply(ask)["contexts"][0]["id"], "quote": quote}]
     inquiry.take([edited(ask, honest, lambda reply: reply["claims"][0].update(verdict="contradicted", cells=cells))])
     (claim,) = inquiry.evidence().claims
-    assert (claim.verdict, claim.cells, claim.evidence) == (ClaimVerdict.CONTRADICTED, (False,), shown)
+    assert (claim.verdict, claim.contexts, claim.evidence) == (ClaimVerdict.CONTRADICTED, (), shown)
     assert inquiry.unquoted == 0
 
 
@@ -136,7 +158,7 @@ def test_cells_of_a_claim_that_is_not_in_the_context_are_nothing(honest: Any, as
     inquiry = ask_about(QUESTION, ANSWER, REFUNDS)
     change: Any = lambda reply: reply["claims"][0].update(verdict="not_in_context")  # noqa: E731 - one line says it
     inquiry.take([edited(only(inquiry), honest, change)])
-    assert cut(inquiry.evidence())[0] == ("not_in_context", (False,))
+    assert cut(inquiry.evidence())[0] == ("not_in_context", ())
 
 
 @pytest.mark.parametrize("answer", [":", "Thought process:", "  ", "I hope this helps!"])
@@ -255,7 +277,7 @@ def test_a_fooled_call_changes_its_own_column_only(honest: Any, model: Any, ask_
     first, second = inquiry.prompts()
     contradicts: Any = lambda reply: reply["claims"][0].update(verdict="contradicted")  # noqa: E731 - one line says it
     inquiry.take([edited(first, honest, contradicts), second.check(json.dumps(fooled.reply(second)))])
-    assert cut(inquiry.evidence()) == [("contradicted", (False, False))]
+    assert cut(inquiry.evidence()) == [("contradicted", ())]
     assert (inquiry.unquoted, list(inquiry.instructions)) == (1, ["context"])
 
 

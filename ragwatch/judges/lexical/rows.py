@@ -1,0 +1,274 @@
+"""Compares the claims of an answer with the contexts by words: a row for each claim, and the ruling by words on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from ragwatch.core.alphabet import unicode14
+from ragwatch.core.evidence import Cell, ClaimVerdict
+from ragwatch.core.sample import Sample
+from ragwatch.core.support_set import informed_cells, support_cells
+from ragwatch.judges.lexical import relevance
+from ragwatch.judges.lexical.atomic_facts import combine
+from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
+from ragwatch.judges.lexical.conversation import EARLIER, ELLIPTIC, asks_for, completed
+from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match
+from ragwatch.judges.lexical.limits import Check
+from ragwatch.judges.lexical.passages import PreparedPassage
+from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.judges.lexical.use import informed_by, joint_support, nearest
+from ragwatch.judges.lexical.words import identifiers, terms
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Probabilities at which readings become verdicts.
+
+    Attributes:
+        support: Minimum probability at which all contexts together (or one alone, in a cell) support a claim.
+        relevance: Minimum probability at which a context is relevant.
+    """
+
+    support: float = 0.5
+    relevance: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuestion:
+    """The question: its terms with their rarity, and how much of it each context covers.
+
+    Attributes:
+        text: The question; empty when unknown.
+        weights: Terms and whole identifiers, with their rarity.
+        covers: Share of that weight in each context; None when the question has no terms.
+        whole: The question with what it leaves out, see `conversation`; the question itself without earlier turns.
+        whole_weights: The weights of that.
+        kind: The question that says which kind of thing is asked for.
+    """
+
+    text: str
+    weights: Mapping[str, float]
+    covers: Sequence[float] | None
+    whole: str
+    whole_weights: Mapping[str, float]
+    kind: str
+
+    @property
+    def words(self) -> AbstractSet[str]:
+        """Words that a claim need not take from the contexts: of the question, as completed if it has hardly any."""
+        return (self.weights if len(self.weights) >= ELLIPTIC else self.whole_weights).keys()
+
+    def coverage(self, words: AbstractSet[str]) -> float:
+        """Share of the weight in a text, of the question as it is or as completed, whichever is more."""
+        share = relevance.coverage(self.weights, words)
+        return (
+            share if self.whole_weights is self.weights else max(share, relevance.coverage(self.whole_weights, words))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """One claim, compared with every context.
+
+    Attributes:
+        claim: The claim.
+        words: Its words.
+        matches: What it shares with each context.
+        support: Probability that all contexts together support it; that of a fact is combined with its sentence's (see
+            `atomic_facts.combine`).
+        alone: Probability that each alone does, combined alike.
+        probability: Probability that some of them together do, from their matches.
+        question: Terms of the question.
+        sentence: The row of the sentence that a fact is a part of; None for a whole sentence.
+    """
+
+    claim: ClaimText
+    words: ClaimWords
+    matches: tuple[PassageMatch, ...]
+    support: float
+    alone: tuple[float, ...]
+    probability: Callable[[Sequence[PassageMatch]], float]
+    question: AbstractSet[str]
+    sentence: ClaimRow | None = None
+
+    @property
+    def whole(self) -> ClaimRow:
+        """The row of its sentence; itself if it is a whole one."""
+        return self.sentence or self
+
+    def informed_cells(self) -> tuple[Cell | None, ...]:
+        """Cells of the claim if it is not supported: those of its sentence, because a fact has few words."""
+        whole = self.whole
+        informed = informed_by(whole.words, [passage.terms for passage in whole.matches], self.question)
+        return informed_cells(len(self.matches), informed)
+
+    def support_cells(self, alone: Sequence[int], least: float) -> tuple[Cell | None, ...]:
+        """Cells of the claim if it is supported, by these contexts alone or, without any, by its support set.
+
+        A fact that has no support set of its own, because its support is that of its sentence, has the sentence's.
+
+        Args:
+            alone: Ranks of the contexts that support it alone. Those with clearly less of its words are not marked.
+            least: Minimum probability by words at which a set supports it; not above that of all contexts together.
+        """
+        if not alone and self.sentence:
+            own = joint_support(self.matches, self.alone, self.probability, least)
+            return support_cells(len(self.matches), (), own) if own else self.sentence.support_cells((), least)
+        together = () if alone else joint_support(self.matches, self.alone, self.probability, least)
+        if not alone and not together:  # its words are those of the question
+            alone = range(len(self.matches))[:1]
+        return support_cells(len(self.matches), nearest(self.matches, alone), together)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRuling:
+    """Ruling on one claim.
+
+    Attributes:
+        verdict: Verdict of all contexts together.
+        support: Probability that they support the claim.
+        cells: For each context, what it is to the claim.
+        alone: For each context, the best known probability that it alone supports the claim.
+        against: Whether contradiction was read too.
+        by_model: Whether `support` is by a model; else it is by words.
+        contradicted: Probability that the contexts contradict the claim; None if it was not read.
+    """
+
+    verdict: ClaimVerdict
+    support: float
+    cells: tuple[Cell | None, ...]
+    alone: tuple[float, ...]
+    against: bool = False
+    by_model: bool = False
+    contradicted: float | None = None
+
+
+def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
+    """Weigh the words of a question and of what it leaves out, and compute how much of them each context covers."""
+    question = unicode14(sample.question or "")
+    turns = [unicode14(turn) for turn in sample.user_turns] if question else []
+    weights = whole_weights = _weights(question, tables)
+    whole = completed(question, turns)
+    if whole != question:
+        earlier = _weights(whole, tables)
+        whole_weights = {name: weight * (1.0 if name in weights else EARLIER) for name, weight in earlier.items()}
+    prepared = PreparedQuestion(
+        question, weights, covers=None, whole=whole, whole_weights=whole_weights, kind=asks_for(question, turns)
+    )
+    return replace(
+        prepared, covers=[prepared.coverage(passage.terms) for passage in passages] if whole_weights else None
+    )
+
+
+def _weights(question: str, tables: FittedTables) -> dict[str, float]:
+    return relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
+
+
+def rows_of(
+    answer: AnswerClaims,
+    passages: Sequence[PreparedPassage],
+    question: PreparedQuestion,
+    tables: FittedTables,
+    *,
+    thresholds: Thresholds,
+    check: Check,
+) -> list[ClaimRow]:
+    """A row for each claim. Claims with equal words, which models may repeat, are compared once."""
+    by_words: dict[str, ClaimRow] = {}
+
+    def row_of(claim: ClaimText) -> ClaimRow:
+        row = by_words.get(claim.words)
+        row = replace(row, claim=claim) if row else _row(claim, passages, question, tables, check)
+        by_words[claim.words] = row
+        return row
+
+    rows: list[ClaimRow] = []
+    for sentence, group in groupby(answer.claims, key=lambda claim: claim.sentence or claim):
+        facts = list(group)
+        whole = row_of(sentence)
+        if facts[0] is sentence:
+            rows.append(whole)
+        else:
+            own = [row_of(fact._replace(words=fact.own)) for fact in facts]
+            parts = [_lesser(row_of(fact), part) for fact, part in zip(facts, own, strict=True)]
+            rows += _facts(whole, parts, thresholds)
+    return rows
+
+
+def _lesser(row: ClaimRow, own: ClaimRow) -> ClaimRow:
+    """A fact with its subject, supported no more than without it: naming the subject alone supports nothing."""
+    return replace(row, support=min(row.support, own.support), alone=tuple(map(min, row.alone, own.alone)))
+
+
+def _facts(whole: ClaimRow, parts: Sequence[ClaimRow], thresholds: Thresholds) -> Iterator[ClaimRow]:
+    """The rows of the facts of a sentence, combined with its own.
+
+    Single contexts are read by the whole sentence if one of them supports it, because a few words may stand anywhere.
+    """
+    supports = combine(whole.support, [part.support for part in parts])
+    columns = [combine(value, [part.alone[rank] for part in parts]) for rank, value in enumerate(whole.alone)]
+    has_source = any(value >= thresholds.support for value in whole.alone)
+    for index, (part, support) in enumerate(zip(parts, supports, strict=True)):
+        alone = whole.alone if has_source else tuple(min(column[index], support) for column in columns)
+        yield replace(part, support=support, alone=alone, sentence=whole)
+
+
+def _row(
+    claim: ClaimText,
+    passages: Sequence[PreparedPassage],
+    question: PreparedQuestion,
+    tables: FittedTables,
+    check: Check,
+) -> ClaimRow:
+    words = claim_words(claim.words, tables.rarity)
+    matches = matches_of(words, passages, check)
+    alone = alone_of(words, matches, question, tables, check)
+
+    def probability(some: Sequence[PassageMatch]) -> float:
+        check()
+        return tables.support.probability(features(words, some, question.words))
+
+    together = probability(matches)
+    support = max(together, *alone) if alone else together
+    return ClaimRow(
+        claim,
+        words,
+        matches,
+        support=support,
+        alone=alone,
+        probability=probability,
+        question=question.words,
+    )
+
+
+def matches_of(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
+    """Compare a claim with each context."""
+    matches = []
+    for passage in passages:
+        check()
+        matches.append(match(words, passage))
+    return tuple(matches)
+
+
+def alone_of(
+    words: ClaimWords, matches: Sequence[PassageMatch], question: PreparedQuestion, tables: FittedTables, check: Check
+) -> tuple[float, ...]:
+    """Probabilities that each context alone supports a claim."""
+    probabilities = []
+    for passage in matches:
+        check()
+        probabilities.append(tables.support.probability(features(words, (passage,), question.words)))
+    return tuple(probabilities)
+
+
+def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
+    """Rule on a claim by words. They cannot tell a contradiction from an unsupported claim."""
+    if row.support < thresholds.support:
+        return ClaimRuling(ClaimVerdict.NOT_IN_CONTEXT, row.support, row.informed_cells(), row.alone)
+    alone = [rank for rank, probability in enumerate(row.alone) if probability >= thresholds.support]
+    has_source = any(probability >= thresholds.support for probability in row.whole.alone)
+    cells = (row.whole if has_source else row).support_cells(alone, thresholds.support)
+    return ClaimRuling(ClaimVerdict.SUPPORTED, row.support, cells, row.alone)

@@ -1,0 +1,291 @@
+"""Sentences split into facts: where, where not, what a fact is read as, and that no word and no accuracy is lost."""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.kit import a_judge_context
+
+from ragwatch.core.evidence import ClaimVerdict, Evidence
+from ragwatch.core.reference import ReferenceQuantity, score_by_reference
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.scores import Quantity, score_all
+from ragwatch.errors import JudgeError
+from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.lexical.atomic_facts import MAX_CARRIED_CHARS, MAX_TOKENS, combine, facts_of
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.judge import LexicalJudge
+from ragwatch.judges.lexical.reader import Thresholds, read
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.lexical.words import terms
+from ragwatch.judges.local import judge as local
+
+TINY = Path(__file__).parents[2] / "data" / "local"
+WORDS = lexical.build(lexical.Options(), name="words", context=a_judge_context())
+MODEL = local.build(local.Options(weights=TINY), name="model", context=a_judge_context())
+JUDGES = pytest.mark.parametrize("judge", [WORDS, MODEL], ids=["lexical", "local"])
+
+EINSTEIN = "Einstein developed the theory of relativity in 1905 while working at the Swiss patent office in Bern."
+EINSTEIN_CONTEXTS = (
+    "Einstein published the theory of relativity in a groundbreaking 1905 paper.",
+    "During the early 1900s, Einstein worked at a government office evaluating patents.",
+    "Einstein later moved to Berlin to join the Prussian Academy of Sciences.",
+    "He studied physics in Zurich before becoming one of the most influential scientists.",
+)
+AKS = """To deploy to AKS:
+1. Build your Docker image
+2. Push the image to Azure Container Registry
+3. Create an AKS cluster using az aks create
+4. Configure kubectl to connect to your cluster
+5. Create Kubernetes deployment YAML
+6. Apply the deployment using kubectl apply"""
+AKS_CONTEXTS = (
+    "Azure Container Registry (ACR) stores Docker images. Push with: docker push myacr.azurecr.io/myapp:v1",
+    "Create AKS cluster: az aks create --resource-group myRG --name myAKS --node-count 3",
+    "Kubectl connects to clusters. Get credentials: az aks get-credentials --name myAKS",
+)
+
+
+def said(answer: str) -> list[str]:
+    """The facts, as they stand in the answer."""
+    return [answer[fact.start : fact.end] for fact in facts_of(answer).claims]
+
+
+def evidence_of(
+    judge: LexicalJudge, answer: str, *contexts: str, question: str | None = None, reference: str | None = None
+) -> Evidence:
+    """What a judge reads."""
+    return judge.evidence(Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference))
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "Einstein developed the theory of relativity| |in 1905| |while working at the Swiss patent office| |in Bern.",
+        "Returns are accepted within thirty days of purchase|, and |return shipping costs five euros.",
+        "The firm was founded in Bern| |in 1971| |by Anna Keller.",
+        "The plan covers fire damage|, |theft|, and |water damage.",
+        "Bern, the capital of Switzerland|, |lies on the Aare.",
+        "Keller opened a small museum|, |which shows old lamps.",
+        "In 1905|, |Einstein developed the theory of relativity.",
+        "Curie discovered polonium| and |won the Nobel Prize in 1911|, |becoming the first woman to do so.",
+        "Green tea is harvested early|; |black tea is harvested late.",
+        "The old mill grinds wheat| |because the farm needs flour.",
+    ],
+)
+def test_a_sentence_is_split_into_its_facts(marked: str) -> None:
+    """Clauses, lists, appositions, adjuncts of time and place; what joins them (between the bars) is in no fact."""
+    assert said(marked.replace("|", "")) == marked.split("|")[::2]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Build your Docker image and push it to the registry in Azure.",
+        "If you return the lamp in May, you get the money back and a voucher is sent.",
+        "Does the plan cover fire damage, theft, and water damage?",
+        "The plan does not cover fire damage, theft, and water damage.",
+        "The plan covers fire damage, theft, or water damage.",
+        "The kettle boils one litre of water in 90 seconds.",
+        "The office in Bern was closed by the council.",
+        'The report says "the tower is old, and the bridge costs five euros" on its cover.',
+        "The lamp (bought in Bern in 1971; the mill was built in 1980) burns bright.",
+        "Anna and Bob run the mill.",
+        "He was born in Ulm.",
+    ],
+)
+def test_what_cannot_be_read_apart_stays_whole(answer: str) -> None:
+    """Instructions, conditions, questions, negations, alternatives, amounts, quotations, and what says too little."""
+    assert said(answer) == [answer]
+
+
+def test_a_fact_is_read_with_its_subject() -> None:
+    """The subject is no part of the span; an item also carries the verb."""
+    for answer, readings in (
+        (EINSTEIN, ["Einstein in 1905", "Einstein in Bern."]),
+        ("The plan covers fire damage, theft, and water damage.", ["The plan covers theft"]),
+        ("In 1905, Einstein developed the theory of relativity.", ["Einstein In 1905"]),
+    ):
+        facts = facts_of(answer).claims
+        assert set(readings) <= {fact.words for fact in facts}
+        assert {fact.sentence for fact in facts} == set(claims_of(answer).claims)
+
+
+def test_what_is_carried_is_bounded() -> None:
+    """A word of 50,000 characters as the subject of a hundred facts is not read a hundred times."""
+    answer = "Tea" + "a" * 50_000 + " sells green lamps" + " in Bern" * 100 + "."
+    facts = facts_of(answer).claims
+    assert len(facts) > 50
+    assert sum(len(fact.words) for fact in facts) <= len(answer) + len(facts) * (MAX_CARRIED_CHARS + 1)
+
+
+@JUDGES
+def test_the_reference_of_seed_000_has_four_facts_of_which_one_is_missing(judge: LexicalJudge) -> None:
+    """Its own contexts and its own figure: recall .75; that the office was in Bern was not retrieved."""
+    evidence = evidence_of(judge, "He did.", *EINSTEIN_CONTEXTS, reference=EINSTEIN)
+    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.75
+    facts = evidence.reference or ()
+    assert [fact.text for fact in facts if not any(fact.cells)] == ["in Bern."]
+    assert [[rank for rank, cell in enumerate(fact.cells) if cell] for fact in facts] == [[0], [0], [1], []]
+
+
+@JUDGES
+def test_the_walk_through_of_seed_001_finds_three_of_six_steps(judge: LexicalJudge) -> None:
+    """Steps are instructions, which are not split."""
+    evidence = evidence_of(judge, "Push the image.", *AKS_CONTEXTS, reference=AKS)
+    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.5
+    missing = [fact.text for fact in evidence.reference or () if not any(fact.cells)]
+    assert missing == [
+        "Build your Docker image",
+        "Create Kubernetes deployment YAML",
+        "Apply the deployment using kubectl apply",
+    ]
+
+
+def test_faithfulness_counts_facts() -> None:
+    """Three of the four facts of the sentence are supported."""
+    evidence = evidence_of(WORDS, EINSTEIN, *EINSTEIN_CONTEXTS)
+    assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.75
+
+
+def test_facts_that_two_contexts_support_each_have_their_own_cell() -> None:
+    """The whole sentence stands in neither context."""
+    answer = "Returns are accepted within thirty days of purchase, and return shipping costs five euros."
+    evidence = evidence_of(
+        WORDS, answer, "Returns are accepted within thirty days of purchase.", "Return shipping costs five euros."
+    )
+    assert [claim.contexts for claim in evidence.claims] == [(0,), (1,)]
+    assert score_all(evidence)[Quantity.FAITHFULNESS] == 1.0
+
+
+def test_a_context_that_names_only_the_subject_supports_no_fact() -> None:
+    """The subject is carried for reading; alone it proves nothing."""
+    answer = "The lamp explodes loudly in Madrid."
+    evidence = evidence_of(WORDS, answer, "The lamp is painted green.", "The lamp stands on the table.")
+    assert len(evidence.claims) == 2
+    assert {claim.verdict for claim in evidence.claims} == {ClaimVerdict.NOT_IN_CONTEXT}
+
+
+def test_the_model_reads_the_facts_of_a_sentence_that_it_does_not_support() -> None:
+    """The contradicted clause is the weakest; the other is supported by its own context."""
+    contexts = ("The museum opens at nine in summer.", "The museum is closed for repair in winter.")
+    answer = "The museum opens at nine in summer, and the museum is not closed for repair in winter."
+    opens, closed = evidence_of(MODEL, answer, *contexts).claims
+    assert (opens.verdict, opens.contexts) == (ClaimVerdict.SUPPORTED, (0,))
+    assert closed.verdict is not ClaimVerdict.SUPPORTED
+    whole = read_whole(MODEL, answer, *contexts).claims[0]
+    assert (closed.verdict, closed.support) == (whole.verdict, whole.support)
+
+
+@pytest.mark.parametrize("judge", ["lexical", "local"])
+def test_the_limit_of_claims_holds_for_facts(judge: str) -> None:
+    """Of answer and reference: one sentence of four facts is beyond a limit of three."""
+    options: dict[str, Any] = {"max_claims": 3}
+    few: LexicalJudge = (
+        lexical.build(lexical.Options(**options), name="few", context=a_judge_context())
+        if judge == "lexical"
+        else local.build(local.Options(weights=TINY, **options), name="few", context=a_judge_context())
+    )
+    with pytest.raises(JudgeError, match="more than the 3 claims"):
+        evidence_of(few, EINSTEIN)
+    with pytest.raises(JudgeError, match="more than the 3 claims"):
+        evidence_of(few, "He did.", reference=EINSTEIN)
+    assert len(facts_of(f"{EINSTEIN} " * 50, max_claims=3).claims) == 4
+
+
+def test_labels_headings_and_abstentions_are_as_before() -> None:
+    """Only what is a claim is split."""
+    answer = "## Lamps, kettles, and mills\nThings sold:\nI could not find that in the documents."
+    assert facts_of(answer) == claims_of(answer)
+    assert facts_of("I do not know that, and the documents do not say it.").abstained
+
+
+MENU = (
+    "Einstein Bern lamp kettle tea museum covers costs built was is not no and and but or if , , , ; — ( ) \" ` ' : . ?"
+    " in in on at by from since while because which who the a in 1905 90 five making working 1,000 naïve 中文 [1] e.g."
+)
+PROSE = st.lists(st.sampled_from(MENU.split(" ")), max_size=40).map(" ".join)
+TEXT = st.one_of(PROSE, PROSE.map(lambda text: text.replace(" ,", ",")), st.text(max_size=60))
+
+
+@given(TEXT)
+@settings(max_examples=100, deadline=None)
+def test_facts_are_ordered_disjoint_and_hold_every_content_word(answer: str) -> None:
+    """The spans of a sentence's facts lie inside it and follow one another; no term of it is in none of them."""
+    facts, whole = facts_of(answer), claims_of(answer)
+    assert facts.sentences == whole.claims
+    assert facts.abstained == whole.abstained
+    for one, other in pairwise(facts.claims):
+        assert one.end <= other.start
+    for sentence in whole.claims:
+        parts = [fact for fact in facts.claims if (fact.sentence or fact) == sentence]
+        assert parts[0].start == sentence.start
+        assert parts[-1].end == sentence.end
+        held = [term for part in parts for term in terms(answer[part.start : part.end])]
+        assert held == terms(answer[sentence.start : sentence.end])
+
+
+def read_whole(judge: LexicalJudge, answer: str, *contexts: str) -> Evidence:
+    """What is read when sentences are not split."""
+    sample = Sample("s", None, tuple(map(Context, contexts)), answer)
+    return read(sample, claims_of(answer), shipped(), Thresholds(), judge.cross_encoder)
+
+
+@JUDGES
+@given(answer=PROSE, contexts=st.lists(PROSE, min_size=1, max_size=3))
+@settings(max_examples=30, deadline=None)
+def test_the_weakest_fact_has_the_support_of_the_sentence(
+    judge: LexicalJudge, answer: str, contexts: list[str]
+) -> None:
+    """So no score that takes the least support among the claims of an answer is changed by splitting."""
+    evidence = evidence_of(judge, answer, *contexts)
+    for sentence in read_whole(judge, answer, *contexts).claims:
+        facts = [
+            claim for claim in evidence.claims if (sentence.start or 0) <= (claim.start or 0) < (sentence.end or 0)
+        ]
+        assert min(fact.support or 0.0 for fact in facts) == sentence.support
+        supported = sentence.verdict is ClaimVerdict.SUPPORTED
+        assert all(fact.verdict is ClaimVerdict.SUPPORTED for fact in facts) == supported
+
+
+@given(st.floats(0.0, 1.0), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=6))
+def test_no_fact_has_less_support_than_its_sentence(whole: float, parts: list[float]) -> None:
+    """The least is the sentence's; any other fact has its own reading or the sentence's, whichever is higher."""
+    combined = combine(whole, parts)
+    assert min(combined) == whole
+    assert all(value in (whole, part) for value, part in zip(combined, parts, strict=True))
+
+
+def calls(text: str) -> int:
+    """Number of calls, in Python and in C, that splitting a text takes."""
+    count = 0
+
+    def counted(frame: Any, event: str, arg: Any) -> None:  # noqa: ARG001 - the interface of sys
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        facts_of(text)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["in Bern ", "and was ", ", the lamp", "a, b and ", "tea ; ", "( ", '" ', "which, ", "while ", "x-y ", "é, "],
+)
+def test_hostile_text_takes_steps_in_proportion_to_its_length(unit: str) -> None:
+    """A sentence at the most words that are looked at, and texts far beyond."""
+    tokens = len(unit.split()) + unit.count(",")
+    short = MAX_TOKENS // tokens // 4
+    for count in (short, 20 * short):
+        assert calls("Tea was " + unit * (4 * count)) < 4.6 * calls("Tea was " + unit * count) + 400
