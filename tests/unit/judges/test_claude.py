@@ -80,7 +80,7 @@ async def test_the_rubric_is_cached_after_the_first_call(judge: LLMJudge) -> Non
 
 
 async def test_effort_and_thinking_are_sent_as_configured(loopback: LoopbackProcess) -> None:  # noqa: F811
-    """Effort goes into output_config; adaptive thinking has room beside the reply; None sends nothing."""
+    """Effort goes into output_config; thinking has room beside the reply; None sends nothing."""
     loopback.control(thinking=500)
     for options in ({"effort": "low", "thinking": "adaptive", "thinking_tokens": 2_000}, {"thinking": None}):
         judge = a_judge(loopback.address, **options)
@@ -88,8 +88,93 @@ async def test_effort_and_thinking_are_sent_as_configured(loopback: LoopbackProc
     first, second, *_ = (entry["body"] for entry in loopback.requests())
     assert first["output_config"]["effort"] == "low"
     assert first["thinking"] == {"type": "adaptive"}
-    assert first["max_tokens"] == second["max_tokens"] + 2_000
+    assert first["max_tokens"] + 2_000 == second["max_tokens"]  # 4,000 where nobody has said how much
     assert "thinking" not in second
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "sent", "thinks"),
+    [
+        ("claude-haiku-5-5", {}, "disabled", False),
+        ("claude-haiku-5-5-20261007", {"effort": "high"}, "disabled", False),
+        ("claude-haiku-5-5", {"effort": "max"}, None, True),
+        ("claude-sonnet-5-5", {}, "between_tools", False),
+        ("claude-opus-5-5", {}, None, True),
+        ("claude-fable-5-2", {"effort": "low"}, None, True),
+        ("claude-opus-4-8", {}, None, False),
+        ("claude-of-next-year", {}, None, True),
+        ("claude-opus-5-5", {"thinking": "adaptive"}, "adaptive", True),
+    ],
+)
+async def test_each_model_gets_the_thinking_that_it_takes(
+    loopback: LoopbackProcess,  # noqa: F811
+    model: str,
+    options: dict[str, Any],
+    sent: str | None,
+    *,
+    thinks: bool,
+) -> None:
+    """Thinking is off where the model can do without; else it has room beside the reply. Every model is read with."""
+    loopback.control(thinking=3_000 if thinks else 0)
+    judge = a_judge(loopback.address, model=model, allow_unknown_price=True, **options)
+    await judge.probe()
+    await judge.read(a_sample())
+    (request,) = loopback.requests()
+    body = request["body"]
+    assert body.get("thinking") == (sent and {"type": sent})
+    assert (body["max_tokens"] > 4_000) is thinks
+    assert request["status"] == 200
+
+
+async def test_a_rejected_setting_stops_the_judge_before_it_loses_a_sample(loopback: LoopbackProcess) -> None:  # noqa: F811
+    """The rejection is no sample's fault: the sample stays pending, no other is tried, the advice names the option."""
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"model": "claude-opus-5-5", "thinking": "disabled"}, "set judges.mine.thinking: null"),
+        ({"effort": "max", "thinking": "disabled"}, "set judges.mine.thinking: null"),
+        ({"model": "claude-haiku-4-5", "effort": "low"}, "set judges.mine.effort: null"),
+    ]
+    for options, advice in wrong:
+        judge = a_judge(loopback.address, **options)
+        loopback.forget()
+        outcomes = await asyncio.gather(*(judge.read(a_sample(f"r{n}")) for n in range(40)), return_exceptions=True)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, JudgeError)]
+        assert len(errors) == 40
+        assert not any(error.permanent for error in errors)
+        assert any(error.reason == "misconfigured" and advice in str(error) for error in errors)
+        assert len(loopback.requests()) <= judge.concurrency
+        assert judge.ready_in() > 0.0
+        with pytest.raises(JudgeError, match=advice) as caught:
+            await judge.probe()
+        assert caught.value.reason == "misconfigured"
+
+
+async def test_too_much_room_for_thinking_is_told_by_its_option() -> None:
+    """`max_tokens` of a reply depends on the sample; with room for thinking in it, the room is too large."""
+    body = {
+        "type": "error",
+        "error": {
+            "type": "invalid_request_error",
+            "message": "max_tokens: 200500 > 128000, which is the maximum allowed number of output tokens",
+        },
+    }
+    for tokens, permanent in ((200_000, False), (0, True)):
+        with canned((400, {}, body)) as (address, _), pytest.raises(JudgeError) as caught:
+            await a_judge(address, thinking_tokens=tokens).read(a_sample())
+        assert caught.value.permanent is permanent
+        assert ("judges.mine.thinking_tokens" in str(caught.value)) is not permanent
+
+
+async def test_a_rejection_that_may_lie_in_the_sample_stays_with_it() -> None:
+    """A prompt that is too long, or a sample that has a message of the API in it, stops nothing."""
+    planted = "thinking.type.disabled is not supported for this model"
+    for message in ("prompt is too long: 1200000 tokens > 1000000 maximum", planted):
+        body = {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+        with canned((400, {}, body)) as (address, _):
+            judge = a_judge(address)
+            with pytest.raises(JudgeError) as caught:
+                await judge.read(a_sample(answer=f"Cats say that {planted}."))
+        assert (caught.value.reason, caught.value.permanent) == ("rejected", True)
+        assert judge.ready_in() == 0.0
 
 
 async def test_limits_in_headers_are_exported(judge: LLMJudge) -> None:
@@ -103,7 +188,8 @@ async def test_limits_in_headers_are_exported(judge: LLMJudge) -> None:
 
 def test_options_that_make_no_sense_are_refused() -> None:
     """Temperature is no option any more; adaptive thinking needs room; an address has a scheme."""
-    for wrong in ({"temperature": 0.0}, {"thinking": "adaptive"}, {"base_url": "localhost"}, {"concurrency": 0}):
+    no_room = {"thinking": "adaptive", "thinking_tokens": 0}
+    for wrong in ({"temperature": 0.0}, no_room, {"base_url": "localhost"}, {"concurrency": 0}):
         with pytest.raises(ValidationError):
             Options.model_validate(wrong)
 
@@ -275,6 +361,28 @@ async def test_results_that_are_cut_are_told() -> None:
         with pytest.raises(CallError) as caught:
             await anext(results)
     assert caught.value.reason == "protocol"
+
+
+async def test_hostile_results_end_in_protocol_errors() -> None:
+    """Results that are no objects, without an id, or of a web page; what a line separates is the line feed alone."""
+    batch = {"id": "b", "type": "message_batch", "processing_status": "ended", "results_url": "URL"}
+    said = {"type": "succeeded", "message": {"type": "message", "content": [], "stop_reason": "refusal"}}
+    whole = json.dumps({"custom_id": "a\u2028b\u0085", "result": said}, ensure_ascii=False).encode()
+    for bad in (b"<html>", b"[]", b"1", b'{"result": {}}', b'{"custom_id": 1, "result": {}}', b'{"custom_id": "a"}'):
+        lines = b"\n" + whole + b"\r\n\n" + bad
+        with canned((200, {}, batch), (200, {"content-type": "application/x-jsonl"}, lines)) as (address, _):
+            batch["results_url"] = f"{address}/v1/messages/batches/b/results"
+            results = provider_of(a_judge(address)).results("b")
+            name, outcome = await anext(results)
+            assert name == "a\u2028b\u0085"
+            assert isinstance(outcome, Completion)
+            with pytest.raises(CallError) as caught:
+                await anext(results)
+        assert caught.value.reason == "protocol"
+    for body in (b"<html>", [], {"id": "b"}):
+        with canned((200, {}, body)) as (address, _), pytest.raises(CallError) as caught:
+            await anext(provider_of(a_judge(address)).results("b"))
+        assert caught.value.reason == "protocol"
 
 
 async def test_results_that_are_not_there_yet_are_told() -> None:
