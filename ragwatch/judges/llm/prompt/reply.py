@@ -1,14 +1,14 @@
 """Parses a reply strictly, or raises a `ReplyError` with the invalid field and the expected value.
 
 A reply is invalid if a requested claim or context is missing, named twice or unknown, or if a value is not in its
-enumeration. Error messages never contain text of the reply, which is untrusted: they are logged, and sent to the model
-to request a repair.
+enumeration. A claim may have several entries where each names another fact. Error messages never contain text of the
+reply, which is untrusted: they are logged, and sent to the model to request a repair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import orjson
@@ -19,6 +19,7 @@ from ragwatch.judges.llm.prompt.parts import Part
 Kind = TypeVar("Kind")
 
 MAX_NEEDS = 3
+MAX_FACTS = 12  # of one claim
 _MAX_NEED_CHARS = 300
 _MAX_REPLY_CHARS = 1_000_000
 
@@ -39,18 +40,24 @@ class ReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ReplyRow:
-    """Entry of a reply about one claim of the answer or of the reference.
+    """Entry of a reply about one claim of the answer or of the reference, or one fact of it.
 
     Attributes:
         verdict: Verdict on the claim; None if it was not requested.
         quotes: (rank of the context, quote), not checked.
         other: Whether the other text states the claim too: the reference for a claim of the answer, the answer for one
             of the reference; None if it was not requested.
+        fact: The words of the claim that the entry is about, not checked; empty for the whole claim.
     """
 
     verdict: ClaimVerdict | None
     quotes: tuple[tuple[int, str], ...]
     other: bool | None
+    fact: str = ""
+
+
+ClaimRows = tuple[ReplyRow, ...]
+"""The entries of a reply about one claim: one about the whole claim, or one about each of its facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +65,20 @@ class Reply:
     """Contents of a reply. None: the part was not requested.
 
     Attributes:
-        claims: A row for each claim of the answer, in its order.
+        claims: The rows of each claim of the answer, in its order.
         useful: For each context on the page, how many of its sentences are useful.
         needs: Sub-questions that the model wrote; None where they are on the page.
         answered: Whether the contexts answer each of them.
         address: How the answer addresses the question.
-        reference: A row for each claim of the reference, in its order.
+        reference: The rows of each claim of the reference, in its order.
     """
 
-    claims: tuple[ReplyRow, ...] | None = None
+    claims: tuple[ClaimRows, ...] | None = None
     useful: tuple[int, ...] | None = None
     needs: tuple[str, ...] | None = None
     answered: tuple[bool, ...] | None = None
     address: Address | None = None
-    reference: tuple[ReplyRow, ...] | None = None
+    reference: tuple[ClaimRows, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +143,28 @@ def _reference(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, An
     return {"reference": _rows(value, keys, "reference", ids.reference, ids)}
 
 
-def _rows(value: object, keys: Sequence[str], path: str, claims: Sequence[str], ids: PageIds) -> tuple[ReplyRow, ...]:
-    entries = _by_id(value, path, claims)
-    return tuple(_row(*entries[claim], keys, ids) for claim in claims)
+def _rows(value: object, keys: Sequence[str], path: str, claims: Sequence[str], ids: PageIds) -> tuple[ClaimRows, ...]:
+    if "fact" not in keys:
+        entries = _by_id(value, path, claims)
+        return tuple((_row(*entries[claim], keys, ids),) for claim in claims)
+    rows = {claim: _facts(entries, keys, ids) for claim, entries in _all_by_id(value, path, claims).items()}
+    _check_complete(rows, path, claims)
+    return tuple(rows[claim] for claim in claims)
+
+
+def _facts(entries: Sequence[tuple[str, dict[str, Any]]], keys: Sequence[str], ids: PageIds) -> ClaimRows:
+    """The entries of one claim. If there are several, each names a fact of its own; a single one need not have it."""
+    if len(entries) > MAX_FACTS:
+        raise ReplyError(f"{entries[MAX_FACTS][0]}.id", f"is named more than {MAX_FACTS} times")
+    rows: dict[str, ReplyRow] = {}
+    for path, entry in entries:
+        fact = " ".join(_typed(entry.get("fact", ""), str, f"{path}.fact", "a string").split())
+        if fact in rows or (rows and "" in rows):
+            raise ReplyError(f"{path}.id", "is named twice without another fact")
+        if rows and not fact:
+            raise ReplyError(f"{path}.fact", "must not be empty where a line has several entries")
+        rows[fact] = replace(_row(path, entry, keys, ids), fact=fact)
+    return tuple(rows.values())
 
 
 def _row(path: str, entry: dict[str, Any], keys: Sequence[str], ids: PageIds) -> ReplyRow:
@@ -201,7 +227,17 @@ def _address(value: object, _: Sequence[str], __: PageIds) -> dict[str, Any]:
 
 def _by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
     """Path and entry of each id. Every id must be named exactly once."""
-    entries: dict[str, tuple[str, dict[str, Any]]] = {}
+    by_id = _all_by_id(value, path, ids)
+    for entries in by_id.values():
+        if len(entries) > 1:
+            raise ReplyError(f"{entries[1][0]}.id", "is named twice")
+    _check_complete(by_id, path, ids)
+    return {name: entries[0] for name, entries in by_id.items()}
+
+
+def _all_by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """Paths and entries of each id that is named, in the order of the reply."""
+    entries: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     expected = frozenset(ids)
     for index, item in enumerate(_typed(value, list, path, "a list")):
         place = f"{path}[{index}]"
@@ -209,13 +245,14 @@ def _by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str,
         name = _name(_text(entry, "id", place))
         if name not in expected:
             raise ReplyError(f"{place}.id", "must be an id of the page that was asked about")
-        if name in entries:
-            raise ReplyError(f"{place}.id", "is named twice")
-        entries[name] = (place, entry)
-    missing = [name for name in ids if name not in entries]
+        entries.setdefault(name, []).append((place, entry))
+    return entries
+
+
+def _check_complete(named: Collection[str], path: str, ids: Sequence[str]) -> None:
+    missing = [name for name in ids if name not in named]
     if missing:
         raise ReplyError(path, f"has no entry for {', '.join(missing[:5])}")
-    return entries
 
 
 def _name(text: str) -> str:

@@ -6,13 +6,15 @@ and answer, then each context in a call of its own. The keys are the parts; the 
 
 | part      | JOINT                                           | FIRST            | CONTEXT                       |
 |-----------|-------------------------------------------------|------------------|-------------------------------|
-| claims    | id, cells[context, quote], verdict, in_reference| id, in_reference | id, cells, verdict            |
+| claims    | id, fact, cells[context, quote], verdict,       | id, in_reference | id, fact, cells, verdict      |
+|           | in_reference                                    |                  |                               |
 | contexts  | id, useful[line id]                             |                  | id, useful                    |
 | needs     | question, answered                              | question         | id, answered                  |
 | address   | one word                                        | one word         |                               |
-| reference | id, cells[context, quote], in_answer            | id, in_answer    | id, cells                     |
+| reference | id, fact, cells[context, quote], in_answer      | id, in_answer    | id, fact, cells               |
 
-`in_reference` is requested only where the part `reference` is.
+`in_reference` is requested only where the part `reference` is. `fact` is empty for an entry about a whole line; a line
+whose parts differ has an entry for each fact.
 """
 
 from __future__ import annotations
@@ -43,11 +45,11 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
     compared = Part.REFERENCE in parts
     table: dict[PromptTurn, dict[Part, tuple[str, ...]]] = {
         PromptTurn.JOINT: {
-            Part.CLAIMS: ("id", "cells", "verdict", "in_reference") if compared else ("id", "cells", "verdict"),
+            Part.CLAIMS: ("id", "fact", "cells", "verdict", *(("in_reference",) if compared else ())),
             Part.CONTEXTS: ("id", "useful"),
             Part.NEEDS: ("question", "answered"),
             Part.ADDRESS: (),
-            Part.REFERENCE: ("id", "cells", "in_answer"),
+            Part.REFERENCE: ("id", "fact", "cells", "in_answer"),
         },
         PromptTurn.FIRST: {
             Part.CLAIMS: ("id", "in_reference") if compared else (),
@@ -56,10 +58,10 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
             Part.REFERENCE: ("id", "in_answer"),
         },
         PromptTurn.CONTEXT: {
-            Part.CLAIMS: ("id", "cells", "verdict"),
+            Part.CLAIMS: ("id", "fact", "cells", "verdict"),
             Part.CONTEXTS: ("id", "useful"),
             Part.NEEDS: ("id", "answered"),
-            Part.REFERENCE: ("id", "cells"),
+            Part.REFERENCE: ("id", "fact", "cells"),
         },
     }
     requested = {part: names for part, names in table[turn].items() if part in parts}
@@ -91,6 +93,7 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 _KEYS: Mapping[str, Mapping[str, Any]] = {
     "id": _TEXT,
+    "fact": _TEXT,
     "question": _TEXT,
     "cells": {"type": "array", "items": _object({"context": _TEXT, "quote": _TEXT})},
     "verdict": {"type": "string", "enum": [str(verdict) for verdict in ClaimVerdict]},

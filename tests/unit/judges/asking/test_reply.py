@@ -34,12 +34,14 @@ def a_reply() -> dict[str, Any]:
         "claims": [
             {
                 "id": "rwd.2",
+                "fact": "",
                 "verdict": "not_in_context",
                 "cells": [],
                 "in_reference": "no",
             },
             {
                 "id": "rwd.1",
+                "fact": "",
                 "verdict": "supported",
                 "cells": [{"context": "mzt", "quote": "five days"}],
                 "in_reference": "yes",
@@ -48,7 +50,7 @@ def a_reply() -> dict[str, Any]:
         "contexts": [{"id": "mzt", "useful": ["mzt.1", "mzt.1"]}, {"id": "[kqv]", "useful": []}],
         "needs": [{"question": "how  long?", "answered": "yes"}],
         "address": "partially",
-        "reference": [{"id": "hgp.1", "cells": [{"context": "kqv.2", "quote": "a b"}], "in_answer": "no"}],
+        "reference": [{"id": "hgp.1", "fact": "", "cells": [{"context": "kqv.2", "quote": "a b"}], "in_answer": "no"}],
     }
 
 
@@ -56,14 +58,14 @@ def test_a_valid_reply() -> None:
     """Entries may come in any order; ids may carry the brackets and line numbers of the page."""
     assert parse(json.dumps(a_reply()), KEYS, NAMES) == Reply(
         claims=(
-            ReplyRow(ClaimVerdict.SUPPORTED, ((2, "five days"),), other=True),
-            ReplyRow(ClaimVerdict.NOT_IN_CONTEXT, (), other=False),
+            (ReplyRow(ClaimVerdict.SUPPORTED, ((2, "five days"),), other=True),),
+            (ReplyRow(ClaimVerdict.NOT_IN_CONTEXT, (), other=False),),
         ),
         useful=(0, 1),
         needs=("how long?",),
         answered=(True,),
         address=Address.PARTIALLY,
-        reference=(ReplyRow(None, ((0, "a b"),), other=False),),
+        reference=((ReplyRow(None, ((0, "a b"),), other=False),),),
     )
 
 
@@ -101,6 +103,7 @@ def a_change(*path: Any, to: Any = ...) -> Callable[[dict[str, Any]], None]:
         ("claims[0].id", a_change("claims", 0, "id", to=1)),
         ("claims[0].id", a_change("claims", 0, "id", to="rwd.3")),
         ("claims[1].id", a_change("claims", 0, "id", to="rwd.1")),
+        ("claims[0].fact", a_change("claims", 0, "fact", to=None)),
         ("claims[0].verdict", a_change("claims", 0, "verdict")),
         ("claims[0].verdict", a_change("claims", 0, "verdict", to="Supported!")),
         ("claims[0].verdict", a_change("claims", 0, "verdict", to=True)),
