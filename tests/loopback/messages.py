@@ -112,7 +112,7 @@ def answer(body: Any, world: World, fault: Fault | None = None, *, batch: bool =
     if not world.knows(body["model"]):
         return world.no_model(body["model"], PATH), None
     prompt = world.cache.prompt(body)
-    speech = _speech(body, fault)
+    speech = _speech(body, fault, by_facts=world.control.facts)
     thinking = 0 if (body.get("thinking") or {}).get("type") in _OFF else world.control.thinking
     message = _message(body, world, speech.text, thinking)
     if fault and fault.kind in STOPS:
@@ -121,10 +121,11 @@ def answer(body: Any, world: World, fault: Fault | None = None, *, batch: bool =
     return Reply(message, usage=_tally(message["usage"]), batch=batch), speech.note
 
 
-def _speech(body: Mapping[str, Any], fault: Fault | None) -> Speech:
+def _speech(body: Mapping[str, Any], fault: Fault | None, *, by_facts: bool) -> Speech:
     user = "\n".join(of_content(each["content"]) for each in body["messages"] if each["role"] == "user")
     form = (body.get("output_config") or {}).get("format")
-    speech = speak(user, form["schema"] if form else None, fault.kind if fault and fault.kind in FLAWS else None)
+    flaw = fault.kind if fault and fault.kind in FLAWS else None
+    speech = speak(user, form["schema"] if form else None, flaw, by_facts=by_facts)
     if form or speech.note:
         return speech
     return Speech(f"Here is what I read:\n```json\n{speech.text}\n```", "asked without a schema")

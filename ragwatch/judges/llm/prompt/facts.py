@@ -25,19 +25,34 @@ _EDGES = re.compile(r"\A[\s,;:]+|[\s,;:]+\Z")
 def locate(fact: str, line: str) -> Span | None:
     """Offsets of a fact in a line: its words, one after the other, whatever stands between them. None if not there.
 
+    A fact may be its first and its last words with an ellipsis between them.
+
     >>> locate("in BERN.", "He worked in Bern."), locate("in Zurich", "He worked in Bern.")
     ((10, 18), None)
+    >>> locate("He ... Bern", "He worked in Bern.")
+    (0, 17)
     """
     fact = quoted_text(fact)
-    matches, wanted = list(CHARACTER_OR_WORD.finditer(line)), list(CHARACTER_OR_WORD.finditer(fact))
+    span = _locate_words(fact, line, 0)
+    if span is not None:
+        return span
+    first, ellipsis, last = fact.partition("…" if "…" in fact else "...")
+    head = _locate_words(first, line, 0) if ellipsis else None
+    tail = _locate_words(last, line, head[1]) if head else None
+    return (head[0], tail[1]) if head and tail else None
+
+
+def _locate_words(fact: str, line: str, after: int) -> Span | None:
+    """Offsets of words in the part of a line after an offset, with the punctuation around them that the fact has."""
+    matches, wanted = list(CHARACTER_OR_WORD.finditer(line, after)), list(CHARACTER_OR_WORD.finditer(fact))
     position = _joined(matches).find(_joined(wanted)) if wanted else -1
     if position < 0:
         return None
     starts = [0, *accumulate(len(_normalized(match[0])) + 1 for match in matches)]
     first = bisect_left(starts, position)
     start, end = matches[first].start(), matches[first + len(wanted) - 1].end()
-    before, after = fact[: wanted[0].start()], fact[wanted[-1].end() :]
-    return start - len(before) * line[:start].endswith(before), end + len(after) * line.startswith(after, end)
+    before, behind = fact[: wanted[0].start()], fact[wanted[-1].end() :]
+    return start - len(before) * line[:start].endswith(before), end + len(behind) * line.startswith(behind, end)
 
 
 def _joined(words: Iterable[re.Match[str]]) -> str:

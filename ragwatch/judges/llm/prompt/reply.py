@@ -1,7 +1,7 @@
 """Parses a reply strictly, or raises a `ReplyError` with the invalid field and the expected value.
 
 A reply is invalid if a requested claim or context is missing, named twice or unknown, or if a value is not in its
-enumeration. A claim may have several entries where each names another fact. Error messages never contain text of the
+enumeration. A claim may have several entries where they name different facts. Error messages never contain text of the
 reply, which is untrusted: they are logged, and sent to the model to request a repair.
 """
 
@@ -40,14 +40,14 @@ class ReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ReplyRow:
-    """Entry of a reply about one claim of the answer or of the reference, or one fact of it.
+    """What a reply says of one claim of the answer or of the reference, or of one fact of it.
 
     Attributes:
         verdict: Verdict on the claim; None if it was not requested.
         quotes: (rank of the context, quote), not checked.
         other: Whether the other text states the claim too: the reference for a claim of the answer, the answer for one
             of the reference; None if it was not requested.
-        fact: The words of the claim that the entry is about, not checked; empty for the whole claim.
+        fact: The words of the claim that the row is about, not checked; empty for the whole claim.
     """
 
     verdict: ClaimVerdict | None
@@ -57,7 +57,7 @@ class ReplyRow:
 
 
 ClaimRows = tuple[ReplyRow, ...]
-"""The entries of a reply about one claim: one about the whole claim, or one about each of its facts."""
+"""What a reply says of one claim: a row about the whole claim, or one about each of its facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _reference(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, An
 
 
 def _rows(value: object, keys: Sequence[str], path: str, claims: Sequence[str], ids: PageIds) -> tuple[ClaimRows, ...]:
-    if "fact" not in keys:
+    if "facts" not in keys:
         entries = _by_id(value, path, claims)
         return tuple((_row(*entries[claim], keys, ids),) for claim in claims)
     rows = {claim: _facts(entries, keys, ids) for claim, entries in _all_by_id(value, path, claims).items()}
@@ -153,17 +153,21 @@ def _rows(value: object, keys: Sequence[str], path: str, claims: Sequence[str], 
 
 
 def _facts(entries: Sequence[tuple[str, dict[str, Any]]], keys: Sequence[str], ids: PageIds) -> ClaimRows:
-    """The entries of one claim. If there are several, each names a fact of its own; a single one need not have it."""
-    if len(entries) > MAX_FACTS:
-        raise ReplyError(f"{entries[MAX_FACTS][0]}.id", f"is named more than {MAX_FACTS} times")
+    """The rows of one claim: a row for each fact, or one for the whole claim, whose `facts` may be missing."""
     rows: dict[str, ReplyRow] = {}
     for path, entry in entries:
-        fact = " ".join(_typed(entry.get("fact", ""), str, f"{path}.fact", "a string").split())
-        if fact in rows or (rows and "" in rows):
-            raise ReplyError(f"{path}.id", "is named twice without another fact")
-        if rows and not fact:
-            raise ReplyError(f"{path}.fact", "must not be empty where a line has several entries")
-        rows[fact] = replace(_row(path, entry, keys, ids), fact=fact)
+        row = _row(path, entry, keys, ids)
+        facts = _typed(entry.get("facts", []), list, f"{path}.facts", "a list") or [""]
+        for index, value in enumerate(facts):
+            place = f"{path}.facts[{index}]"
+            fact = " ".join(_typed(value, str, place, "a string").split())
+            if "" in rows or (rows and not fact):
+                raise ReplyError(f"{path}.id", "is named twice, without facts")
+            if fact in rows:
+                raise ReplyError(place, "is named twice")
+            rows[fact] = replace(row, fact=fact)
+    if len(rows) > MAX_FACTS:
+        raise ReplyError(f"{entries[-1][0]}.facts", f"are more than {MAX_FACTS} of one line")
     return tuple(rows.values())
 
 

@@ -38,7 +38,7 @@ _CELLS = [{"context": "kqv", "quote": "ships within five days"}]
 _PATTERN: Mapping[str, Any] = MappingProxyType(
     {
         "id": {Part.CLAIMS: "rwd.1", Part.CONTEXTS: "kqv", Part.NEEDS: "nds.1", Part.REFERENCE: "hgp.1"},
-        "fact": "",
+        "facts": [],
         "question": "How long does shipping take?",
         "cells": _CELLS,
         "verdict": "supported",

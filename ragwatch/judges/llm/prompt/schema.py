@@ -6,15 +6,15 @@ and answer, then each context in a call of its own. The keys are the parts; the 
 
 | part      | JOINT                                           | FIRST            | CONTEXT                       |
 |-----------|-------------------------------------------------|------------------|-------------------------------|
-| claims    | id, fact, cells[context, quote], verdict,       | id, in_reference | id, fact, cells, verdict      |
-|           | in_reference                                    |                  |                               |
+| claims    | id, facts[text], cells[context, quote],         | id, in_reference | id, facts, cells, verdict     |
+|           | verdict, in_reference                           |                  |                               |
 | contexts  | id, useful[line id]                             |                  | id, useful                    |
 | needs     | question, answered                              | question         | id, answered                  |
 | address   | one word                                        | one word         |                               |
-| reference | id, fact, cells[context, quote], in_answer      | id, in_answer    | id, fact, cells               |
+| reference | id, facts, cells[context, quote], in_answer     | id, in_answer    | id, facts, cells              |
 
-`in_reference` is requested only where the part `reference` is. `fact` is empty for an entry about a whole line; a line
-whose parts differ has an entry for each fact.
+`in_reference` is requested only where the part `reference` is. `facts` is empty for an entry about a whole line; a line
+whose parts differ has several entries, each about some of its facts.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
     compared = Part.REFERENCE in parts
     table: dict[PromptTurn, dict[Part, tuple[str, ...]]] = {
         PromptTurn.JOINT: {
-            Part.CLAIMS: ("id", "fact", "cells", "verdict", *(("in_reference",) if compared else ())),
+            Part.CLAIMS: ("id", "facts", "cells", "verdict", *(("in_reference",) if compared else ())),
             Part.CONTEXTS: ("id", "useful"),
             Part.NEEDS: ("question", "answered"),
             Part.ADDRESS: (),
-            Part.REFERENCE: ("id", "fact", "cells", "in_answer"),
+            Part.REFERENCE: ("id", "facts", "cells", "in_answer"),
         },
         PromptTurn.FIRST: {
             Part.CLAIMS: ("id", "in_reference") if compared else (),
@@ -58,10 +58,10 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
             Part.REFERENCE: ("id", "in_answer"),
         },
         PromptTurn.CONTEXT: {
-            Part.CLAIMS: ("id", "fact", "cells", "verdict"),
+            Part.CLAIMS: ("id", "facts", "cells", "verdict"),
             Part.CONTEXTS: ("id", "useful"),
             Part.NEEDS: ("id", "answered"),
-            Part.REFERENCE: ("id", "fact", "cells"),
+            Part.REFERENCE: ("id", "facts", "cells"),
         },
     }
     requested = {part: names for part, names in table[turn].items() if part in parts}
@@ -93,7 +93,7 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 _KEYS: Mapping[str, Mapping[str, Any]] = {
     "id": _TEXT,
-    "fact": _TEXT,
+    "facts": _TEXTS,
     "question": _TEXT,
     "cells": {"type": "array", "items": _object({"context": _TEXT, "quote": _TEXT})},
     "verdict": {"type": "string", "enum": [str(verdict) for verdict in ClaimVerdict]},

@@ -79,7 +79,7 @@ class Model:
         return [
             {
                 "id": _id(claim),
-                "fact": "",
+                "facts": [],
                 "cells": (cells := self._cells(claim, paper)),
                 "verdict": "supported" if cells else "not_in_context",
                 "in_reference": "yes" if any(claim.text == each.text for each in paper.reference) else "no",
@@ -91,7 +91,7 @@ class Model:
         return [
             {
                 "id": _id(claim),
-                "fact": "",
+                "facts": [],
                 "cells": self._cells(claim, paper),
                 "in_answer": "yes" if any(claim.text == each.text for each in paper.claims) else "no",
             }

@@ -43,11 +43,11 @@ def entries(name: str, facts: Facts, marks: Sequence[str]) -> list[dict[str, Any
     return [
         {
             "id": name,
-            "fact": fact,
+            "facts": [fact for fact, other in facts.items() if other == cell],
             "cells": [] if cell is None or cell[0] >= len(marks) else [{"context": marks[cell[0]], "quote": cell[1]}],
             "verdict": "supported" if cell is not None and cell[0] < len(marks) else "not_in_context",
         }
-        for fact, cell in facts.items()
+        for cell in dict.fromkeys(facts.values())
     ]
 
 
@@ -99,7 +99,7 @@ async def test_the_example_of_the_seed_has_four_facts_and_one_is_missing(
         }
         for part, other in (("claims", "in_reference"), ("reference", "in_answer")):
             rows[part] = [{**row, other: "yes"} for row in rows[part]]  # type: ignore[union-attr]
-            if "fact" not in wanted.get(part, {}).get("items", {}).get("properties", {}):
+            if "facts" not in wanted.get(part, {}).get("items", {}).get("properties", {}):
                 rows[part] = rows[part][:1]  # type: ignore[index]
         message = {"type": "message", "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}
         text = json.dumps({part: rows[part] for part in wanted})
@@ -128,6 +128,15 @@ def test_facts_are_ordered_by_their_place(judged: Any) -> None:
     """In whatever order a reply has them."""
     evidence, _ = judged(dict(reversed(FACTS.items())))
     assert [claim.text for claim in evidence.claims] == list(FACTS)
+
+
+def test_a_long_fact_may_be_its_first_and_last_words(judged: Any) -> None:
+    """With an ellipsis between them, the last ones after the first; the place is that of the whole fact."""
+    whole = dict(FACTS)
+    short = {"Einstein developed … of relativity": whole.pop("Einstein developed the theory of relativity")} | whole
+    assert judged(short)[0] == judged(FACTS)[0]
+    backwards, _ = judged({"of relativity ... Einstein developed": (0, "developed the theory"), "in Bern.": None})
+    assert verdicts(backwards) == [(LINE, "not_in_context")]
 
 
 def test_what_no_fact_says_is_not_supported(judged: Any) -> None:
@@ -168,20 +177,21 @@ def test_a_fact_needs_a_quote_of_its_own(judged: Any) -> None:
 @pytest.mark.parametrize(
     ("facts", "field"),
     [
-        (("", ""), "claims[1].id"),
-        (("in 1905", "in  1905"), "claims[1].id"),
-        (("", "in 1905"), "claims[1].id"),
-        (("in 1905", ""), "claims[1].fact"),
-        (tuple(map(str, range(MAX_FACTS + 1))), f"claims[{MAX_FACTS}].id"),
+        (([], []), "claims[1].id"),
+        ((["in 1905"], ["in Bern", "in  1905"]), "claims[1].facts[1]"),
+        (([], ["in 1905"]), "claims[1].id"),
+        ((["in 1905"], []), "claims[1].id"),
+        ((["in 1905"], ["in Bern", " "]), "claims[1].id"),
+        ((["Einstein"], [f"{number}" for number in range(MAX_FACTS)]), "claims[1].facts"),
     ],
 )
 def test_entries_that_do_not_say_which_fact_they_are_about_are_invalid(
-    ask_about: Any, honest: Any, facts: Sequence[str], field: str
+    ask_about: Any, honest: Any, facts: Sequence[Sequence[str]], field: str
 ) -> None:
     """The same line twice, a line beside its own facts, or facts without end."""
     (ask,) = ask_about("Who?", LINE, *CONTEXTS).prompts()
     reply = honest.reply(ask)
-    reply["claims"] = [{**reply["claims"][0], "fact": fact} for fact in facts]
+    reply["claims"] = [{**reply["claims"][0], "facts": each} for each in facts]
     with pytest.raises(ReplyError) as caught:
         ask.check(json.dumps(reply))
     assert caught.value.field == field
