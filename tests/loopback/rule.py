@@ -44,14 +44,18 @@ def reply_to(page: Page, *, by_facts: bool = False) -> dict[str, Any]:
     up by its words; where only some stand in the contexts, the line has an entry for each part.
     """
     reading = _Reading(page, page.answer)
+    claims = _compared(page, page.answer, page.reference, "in_reference", by_facts=by_facts)
     reply: dict[str, Any] = {
-        "claims": _compared(page, page.answer, page.reference, "in_reference", by_facts=by_facts),
+        "claims": [row for row in claims if "facts" not in row],
+        "facts": [row for row in claims if "facts" in row],
         "contexts": reading.contexts(),
         "needs": reading.needs(),
         "address": reading.address(),
     }
     if page.reference:
-        reply["reference"] = _compared(page, page.reference, page.answer, "in_answer", by_facts=by_facts)
+        rows = _compared(page, page.reference, page.answer, "in_answer", by_facts=by_facts)
+        reply["reference"] = [row for row in rows if "facts" not in row]
+        reply["reference_facts"] = [row for row in rows if "facts" in row]
     return reply
 
 

@@ -1,7 +1,7 @@
 """Parses a reply strictly, or raises a `ReplyError` with the invalid field and the expected value.
 
 A reply is invalid if a requested claim or context is missing, named twice or unknown, or if a value is not in its
-enumeration. A claim may have several entries where they name different facts. Error messages never contain text of the
+enumeration. A claim has one entry, or several that name different facts of it. Error messages never contain text of the
 reply, which is untrusted: they are logged, and sent to the model to request a repair.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import orjson
 
 from ragwatch.core.evidence import Address, ClaimVerdict
-from ragwatch.judges.llm.prompt.parts import Part
+from ragwatch.judges.llm.prompt.parts import Part, facts_key
 
 Kind = TypeVar("Kind")
 
@@ -108,17 +108,19 @@ def parse(text: str, keys: Mapping[Part, Sequence[str]], ids: PageIds) -> Reply:
     """
     reply = _object(text)
     parsers: Mapping[Part, Callable[[object, Sequence[str], PageIds], dict[str, Any]]] = {
-        Part.CLAIMS: _claims,
         Part.CONTEXTS: _contexts,
         Part.NEEDS: _needs,
         Part.ADDRESS: _address,
-        Part.REFERENCE: _reference,
     }
+    lines = {Part.CLAIMS: ids.claims, Part.REFERENCE: ids.reference}
     values: dict[str, Any] = {}
     for part, entry_keys in keys.items():
         if part not in reply:
             raise ReplyError(str(part), "is missing")
-        values |= parsers[part](reply[part], entry_keys, ids)
+        if part in lines:
+            values[part] = _rows(reply, part, entry_keys, lines[part], ids)
+        else:
+            values |= parsers[part](reply[part], entry_keys, ids)
     return Reply(**values)
 
 
@@ -135,37 +137,35 @@ def _object(text: str) -> dict[str, Any]:
     return _typed(value, dict, "", "one JSON object")
 
 
-def _claims(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, Any]:
-    return {"claims": _rows(value, keys, "claims", ids.claims, ids)}
-
-
-def _reference(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, Any]:
-    return {"reference": _rows(value, keys, "reference", ids.reference, ids)}
-
-
-def _rows(value: object, keys: Sequence[str], path: str, claims: Sequence[str], ids: PageIds) -> tuple[ClaimRows, ...]:
-    if "facts" not in keys:
-        entries = _by_id(value, path, claims)
-        return tuple((_row(*entries[claim], keys, ids),) for claim in claims)
-    rows = {claim: _facts(entries, keys, ids) for claim, entries in _all_by_id(value, path, claims).items()}
-    _check_complete(rows, path, claims)
-    return tuple(rows[claim] for claim in claims)
+def _rows(
+    reply: Mapping[str, Any], part: Part, keys: Sequence[str], lines: Sequence[str], ids: PageIds
+) -> tuple[ClaimRows, ...]:
+    """The rows of each line, which has either one entry as a whole, or entries about its facts."""
+    entries = _all_by_id(reply[part], part, lines)
+    rows: dict[str, ClaimRows] = {name: (_row(*_only(named), keys, ids),) for name, named in entries.items()}
+    key = facts_key(part, keys)
+    if key is not None:  # a reply without facts may leave the key out
+        for name, named in _all_by_id(reply.get(key, []), key, lines).items():
+            if name in rows:
+                raise ReplyError(f"{named[0][0]}.id", f"has an entry in {part}")
+            rows[name] = _facts(named, keys, ids)
+    _check_complete(rows, part, lines)
+    return tuple(rows[name] for name in lines)
 
 
 def _facts(entries: Sequence[tuple[str, dict[str, Any]]], keys: Sequence[str], ids: PageIds) -> ClaimRows:
-    """The rows of one claim: a row for each fact, or one for the whole claim, whose `facts` may be missing."""
+    """A row for each fact of one line."""
     rows: dict[str, ReplyRow] = {}
     for path, entry in entries:
         row = _row(path, entry, keys, ids)
-        facts = _typed(entry.get("facts", []), list, f"{path}.facts", "a list") or [""]
-        for index, value in enumerate(facts):
+        for index, value in enumerate(_list(entry, "facts", path)):
             place = f"{path}.facts[{index}]"
             fact = " ".join(_typed(value, str, place, "a string").split())
-            if "" in rows or (rows and not fact):
-                raise ReplyError(f"{path}.id", "is named twice, without facts")
-            if fact in rows:
-                raise ReplyError(place, "is named twice")
+            if not fact or fact in rows:
+                raise ReplyError(place, "must be another part of the line")
             rows[fact] = replace(row, fact=fact)
+    if not rows:
+        raise ReplyError(f"{entries[0][0]}.facts", "must not be empty")
     if len(rows) > MAX_FACTS:
         raise ReplyError(f"{entries[-1][0]}.facts", f"are more than {MAX_FACTS} of one line")
     return tuple(rows.values())
@@ -231,12 +231,15 @@ def _address(value: object, _: Sequence[str], __: PageIds) -> dict[str, Any]:
 
 def _by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
     """Path and entry of each id. Every id must be named exactly once."""
-    by_id = _all_by_id(value, path, ids)
-    for entries in by_id.values():
-        if len(entries) > 1:
-            raise ReplyError(f"{entries[1][0]}.id", "is named twice")
-    _check_complete(by_id, path, ids)
-    return {name: entries[0] for name, entries in by_id.items()}
+    entries = {name: _only(named) for name, named in _all_by_id(value, path, ids).items()}
+    _check_complete(entries, path, ids)
+    return entries
+
+
+def _only(entries: Sequence[tuple[str, dict[str, Any]]]) -> tuple[str, dict[str, Any]]:
+    if len(entries) > 1:
+        raise ReplyError(f"{entries[1][0]}.id", "is named twice")
+    return entries[0]
 
 
 def _all_by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, list[tuple[str, dict[str, Any]]]]:

@@ -6,15 +6,15 @@ and answer, then each context in a call of its own. The keys are the parts; the 
 
 | part      | JOINT                                           | FIRST            | CONTEXT                       |
 |-----------|-------------------------------------------------|------------------|-------------------------------|
-| claims    | id, facts[text], cells[context, quote],         | id, in_reference | id, facts, cells, verdict     |
-|           | verdict, in_reference                           |                  |                               |
+| claims    | id, cells[context, quote], verdict, in_reference| id, in_reference | id, cells, verdict            |
 | contexts  | id, useful[line id]                             |                  | id, useful                    |
 | needs     | question, answered                              | question         | id, answered                  |
 | address   | one word                                        | one word         |                               |
-| reference | id, facts, cells[context, quote], in_answer     | id, in_answer    | id, facts, cells              |
+| reference | id, cells[context, quote], in_answer            | id, in_answer    | id, cells                     |
 
-`in_reference` is requested only where the part `reference` is. `facts` is empty for an entry about a whole line; a line
-whose parts differ has several entries, each about some of its facts.
+`in_reference` is requested only where the part `reference` is. A line whose parts differ has no entry there, but some
+under `facts` (of the answer) or `reference_facts`, with the same keys and the `facts` that the entry is about. As these
+have a key of their own, a line that is one claim costs nothing more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from functools import cache
 from typing import Any
 
 from ragwatch.core.evidence import Address, ClaimVerdict
-from ragwatch.judges.llm.prompt.parts import Part
+from ragwatch.judges.llm.prompt.parts import Part, facts_key
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _TEXTS: Mapping[str, Any] = {"type": "array", "items": _TEXT}
@@ -45,11 +45,11 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
     compared = Part.REFERENCE in parts
     table: dict[PromptTurn, dict[Part, tuple[str, ...]]] = {
         PromptTurn.JOINT: {
-            Part.CLAIMS: ("id", "facts", "cells", "verdict", *(("in_reference",) if compared else ())),
+            Part.CLAIMS: ("id", "cells", "verdict", *(("in_reference",) if compared else ())),
             Part.CONTEXTS: ("id", "useful"),
             Part.NEEDS: ("question", "answered"),
             Part.ADDRESS: (),
-            Part.REFERENCE: ("id", "facts", "cells", "in_answer"),
+            Part.REFERENCE: ("id", "cells", "in_answer"),
         },
         PromptTurn.FIRST: {
             Part.CLAIMS: ("id", "in_reference") if compared else (),
@@ -58,10 +58,10 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
             Part.REFERENCE: ("id", "in_answer"),
         },
         PromptTurn.CONTEXT: {
-            Part.CLAIMS: ("id", "facts", "cells", "verdict"),
+            Part.CLAIMS: ("id", "cells", "verdict"),
             Part.CONTEXTS: ("id", "useful"),
             Part.NEEDS: ("id", "answered"),
-            Part.REFERENCE: ("id", "facts", "cells"),
+            Part.REFERENCE: ("id", "cells"),
         },
     }
     requested = {part: names for part, names in table[turn].items() if part in parts}
@@ -73,7 +73,12 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
 @cache
 def schema(turn: PromptTurn, parts: frozenset[Part]) -> Mapping[str, Any]:
     """JSON schema of a reply. Cached, so that equal schemas are the same object."""
-    return _object({str(part): _part(part, names) for part, names in keys(turn, parts).items()})
+    properties: dict[str, Any] = {}
+    for part, names in keys(turn, parts).items():
+        properties[part] = _part(part, names)
+        if (key := facts_key(part, names)) is not None:
+            properties[key] = _part(part, ("id", "facts", *names[1:]))
+    return _object(properties)
 
 
 def _part(part: Part, names: tuple[str, ...]) -> Mapping[str, Any]:

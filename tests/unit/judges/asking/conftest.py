@@ -79,7 +79,6 @@ class Model:
         return [
             {
                 "id": _id(claim),
-                "facts": [],
                 "cells": (cells := self._cells(claim, paper)),
                 "verdict": "supported" if cells else "not_in_context",
                 "in_reference": "yes" if any(claim.text == each.text for each in paper.reference) else "no",
@@ -87,11 +86,15 @@ class Model:
             for claim in paper.claims
         ]
 
+    def _facts(self, _: Paper) -> list[dict[str, Any]]:
+        return []
+
+    _reference_facts = _facts
+
     def _reference(self, paper: Paper) -> list[dict[str, Any]]:
         return [
             {
                 "id": _id(claim),
-                "facts": [],
                 "cells": self._cells(claim, paper),
                 "in_answer": "yes" if any(claim.text == each.text for each in paper.claims) else "no",
             }

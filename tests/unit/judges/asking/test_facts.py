@@ -59,7 +59,7 @@ def judged(paper: Any, honest: Any, ask_about: Any) -> Callable[..., tuple[Evide
         reading = ask_about("Who?", answer, *contexts)
         (ask,) = reading.prompts()
         page, reply = paper(ask.user), honest.reply(ask)
-        reply["claims"] = entries(reply["claims"][0]["id"], facts, list(page.contexts))
+        reply["facts"] = entries(reply["claims"].pop()["id"], facts, list(page.contexts))
         reading.take([ask.check(json.dumps(reply))])
         return reading.evidence(), reading
 
@@ -89,20 +89,22 @@ async def test_the_example_of_the_seed_has_four_facts_and_one_is_missing(
         if reading == "isolated" and marks:
             here = 0 if "1905" in page.context(marks[0]) else 1
             facts = {fact: (0, cell[1]) if cell and cell[0] == here else None for fact, cell in FACTS.items()}
-        rows = {
-            "claims": entries(f"{page.claims[0].mark}.1", facts, marks),
-            "reference": entries(f"{page.reference[0].mark}.1", facts, marks),
+        line, other = (f"{lines[0].mark}.1" for lines in (page.claims, page.reference))
+        replies = {
+            "claims": [{"id": line, "in_reference": "yes"}],
+            "facts": [{**entry, "in_reference": "yes"} for entry in entries(line, facts, marks)],
+            "reference": [{"id": other, "in_answer": "yes"}],
+            "reference_facts": [{**entry, "in_answer": "yes"} for entry in entries(other, facts, marks)],
             "contexts": [{"id": mark, "useful": []} for mark in marks],
-            "needs": [{"id": f"{line.mark}.{line.number}", "answered": "yes"} for line in page.needs]
+            "needs": [{"id": f"{need.mark}.{need.number}", "answered": "yes"} for need in page.needs]
             or [{"question": "Who?", "answered": "yes"}],
             "address": "fully",
         }
-        for part, other in (("claims", "in_reference"), ("reference", "in_answer")):
-            rows[part] = [{**row, other: "yes"} for row in rows[part]]  # type: ignore[union-attr]
-            if "facts" not in wanted.get(part, {}).get("items", {}).get("properties", {}):
-                rows[part] = rows[part][:1]  # type: ignore[index]
+        for part, key in (("claims", "facts"), ("reference", "reference_facts")):
+            if key in wanted:
+                replies[part] = []
+        text = json.dumps({part: replies[part] for part in wanted})
         message = {"type": "message", "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}
-        text = json.dumps({part: rows[part] for part in wanted})
         return message | {"content": [{"type": "text", "text": text}]}
 
     sample = Sample("s", "Who?", tuple(map(Context, CONTEXTS)), LINE, reference=LINE)
@@ -177,24 +179,38 @@ def test_a_fact_needs_a_quote_of_its_own(judged: Any) -> None:
 @pytest.mark.parametrize(
     ("facts", "field"),
     [
-        (([], []), "claims[1].id"),
-        ((["in 1905"], ["in Bern", "in  1905"]), "claims[1].facts[1]"),
-        (([], ["in 1905"]), "claims[1].id"),
-        ((["in 1905"], []), "claims[1].id"),
-        ((["in 1905"], ["in Bern", " "]), "claims[1].id"),
-        ((["Einstein"], [f"{number}" for number in range(MAX_FACTS)]), "claims[1].facts"),
+        ([[]], "facts[0].facts"),
+        ([["in 1905"], ["in Bern", "in  1905"]], "facts[1].facts[1]"),
+        ([["in 1905", " "]], "facts[0].facts[1]"),
+        ([["in 1905", None]], "facts[0].facts[1]"),
+        (["in 1905"], "facts[0].facts"),
+        ([["Einstein"], [f"{number}" for number in range(MAX_FACTS)]], "facts[1].facts"),
     ],
 )
-def test_entries_that_do_not_say_which_fact_they_are_about_are_invalid(
-    ask_about: Any, honest: Any, facts: Sequence[Sequence[str]], field: str
+def test_entries_that_do_not_say_which_facts_they_are_about_are_invalid(
+    ask_about: Any, honest: Any, facts: Sequence[Any], field: str
 ) -> None:
-    """The same line twice, a line beside its own facts, or facts without end."""
+    """No fact, the same twice, what is no text, or facts without end."""
     (ask,) = ask_about("Who?", LINE, *CONTEXTS).prompts()
     reply = honest.reply(ask)
-    reply["claims"] = [{**reply["claims"][0], "facts": each} for each in facts]
+    line = reply["claims"].pop()
+    reply["facts"] = [{**line, "facts": each} for each in facts]
     with pytest.raises(ReplyError) as caught:
         ask.check(json.dumps(reply))
     assert caught.value.field == field
+
+
+def test_a_line_is_read_as_a_whole_or_by_its_facts(ask_about: Any, honest: Any) -> None:
+    """Not both, and not neither; a reply without any facts need not have the key."""
+    (ask,) = ask_about("Who?", LINE, *CONTEXTS).prompts()
+    reply = honest.reply(ask)
+    both = reply | {"facts": [{**reply["claims"][0], "facts": ["in 1905"]}]}
+    for wrong, field in ((both, "facts[0].id"), (reply | {"claims": []}, "claims")):
+        with pytest.raises(ReplyError) as caught:
+            ask.check(json.dumps(wrong))
+        assert caught.value.field == field
+    del reply["facts"]
+    ask.check(json.dumps(reply))
 
 
 def test_a_call_that_reads_the_whole_line_speaks_for_each_of_its_facts(paper: Any, honest: Any, ask_about: Any) -> None:
@@ -207,7 +223,7 @@ def test_a_call_that_reads_the_whole_line_speaks_for_each_of_its_facts(paper: An
             name = reply["claims"][0]["id"]
             facts = {fact: cell if cell and cell[0] == 0 else None for fact, cell in FACTS.items()}
             line = {"id": name, "cells": [{"context": mark, "quote": LINE[:43]}], "verdict": whole}
-            reply["claims"] = entries(name, facts, [mark]) if first else [line]
+            reply |= {"claims": [], "facts": entries(name, facts, [mark])} if first else {"claims": [line]}
             replies.append(ask.check(json.dumps(reply)))
         reading.take(replies)
         assert sum(claim.verdict == "supported" for claim in reading.evidence().claims) == supported
