@@ -75,7 +75,7 @@ def schema(turn: PromptTurn, parts: frozenset[Part]) -> Mapping[str, Any]:
     """JSON schema of a reply. Cached, so that equal schemas are the same object."""
     properties: dict[str, Any] = {}
     for part, names in keys(turn, parts).items():
-        properties[part] = _part(part, names)
+        properties[str(part)] = _part(part, names)
         if (key := facts_key(part, names)) is not None:
             properties[key] = _part(part, ("id", "facts", *names[1:]))
     return _object(properties)
