@@ -18,10 +18,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from accuracy.figures import Figure
 from accuracy.plot import plot
 from accuracy.readings import LEXICAL, LOCAL, Bench, Reading, readers
 from accuracy.rows import BARS, RELEVANCE, LabelledSet, Row, defaults, derived, read, related
-from accuracy.scoring import MEASURES, Scored, contradictions, first_used, relevance, scored
+from accuracy.scoring import MEASURES, Scored, contradictions, relevance, scored
+from accuracy.use import (
+    EXPERTQA,
+    RATES,
+    cited,
+    cited_among_cells,
+    first_of_clapnq,
+    first_of_expertqa,
+    first_used,
+    gauge_errors,
+)
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -94,6 +105,8 @@ def main() -> None:
         known = sets(options, reading, report)
         if not options.files:
             extras(options.limit, reading, report, known)
+        if not options.files or options.use:
+            uses(options.limit, reading, report)
     if options.svg:
         options.svg.write_text(plot(report.scores, "AUROC of unfaithful answers and claims, by set"), encoding="utf-8")
     if options.json:
@@ -106,6 +119,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "files", nargs="*", type=Path, help="labelled JSONL files; none for all of ../shared/data/judge"
     )
+    parser.add_argument("--use", action="store_true", help="the use of contexts too, which is told without files")
     parser.add_argument("--limit", type=int, help="rows of a set at most, drawn at random but alike each time")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2), help="processes")
     parser.add_argument("--rounds", type=int, default=400, help="bootstrap rounds; 0 for no intervals")
@@ -146,7 +160,7 @@ def sets(
 def extras(
     limit: int | None, reading: Read, report: Report, known: Sequence[tuple[LabelledSet, list[dict[str, Reading]]]]
 ) -> None:
-    """What is asked beside the sets: unions, derived answers, relevance, use of the first context."""
+    """What is asked beside the sets: unions, derived answers, relevance."""
     for part in ("judge/dev", "judge/train/summedits"):
         some = [(of, found) for of, found in known if of.name.startswith(part)]
         union = LabelledSet(f"{part}, together", [row for of, _ in some for row in of.rows], BARS.get(part))
@@ -162,9 +176,29 @@ def extras(
                 report.line(
                     f"{name}: relevance AUROC", judge, relevance(of, mine, report.rounds), f">= {RELEVANCE_BARS[name]}"
                 )
-                if name == RELEVANCE[2]:
-                    used = first_used(of, mine, report.rounds)
-                    report.line(f"{name}: was the first context used", judge, used, ">= 0.9")
+
+
+def uses(limit: int | None, reading: Read, report: Report) -> None:
+    """Use of contexts: cited passages among the cells, and whether the first was used, with the error of its gauge."""
+    of = cited(limit)
+    found = watched(of, reading, report.console)
+    for judge in (LEXICAL, LOCAL):
+        if judge in found[0]:
+            shares = cited_among_cells(of, [each[judge] for each in found], report.rounds)
+            for name, figure in shares.items():
+                report.line(
+                    f"{EXPERTQA}: {name} cited, is a cell", judge, figure, ">= .80" if name == "one" else ">= .85"
+                )
+    for of, bar in ((first_of_clapnq(limit), ">= .92"), (first_of_expertqa(limit), ">= .80")):
+        found = watched(of, reading, report.console)
+        for judge in (LEXICAL, LOCAL):
+            if judge in found[0]:
+                mine = [each[judge] for each in found]
+                report.line(f"{of.name}: was the first used", judge, first_used(of, mine, report.rounds), bar)
+                for name, errors in gauge_errors(of, mine).items():
+                    for rate, error in zip(RATES, errors, strict=True):
+                        what = f"{of.name}: gauge at {rate:.0%} ignored, {name}"
+                        report.line(what, judge, Figure(error), "error <= .03")
 
 
 def watched(of: LabelledSet, reading: Read, console: Console) -> list[dict[str, Reading]]:

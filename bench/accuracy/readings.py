@@ -38,14 +38,18 @@ class Reading:
         flagged: Its own verdict: some claim is not supported.
         contradicted: Some claim is contradicted.
         relevance: Of each context; None where unknown.
-        lead: Support by the first context less the best other one's.
+        cells: Start and end of each claim, and the ranks of the contexts whose cells are marked.
+        uses_first: Some claim uses the first context.
+        first_used: Probability of that; None where unknown.
     """
 
     doubt: float
     flagged: bool
     contradicted: bool = False
     relevance: tuple[float | None, ...] = ()
-    lead: float = 0.0
+    cells: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
+    uses_first: bool = False
+    first_used: float | None = None
 
 
 def overlap(sample: Sample) -> Reading:
@@ -89,14 +93,13 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
         flagged=any(ruling.verdict is not ClaimVerdict.SUPPORTED for ruling in rulings),
         contradicted=any(ruling.verdict is ClaimVerdict.CONTRADICTED for ruling in rulings),
         relevance=tuple(column.relevance for column in evidence.contexts),
-        lead=_lead(rulings),
+        cells=tuple(
+            (claim.start or 0, claim.end or 0, tuple(rank for rank, cell in enumerate(claim.cells) if cell))
+            for claim in evidence.claims
+        ),
+        uses_first=any(evidence.used[:1]),
+        first_used=evidence.expected.first_used,
     )
-
-
-def _lead(rulings: Sequence[ClaimRuling]) -> float:
-    """Mean support of the claims by the first context alone, less the best other one's."""
-    means = [sum(column) / len(column) for column in zip(*(ruling.alone for ruling in rulings), strict=True)]
-    return means[0] - max(means[1:], default=0.0) if means else 0.0
 
 
 _bench: Bench | None = None

@@ -17,6 +17,15 @@ SEED = 20260101
 
 
 @dataclass(frozen=True, slots=True)
+class CitedClaim:
+    """A claim that cites contexts: its offsets in the answer, and their ranks."""
+
+    start: int
+    end: int
+    ranks: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One answer, or one claim, and what people say of it.
 
@@ -29,6 +38,7 @@ class Row:
         raw: The label as the source wrote it.
         relevant: For each context, whether people call it relevant; empty where nobody said.
         first_used: Whether the answer used the first context; None where nobody said.
+        cited: Claims that cite contexts, if these support them.
     """
 
     name: str
@@ -39,6 +49,7 @@ class Row:
     raw: str = ""
     relevant: tuple[bool, ...] = ()
     first_used: bool | None = None
+    cited: tuple[CitedClaim, ...] = ()
 
     @property
     def group(self) -> str:

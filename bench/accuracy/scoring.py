@@ -84,11 +84,3 @@ def relevance(of: LabelledSet, readings: Sequence[Reading], rounds: int) -> Figu
     ]
     groups, labels, values = zip(*cells, strict=True)
     return figures.interval(groups, figures.auroc, np.array(labels, dtype=bool), np.array(values), rounds=rounds)
-
-
-def first_used(of: LabelledSet, readings: Sequence[Reading], rounds: int) -> Figure:
-    """AUROC of "was the first context used": its own cell less the best other one's."""
-    known = [(row, each) for row, each in zip(of.rows, readings, strict=True) if row.first_used is not None]
-    labels = np.array([row.first_used for row, _ in known], dtype=bool)
-    leads = np.array([each.lead for _, each in known])
-    return figures.interval([row.group for row, _ in known], figures.auroc, labels, leads, rounds=rounds)

@@ -1,7 +1,12 @@
 """Evidence: the observations of a judge on one answer, without any score.
 
 It is a matrix with a row per claim of the answer and a column per context, in the order of the retriever. Each object
-validates its shape when it is created.
+validates its shape when it is created. For every judge the words mean the same:
+
+- The *support set* of a claim is the smallest set of contexts that together support it; among equals the one with the
+  better ranks (`support_set.smallest_support_set` computes it).
+- A claim *uses* a context that is in its support set or, if the claim is not supported, from which it has what is
+  specific to it: neither words of the question nor common ones. An answer that misquotes a context has used it.
 """
 
 from __future__ import annotations
@@ -27,6 +32,18 @@ class Address(StrEnum):
     ABSTAINED = "abstained"
 
 
+class Cell(StrEnum):
+    """What a context is to a claim. An empty cell is None; a marked one is truthy.
+
+    `alone`: it supports the claim without any other context. `jointly`: no context supports the claim alone, and this
+    one belongs to its support set. `informed`: the claim is not supported, and its specific content comes from here.
+    """
+
+    ALONE = "alone"
+    JOINTLY = "jointly"
+    INFORMED = "informed"
+
+
 class ShapeError(ValueError):
     """Evidence is inconsistent: an error of a judge or its parser, not of the answer."""
 
@@ -38,14 +55,14 @@ def _check_ratio(value: float | None, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One row: a claim of the answer and the contexts that support it.
+    """One row: a claim of the answer, and what each context is to it.
 
     Attributes:
         text: The claim, as it stands in the answer.
         start: Offset of its first character in the answer; None if it is not a verbatim part of the answer.
         end: Offset after its last character.
         verdict: Verdict on the claim, given all contexts together.
-        cells: For each context, whether that context alone supports the claim.
+        cells: For each context, what it is to the claim; None for none. True counts as `alone`, False as None.
         support: Probability that the contexts together support it; None if the judge gives no probability.
         evidence: The sentence that supports or contradicts it, if the judge quotes one.
         in_reference: Whether the reference contains it; None without a reference, or if not read.
@@ -55,7 +72,7 @@ class Claim:
     start: int | None
     end: int | None
     verdict: ClaimVerdict
-    cells: tuple[bool, ...]
+    cells: tuple[Cell | None, ...]
     support: float | None = None
     evidence: str | None = None
     in_reference: bool | None = None
@@ -66,13 +83,53 @@ class Claim:
             raise ShapeError("a claim has both offsets or none")
         if self.start is not None and self.end is not None and not 0 <= self.start < self.end:
             raise ShapeError(f"claim offsets {self.start}..{self.end} do not enclose text")
-        if any(self.cells) and self.verdict is not ClaimVerdict.SUPPORTED:
-            raise ShapeError(f"a context supports the claim, yet its verdict is {self.verdict}")
+        object.__setattr__(self, "cells", tuple(map(_cell, self.cells)))
+        _check_cells(self.cells, self.verdict)
 
     @property
     def contexts(self) -> tuple[int, ...]:
-        """0-based ranks of the contexts that alone support the claim."""
-        return tuple(rank for rank, supports in enumerate(self.cells) if supports)
+        """0-based ranks of the contexts that support it: each alone or, where none does, all of them jointly."""
+        return _ranks(self.cells, _SUPPORTING)
+
+    @property
+    def support_set(self) -> tuple[int, ...]:
+        """Ranks of the smallest set of contexts that support it; of several that do so alone, the best-ranked."""
+        alone = _ranks(self.cells, (Cell.ALONE,))
+        return alone[:1] or _ranks(self.cells, (Cell.JOINTLY,))
+
+    @property
+    def informed_by(self) -> tuple[int, ...]:
+        """Ranks of the contexts that its specific content comes from, although nothing supports it."""
+        return _ranks(self.cells, (Cell.INFORMED,))
+
+    @property
+    def uses(self) -> tuple[int, ...]:
+        """Ranks of the contexts that it uses: its support set, or those that informed it."""
+        return self.support_set or self.informed_by
+
+
+def _cell(value: object) -> Cell | None:
+    return Cell(value) if isinstance(value, str) else (Cell.ALONE if value else None)
+
+
+_SUPPORTING = (Cell.ALONE, Cell.JOINTLY)
+
+
+def _ranks(cells: tuple[Cell | None, ...], wanted: tuple[Cell, ...]) -> tuple[int, ...]:
+    return tuple(rank for rank, cell in enumerate(cells) if cell in wanted)
+
+
+def _check_cells(cells: tuple[Cell | None, ...], verdict: ClaimVerdict) -> None:
+    marks = [cell for cell in cells if cell is not None]
+    supporting = [cell for cell in marks if cell in _SUPPORTING]
+    if supporting and verdict is not ClaimVerdict.SUPPORTED:
+        raise ShapeError(f"a context supports the claim, yet its verdict is {verdict}")
+    if len(supporting) < len(marks) and verdict is ClaimVerdict.SUPPORTED:
+        raise ShapeError("a context only informed the claim, yet its verdict is supported")
+    if cells and not marks and verdict is ClaimVerdict.SUPPORTED:
+        raise ShapeError("the claim is supported, yet it has no support set")
+    if Cell.JOINTLY in supporting and (Cell.ALONE in supporting or len(supporting) == 1):
+        raise ShapeError("contexts support a claim jointly only if there are several, and none does so alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +188,32 @@ class ReferenceClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class Expectation:
+    """Calibrated expectations of shares of yes/no, which estimates average instead of the hard calls.
+
+    A rate of hard calls is biased even where the judge is good, by its false alarms and misses (Forman 2008). None if
+    the judge gives no probability: then the hard call counts.
+
+    Attributes:
+        first_used: Probability that the answer uses the first context.
+        supported: Expected share of claims that are supported.
+        contradicted: Expected share of claims that are contradicted.
+    """
+
+    first_used: float | None = None
+    supported: float | None = None
+    contradicted: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_ratio(self.first_used, "first_used")
+        _check_ratio(self.supported, "supported")
+        _check_ratio(self.contradicted, "contradicted")
+
+
+HARD_CALLS = Expectation()
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Everything that a judge read in one sample.
 
@@ -142,6 +225,7 @@ class Evidence:
         reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
         reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
         reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
+        expected: Expectations of the judge beside its hard calls.
     """
 
     claims: tuple[Claim, ...]
@@ -151,6 +235,7 @@ class Evidence:
     reads_contradiction: bool = True
     reads_claims: bool = True
     reference: tuple[ReferenceClaim, ...] | None = None
+    expected: Expectation = HARD_CALLS
 
     def __post_init__(self) -> None:
         columns = len(self.contexts)
@@ -168,5 +253,6 @@ class Evidence:
 
     @property
     def used(self) -> tuple[bool, ...]:
-        """u_j: whether context j alone supports at least one claim."""
-        return tuple(any(claim.cells[rank] for claim in self.claims) for rank in range(len(self.contexts)))
+        """u_j: whether at least one claim uses context j."""
+        used = {rank for claim in self.claims for rank in claim.uses}
+        return tuple(rank in used for rank in range(len(self.contexts)))

@@ -133,7 +133,7 @@ def need_recall(evidence: Evidence) -> float | None:
 
 
 def top_ranked_ignored(evidence: Evidence) -> float | None:
-    """Return 1.0 if the first context alone supports no claim. None without claims, contexts, or on abstention."""
+    """Return 1.0 if no claim uses the first context; None without claims or contexts, or if abstained."""
     if not evidence.claims or not evidence.contexts or evidence.abstained:
         return None
     return 0.0 if evidence.used[0] else 1.0
@@ -149,13 +149,13 @@ def top_ranked_fault(evidence: Evidence) -> Fault | None:
         return None
     if not evidence.contexts[0].relevant:
         return Fault.RETRIEVER
-    if all(any(claim.cells) for claim in evidence.claims):
+    if all(claim.contexts for claim in evidence.claims):
         return Fault.REDUNDANT
     return Fault.GENERATOR
 
 
 def context_use(evidence: Evidence) -> float | None:
-    """Return contexts that support a claim / contexts; None without claims or contexts, or if abstained."""
+    """Return contexts that a claim uses / contexts; None without claims or contexts, or if abstained."""
     if not evidence.claims or not evidence.contexts or evidence.abstained:
         return None
     return sum(evidence.used) / len(evidence.used)
@@ -178,6 +178,28 @@ SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType
 def score_all(evidence: Evidence) -> dict[Quantity, float | None]:
     """Return every quantity of one sample, in the order of a verdict line."""
     return {quantity: score(evidence) for quantity, score in SCORES.items()}
+
+
+def expected_scores(evidence: Evidence) -> dict[Quantity, float]:
+    """Return the calibrated expectations of the judge, which estimates average, of quantities that have a score.
+
+    >>> from ragwatch.core.evidence import Claim, ContextReading, Expectation
+    >>> claim = Claim("c", None, None, ClaimVerdict.SUPPORTED, (True,))
+    >>> evidence = Evidence((claim,), (ContextReading(True),), expected=Expectation(first_used=0.75))
+    >>> top_ranked_ignored(evidence), expected_scores(evidence)[Quantity.TOP_RANKED_IGNORED]
+    (0.0, 0.25)
+    """
+    used = evidence.expected.first_used
+    expected = {
+        Quantity.FAITHFULNESS: evidence.expected.supported,
+        Quantity.CONTRADICTION: evidence.expected.contradicted,
+        Quantity.TOP_RANKED_IGNORED: None if used is None else 1.0 - used,
+    }
+    return {
+        quantity: value
+        for quantity, value in expected.items()
+        if value is not None and SCORES[quantity](evidence) is not None
+    }
 
 
 class UnknownReason(StrEnum):

@@ -18,7 +18,13 @@ _EMPTY: Mapping[Any, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """An estimate with its labels; `corrected` if it combines the scores of the judge with labels by people."""
+    """An estimate with its labels.
+
+    Attributes:
+        estimate: The estimate; of expectations where the judge gives them.
+        corrected: Whether it combines the scores of the judge with labels by people.
+        calls: Estimate from the hard calls of a judge that gives expectations; None elsewhere.
+    """
 
     quantity: Quantity
     route: str
@@ -26,6 +32,7 @@ class EstimateRow:
     window: str
     estimate: Estimate
     corrected: bool = False
+    calls: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)

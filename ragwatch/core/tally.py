@@ -42,13 +42,13 @@ class Tally(StrEnum):
     EMPTY_RETRIEVALS = "empty_retrievals"  # route
     ABSTENTIONS = "abstentions"  # route
     DUPLICATE_CONTEXTS = "duplicate_contexts"  # route
-    N = "n"  # quantity, route, judge: the addends of an estimate
+    N = "n"  # quantity, route, judge: the addends of an estimate, of expectations where the judge gives them
     W = "w"  # the same
     WX = "wx"  # the same
     W2 = "w2"  # the same
     W2X = "w2x"  # the same
     W2X2 = "w2x2"  # the same
-    SCORE = "score"  # quantity, route, judge, bucket
+    SCORE = "score"  # quantity, route, judge, bucket: of hard calls
     CONTEXTS = "contexts"  # route, bucket
     TOP_SCORE = "top_score"  # route, bucket
     ANSWER_CHARS = "answer_chars"  # route, bucket
@@ -159,7 +159,9 @@ def _count_scores(tallies: Tallies, verdict: Judged, route: str, judge: str) -> 
         if score is None:
             tallies[Tally.UNKNOWN, (*labels, str(why_unknown(verdict.evidence, quantity)))] += 1
             continue
-        for tally, value in addend_tallies(Addends.one(score, verdict.draw.probability)):
+        for tally, value in addend_tallies(
+            Addends.one(verdict.expected.get(quantity, score), verdict.draw.probability)
+        ):
             tallies[tally, labels] += value  # type: ignore[assignment]  # the same
         observe(tallies, Tally.SCORE, labels, score)
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from ragwatch.core.evidence import Evidence, ShapeError
 from ragwatch.core.sample import Draw
-from ragwatch.core.scores import Fault, Quantity, score_all, top_ranked_fault
+from ragwatch.core.scores import Fault, Quantity, expected_scores, score_all, top_ranked_fault
 from ragwatch.core.stage import Stage, stage
 
 
@@ -99,7 +99,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A draw that was read, with its scores."""
+    """A draw that was read, with its scores.
+
+    Attributes:
+        scores: By quantity, from the hard calls of the judge.
+        expected: Calibrated expectations of some of them, which estimates average instead.
+    """
 
     draw: Draw
     reading: Reading
@@ -107,6 +112,7 @@ class Judged:
     scores: Mapping[Quantity, float | None]
     stage: Stage | None
     fault: Fault | None
+    expected: Mapping[Quantity, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,4 +146,5 @@ def judged(draw: Draw, reading: Reading, evidence: Evidence) -> Judged:
         scores=score_all(evidence),
         stage=stage(evidence),
         fault=top_ranked_fault(evidence),
+        expected=expected_scores(evidence),
     )

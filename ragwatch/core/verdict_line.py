@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ragwatch.core.evidence import Claim, ClaimVerdict, Evidence
+from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, Evidence
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Reading, Verdict
@@ -26,8 +26,10 @@ class ClaimRecord(NamedTuple):
         end: Offset after its last character.
         verdict: Verdict on the claim, given all contexts together.
         support: Probability that the contexts together support it; None if the judge gives no probability.
-        contexts: Positions of the contexts that support it alone, from 0.
+        contexts: Positions of the contexts that support it, from 0: each alone or, if `joint`, only together.
         evidence: The sentence that supports or contradicts it, if the judge quotes one.
+        joint: Whether none of `contexts` supports it alone.
+        informed: Positions of the contexts that a claim without support has its specific content from.
     """
 
     text: str
@@ -37,6 +39,14 @@ class ClaimRecord(NamedTuple):
     support: float | None
     contexts: tuple[int, ...]
     evidence: str | None
+    joint: bool = False
+    informed: tuple[int, ...] = ()
+
+    def cell(self, rank: int) -> Cell | None:
+        """What the context at this position is to the claim."""
+        if rank in self.contexts:
+            return Cell.JOINTLY if self.joint else Cell.ALONE
+        return Cell.INFORMED if rank in self.informed else None
 
 
 class ContextRecord(NamedTuple):
@@ -45,7 +55,7 @@ class ContextRecord(NamedTuple):
     Attributes:
         id: Its id in the log, if it has one.
         relevant: Whether it is relevant to the question; None if not read.
-        used: Whether it supports a claim; None if not read.
+        used: Whether a claim uses it (see `core.evidence`); None if not read.
         relevance: Relevance as a number in [0, 1]; None if the judge gives none.
     """
 
@@ -81,6 +91,7 @@ class VerdictRecord:
         stage: Stage at fault; None if unknown. A text, because another version of ragwatch may have stored it.
         fault: Why the top-ranked context was not used.
         scores: Score by quantity of this version; None if it is undefined or unread.
+        expected: Calibrated expectation by quantity, where the judge gives one; estimates average it.
         missing: What the question needs and no context contains.
         address: How the answer addresses the question.
         reference: Score by quantity that needs a reference; empty without a reference.
@@ -105,6 +116,7 @@ class VerdictRecord:
     address: str | None
     reference: Mapping[ReferenceQuantity, float | None]
     read_by: JudgeRecord
+    expected: Mapping[Quantity, float] = field(default_factory=dict)
 
     @property
     def judged(self) -> bool:
@@ -157,7 +169,18 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
             output_tokens=judge.get("output_tokens"),
             cost_usd=_number(judge.get("cost_usd")),
         ),
+        expected=expected_of(line.get("expected")),
     )
+
+
+def expected_of(stored: object) -> dict[Quantity, float]:
+    """Decode stored expectations; those of quantities of another version are left out.
+
+    >>> expected_of({"faithfulness": 0.5, "charm": 0.5}), expected_of(None)
+    ({<Quantity.FAITHFULNESS: 'faithfulness'>: 0.5}, {})
+    """
+    values = stored if isinstance(stored, Mapping) else {}
+    return {quantity: value for quantity in _QUANTITIES if (value := _number(values.get(quantity))) is not None}
 
 
 def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
@@ -169,6 +192,8 @@ def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
         support=_number(claim["support"]),
         contexts=tuple(claim["contexts"]),
         evidence=_text(claim.get("evidence")),
+        joint=claim.get("joint") is True,  # lines of older versions have none: their contexts support alone
+        informed=tuple(claim.get("informed") or ()),
     )
 
 
@@ -196,6 +221,7 @@ def verdict_line(verdict: Verdict) -> dict[str, Any]:
         "outcome": _JUDGED,
         "reason": None,
         "scores": dict.fromkeys(map(str, Quantity)),
+        "expected": {},
         "stage": None,
         "fault": None,
         "claims": [],
@@ -216,6 +242,7 @@ def _judged(verdict: Judged) -> dict[str, Any]:
     evidence = verdict.evidence
     return {
         "scores": {str(quantity): _rounded(score) for quantity, score in verdict.scores.items()},
+        "expected": {str(quantity): _rounded(score) for quantity, score in verdict.expected.items()},
         "stage": None if verdict.stage is None else str(verdict.stage),
         "fault": None if verdict.fault is None else str(verdict.fault),
         "claims": [_claim(claim) for claim in evidence.claims],
@@ -242,6 +269,8 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "verdict": str(claim.verdict),
         "support": _rounded(claim.support),
         "contexts": list(claim.contexts),
+        "joint": Cell.JOINTLY in claim.cells,
+        "informed": list(claim.informed_by),
         "evidence": claim.evidence,
     }
 

@@ -1,5 +1,7 @@
 """Sliding windows: sums of scores by minute, which are added up to windows. Memory grows with time, not with traffic.
 
+Where a judge gives a calibrated expectation of a score, the estimate averages that; hard calls are added up beside it.
+
 Sums of whole hours, sums of a window and the interval of these sums are cached until they change: the digest runs every
 few seconds, and most of its results are the same as before.
 """
@@ -28,7 +30,8 @@ Series = tuple[Quantity, str, str]  # quantity, route, judge
 class _Minute:
     """Sums over the answers of one minute."""
 
-    scores: dict[Series, Addends] = field(default_factory=dict)
+    scores: dict[Series, Addends] = field(default_factory=dict)  # of expectations where the judge gives them
+    calls: dict[Series, Addends] = field(default_factory=dict)  # of its hard calls there
     judged: dict[Cohort, float] = field(default_factory=dict)  # weight
     unjudged: dict[Cohort, float] = field(default_factory=dict)  # weight
 
@@ -36,14 +39,17 @@ class _Minute:
     def total(cls, parts: Sequence[_Minute]) -> _Minute:
         """Add several up, in their order."""
         scores: dict[Series, list[Addends]] = {}
+        calls: dict[Series, list[Addends]] = {}
         whole = cls()
         for part in parts:
-            for series, addends in part.scores.items():
-                scores.setdefault(series, []).append(addends)
+            for sums, added in ((scores, part.scores), (calls, part.calls)):
+                for series, addends in added.items():
+                    sums.setdefault(series, []).append(addends)
             for total, weights in ((whole.judged, part.judged), (whole.unjudged, part.unjudged)):
                 for cohort, weight in weights.items():
                     total[cohort] = total.get(cohort, 0.0) + weight
         whole.scores = {series: Addends.total(addends) for series, addends in scores.items()}
+        whole.calls = {series: Addends.total(addends) for series, addends in calls.items()}
         return whole
 
 
@@ -93,7 +99,10 @@ class SlidingWindows:
         for quantity, score in row.scores.items():
             if score is not None:
                 series = (quantity, *cohort)
-                minute.scores[series] = minute.scores.get(series, Addends()) + Addends.one(score, row.probability)
+                value = row.expected.get(quantity, score)
+                minute.scores[series] = minute.scores.get(series, Addends()) + Addends.one(value, row.probability)
+                if quantity in row.expected:
+                    minute.calls[series] = minute.calls.get(series, Addends()) + Addends.one(score, row.probability)
                 self._remember(row, quantity, score)
 
     def _remember(self, row: ScoreRow, quantity: Quantity, score: float) -> None:
@@ -150,7 +159,11 @@ class SlidingWindows:
                 quantity, route, judge = series
                 missed = unjudged.get((route, judge), 0.0)
                 estimate = hajek.from_interval(self._interval(name, series, addends), addends, missed)
-                estimates.append(EstimateRow(quantity, route, judge, name, estimate))
+                calls = None
+                if series in total.calls:
+                    hard = total.calls[series]
+                    calls = hajek.from_interval(self._interval(f"{name} calls", series, hard), hard, missed)
+                estimates.append(EstimateRow(quantity, route, judge, name, estimate, calls=calls))
         return tuple(estimates), coverage
 
     def _with_pending(

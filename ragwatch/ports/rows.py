@@ -85,6 +85,7 @@ class ScoreRow:
         seq: Sequence number in the order of settlement.
         scores: By quantity; None for an unjudged draw.
         reason: Why the draw is unjudged; None for a judged one.
+        expected: Calibrated expectations of some scores, which estimates average instead of the scores.
     """
 
     seq: int
@@ -97,6 +98,7 @@ class ScoreRow:
     scores: Mapping[Quantity, float | None] | None
     reason: str | None
     trace_id: str | None
+    expected: Mapping[Quantity, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,6 +204,8 @@ def _claim(number: int, claim: ClaimRecord) -> dict[str, Any]:
         "verdict": str(claim.verdict),
         "support": claim.support,
         "contexts": [place + 1 for place in claim.contexts],
+        "joint": claim.joint,
+        "informed": [place + 1 for place in claim.informed],
         "evidence": None if claim.evidence is None else cut(claim.evidence, QUOTE_CHARS)["text"],
     }
 
@@ -232,7 +234,12 @@ def _contexts(
                 "relevant": reading.relevant,
                 "relevance": reading.relevance,
                 "used": reading.used,
-                "claims": [claim["number"] for claim in claims if rank in claim["contexts"]],
+                "claims": [
+                    {"number": claim["number"], "joint": claim["joint"]}
+                    for claim in claims
+                    if rank in claim["contexts"]
+                ],
+                "informed": [claim["number"] for claim in claims if rank in claim["informed"]],
             }
         )
     return contexts

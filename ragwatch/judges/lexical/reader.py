@@ -7,18 +7,22 @@ Evidence follows from them in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from ragwatch.core.alphabet import unicode14
-from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
+from ragwatch.core.evidence import HARD_CALLS, Address, Cell, Claim, ClaimVerdict, ContextReading, Evidence, Expectation
 from ragwatch.core.sample import Sample
+from ragwatch.core.support_set import informed_cells, support_cells
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import address, better_context_unused, kind_missing, question_coverage
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
 from ragwatch.judges.lexical.features import CARRIES, ClaimWords, PassageMatch, claim_words, features, match
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
-from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.judges.lexical.tables import FittedTables, logit
+from ragwatch.judges.lexical.use import informed_by, joint_support, lead_of_first, nearest
 from ragwatch.judges.lexical.words import identifiers, terms
 
 
@@ -52,13 +56,40 @@ class PreparedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """One claim, compared with every context: probability of support by all together, and by each alone."""
+    """One claim, compared with every context.
+
+    Attributes:
+        claim: The claim.
+        words: Its words.
+        matches: What it shares with each context.
+        support: Probability that all contexts together support it.
+        alone: Probability that each alone does.
+        probability: Probability that some of them together do, from their matches.
+        question: Terms of the question.
+    """
 
     claim: ClaimText
     words: ClaimWords
     matches: tuple[PassageMatch, ...]
     support: float
     alone: tuple[float, ...]
+    probability: Callable[[Sequence[PassageMatch]], float]
+    question: AbstractSet[str]
+
+    def informed_cells(self) -> tuple[Cell | None, ...]:
+        """Cells of the claim if it is not supported."""
+        informed = informed_by(self.words, [passage.terms for passage in self.matches], self.question)
+        return informed_cells(len(self.matches), informed)
+
+    def support_cells(self, alone: Sequence[int], least: float) -> tuple[Cell | None, ...]:
+        """Cells of the claim if it is supported, by these contexts alone or, without any, by its support set.
+
+        Args:
+            alone: Ranks of the contexts that support it alone. Those with clearly less of its words are not marked.
+            least: Minimum probability by words at which a set supports it; not above that of all contexts together.
+        """
+        together = () if alone else joint_support(self.matches, self.alone, self.probability, least)
+        return support_cells(len(self.matches), nearest(self.matches, alone), together)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +99,20 @@ class ClaimRuling:
     Attributes:
         verdict: Verdict of all contexts together.
         support: Probability that they support the claim.
-        cells: For each context, whether it alone supports the claim; only for supported claims.
-        alone: For each context, the best known probability of that.
+        cells: For each context, what it is to the claim.
+        alone: For each context, the best known probability that it alone supports the claim.
         against: Whether contradiction was read too.
+        by_model: Whether `support` is by a model; else it is by words.
+        contradicted: Probability that the contexts contradict the claim; None if it was not read.
     """
 
     verdict: ClaimVerdict
     support: float
-    cells: tuple[bool, ...]
+    cells: tuple[Cell | None, ...]
     alone: tuple[float, ...]
     against: bool = False
+    by_model: bool = False
+    contradicted: float | None = None
 
 
 CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
@@ -111,7 +146,8 @@ def read(
         cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
     )
     claims = tuple(_claim(row, ruling, sample, passages) for row, ruling in zip(rows, rulings, strict=True))
-    used = [any(claim.cells[rank] for claim in claims) for rank in range(len(passages))]
+    used_ranks = {rank for claim in claims for rank in claim.contexts}
+    used = [rank in used_ranks for rank in range(len(passages))]
     any_supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
     feature_rows = _relevance_features(question, passages, rows, tables, check) if any_supported else None
     by_answer = None if feature_rows is None else _by_answer(feature_rows, rows, used, tables)
@@ -126,6 +162,25 @@ def read(
         ),
         address=_address(answer, question, used, passages, sample.question),
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
+        expected=_expectation(rows, rulings, tables) if rows and passages else HARD_CALLS,
+    )
+
+
+def _expectation(rows: Sequence[ClaimRow], rulings: Sequence[ClaimRuling], tables: FittedTables) -> Expectation:
+    """Expectations of the shares that estimates average."""
+    supported = [
+        (tables.supported_by_model if ruling.by_model else tables.supported).probability((logit(ruling.support),))
+        for ruling in rulings
+    ]
+    contradicted = [
+        ruling.contradicted * (1.0 - share) / (1.0 - ruling.support)  # calibrated like the rest of what is unsupported
+        for ruling, share in zip(rulings, supported, strict=True)
+        if ruling.contradicted is not None
+    ]
+    return Expectation(
+        first_used=tables.first_used.probability(lead_of_first([(row.matches, row.alone) for row in rows])),
+        supported=fmean(supported),
+        contradicted=fmean(contradicted) if len(contradicted) == len(rulings) else None,
     )
 
 
@@ -164,8 +219,22 @@ def _row(
     words = claim_words(claim.words, tables.rarity)
     matches = _matches(words, passages, check)
     alone = _alone(words, matches, question, tables, check)
-    together = tables.support.probability(features(words, matches, question.weights.keys()))
-    return ClaimRow(claim, words, matches, max(together, *alone) if alone else together, alone)
+
+    def probability(some: Sequence[PassageMatch]) -> float:
+        check()
+        return tables.support.probability(features(words, some, question.weights.keys()))
+
+    together = probability(matches)
+    support = max(together, *alone) if alone else together
+    return ClaimRow(
+        claim,
+        words,
+        matches,
+        support=support,
+        alone=alone,
+        probability=probability,
+        question=question.weights.keys(),
+    )
 
 
 def _matches(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
@@ -188,13 +257,11 @@ def _alone(
 
 def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
     """Rule on a claim by words. They cannot tell a contradiction from an unsupported claim."""
-    supported = row.support >= thresholds.support
-    return ClaimRuling(
-        verdict=ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT,
-        support=row.support,
-        cells=tuple(probability >= thresholds.support for probability in row.alone),
-        alone=row.alone,
-    )
+    if row.support < thresholds.support:
+        return ClaimRuling(ClaimVerdict.NOT_IN_CONTEXT, row.support, row.informed_cells(), row.alone)
+    alone = [rank for rank, probability in enumerate(row.alone) if probability >= thresholds.support]
+    cells = row.support_cells(alone, thresholds.support)
+    return ClaimRuling(ClaimVerdict.SUPPORTED, row.support, cells, row.alone)
 
 
 def _claim(row: ClaimRow, ruling: ClaimRuling, sample: Sample, passages: Sequence[PreparedPassage]) -> Claim:
@@ -228,6 +295,16 @@ def _by_answer(
 
 def _is_short(rows: Sequence[ClaimRow]) -> bool:
     return len({name for row in rows for name in terms(row.claim.words)}) < relevance.SHORT
+
+
+def supported_alone(
+    sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
+) -> list[tuple[bool, ...]]:
+    """For each claim, whether each context alone supports it."""
+    passages = passages_of((context.text for context in sample.contexts), check)
+    question = _prepared_question(sample.question or "", passages, tables)
+    rows = _rows(answer, passages, question, tables, check)
+    return [tuple(probability >= thresholds.support for probability in row.alone) for row in rows]
 
 
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
@@ -266,7 +343,7 @@ def _carriers(
         for context_lines, passage, cell in zip(lines, row.matches, claim.cells, strict=True):
             if claim.verdict is ClaimVerdict.SUPPORTED:
                 context_lines.update(passage.carriers)
-            if cell and passage.sentence is not None:
+            if cell and claim.verdict is ClaimVerdict.SUPPORTED and passage.sentence is not None:
                 context_lines.add(passage.sentence)
     return lines
 

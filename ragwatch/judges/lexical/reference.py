@@ -9,7 +9,7 @@ from ragwatch.core.evidence import Evidence, ReferenceClaim
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import AnswerClaims, claims_of
 from ragwatch.judges.lexical.limits import Check, check_claims, unlimited
-from ragwatch.judges.lexical.reader import Thresholds, read
+from ragwatch.judges.lexical.reader import Thresholds, supported_alone
 from ragwatch.judges.lexical.steps import actions, names_action
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import terms
@@ -61,19 +61,20 @@ def _cells(
     sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
 ) -> list[tuple[bool, ...]]:
     """For each claim, whether each context supports it, and for an instruction also names its action."""
-    claims = read(sample, answer, tables, thresholds, check=check).claims
+    supported = supported_alone(sample, answer, tables, thresholds, check)
     texts: dict[int, frozenset[str]] = {}
     rows = []
-    for claim_text, claim in zip(answer.claims, claims, strict=True):
+    for claim_text, alone in zip(answer.claims, supported, strict=True):
         check()
-        claim_actions, cells = actions(claim_text.words), claim.cells
+        cells = alone
+        claim_actions = actions(claim_text.words)
         if claim_actions:
             texts = texts or {
                 rank: frozenset(terms(unicode14(context.text))) for rank, context in enumerate(sample.contexts)
             }
             cells = tuple(
                 cell and any(names_action(texts[rank], verbs) for verbs in claim_actions)
-                for rank, cell in enumerate(cells)
+                for rank, cell in enumerate(alone)
             )
         rows.append(cells)
     return rows

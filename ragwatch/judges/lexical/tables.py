@@ -1,7 +1,7 @@
-"""Loads the fitted tables of the lexical judge from two JSON files.
+"""Loads the fitted tables of the lexical judge from three JSON files.
 
-Only `training/lexical.py` writes `lexical_weights.json` and `idf.json`. The version of the judge is a hash of them, so
-that verdicts by different weights never share a mean.
+Only `training/lexical.py` writes `lexical_weights.json` and `idf.json`, and only `training/expected.py` writes
+`expected.json`. The version of the judge is a hash of them, so that verdicts by different weights never share a mean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,20 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-FILES = ("lexical_weights.json", "idf.json")
+FILES = ("lexical_weights.json", "idf.json", "expected.json")
+
+
+_CLIP = 1e-6  # a probability is clipped to this distance from 0 and 1
+
+
+def logit(probability: float) -> float:
+    """Logit of a probability.
+
+    >>> logit(0.5), round(logit(1.0), 3)
+    (0.0, 13.816)
+    """
+    clipped = min(1.0 - _CLIP, max(_CLIP, probability))
+    return math.log(clipped / (1.0 - clipped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +55,40 @@ class FittedTables:
     Attributes:
         support: Probability that passages support a claim, from `features.NAMES`.
         relevance: Probability that a context is useful for the answer, from `relevance.NAMES`.
+        first_used: Calibrated probability that an answer uses the first context, from `use.NAMES`.
+        supported: Calibrated probability that a claim is supported, from the logit of that by words.
+        supported_by_model: The same, from the logit of the probability by the model of the local judge.
         rarity: Inverse document frequency of a term, scaled to [0, 1]; 1 for a term that is not in the table.
         version: Eight hexadecimal digits of the hash of the files.
     """
 
     support: LogisticModel
     relevance: LogisticModel
+    first_used: LogisticModel
+    supported: LogisticModel
+    supported_by_model: LogisticModel
     rarity: Mapping[str, float]
     version: str
 
 
-def parse(weights: str, idf: str) -> FittedTables:
-    """Parse the two files.
+def parse(weights: str, idf: str, expected: str) -> FittedTables:
+    """Parse the three files.
 
     Raises:
-        KeyError, ValueError: The files are not in the format that `training/lexical.py` writes.
+        KeyError, ValueError: The files are not in the format that `training/` writes.
     """
-    fitted = json.loads(weights)
+    fitted, calibrated = json.loads(weights), json.loads(expected)
     rarity = {word: int(level) / 100 for level, words in json.loads(idf)["levels"].items() for word in words.split()}
-    version = hashlib.sha256((weights + idf).encode()).hexdigest()[:8]
-    return FittedTables(_linear(fitted["support"]), _linear(fitted["relevance"]), rarity, version)
+    version = hashlib.sha256((weights + idf + expected).encode()).hexdigest()[:8]
+    return FittedTables(
+        support=_linear(fitted["support"]),
+        relevance=_linear(fitted["relevance"]),
+        first_used=_linear(calibrated["first_used"]),
+        supported=_linear(calibrated["supported"]),
+        supported_by_model=_linear(calibrated["supported_by_model"]),
+        rarity=rarity,
+        version=version,
+    )
 
 
 def _linear(part: Mapping[str, Any]) -> LogisticModel:
@@ -72,5 +99,5 @@ def _linear(part: Mapping[str, Any]) -> LogisticModel:
 def shipped() -> FittedTables:
     """The tables of the package, from a cache."""
     folder = resources.files("ragwatch.judges") / "tables"
-    weights, idf = ((folder / name).read_text(encoding="utf-8") for name in FILES)
-    return parse(weights, idf)
+    weights, idf, expected = ((folder / name).read_text(encoding="utf-8") for name in FILES)
+    return parse(weights, idf, expected)

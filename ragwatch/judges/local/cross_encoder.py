@@ -8,6 +8,7 @@ exceed `max_pairs` (counted, see `LexicalOnlyReason`).
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,9 +22,10 @@ from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.limits import Check, Deadline
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.reader import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
+from ragwatch.judges.lexical.tables import logit
 from ragwatch.judges.lexical.words import STOP_WORDS, TOKEN
 from ragwatch.judges.local.artefact import ModelArtefact
-from ragwatch.judges.local.fusion import ModelSignals, lexical_logit
+from ragwatch.judges.local.fusion import ModelSignals
 
 if TYPE_CHECKING:  # it imports the packages of an extra
     from ragwatch.judges.local.session import PairModel
@@ -31,6 +33,8 @@ if TYPE_CHECKING:  # it imports the packages of an extra
 MAX_UNKNOWN_SHARE = 0.15
 """The model does not read a text with a larger share of word pieces that are not in its vocabulary."""
 
+_SLACK = 0.5
+_JOINT = 1.0
 _MIN_LANGUAGE_WORDS = 10  # a shorter text may have no function words
 _MIN_FUNCTION_WORDS_SHARE = 0.17
 _MAX_OTHER_LETTERS_SHARE = 0.3
@@ -119,21 +123,26 @@ class CrossEncoderPass:
         return " ".join(row.claim.words.split()), evidence.text
 
     def _together(self, row: ClaimRow, signals: ModelSignals | None) -> ClaimRuling | None:
-        """Rule on a claim with all contexts together, without cells; None if the model did not read it."""
+        """Rule on a claim with all contexts together; a supported one gets its cells later. None if not read."""
         if signals is None:
             return None
-        lexical = lexical_logit(row.support)
+        lexical = logit(row.support)
         support = self._artefact.support.probability(lexical, signals)
+        against = self._artefact.contradiction.probability(lexical, signals)
         verdict = ClaimVerdict.SUPPORTED
         if support < self._rules.supported_from:
-            against = self._artefact.contradiction.probability(lexical, signals)
             contradicted = against >= self._rules.contradicted_from
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
-        return ClaimRuling(verdict, support, (False,) * len(row.alone), row.alone, against=True)
+        cells = () if verdict is ClaimVerdict.SUPPORTED else row.informed_cells()
+        return ClaimRuling(
+            verdict, support, cells, row.alone, against=True, by_model=True, contradicted=min(against, 1.0 - support)
+        )
 
     def _lexical(self, row: ClaimRow, pair: Pair) -> ClaimRuling:
         """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
-        return replace(lexical_ruling(row, self._rules.lexical), against=not pair[1])
+        no_words = not pair[1]
+        ruling = lexical_ruling(row, self._rules.lexical)
+        return replace(ruling, against=no_words, contradicted=0.0 if no_words else None)
 
     def _inconclusive(
         self,
@@ -165,12 +174,26 @@ class CrossEncoderPass:
             if signals is None:
                 supports[rank] = row.alone[rank] >= self._rules.lexical.support
             else:
-                fused = self._artefact.support.probability(lexical_logit(row.alone[rank]), signals)
+                fused = self._artefact.support.probability(logit(row.alone[rank]), signals)
                 supports[rank] = fused >= self._rules.supported_from
                 # For which context was used, the lexical probability is slightly better than the model. The mean of
                 # both is comparable with the lexical probabilities of the contexts that the model did not read.
                 alone[rank] = (fused + row.alone[rank]) / 2
-        return replace(together, cells=tuple(supports), alone=tuple(alone))
+        ranks = [] if _is_joint(row) else [rank for rank, supported in enumerate(supports) if supported]
+        return replace(together, cells=row.support_cells(ranks, _least(row)), alone=tuple(alone))
+
+
+def _is_joint(row: ClaimRow) -> bool:
+    """Whether a claim has its words from several contexts: the model is lenient with one that states only a part."""
+    return logit(row.support) - logit(max(row.alone)) > _JOINT
+
+
+def _least(row: ClaimRow) -> float:
+    """Minimum probability by words at which contexts together support a claim that the model calls supported.
+
+    It lies `_SLACK` below that of all contexts, in logits: without slack every context with any word would be needed.
+    """
+    return 1.0 / (1.0 + math.exp(_SLACK - logit(row.support)))
 
 
 class _PairReader:

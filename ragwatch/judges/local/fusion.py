@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 NAMES = ("lexical", "s", "c", "t_max", "t_mean")
-"""Names of the weights: the logit of `lexical_logit`, then the fields of `ModelSignals` in their order."""
-
-_CLIP = 1e-6  # the lexical probability is clipped to this distance from 0 and 1
+"""Names of the weights: the logit of the lexical probability, then the fields of `ModelSignals` in their order."""
 
 
 class ModelSignals(NamedTuple):
@@ -33,16 +31,6 @@ class ModelSignals(NamedTuple):
     contradicted: float
     worst: float
     mean: float
-
-
-def lexical_logit(probability: float) -> float:
-    """Logit of the lexical probability.
-
-    >>> lexical_logit(0.5), round(lexical_logit(1.0), 3)
-    (0.0, 13.816)
-    """
-    clipped = min(1.0 - _CLIP, max(_CLIP, probability))
-    return math.log(clipped / (1.0 - clipped))
 
 
 @dataclass(frozen=True, slots=True)

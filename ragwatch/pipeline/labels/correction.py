@@ -3,7 +3,8 @@
 The corrected estimate of a window is PPI++ over its answers, to the hour; windows of a few hours, and those with too
 few labels, have none. The time for which labels are fresh is a window, too, usually the only one with enough labels.
 Where a quantity is yes or no, a window with too few labels is corrected after Rogan and Gladen with the error rates of
-the judge on all fresh labels, which are assumed to hold in the window as well.
+the judge on all fresh labels, which are assumed to hold in the window as well. Labels are compared with the hard calls
+of a judge, and both corrections start from these, never from its expectations.
 """
 
 from __future__ import annotations
@@ -175,9 +176,9 @@ class LabelCorrection:
                 pairs = pairs_of(on_route, first, row.quantity)
                 if len(pairs) < self._rules.minimum:
                     continue
-                corrected = by_error_rates(row.estimate, pairs, self._rules)
+                corrected = by_error_rates(row.calls or row.estimate, pairs, self._rules)
                 if corrected is not None:
-                    yield replace(row, estimate=corrected, corrected=True)
+                    yield replace(row, estimate=corrected, corrected=True, calls=None)
 
 
 def by_error_rates(estimate: Estimate, pairs: Sequence[LabelledScore], rules: LabelRules) -> Estimate | None:

@@ -14,7 +14,7 @@ from ragwatch.core.sample import Context, Draw, Sample
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
-from ragwatch.core.verdict_line import verdict_line
+from ragwatch.core.verdict_line import expected_of, verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.ports import ScoreRow
 from ragwatch.stores.sqlite.texts import damaged_text
@@ -103,6 +103,9 @@ def sample_of(record: Mapping[str, Any]) -> Sample:
     )
 
 
+_EXPECTED = "expected"  # beside the names of quantities, which older versions look for
+
+
 def verdict_row(verdict: Verdict) -> dict[str, Any]:
     """Return the columns of table `verdicts` for a verdict."""
     draw, line = verdict.draw, verdict_line(verdict)
@@ -119,7 +122,7 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
         "stage": line["stage"],
         "fault": line["fault"],
         "failing": int(not judged or line["stage"] not in (None, Stage.NONE)),
-        "scores": orjson.dumps(line["scores"]).decode() if judged else None,
+        "scores": orjson.dumps({**line["scores"], _EXPECTED: line["expected"]}).decode() if judged else None,
         "trace_id": draw.sample.trace_id,
         "line": pack(line),
     }
@@ -137,10 +140,11 @@ SCORE_COLUMNS = "seq, key, at, route, judge, version, probability, scores, reaso
 def score_row(row: tuple[Any, ...]) -> ScoreRow:
     """Decode a row of `SCORE_COLUMNS`. Quantities of a newer version are ignored."""
     seq, key, at, route, judge, version, probability, scores, reason, trace_id = row
-    decoded = None
+    decoded, expected = None, {}
     try:
         if scores is not None:
-            stored = known_scores(orjson.loads(scores))
+            values = orjson.loads(scores)
+            stored, expected = known_scores(values), expected_of(values.get(_EXPECTED))
             decoded = {Quantity(name): None if value is None else number(value) for name, value in stored}
     except (ValueError, AttributeError, TypeError):
         decoded, reason = None, UnjudgedReason.DAMAGED
@@ -155,6 +159,7 @@ def score_row(row: tuple[Any, ...]) -> ScoreRow:
         scores=decoded,
         reason=reason,
         trace_id=trace_id,
+        expected=expected,
     )
 
 

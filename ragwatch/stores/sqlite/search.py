@@ -11,7 +11,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, Query, StoredVerdict
-from ragwatch.stores.sqlite.rows import number, raises_store_error, text, unpack
+from ragwatch.stores.sqlite.rows import known_scores, number, raises_store_error, text, unpack
 from ragwatch.stores.sqlite.texts import HEAD_BYTES, PackedText, damaged_text, excerpt
 
 _COLUMNS = (
@@ -177,4 +177,4 @@ def _scores(packed: str | None) -> dict[str, float | None]:
         stored = {} if packed is None else orjson.loads(packed)
     except ValueError:
         return scores
-    return scores | stored if isinstance(stored, dict) else scores
+    return scores | dict(known_scores(stored)) if isinstance(stored, dict) else scores

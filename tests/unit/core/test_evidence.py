@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.kit import a_claim, an_evidence
 
-from ragwatch.core.evidence import ContextReading, Evidence, ShapeError
+from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, ContextReading, Evidence
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,11 @@ from ragwatch.core.evidence import ContextReading, Evidence, ShapeError
         (lambda: a_claim(start=-1, end=3), "do not enclose text"),
         (lambda: a_claim((1, 0), "contradicted"), "a context supports the claim"),
         (lambda: a_claim((0, 1), "not_in_context"), "a context supports the claim"),
+        (lambda: a_claim((0, 0), "supported"), "no support set"),
+        (lambda: replace(a_claim(), cells=(Cell.INFORMED, None)), "only informed"),
+        (lambda: replace(a_claim(), cells=(Cell.JOINTLY, None)), "only if there are several"),
+        (lambda: replace(a_claim(), cells=(Cell.JOINTLY, Cell.ALONE)), "only if there are several"),
+        (lambda: replace(a_claim(), cells=("elsewhere", None)), "is not a valid Cell"),
         (lambda: ContextReading(None, relevance=-0.1), "relevance must be in"),
         (lambda: ContextReading(None, sentences=3), "both counted or neither"),
         (lambda: ContextReading(None, relevant_sentences=3), "both counted or neither"),
@@ -31,7 +38,7 @@ from ragwatch.core.evidence import ContextReading, Evidence, ShapeError
 )
 def test_torn_evidence_is_refused(make: Callable[[], object], message: str) -> None:
     """What contradicts itself is an error of the judge, found where it is made."""
-    with pytest.raises(ShapeError, match=message):
+    with pytest.raises(ValueError, match=message):
         make()
 
 
@@ -43,9 +50,24 @@ def test_whole_evidence() -> None:
     assert (claim.contexts, result.used, result.abstained) == ((1,), (False, True), False)
 
 
-def test_supported_without_a_cell_is_legal() -> None:
-    """Contexts may support a claim together though none does alone."""
-    assert a_claim((0, 0), "supported").contexts == ()
+@pytest.mark.parametrize(
+    ("cells", "supporting", "support_set", "uses"),
+    [
+        (("alone", None, "alone"), (0, 2), (0,), (0,)),
+        ((None, "jointly", "jointly"), (1, 2), (1, 2), (1, 2)),
+        (("informed", None, "informed"), (), (), (0, 2)),
+        ((None, None, None), (), (), ()),
+        ((False, True, True), (1, 2), (1,), (1,)),
+    ],
+)
+def test_cells_say_what_is_used(
+    cells: tuple[Any, ...], supporting: tuple[int, ...], support_set: tuple[int, ...], uses: tuple[int, ...]
+) -> None:
+    """The best of several that support alone, all that support jointly, or what informed a claim without support."""
+    claim = Claim("c", None, None, ClaimVerdict.SUPPORTED if supporting else ClaimVerdict.CONTRADICTED, cells)
+    assert (claim.contexts, claim.support_set, claim.uses) == (supporting, support_set, uses)
+    used = Evidence((claim,), (ContextReading(None),) * 3).used
+    assert used == tuple(rank in uses for rank in range(3))
 
 
 def test_abstention() -> None:

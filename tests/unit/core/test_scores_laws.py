@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need
+from ragwatch.core.evidence import Address, Cell, Claim, ClaimVerdict, ContextReading, Evidence, Need
 from ragwatch.core.scores import Quantity, faithfulness, score_all, top_ranked_fault, why_unknown
 from ragwatch.core.stage import stage
 
@@ -17,15 +17,19 @@ ORDERLESS = (
     Quantity.CONTEXT_SENTENCE_PRECISION,
     Quantity.ANSWER_RELEVANCY,
     Quantity.NEED_RECALL,
-    Quantity.CONTEXT_USE,
 )
 
 
 @st.composite
 def claims(draw: st.DrawFn, columns: int) -> Claim:
-    """A claim; one that a context supports is supported."""
-    cells = tuple(draw(st.lists(st.booleans(), min_size=columns, max_size=columns)))
-    word = ClaimVerdict.SUPPORTED if any(cells) else draw(st.sampled_from(ClaimVerdict))
+    """A claim; one that is supported has a support set."""
+    word = draw(st.sampled_from(ClaimVerdict))
+    mark = Cell.INFORMED
+    if word is ClaimVerdict.SUPPORTED:
+        mark = draw(st.sampled_from([Cell.ALONE, Cell.JOINTLY] if columns > 1 else [Cell.ALONE]))
+    least = 0 if mark is Cell.INFORMED else min(columns, 1 + (mark is Cell.JOINTLY))
+    ranks = draw(st.sets(st.integers(0, columns - 1), min_size=least)) if columns else set()
+    cells = tuple(mark if rank in ranks else None for rank in range(columns))
     return Claim("c", None, None, word, cells, draw(st.none() | st.floats(0, 1)))
 
 
@@ -69,7 +73,9 @@ def test_more_support_never_lowers_faithfulness(evidence: Evidence, data: st.Dat
     better = replace(
         claim,
         verdict=ClaimVerdict.SUPPORTED,
-        cells=tuple(index == rank or cell for index, cell in enumerate(claim.cells)),
+        cells=tuple(
+            Cell.ALONE if index == rank or cell is Cell.ALONE else None for index, cell in enumerate(claim.cells)
+        ),
     )
     changed = replace(evidence, claims=(*evidence.claims[:row], better, *evidence.claims[row + 1 :]))
     assert (faithfulness(changed) or 0.0) >= (faithfulness(evidence) or 0.0)

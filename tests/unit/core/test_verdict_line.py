@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.kit import a_claim, a_draw, a_reading, a_stored_line, a_verdict, an_evidence, an_unjudged
 
-from ragwatch.core.evidence import ContextReading, ReferenceClaim
+from ragwatch.core.evidence import Cell, ContextReading, Expectation, ReferenceClaim
 from ragwatch.core.sample import Context
 from ragwatch.core.verdict import Usage
 from ragwatch.core.verdict_line import parse_verdict_line, verdict_line
@@ -39,6 +39,7 @@ def test_judged_line() -> None:
             "top_ranked_ignored": 0.0,
             "context_use": 0.5,
         },
+        "expected": {},
         "stage": "generation",
         "fault": None,
         "claims": [
@@ -49,6 +50,8 @@ def test_judged_line() -> None:
                 "verdict": "supported",
                 "support": 0.123457,
                 "contexts": [0],
+                "joint": False,
+                "informed": [],
                 "evidence": "Cats purr.",
             },
             {
@@ -58,6 +61,8 @@ def test_judged_line() -> None:
                 "verdict": "contradicted",
                 "support": None,
                 "contexts": [],
+                "joint": False,
+                "informed": [],
                 "evidence": None,
             },
         ],
@@ -120,7 +125,10 @@ def test_stored_lines_are_decoded() -> None:
         "t1",
     )
     assert {quantity: score for quantity, score in record.scores.items() if score is not None} == {"faithfulness": 0.5}
-    assert [claim._asdict() | {"contexts": list(claim.contexts)} for claim in record.claims] == line["claims"]
+    assert [
+        claim._asdict() | {"contexts": list(claim.contexts), "informed": list(claim.informed)}
+        for claim in record.claims
+    ] == line["claims"]
     assert [context._asdict() for context in record.contexts] == line["contexts"]
     assert (record.missing, record.address, record.read_by._asdict()) == (
         tuple(line["missing"]),
@@ -128,6 +136,33 @@ def test_stored_lines_are_decoded() -> None:
         line["judge"],
     )
     assert (record.judged, parse_verdict_line(a_stored_line(an_unjudged())).judged) == (True, False)
+
+
+def test_cells_come_back_from_a_line() -> None:
+    """What each context is to each claim; contexts in a line of an older version support alone."""
+    cells = ((Cell.JOINTLY, Cell.JOINTLY), (Cell.ALONE, None), (None, Cell.INFORMED))
+    claims = [replace(a_claim((any(row[:1]), 0)), cells=row) for row in cells]
+    line = a_stored_line(a_verdict(evidence=an_evidence(*claims)))
+    assert [tuple(map(claim.cell, range(2))) for claim in parse_verdict_line(line).claims] == list(cells)
+    for claim in line["claims"]:
+        del claim["joint"], claim["informed"]
+    assert [tuple(map(claim.cell, range(2))) for claim in parse_verdict_line(line).claims] == [
+        (Cell.ALONE, Cell.ALONE),
+        (Cell.ALONE, None),
+        (None, None),
+    ]
+
+
+def test_expectations_come_back_from_a_line() -> None:
+    """Beside the scores, which stay those of the hard calls; a line without them has none."""
+    line = a_stored_line(a_verdict(evidence=an_evidence((1, 0), expected=Expectation(0.7, 0.6))))
+    record = parse_verdict_line(line)
+    assert (record.scores["faithfulness"], record.scores["top_ranked_ignored"]) == (1.0, 0.0)
+    assert {name: round(value, 6) for name, value in record.expected.items()} == {
+        "faithfulness": 0.6,
+        "top_ranked_ignored": 0.3,
+    }
+    assert parse_verdict_line({name: value for name, value in line.items() if name != "expected"}).expected == {}
 
 
 def test_reference_scores_are_decoded() -> None:

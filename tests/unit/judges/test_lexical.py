@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from support.kit import a_judge_context
 
-from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
+from ragwatch.core.evidence import Address, Cell, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import Fault, faithfulness, top_ranked_fault
 from ragwatch.core.stage import Stage, stage
@@ -92,7 +92,7 @@ def test_a_copied_answer_is_supported_by_its_source_alone() -> None:
     evidence = read("How fast is the Vortex kettle?", "It boils one litre of water in 90 seconds.", TOASTER, KETTLE)
     (claim,) = evidence.claims
     assert claim.verdict is ClaimVerdict.SUPPORTED
-    assert claim.cells == (False, True)
+    assert claim.cells == (None, Cell.ALONE)
     assert claim.evidence == "The Vortex kettle boils one litre of water in 90 seconds."
     assert [column.relevant for column in evidence.contexts] == [False, True]
     assert evidence.address is Address.FULLY

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.kit import a_judge_context
 from support.patience import cpu_limit
 
-from ragwatch.core.evidence import Evidence
+from ragwatch.core.evidence import Cell, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.core.stage import stage
@@ -67,7 +67,7 @@ def test_sentences_are_disjoint_ordered_and_trimmed(text: str) -> None:
 def test_a_context_that_says_more_of_the_claim_never_supports_it_less(
     answer: str, contexts: list[str], data: st.DataObject
 ) -> None:
-    """Adding words of the claim to a context lowers neither the support nor a cell."""
+    """Adding words of the claim to a context lowers no support, alone or together, and enlarges no support set."""
     before = read(None, answer, contexts)
     for row, claim in enumerate(before.claims):
         words = data.draw(st.lists(st.sampled_from(claim.text.split()), max_size=5))
@@ -75,20 +75,24 @@ def test_a_context_that_says_more_of_the_claim_never_supports_it_less(
         richer = [text + "\n" + " ".join(words) if rank == index else text for index, text in enumerate(contexts)]
         after = read(None, answer, richer).claims[row]
         assert (after.support or 0.0) >= (claim.support or 0.0)
-        assert all(new or not old for old, new in zip(claim.cells, after.cells, strict=True))
+        assert len(after.support_set) <= len(claim.support_set) or not claim.support_set
+        assert all(new is Cell.ALONE for old, new in zip(claim.cells, after.cells, strict=True) if old is Cell.ALONE)
 
 
 @given(PROSE, PROSE, st.lists(PROSE, min_size=2, max_size=4), st.randoms(use_true_random=False))
 @settings(max_examples=100, deadline=None)
 def test_permuting_contexts_permutes_columns(question: str, answer: str, contexts: list[str], rng: object) -> None:
-    """The order of the contexts changes no claim, only where its cells stand (and each context's features)."""
+    """The order of the contexts changes no claim, only where its cells stand, and which of equals is used."""
     order = list(range(len(contexts)))
     rng.shuffle(order)  # type: ignore[attr-defined]
     moved = [contexts[index] for index in order]
     before, after = read(question, answer, contexts), read(question, answer, moved)
     for old, new in zip(before.claims, after.claims, strict=True):
         assert (old.text, old.verdict, old.support) == (new.text, new.verdict, new.support)
-        assert tuple(old.cells[index] for index in order) == new.cells
+        assert {order.index(rank) for rank, cell in enumerate(old.cells) if cell is Cell.ALONE} == {
+            rank for rank, cell in enumerate(new.cells) if cell is Cell.ALONE
+        }
+        assert len(old.support_set) == len(new.support_set)
     said = claims_of(answer, question)
     here, there = (
         relevance_of(Sample("s", question, tuple(map(Context, texts)), answer), said, shipped())

@@ -64,7 +64,7 @@ def test_the_three_verdicts() -> None:
         MUSEUM,
     ).claims
     assert [claim.verdict for claim in claims] == [SUPPORTED, CONTRADICTED, ABSENT]
-    assert [claim.cells for claim in claims] == [(True, False), (False, False), (False, False)]
+    assert [claim.contexts for claim in claims] == [(0,), (), ()]
     assert claims[0].evidence == "The old lamp burns for twelve hours on one watch."
     assert claims[1].evidence == "The museum is closed for repair in winter."
 

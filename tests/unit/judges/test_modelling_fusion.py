@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragwatch.judges.lexical.tables import logit
 from ragwatch.judges.local.cross_encoder import is_english
-from ragwatch.judges.local.fusion import FittedCurve, ModelSignals, interpolate, lexical_logit
+from ragwatch.judges.local.fusion import FittedCurve, ModelSignals, interpolate
 
 KNOTS = ((-2.0, 0.1), (0.0, 0.4), (1.0, 0.4), (3.0, 0.9))
 WEIGHTS = (1.0, 2.0, -3.0, 0.5, 0.25)
@@ -46,7 +47,7 @@ def test_more_support_by_words_is_never_less_support(one: float, other: float) -
 @given(st.floats(0.0, 1.0))
 def test_the_words_logit_is_finite_and_bounded(probability: float) -> None:
     """0 and 1 as well."""
-    found = lexical_logit(probability)
+    found = logit(probability)
     assert abs(found) < 14.0
     assert math.copysign(1.0, found) == math.copysign(1.0, probability - 0.5) or found == 0.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from support.asked import SCOPE, XSS, Reading, get, settle
 from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
+from ragwatch.core.evidence import Cell
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context
 from ragwatch.core.scores import Quantity
@@ -60,6 +62,24 @@ async def test_hostile_text_stays_text(tmp_path: Path, text: str) -> None:
         assert [link for link in links if re.match(r"(?!data:,$)([a-z]+:|/)", link, re.IGNORECASE)] == []
         seen = text.encode("utf-8", "replace").decode()
         assert " ".join(seen[:60].split()) in " ".join(read.text.split())
+
+
+async def test_what_each_context_is_to_a_claim_is_told(store: SqliteStore) -> None:
+    """Alone, jointly or only informed: in words, at the claim and at the context."""
+    claims = [
+        replace(a_claim((1, 1)), cells=(Cell.JOINTLY, Cell.JOINTLY)),
+        a_claim((1, 1)),
+        replace(a_claim((0, 0)), cells=(None, Cell.INFORMED)),
+    ]
+    draw = a_draw("a")
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, an_evidence(*claims))])
+    text = " ".join(Reading((await get(store, f"/samples/{draw.key}")).text).text.split())
+    for expected in (
+        "jointly by context 1, context 2", "by each of context 1, context 2", "informed by context 2",
+        "supports claim 1 (jointly), claim 2", "informed claim 3, which nothing supports",
+    ):  # fmt: skip
+        assert expected in text, expected
 
 
 async def test_claims_are_marked_by_more_than_colour(store: SqliteStore) -> None:

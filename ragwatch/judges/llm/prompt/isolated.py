@@ -122,6 +122,7 @@ class IsolatedReading:
                 units.reference or (),
                 [reply.reference for reply in (first, *replies)],
             ),
+            isolated=True,
         )
 
     def _needs(self, needs: Sequence[str] | None) -> tuple[Need, ...] | None:

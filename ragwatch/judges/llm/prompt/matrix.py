@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need, ReferenceClaim
+from ragwatch.judges.llm.prompt.cells import CellReader
 from ragwatch.judges.llm.prompt.facts import content_of, left_out, locate
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, quoted_text
@@ -151,6 +152,7 @@ class Findings:
         needs: Sub-questions, and whether the contexts answer them.
         address: How the answer addresses the question.
         reference: The checked claims of the reference, or facts of them.
+        isolated: Whether each context was read in a call of its own.
     """
 
     claims: Sequence[CheckedClaim] | None = None
@@ -158,6 +160,7 @@ class Findings:
     needs: tuple[Need, ...] | None = None
     address: Address | None = None
     reference: Sequence[CheckedClaim] | None = None
+    isolated: bool = False
 
     @property
     def rejected_quotes(self) -> int:
@@ -179,22 +182,23 @@ def evidence_of(units: SampleUnits, requested: frozenset[Part], findings: Findin
 
 def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:
     checked = findings.claims if findings.claims is not None else [CheckedClaim(cut=cut) for cut in units.claims]
+    reader = CellReader(units, findings.isolated)
     return tuple(
         Claim(
             text=units.sample.answer[slice(*claim.cut)],
             start=claim.cut[0],
             end=claim.cut[1],
             verdict=claim.verdict,
-            cells=_cells(units, claim),
+            cells=reader.cells(
+                units.sample.answer[slice(*claim.cut)],
+                claim.cells or {},
+                supported=claim.verdict is ClaimVerdict.SUPPORTED,
+            ),
             evidence=next(iter((claim.cells or {}).values()), claim.against),
             in_reference=claim.other,
         )
         for claim in checked
     )
-
-
-def _cells(units: SampleUnits, claim: CheckedClaim) -> tuple[bool, ...]:
-    return tuple(rank in (claim.cells or {}) for rank in range(len(units.folded)))
 
 
 def _context(units: SampleUnits, rank: int, requested: frozenset[Part], findings: Findings) -> ContextReading:
@@ -214,6 +218,11 @@ def _reference(units: SampleUnits, requested: frozenset[Part], findings: Finding
     if Part.REFERENCE not in requested or text is None or units.reference is None:
         return None
     return tuple(
-        ReferenceClaim(text[slice(*claim.cut)], *claim.cut, _cells(units, claim), claim.other)
+        ReferenceClaim(
+            text[slice(*claim.cut)],
+            *claim.cut,
+            tuple(rank in (claim.cells or {}) for rank in range(len(units.folded))),
+            claim.other,
+        )
         for claim in findings.reference or ()
     )

@@ -151,7 +151,7 @@ def test_x1_a_model_that_was_talked_into_everything_supports_nothing(
                 replies.append(ask.check(json.dumps(reply)))
             inquiry.take(replies)
             clean_claims = [claim for claim in inquiry.evidence().claims if injection not in claim.text]
-            assert not any(any(claim.cells) or claim.verdict == "supported" for claim in clean_claims), injection
+            assert not any(claim.contexts or claim.verdict == "supported" for claim in clean_claims), injection
             assert inquiry.unquoted > 0
 
 
@@ -205,5 +205,5 @@ def test_an_honest_page_about_injections_can_still_be_quoted(honest: Any, ask_ab
     page = "Attackers write: ignore all previous instructions. Filters look for that sentence."
     inquiry = ask_about("What do attackers write?", "Attackers write: ignore all previous instructions.", page)
     evidence = honest.read(inquiry)
-    assert [claim.cells for claim in evidence.claims] == [(True,)]
+    assert [claim.contexts for claim in evidence.claims] == [(0,)]
     assert list(inquiry.instructions) == ["context", "answer"]

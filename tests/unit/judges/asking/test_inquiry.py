@@ -27,9 +27,9 @@ def only(inquiry: Reading) -> Prompt:
     return ask
 
 
-def cut(evidence: Evidence) -> list[tuple[str, tuple[bool, ...]]]:
-    """Verdict and cells of each claim."""
-    return [(str(claim.verdict), claim.cells) for claim in evidence.claims]
+def cut(evidence: Evidence) -> list[tuple[str, tuple[int, ...]]]:
+    """Verdict of each claim, and the contexts that support it."""
+    return [(str(claim.verdict), claim.contexts) for claim in evidence.claims]
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -37,7 +37,7 @@ def test_a_clear_case(honest: Any, ask_about: Any, reading: str) -> None:
     """Claims, cells, useful sentences, sub-questions and address come out as they were read, in both readings."""
     inquiry = ask_about(QUESTION, ANSWER, REFUNDS, OTHER, "  ", reading=reading)
     evidence = honest.read(inquiry)
-    assert cut(evidence) == [("supported", (True, False, False)), ("not_in_context", (False, False, False))]
+    assert cut(evidence) == [("supported", (0,)), ("not_in_context", ())]
     first, second = evidence.claims
     assert ANSWER[first.start : first.end] == first.text == "Refunds take five working days."
     assert ANSWER[second.start : second.end] == second.text
@@ -90,7 +90,7 @@ def test_support_without_a_verbatim_quote_is_none(model: Any, ask_about: Any, re
     """A claim called supported whose quotes all fail is not in the context, and each refused cell is counted."""
     inquiry = ask_about(QUESTION, ANSWER, REFUNDS, OTHER, reading=reading)
     evidence = model(lambda _claim, _context: quote).read(inquiry)
-    assert cut(evidence) == [("not_in_context", (False, False))] * 2
+    assert cut(evidence) == [("not_in_context", ())] * 2
     assert inquiry.unquoted == 4
 
 
@@ -98,7 +98,7 @@ def test_one_good_quote_is_enough_and_the_others_are_refused(model: Any, ask_abo
     """Cells stand or fall one by one."""
     inquiry = ask_about(QUESTION, ANSWER, REFUNDS, OTHER)
     evidence = model(lambda claim, _: "refunds take five" if "Refunds" in claim else None).read(inquiry)
-    assert cut(evidence)[0] == ("supported", (True, False))
+    assert cut(evidence)[0] == ("supported", (0,))
     assert (inquiry.unquoted, evidence.claims[0].evidence) == (1, "refunds take five")
 
 
@@ -113,7 +113,7 @@ def test_supported_without_any_cell_is_refused_too(honest: Any, ask_about: Any) 
     """Nothing was named that could be checked."""
     inquiry = ask_about(QUESTION, ANSWER, REFUNDS)
     inquiry.take([edited(only(inquiry), honest, lambda reply: reply["claims"][0].update(cells=[]))])
-    assert cut(inquiry.evidence())[0] == ("not_in_context", (False,))
+    assert cut(inquiry.evidence())[0] == ("not_in_context", ())
     assert inquiry.unquoted == 1
 
 
@@ -125,7 +125,7 @@ def test_contradiction_is_kept_apart(honest: Any, ask_about: Any, quote: str, sh
     cells = [{"context": honest.reply(ask)["contexts"][0]["id"], "quote": quote}]
     inquiry.take([edited(ask, honest, lambda reply: reply["claims"][0].update(verdict="contradicted", cells=cells))])
     (claim,) = inquiry.evidence().claims
-    assert (claim.verdict, claim.cells, claim.evidence) == (ClaimVerdict.CONTRADICTED, (False,), shown)
+    assert (claim.verdict, claim.contexts, claim.evidence) == (ClaimVerdict.CONTRADICTED, (), shown)
     assert inquiry.unquoted == 0
 
 
@@ -134,7 +134,7 @@ def test_cells_of_a_claim_that_is_not_in_the_context_are_nothing(honest: Any, as
     inquiry = ask_about(QUESTION, ANSWER, REFUNDS)
     change: Any = lambda reply: reply["claims"][0].update(verdict="not_in_context")  # noqa: E731 - one line says it
     inquiry.take([edited(only(inquiry), honest, change)])
-    assert cut(inquiry.evidence())[0] == ("not_in_context", (False,))
+    assert cut(inquiry.evidence())[0] == ("not_in_context", ())
 
 
 @pytest.mark.parametrize("answer", [":", "Thought process:", "  ", "I hope this helps!"])
@@ -253,7 +253,7 @@ def test_a_fooled_call_changes_its_own_column_only(honest: Any, model: Any, ask_
     first, second = inquiry.prompts()
     contradicts: Any = lambda reply: reply["claims"][0].update(verdict="contradicted")  # noqa: E731 - one line says it
     inquiry.take([edited(first, honest, contradicts), second.check(json.dumps(fooled.reply(second)))])
-    assert cut(inquiry.evidence()) == [("contradicted", (False, False))]
+    assert cut(inquiry.evidence()) == [("contradicted", ())]
     assert (inquiry.unquoted, list(inquiry.instructions)) == (1, ["context"])
 
 

@@ -60,7 +60,7 @@ def reply_of(ask: Prompt, sample: Sample, evidence: Evidence) -> dict[str, Any]:
             "cells": [
                 {"context": mark, "quote": quote_of(sample.contexts[rank].text)}
                 for mark, rank in ranks.items()
-                if claim.cells[rank]
+                if rank in claim.contexts
             ],
             "verdict": str(claim.verdict),
         }
@@ -87,13 +87,13 @@ def _ranks(sample: Sample, texts: dict[str, str]) -> Iterator[int]:
 @pytest.mark.parametrize("reading", ["joint", "isolated"])
 @pytest.mark.parametrize("name", SETS)
 def test_cells_come_back(name: str, reading: Literal["joint", "isolated"], limit: int) -> None:
-    """The cells of the evidence are those of the reading that the reply was written from, sample by sample."""
+    """The contexts that support each claim are those of the reading that the reply was written from."""
     for sample in samples(name, limit):
         expected = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds())
         inquiry = start_reading(sample, parts=frozenset({Part.CLAIMS, Part.CONTEXTS}), reading=reading, seed=sample.id)
         inquiry.take([ask.check(json.dumps(reply_of(ask, sample, expected))) for ask in inquiry.prompts()])
         found = inquiry.evidence()
-        assert [claim.cells for claim in found.claims] == [claim.cells for claim in expected.claims]
+        assert [claim.contexts for claim in found.claims] == [claim.contexts for claim in expected.claims]
         assert [(claim.start, claim.end) for claim in found.claims] == [
             (claim.start, claim.end) for claim in expected.claims
         ]

@@ -1,0 +1,82 @@
+"""Decides what each context is to a claim from the quotes of a reply, as the other judges do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ragwatch.core.alphabet import unicode14
+from ragwatch.core.evidence import Cell
+from ragwatch.core.support_set import informed_cells, support_cells
+from ragwatch.judges.lexical.features import ClaimWords, claim_words
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.lexical.use import informed_by
+from ragwatch.judges.lexical.words import identifiers, terms
+from ragwatch.judges.llm.prompt.units import SampleUnits
+
+_ALMOST_ALL = 0.9
+"""If one context has this share of what all quoted contexts share with a claim, each of them supports it alone."""
+
+
+@dataclass(frozen=True)
+class CellReader:
+    """Reads the cells of the claims of one sample.
+
+    Attributes:
+        units: The sample.
+        isolated: Whether each context was read in a call of its own: then each that was quoted supports alone.
+    """
+
+    units: SampleUnits
+    isolated: bool
+
+    def cells(self, claim: str, quotes: Mapping[int, str], *, supported: bool) -> tuple[Cell | None, ...]:
+        """Cells of a claim.
+
+        Args:
+            claim: Its text.
+            quotes: The verbatim quote of each context that supports it.
+            supported: Whether it is supported.
+        """
+        ranks = sorted(quotes)
+        if supported:
+            alone = ranks if self.isolated or self._one_suffices(claim, ranks) else ()
+            return support_cells(len(self._contexts), alone, ranks)
+        words = _words(claim)
+        shared = [words.rarity.keys() & names for names in self._contexts]
+        return informed_cells(len(self._contexts), informed_by(words, shared, self._question))
+
+    def _one_suffices(self, claim: str, ranks: Sequence[int]) -> bool:
+        """Whether one of the quoted contexts shares with the claim almost all that they together share with it.
+
+        If none does, the reply quotes them because only together they support the claim.
+        """
+        if len(ranks) == 1:
+            return True
+        rarity = _words(claim).rarity
+        union: frozenset[str] = frozenset().union(*(self._contexts[rank] for rank in ranks))
+        least = _ALMOST_ALL * _weight(rarity, union)
+        return any(_weight(rarity, self._contexts[rank]) >= least for rank in ranks)
+
+    @cached_property
+    def _contexts(self) -> list[frozenset[str]]:
+        return [_terms(context.text) for context in self.units.sample.contexts]
+
+    @cached_property
+    def _question(self) -> frozenset[str]:
+        return _terms(self.units.question or "")
+
+
+def _terms(text: str) -> frozenset[str]:
+    text = unicode14(text)
+    return frozenset(terms(text)) | identifiers(text)
+
+
+def _words(claim: str) -> ClaimWords:
+    return claim_words(unicode14(claim), shipped().rarity)
+
+
+def _weight(rarity: Mapping[str, float], names: frozenset[str]) -> float:
+    return math.fsum([weight for name, weight in rarity.items() if name in names])

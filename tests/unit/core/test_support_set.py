@@ -1,0 +1,69 @@
+"""The smallest set of contexts that support a claim, for any reading that more contexts never weaken."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragwatch.core.evidence import Cell
+from ragwatch.core.support_set import (
+    CANDIDATES,
+    EXHAUSTIVE,
+    Supports,
+    informed_cells,
+    smallest_support_set,
+    support_cells,
+)
+
+
+def covering(parts: list[set[int]]) -> Supports:
+    """Contexts hold parts of a claim of six; together they support it if they hold all of them."""
+    return lambda ranks: set(range(6)) <= set(chain.from_iterable(parts[rank] for rank in ranks))
+
+
+PARTS = st.lists(st.sets(st.integers(0, 5), max_size=4), max_size=CANDIDATES)
+
+
+@given(PARTS)
+def test_it_is_the_smallest_with_the_best_ranks(parts: list[set[int]]) -> None:
+    """It is what trying all sets gives, up to the size that is tried exhaustively; above that, nothing is left over."""
+    supports = covering(parts)
+    sets = (ranks for size in range(1, len(parts) + 1) for ranks in combinations(range(len(parts)), size))
+    expected = next((ranks for ranks in sets if supports(ranks)), ())
+    result = smallest_support_set([len(part) or None for part in parts], supports)
+    if len(expected) <= EXHAUSTIVE:
+        assert result == expected
+    else:
+        assert supports(result)
+        assert not any(supports(tuple(other for other in result if other != rank)) for rank in result)
+
+
+@given(PARTS, st.integers(0, CANDIDATES))
+def test_a_context_that_has_nothing_changes_nothing(parts: list[set[int]], at: int) -> None:
+    """A context without any part of the claim, wherever it is inserted, is not in the set and moves only ranks."""
+    at = min(at, len(parts))
+    more = [*parts[:at], set(), *parts[at:]]
+    before = smallest_support_set([len(part) or None for part in parts], covering(parts))
+    after = smallest_support_set([len(part) or None for part in more], covering(more))
+    assert after == tuple(rank + (rank >= at) for rank in before)
+
+
+def test_large_sets_stay_within_the_bound() -> None:
+    """A claim that needs all of 300 contexts is read a few hundred times at most."""
+    readings = 0
+
+    def supports(ranks: tuple[int, ...]) -> bool:
+        nonlocal readings
+        readings += 1
+        return len(ranks) == 300
+
+    assert smallest_support_set([0.5] * 300, supports) == tuple(range(300))
+    assert readings < 200
+
+
+def test_cells() -> None:
+    """Contexts that support alone come before a set; a set of one supports alone."""
+    assert support_cells(3, (0, 2), (1,)) == (Cell.ALONE, None, Cell.ALONE)
+    assert informed_cells(2, (1,)) == (None, Cell.INFORMED)

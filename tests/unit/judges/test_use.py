@@ -1,0 +1,144 @@
+"""Which contexts a claim uses, for the embedded judges: the examples of issue 15 and the laws of use."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.kit import a_judge_context
+
+from ragwatch.core.evidence import Cell, ClaimVerdict, Evidence
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.scores import Quantity, context_use, expected_scores, top_ranked_fault, top_ranked_ignored
+from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.lexical.judge import LexicalJudge
+from ragwatch.judges.local import judge as local
+
+LEXICAL = lexical.build(lexical.Options(), name="embedded", context=a_judge_context())
+LOCAL = local.build(local.Options(), name="reader", context=a_judge_context())
+JUDGES = pytest.mark.parametrize("judge", [LEXICAL, LOCAL], ids=["lexical", "local"])
+
+RETURNS = "Returns are accepted within thirty days of purchase."
+SHIPPING = "Return shipping costs five euros."
+OPENING = "The shop opens at nine on weekdays."
+KELLER = "The company was founded in Bern in 1971 by Anna Keller."
+
+
+def read(judge: LexicalJudge, answer: str, *contexts: str, question: str | None = None) -> Evidence:
+    """Evidence of one answer."""
+    return judge.evidence(Sample("s", question, tuple(map(Context, contexts)), answer))
+
+
+@JUDGES
+def test_contexts_that_support_only_together_are_all_used(judge: LexicalJudge) -> None:
+    """A sentence that stands word for word in two documents uses both, and ignores neither."""
+    answer = f"{RETURNS[:-1]}, and return shipping costs five euros."
+    evidence = read(judge, answer, RETURNS, SHIPPING, OPENING, question="Can I return it?")
+    (claim,) = evidence.claims
+    assert (claim.verdict, claim.cells) == (ClaimVerdict.SUPPORTED, (Cell.JOINTLY, Cell.JOINTLY, None))
+    assert (evidence.used, context_use(evidence)) == ((True, True, False), 2 / 3)
+    assert (top_ranked_ignored(evidence), top_ranked_fault(evidence)) == (0.0, None)
+
+
+@JUDGES
+@pytest.mark.parametrize("question", ["When was the company founded?", "Who founded the company?", None])
+def test_a_misquoted_context_was_used(judge: LexicalJudge, question: str | None) -> None:
+    """`Zurich` for `Bern`: whatever the verdict is, the answer has the rest from document 1."""
+    evidence = read(judge, KELLER.replace("Bern", "Zurich"), KELLER, OPENING, question=question)
+    assert evidence.used == (True, False)
+    assert top_ranked_ignored(evidence) == 0.0
+
+
+def test_a_claim_without_support_is_informed_by_what_is_specific_to_it() -> None:
+    """Common words and those of the question are no trace of a context."""
+    swapped = "In 1971 Anna Keller sold the Vortex kettle patent to a bank in Zurich."
+    for answer, cells in (
+        (swapped, (None, Cell.INFORMED)),
+        ("The shop was opened by a retired lighthouse keeper.", (None, None)),
+    ):
+        (claim,) = read(LEXICAL, answer, OPENING, KELLER, question="Who opened the shop?").claims
+        assert (claim.verdict, claim.cells) == (ClaimVerdict.NOT_IN_CONTEXT, cells)
+
+
+def test_a_weaker_context_is_not_marked_beside_a_better_one() -> None:
+    """The answer has its words from the context that has all of them; copies of it are equals, and the first counts."""
+    weaker = "The company was founded in Bern in 1971 by its owners."
+    for contexts, uses in (((weaker, KELLER), (1,)), ((KELLER, weaker), (0,)), ((weaker, KELLER, KELLER), (1,))):
+        assert read(LEXICAL, KELLER, *contexts).claims[0].uses == uses
+
+
+@JUDGES
+def test_expectations_order_answers_as_use_does(judge: LexicalJudge) -> None:
+    """A copied first context is expected to be used, and one about something else is not; supported claims likewise."""
+    used, ignored = (
+        expected_scores(read(judge, KELLER, *contexts)) for contexts in ((KELLER, OPENING), (OPENING, KELLER))
+    )
+    assert used[Quantity.TOP_RANKED_IGNORED] < 0.1
+    assert ignored[Quantity.TOP_RANKED_IGNORED] > 0.4
+    invented = expected_scores(read(judge, "It was sold to a lighthouse keeper in Oslo.", KELLER))
+    assert invented[Quantity.FAITHFULNESS] < 0.5
+    assert used[Quantity.FAITHFULNESS] > 0.9
+    assert (Quantity.CONTRADICTION in used) == (judge is LOCAL)
+
+
+def test_no_claims_and_no_contexts_have_no_expectations() -> None:
+    """What has no score has no expectation either."""
+    assert expected_scores(read(LEXICAL, "", KELLER)) == {}
+    assert Quantity.TOP_RANKED_IGNORED not in expected_scores(read(LEXICAL, KELLER))
+
+
+WORDS = ["kettle", "boils", "water", "lamp", "dims", "Paris", "Vortex", "granite", "1971", "harbour", "violin", "tax"]
+SENTENCE = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(lambda words: f"The {' '.join(words)}.")
+CONTEXTS = st.lists(SENTENCE, min_size=1, max_size=5)
+FOREIGN = "Zzz qqj xxv."
+
+
+@given(SENTENCE, CONTEXTS, st.none() | SENTENCE)
+@settings(max_examples=50, deadline=None)
+def test_every_supported_claim_has_a_support_set(answer: str, contexts: list[str], question: str | None) -> None:
+    """It is not empty, and its contexts without the others support the claim too; other claims have none."""
+    for claim in read(LEXICAL, answer, *contexts, question=question).claims:
+        assert bool(claim.support_set) == (claim.verdict is ClaimVerdict.SUPPORTED)
+        if claim.support_set:
+            alone = read(LEXICAL, answer, *(contexts[rank] for rank in claim.support_set), question=question).claims
+            assert claim.verdict in {other.verdict for other in alone}
+
+
+@given(SENTENCE, CONTEXTS, st.none() | SENTENCE)
+@settings(max_examples=40, deadline=None)
+def test_a_context_that_says_nothing_of_the_claim_changes_no_cell(
+    answer: str, contexts: list[str], question: str | None
+) -> None:
+    """It shares no word and no run of four letters with the claim: its cell is empty, and the others are as before."""
+    before = read(LEXICAL, answer, *contexts, question=question)
+    after = read(LEXICAL, answer, *contexts, FOREIGN, question=question)
+    assert [claim.cells for claim in after.claims] == [(*claim.cells, None) for claim in before.claims]
+
+
+@given(SENTENCE, CONTEXTS, st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_copy_moves_use_to_the_better_rank_only(answer: str, contexts: list[str], data: st.DataObject) -> None:
+    """Of a context and its copy the better rank is used, where the context was; use of the others does not change."""
+    rank = data.draw(st.integers(0, len(contexts) - 1))
+    at = data.draw(st.integers(0, len(contexts)))
+    copied = [*contexts[:at], contexts[rank], *contexts[at:]]
+    first = copied.index(contexts[rank])
+    before, after = read(LEXICAL, answer, *contexts), read(LEXICAL, answer, *copied)
+    expected = {first if contexts[old] == contexts[rank] else old + (old >= at) for old in _used(before)}
+    assert _used(after) == expected
+
+
+def _used(evidence: Evidence) -> set[int]:
+    return {rank for rank, used in enumerate(evidence.used) if used}
+
+
+@given(st.permutations(WORDS), st.integers(0, 5), st.integers(0, 1))
+@settings(max_examples=30, deadline=None)
+def test_one_changed_word_leaves_the_use(words: list[str], place: int, rank: int) -> None:
+    """A claim of six words copied from a context, one of them changed to a word of none: it still uses that context."""
+    source, other = (f"The {' '.join(part)} here." for part in (words[:6], words[6:]))
+    contexts = (other, source) if rank else (source, other)
+    changed = [*words[:6]]
+    changed[place] = "zeppelin"
+    for answer in (source, f"The {' '.join(changed)} here."):
+        assert [claim.uses for claim in read(LEXICAL, answer, *contexts).claims] == [(rank,)]
