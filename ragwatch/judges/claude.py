@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 _PAGE_SIZE = 100
-_THINKING_TOKENS = 4_000  # room in a call where the model thinks, or may
+_THINKING_TOKENS = 4_000  # of a call where the model thinks, or may
 _EFFORTS_THAT_THINK = frozenset({"xhigh", "max"})  # at these, no model takes that its thinking is turned off
 _SETTINGS = (
     Setting(
@@ -59,7 +59,7 @@ _SETTINGS = (
         "a model that takes structured outputs (output_config.format)",
     ),
 )
-_ROOM = Setting("thinking_tokens", re.compile(r"max_tokens\b"), "fewer tokens than the model can write")
+_MAX_TOKENS = Setting("thinking_tokens", re.compile(r"max_tokens\b"), "fewer tokens than the model can write")
 _NOT_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
 
@@ -96,7 +96,7 @@ class Options(CallOptions):
         return str(known.thinking) if known.thinking in {Thinking.DISABLED, Thinking.BETWEEN_TOOLS} else None
 
     @property
-    def thinking_room(self) -> int:
+    def thinking_budget(self) -> int:
         """Tokens for thinking in a call."""
         if self.thinking_tokens is not None:
             return self.thinking_tokens
@@ -119,7 +119,7 @@ class Claude:
         self.model = options.model
         self._where = where
         self._thinking = options.sent_thinking
-        self._settings = (*_SETTINGS, _ROOM) if options.thinking_room else _SETTINGS
+        self._settings = (*_SETTINGS, _MAX_TOKENS) if options.thinking_budget else _SETTINGS
         self._options = options
         self._client = client
         self._clock = clock
@@ -204,7 +204,7 @@ class Claude:
         Raises:
             CallError: The batch may not have been accepted; with `usage` None it may have been.
         """
-        extra = self._options.thinking_room
+        extra = self._options.thinking_budget
         requests: Any = [
             {"custom_id": custom_id, "params": self._request(prompt, prompt.max_tokens + extra)}
             for custom_id, prompt in entries

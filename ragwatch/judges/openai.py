@@ -149,7 +149,7 @@ class OpenAI:
                 CallFailure.MISCONFIGURED, f"{self._options.base_url} has no model {self.model!r}; it has {shown}"
             )
         await self.call(
-            PROBE, max_tokens=PROBE.max_tokens + self._options.thinking_room, timeout=self._options.timeout_seconds
+            PROBE, max_tokens=PROBE.max_tokens + self._options.thinking_budget, timeout=self._options.timeout_seconds
         )
         return f"{self.model} answers at {self._options.base_url}; {self._dialect.description}"
 

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any
 
 from loopback.page import ESCAPE, Line, Page, text_of, unescape
-from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
+from ragwatch.core.evidence import Address, Cell, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.lexical.features import claim_words, match
@@ -68,7 +68,7 @@ def _compared(
     if not other:
         return rows
     beside = Page(page.fence, page.question, [("other", list(other))])
-    found = {row["id"]: row["verdict"] == "supported" for row in _Reading(beside, text).claims()}
+    found = {row["id"]: row["verdict"].startswith("supported") for row in _Reading(beside, text).claims()}
     return [{**row, key: "yes" if found[row["id"]] else "no"} for row in rows]
 
 
@@ -154,7 +154,8 @@ class _Reading:
             ranks = claim.contexts or self._best(row)
             cells = [{"context": self._columns[rank].mark, "quote": self._quote(row, rank)} for rank in ranks]
         verdict = claim.verdict if cells or claim.verdict is not ClaimVerdict.SUPPORTED else "not_in_context"
-        return {"id": self._lines[row].id, "verdict": str(verdict), "cells": cells}
+        jointly = "_jointly" * (Cell.JOINTLY in claim.cells)
+        return {"id": self._lines[row].id, "verdict": f"{verdict}{jointly}", "cells": cells}
 
     def _best(self, row: int) -> tuple[int, ...]:
         found = [match(self._words[row], column.passage) for column in self._columns]

@@ -84,7 +84,7 @@ class LLMJudge:
         self._caller = Caller(
             name,
             provider,
-            CallTerms(self.prices, options.timeout_seconds, options.thinking_room),
+            CallTerms(self.prices, options.timeout_seconds, options.thinking_budget),
             scheduler=self._scheduler,
             budget=context.budget,
             telemetry=context.telemetry,

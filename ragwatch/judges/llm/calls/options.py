@@ -61,6 +61,6 @@ class CallOptions(BaseModel):
     urgency: Literal["normal", "relaxed"] = "normal"
 
     @property
-    def thinking_room(self) -> int:
+    def thinking_budget(self) -> int:
         """Tokens for thinking in a call."""
         return self.thinking_tokens or 0

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from ragwatch.core.alphabet import unicode14
 from ragwatch.core.evidence import Cell
@@ -32,19 +33,33 @@ class CellReader:
     units: SampleUnits
     isolated: bool
 
-    def cells(self, claim: str, quotes: Mapping[int, str], *, supported: bool) -> tuple[Cell | None, ...]:
+    def cells(
+        self,
+        claim: str,
+        quotes: Mapping[int, str],
+        *,
+        supported: bool,
+        jointly: bool | None = None,
+        informed: Mapping[int, str] = MappingProxyType({}),
+    ) -> tuple[Cell | None, ...]:
         """Cells of a claim.
 
         Args:
             claim: Its text.
             quotes: The verbatim quote of each context that supports it.
             supported: Whether it is supported.
+            jointly: Whether the reply says that only several contexts together support it; None for what the words say.
+            informed: The verbatim quote of each context that the reply takes an unsupported claim to be taken from. One
+                that has no word of the claim beyond those of the question does not count.
         """
         ranks = sorted(quotes)
         if supported:
-            alone = ranks if self.isolated or self._one_suffices(claim, ranks) else ()
-            return support_cells(len(self._contexts), alone, ranks)
+            together = not self._one_suffices(claim, ranks) if jointly is None else jointly
+            return support_cells(len(self._contexts), () if together and not self.isolated else ranks, ranks)
         words = _words(claim)
+        specific = words.rarity.keys() - self._question
+        if named := [rank for rank, quote in informed.items() if specific & _terms(quote)]:
+            return informed_cells(len(self._contexts), named)
         shared = [words.rarity.keys() & names for names in self._contexts]
         return informed_cells(len(self._contexts), informed_by(words, shared, self._question))
 

@@ -21,6 +21,8 @@ class CheckedClaim:
     Attributes:
         verdict: Verdict of the contexts; a claim of the reference is supported if any context supports it.
         cells: Verbatim quotes, by rank of the contexts that support the claim.
+        jointly: Whether only several of these together support it; None if the reply does not say.
+        informed: Verbatim quotes, by rank of the contexts that a claim that is not supported seems to be taken from.
         against: A verbatim quote that contradicts the claim.
         rejected_quotes: Contexts whose quotes were all rejected.
         other: Whether the other text (the reference, the answer) states the claim too.
@@ -33,6 +35,8 @@ class CheckedClaim:
     rejected_quotes: int = 0
     other: bool | None = None
     cut: Cut = (0, 0)
+    jointly: bool | None = None
+    informed: Mapping[int, str] | None = None
 
 
 def check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
@@ -45,13 +49,14 @@ def check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
         rank: quoted_text(quote) for rank, quote in reversed(row.quotes) if _is_valid(units, rank, quote, claim)
     }
     if row.verdict is ClaimVerdict.CONTRADICTED:
-        return CheckedClaim(row.verdict, against=next(iter(verbatim.values()), None), other=row.other)
+        against = next(iter(verbatim.values()), None)
+        return CheckedClaim(row.verdict, against=against, other=row.other, informed=verbatim)
     if row.verdict is ClaimVerdict.NOT_IN_CONTEXT:
-        return CheckedClaim(other=row.other)
+        return CheckedClaim(other=row.other, informed=verbatim)
     quoted = {rank for rank, _ in row.quotes}
     rejected = len(quoted - verbatim.keys()) or (row.verdict is not None and not quoted)
     verdict = ClaimVerdict.SUPPORTED if verbatim else ClaimVerdict.NOT_IN_CONTEXT
-    return CheckedClaim(verdict, verbatim, rejected_quotes=int(rejected), other=row.other)
+    return CheckedClaim(verdict, verbatim, rejected_quotes=int(rejected), other=row.other, jointly=row.jointly)
 
 
 def _is_valid(units: SampleUnits, rank: int, quote: str, claim: str) -> bool:
@@ -110,6 +115,7 @@ def _worst(facts: Sequence[CheckedClaim]) -> CheckedClaim:
         next((fact.against for fact in facts if fact.against), None),
         sum(fact.rejected_quotes for fact in facts),
         None if facts[0].other is None else all(fact.other for fact in facts),
+        informed={rank: quote for fact in facts for rank, quote in (fact.informed or fact.cells or {}).items()},
     )
 
 
@@ -139,6 +145,7 @@ def merge(claims: Sequence[CheckedClaim]) -> CheckedClaim:
         next((claim.against for claim in claims if claim.against), None),
         sum(claim.rejected_quotes for claim in claims),
         next((claim.other for claim in claims if claim.other is not None), None),
+        informed={rank: quote for claim in claims for rank, quote in (claim.informed or {}).items()},
     )
 
 
@@ -193,6 +200,8 @@ def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:
                 units.sample.answer[slice(*claim.cut)],
                 claim.cells or {},
                 supported=claim.verdict is ClaimVerdict.SUPPORTED,
+                jointly=claim.jointly,
+                informed=claim.informed or {},
             ),
             evidence=next(iter((claim.cells or {}).values()), claim.against),
             in_reference=claim.other,

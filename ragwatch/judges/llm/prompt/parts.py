@@ -19,6 +19,10 @@ class Part(StrEnum):
     REFERENCE = "reference"
 
 
+SUPPORTED_JOINTLY = "supported_jointly"
+"""The word of a reply for a claim that only several contexts together support: `supported`, with cells `jointly`."""
+
+
 def facts_key(part: Part, names: Collection[str]) -> str | None:
     """Key of the entries about facts of a part whose entries have these keys; None where lines are read as wholes."""
     return {Part.CLAIMS: "facts", Part.REFERENCE: "reference_facts"}.get(part) if "cells" in names else None

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 import orjson
 
 from ragwatch.core.evidence import Address, ClaimVerdict
-from ragwatch.judges.llm.prompt.parts import Part, facts_key
+from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, Part, facts_key
 
 Kind = TypeVar("Kind")
 
 MAX_NEEDS = 3
 MAX_FACTS = 12  # of one claim
+_VERDICTS = (*map(str, ClaimVerdict), SUPPORTED_JOINTLY)
 _MAX_NEED_CHARS = 300
 _MAX_REPLY_CHARS = 1_000_000
 
@@ -48,12 +49,14 @@ class ReplyRow:
         other: Whether the other text states the claim too: the reference for a claim of the answer, the answer for one
             of the reference; None if it was not requested.
         fact: The words of the claim that the row is about, not checked; empty for the whole claim.
+        jointly: Whether only several contexts together support the claim.
     """
 
     verdict: ClaimVerdict | None
     quotes: tuple[tuple[int, str], ...]
     other: bool | None
     fact: str = ""
+    jointly: bool = False
 
 
 ClaimRows = tuple[ReplyRow, ...]
@@ -173,10 +176,13 @@ def _facts(entries: Sequence[tuple[str, dict[str, Any]]], keys: Sequence[str], i
 
 def _row(path: str, entry: dict[str, Any], keys: Sequence[str], ids: PageIds) -> ReplyRow:
     other = next((key for key in ("in_reference", "in_answer") if key in keys), None)
+    word = _choice(entry, "verdict", path, _VERDICTS) if "verdict" in keys else None
+    jointly = word == SUPPORTED_JOINTLY
     return ReplyRow(
-        ClaimVerdict(_choice(entry, "verdict", path, tuple(map(str, ClaimVerdict)))) if "verdict" in keys else None,
+        ClaimVerdict.SUPPORTED if jointly else None if word is None else ClaimVerdict(word),
         _quotes(entry, path, ids) if "cells" in keys else (),
         _yes(entry, other, path) if other else None,
+        jointly=jointly,
     )
 
 

@@ -25,10 +25,11 @@ from functools import cache
 from typing import Any
 
 from ragwatch.core.evidence import Address, ClaimVerdict
-from ragwatch.judges.llm.prompt.parts import Part, facts_key
+from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, Part, facts_key
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _TEXTS: Mapping[str, Any] = {"type": "array", "items": _TEXT}
+_UNSUPPORTED = tuple(verdict.value for verdict in ClaimVerdict if verdict is not ClaimVerdict.SUPPORTED)
 _YES_NO: Mapping[str, Any] = {"type": "string", "enum": ["yes", "no"]}
 
 
@@ -101,7 +102,7 @@ _KEYS: Mapping[str, Mapping[str, Any]] = {
     "facts": _TEXTS,
     "question": _TEXT,
     "cells": {"type": "array", "items": _object({"context": _TEXT, "quote": _TEXT})},
-    "verdict": {"type": "string", "enum": [str(verdict) for verdict in ClaimVerdict]},
+    "verdict": {"type": "string", "enum": [ClaimVerdict.SUPPORTED.value, SUPPORTED_JOINTLY, *_UNSUPPORTED]},
     "useful": _TEXTS,
     "answered": _YES_NO,
     "in_answer": _YES_NO,
