@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from ragwatch.core.support_set import smallest_support_set
 from ragwatch.judges.lexical.features import ClaimWords, PassageMatch
 
-COMMON = 0.4
+COMMON = 0.3
 """Terms with a lower rarity are common."""
 
 MIN_SPECIFIC = 2
@@ -39,8 +39,8 @@ the same in other words, and the answer has its words from the best."""
 def nearest(matches: Sequence[PassageMatch], alone: Sequence[int]) -> list[int]:
     """Return those ranks of `alone` whose recall of the claim is near that of the best.
 
-    A context that shares nothing with the claim, which then has words of the question, is not among them, unless all are
-    such: then the best-ranked is.
+    A context that shares nothing with the claim is not among them, unless none shares anything (all words are those of
+    the question): then the best-ranked is.
     """
     least = max((matches[rank].passage_recall for rank in alone), default=0.0) - NEAR
     near = [rank for rank in alone if matches[rank].passage_recall >= least and _has_words(matches[rank])]

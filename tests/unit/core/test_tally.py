@@ -9,6 +9,7 @@ import pytest
 from support.kit import a_draw, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.estimate import Addends
+from ragwatch.core.evidence import Expectation
 from ragwatch.core.tally import (
     BUCKETS,
     Tallies,
@@ -39,6 +40,13 @@ def test_judged_adds_weighted_sums() -> None:
     assert tallies[Tally.STAGE, ("search", "embedded", "generation")] == 1
     assert tallies[Tally.UNKNOWN, ("need_recall", "search", "embedded", "not_read")] == 1
     assert (Tally.N, ("need_recall", "search", "embedded")) not in tallies
+
+
+def test_sums_are_of_expectations_and_buckets_of_hard_calls() -> None:
+    """Where the judge gives an expectation, the estimate averages that; the histogram keeps the score."""
+    tallies = verdict_tallies(a_verdict(evidence=an_evidence((1, 0), (0, 0), expected=Expectation(supported=0.75))))
+    assert (tallies[Tally.N, FAITHFUL], tallies[Tally.WX, FAITHFUL]) == (1, 0.75)
+    assert tallies[Tally.SCORE, (*FAITHFUL, "0.5")] == 1
 
 
 def test_fault_and_unknown_stage() -> None:

@@ -70,6 +70,19 @@ def test_estimates_are_those_of_the_scores(windows: SlidingWindows) -> None:
     assert rows == (EstimateRow(F, "search", JUDGE, "1m", recent), EstimateRow(F, "search", JUDGE, "15m", whole))  # type: ignore[arg-type]
 
 
+def test_expectations_are_averaged_and_hard_calls_beside_them(windows: SlidingWindows) -> None:
+    """The estimate is of the expectations, `calls` of the scores; the exemplar keeps its score."""
+    windows.add([a_row(1.0, expected={F: 0.75}), a_row(0.0, expected={F: 0.25})])
+    rows, _ = windows.summary(NOW)
+    assert {(row.window, row.estimate.value, row.calls.value) for row in rows if row.calls} == {
+        (name, 0.5, 0.5) for name in ("1m", "15m")
+    }
+    windows.add([a_row(1.0, expected={F: 0.5})])
+    rows, _ = windows.summary(NOW)
+    assert {(row.estimate.value, round(row.calls.value, 6)) for row in rows if row.calls} == {(0.5, 0.666667)}
+    assert {exemplar.value for exemplar in windows.exemplars.values()} == {0.0, 1.0}
+
+
 def test_windows_slide(windows: SlidingWindows) -> None:
     """A row leaves each window in its time, and memory with the longest."""
     windows.add([a_row()])

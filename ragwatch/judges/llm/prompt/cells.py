@@ -19,6 +19,8 @@ from ragwatch.judges.llm.prompt.units import SampleUnits
 
 _ALMOST_ALL = 0.9
 """If one context has this share of what all quoted contexts share with a claim, each of them supports it alone."""
+_MOST = 2.0 / 3.0
+"""The same where the reply says so. With less, each has but a part of the claim, whatever the reply says."""
 
 
 @dataclass(frozen=True)
@@ -48,31 +50,32 @@ class CellReader:
             claim: Its text.
             quotes: The verbatim quote of each context that supports it.
             supported: Whether it is supported.
-            jointly: Whether the reply says that only several contexts together support it; None for what the words say.
+            jointly: Whether the reply says that only several contexts together support it; None if it does not say.
             informed: The verbatim quote of each context that the reply takes an unsupported claim to be taken from. One
                 that has no word of the claim beyond those of the question does not count.
         """
-        ranks = sorted(quotes)
+        ranks, contexts = sorted(quotes), len(self.units.folded)
         if supported:
-            together = not self._one_suffices(claim, ranks) if jointly is None else jointly
-            return support_cells(len(self._contexts), () if together and not self.isolated else ranks, ranks)
+            least = _ALMOST_ALL if jointly is None else _MOST
+            alone = self.isolated or (not jointly and self._one_suffices(claim, ranks, least))
+            return support_cells(contexts, ranks if alone else (), ranks)
         words = _words(claim)
         specific = words.rarity.keys() - self._question
         if named := [rank for rank, quote in informed.items() if specific & _terms(quote)]:
-            return informed_cells(len(self._contexts), named)
+            return informed_cells(contexts, named)
         shared = [words.rarity.keys() & names for names in self._contexts]
-        return informed_cells(len(self._contexts), informed_by(words, shared, self._question))
+        return informed_cells(contexts, informed_by(words, shared, self._question))
 
-    def _one_suffices(self, claim: str, ranks: Sequence[int]) -> bool:
-        """Whether one of the quoted contexts shares with the claim almost all that they together share with it.
+    def _one_suffices(self, claim: str, ranks: Sequence[int], share: float) -> bool:
+        """Whether one of the quoted contexts has this share of what they together share with the claim.
 
-        If none does, the reply quotes them because only together they support the claim.
+        If none has, the reply quotes them because only together they support the claim.
         """
         if len(ranks) == 1:
             return True
         rarity = _words(claim).rarity
         union: frozenset[str] = frozenset().union(*(self._contexts[rank] for rank in ranks))
-        least = _ALMOST_ALL * _weight(rarity, union)
+        least = share * _weight(rarity, union)
         return any(_weight(rarity, self._contexts[rank]) >= least for rank in ranks)
 
     @cached_property

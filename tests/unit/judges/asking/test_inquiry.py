@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragwatch.core.evidence import Address, ClaimVerdict, ContextReading, Evidence, Need
+from ragwatch.core.evidence import Address, Cell, ClaimVerdict, ContextReading, Evidence, Need
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.scores import Quantity, UnknownReason, score_all, why_unknown
 from ragwatch.judges.llm.prompt.parts import Part, parts_of
@@ -51,6 +51,28 @@ def test_a_clear_case(honest: Any, ask_about: Any, reading: str) -> None:
     assert evidence.needs == (Need("When?", answerable=True),)
     assert (inquiry.unquoted, list(inquiry.instructions), evidence.reads_contradiction) == (0, [], True)
     assert all(why_unknown(evidence, quantity) is None for quantity in Quantity)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_cells_follow_the_definitions_of_use(honest: Any, ask_about: Any, reading: str) -> None:
+    """Quotes from two contexts, each with a part of the claim: jointly, unless each was read in a call of its own."""
+    claim = "Refunds take five working days and shipping costs nine euros."
+    parts = ("Refunds take five working days.", "Shipping costs nine euros.")
+    honest.quote = lambda _, context: context.strip(". ") if context.strip() in parts else None
+    (found,) = honest.read(ask_about(QUESTION, claim, *parts, reading=reading)).claims
+    assert (found.contexts, found.uses) == ((0, 1), (0, 1) if reading == "joint" else (0,))
+    assert set(found.cells) == {Cell.JOINTLY if reading == "joint" else Cell.ALONE}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_claim_without_support_uses_what_informed_it(honest: Any, ask_about: Any, reading: str) -> None:
+    """A misquoted context was used, whatever the model says of the claim."""
+    honest.quote = lambda *_: None
+    contexts = (OTHER, "The company was founded in Bern in 1971 by Anna Keller.")
+    answer = "The company was founded in Zurich in 1971 by Anna Keller."
+    evidence = honest.read(ask_about("When was the company founded?", answer, *contexts, reading=reading))
+    (claim,) = evidence.claims
+    assert (claim.contexts, claim.cells, evidence.used) == ((), (None, Cell.INFORMED), (False, True))
 
 
 def test_joint_is_one_ask_and_isolated_one_for_the_answer_and_each_context(honest: Any, ask_about: Any) -> None:

@@ -9,8 +9,18 @@ from typing import Any
 import pytest
 
 ANSWER = "Returns are accepted within thirty days, and return shipping costs five euros."
-CONTEXTS = ("Returns are accepted within thirty days.", "Return shipping costs five euros.", "Cats purr at night.")
-QUOTES = ("accepted within thirty days", "shipping costs five euros", "purr at night")
+CONTEXTS = (
+    "Returns are accepted within thirty days.",
+    "Return shipping costs five euros.",
+    "Cats purr at night.",
+    "We accept returns within thirty days; return shipping costs five euros.",
+)
+QUOTES = (
+    "accepted within thirty days",
+    "shipping costs five euros",
+    "purr at night",
+    "within thirty days; return shipping",
+)
 
 
 Cells = Callable[..., tuple[Any, ...]]
@@ -36,11 +46,13 @@ def cells(ask_about: Any, paper: Any, honest: Any) -> Cells:
 @pytest.mark.parametrize(
     ("verdict", "ranks", "expected"),
     [
-        ("supported", (0, 1), ("alone", "alone", None)),
-        ("supported_jointly", (0, 1), ("jointly", "jointly", None)),
-        ("supported_jointly", (1,), (None, "alone", None)),
-        ("contradicted", (1,), (None, "informed", None)),
-        ("not_in_context", (0,), ("informed", None, None)),
+        ("supported", (0, 3), ("alone", None, None, "alone")),
+        ("supported", (0, 1), ("jointly", "jointly", None, None)),  # each has but half of the claim
+        ("supported_jointly", (0, 1), ("jointly", "jointly", None, None)),
+        ("supported_jointly", (1, 3), (None, "jointly", None, "jointly")),
+        ("supported_jointly", (1,), (None, "alone", None, None)),
+        ("contradicted", (1,), (None, "informed", None, None)),
+        ("not_in_context", (0,), ("informed", None, None, None)),
     ],
 )
 def test_the_verdict_and_the_cells_say_what_each_context_is(
