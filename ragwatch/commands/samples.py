@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import click
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 
 from ragwatch.commands.input_files import InputFiles
 from ragwatch.commands.record_files import Rejects, records
@@ -33,7 +33,6 @@ from ragwatch.telemetry import Telemetry
 
 Item = TypeVar("Item")
 TIMEOUT_SECONDS = 120.0
-CONCURRENCY = 16
 MAX_RETRIES = 3  # of a sample while the judge is unavailable
 MAX_WAIT_SECONDS = 30.0
 _QUESTIONS = frozenset({"query", "user_query", "user_input", "prompt", "input", "messages", "q"})
@@ -187,6 +186,9 @@ async def read_all(
         streams: Files, in order.
         judge: Reads the samples; closed at the end.
         on_verdict: Called with each verdict, in order.
+
+    Raises:
+        ConfigError: The provider of the judge rejects its configuration.
     """
     reader = DrawReader(judge, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry())
     verdicts: list[Verdict] = []
@@ -198,17 +200,44 @@ async def read_all(
         with bar as progress:
             for stream in streams:
                 samples = list(files.samples(getattr(stream, "name", "stdin"), stream))
-                for start in progress.track(range(0, len(samples), CONCURRENCY), description="judging"):
-                    batch = await asyncio.gather(
-                        *(_judge(reader, files.draw(sample)) for sample in samples[start : start + CONCURRENCY])
-                    )
+                task = progress.add_task("judging", total=len(samples))
+
+                def take(verdict: Verdict, task: TaskID = task) -> None:
                     if on_verdict:
-                        for verdict in batch:
-                            on_verdict(verdict)
-                    verdicts += batch
+                        on_verdict(verdict)
+                    verdicts.append(verdict)
+                    progress.advance(task)
+
+                await _read_each(reader, map(files.draw, samples), take)
     finally:
         await judge.close()
     return verdicts
+
+
+async def _read_each(reader: DrawReader, draws: Iterator[Draw], take: Callable[[Verdict], None]) -> None:
+    """Read as many draws at a time as the judge does, and pass on the verdicts in the order of the draws.
+
+    The next reading starts whenever one ends, so that a slow one does not hold up the others.
+    """
+    numbered = enumerate(draws)
+    finished: dict[int, Verdict] = {}
+    taken = 0
+
+    async def read_on() -> None:
+        nonlocal taken
+        for number, draw in numbered:
+            finished[number] = await _judge(reader, draw)
+            while taken in finished:
+                take(finished.pop(taken))
+                taken += 1
+
+    workers = [asyncio.create_task(read_on()) for _ in range(reader.judge.concurrency)]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 def _shows_progress(console: Console, on_verdict: object) -> bool:
@@ -217,11 +246,17 @@ def _shows_progress(console: Console, on_verdict: object) -> bool:
 
 
 async def _judge(reader: DrawReader, draw: Draw) -> Verdict:
-    """Judge a draw. There is no queue, so a deferred draw is retried a few times while the judge is unavailable."""
+    """Judge a draw. There is no queue, so a deferred draw is retried a few times while the judge is unavailable.
+
+    Raises:
+        ConfigError: The judge is misconfigured.
+    """
     outcome = await reader.read(draw)
     for _ in range(MAX_RETRIES):
         if not isinstance(outcome, Deferred):
             return outcome
+        if outcome.reason == UnjudgedReason.MISCONFIGURED:  # no sample can be read, so none is used up
+            raise ConfigError(outcome.message)
         await asyncio.sleep(min(MAX_WAIT_SECONDS, max(1.0, reader.judge.ready_in())))
         outcome = await reader.read(draw)
     if not isinstance(outcome, Deferred):

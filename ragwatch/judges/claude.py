@@ -7,6 +7,7 @@ There are no tools and no sampling parameters. Retries of the SDK are off; `llm.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -17,10 +18,20 @@ from ragwatch.core.verdict import NO_USAGE
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, error_of_response, safe_code, sanitize_message
+from ragwatch.judges.llm.calls.known_models import Thinking, known_model
 from ragwatch.judges.llm.calls.limits import parse_rate_limits
-from ragwatch.judges.llm.calls.messages import STATUS, parse_batches, parse_json, parse_message, token_count
+from ragwatch.judges.llm.calls.messages import (
+    STATUS,
+    parse_batches,
+    parse_json,
+    parse_message,
+    parse_result,
+    split_lines,
+    token_count,
+)
 from ragwatch.judges.llm.calls.options import CallOptions, Url
 from ragwatch.judges.llm.calls.provider import PROBE, Completion, SentBatch
+from ragwatch.judges.llm.calls.rejected_settings import Setting, with_setting_advice
 from ragwatch.judges.llm.calls.scheduler import Clock
 from ragwatch.judges.llm.prompt.reading import Prompt
 from ragwatch.ports import JudgeContext
@@ -29,6 +40,26 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 _PAGE_SIZE = 100
+_THINKING_TOKENS = 4_000  # of a call where the model thinks, or may
+_EFFORTS_THAT_THINK = frozenset({"xhigh", "max"})  # at these, no model takes that its thinking is turned off
+_SETTINGS = (
+    Setting(
+        "thinking",
+        re.compile(r"\W{0,2}(?:adaptive |extended )?thinking\b", re.IGNORECASE),
+        "null, which sends no such parameter, or another value that the model takes",
+    ),
+    Setting(
+        "effort",
+        re.compile(r"(?:output_config\.)?effort\b|this model does not support the effort\b", re.IGNORECASE),
+        "null, or an effort that the model takes",
+    ),
+    Setting(
+        "model",
+        re.compile(r"\W{0,2}output_(?:config|format)\b|model\b|[^,:;]{0,80}\bdoes not support\b", re.IGNORECASE),
+        "a model that takes structured outputs (output_config.format)",
+    ),
+)
+_MAX_TOKENS = Setting("thinking_tokens", re.compile(r"max_tokens\b"), "fewer tokens than the model can write")
 _NOT_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
 
@@ -37,31 +68,58 @@ class Options(CallOptions):
 
     Attributes:
         effort: Effort of the model; None for its default. Models before Haiku 5 do not accept an effort.
-        thinking: `disabled`, so that only the reply is charged; `adaptive`, which needs `thinking_tokens`; None to
-            send nothing, for models that do not accept it.
+        thinking: `auto` turns thinking off where the model takes that, so that only the reply is charged, and sends
+            nothing to others; `disabled`, `between_tools` and `adaptive` are sent as they are; None sends nothing.
+        thinking_tokens: Tokens for thinking, in addition to the reply. None: 4,000 unless the model is known not to
+            think.
     """
 
     model: str = Field("claude-haiku-5-5", min_length=1)
     base_url: Url = "https://api.anthropic.com"
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
-    thinking: Literal["disabled", "adaptive"] | None = "disabled"
+    thinking: Literal["auto", "disabled", "between_tools", "adaptive"] | None = "auto"
 
     @model_validator(mode="after")
     def _check_thinking(self) -> Self:
-        if self.thinking == "adaptive" and not self.thinking_tokens:
+        if self.thinking == "adaptive" and self.thinking_tokens == 0:
             raise ValueError("thinking: adaptive needs tokens; give thinking_tokens, such as 4000")
         return self
 
+    @property
+    def sent_thinking(self) -> str | None:
+        """The type of thinking that a call asks for; None to leave the parameter out."""
+        if self.thinking != "auto":
+            return self.thinking
+        known = known_model(self.model)
+        if known is None or self.effort in _EFFORTS_THAT_THINK:
+            return None
+        return str(known.thinking) if known.thinking in {Thinking.DISABLED, Thinking.BETWEEN_TOOLS} else None
+
+    @property
+    def thinking_budget(self) -> int:
+        """Tokens for thinking in a call."""
+        if self.thinking_tokens is not None:
+            return self.thinking_tokens
+        sent, known = self.sent_thinking, known_model(self.model)
+        is_off = sent is None and known is not None and known.thinking is Thinking.ON_REQUEST
+        return 0 if is_off or sent in {Thinking.DISABLED, Thinking.BETWEEN_TOOLS} else _THINKING_TOKENS
+
 
 class Claude:
-    """Calls and message batches of one model.
+    """Calls and message batches of one model. The bodies of responses are parsed here, not by the SDK.
+
+    Args:
+        where: Path of the judge in the configuration, for messages.
 
     Attributes:
         model: Name of the model.
     """
 
-    def __init__(self, options: Options, client: AsyncAnthropic, clock: Callable[[], float]) -> None:
+    def __init__(self, options: Options, client: AsyncAnthropic, clock: Callable[[], float], where: str) -> None:
         self.model = options.model
+        self._where = where
+        self._thinking = options.sent_thinking
+        self._settings = (*_SETTINGS, _MAX_TOKENS) if options.thinking_budget else _SETTINGS
         self._options = options
         self._client = client
         self._clock = clock
@@ -93,8 +151,8 @@ class Claude:
             "messages": [{"role": "user", "content": prompt.user}],
             "output_config": {"format": {"type": "json_schema", "schema": prompt.schema}, **effort},
         }
-        if options.thinking:
-            request["thinking"] = {"type": options.thinking}
+        if self._thinking:
+            request["thinking"] = {"type": self._thinking}
         return request
 
     def _call_error(self, error: Exception, page: str = "") -> Exception:
@@ -109,9 +167,10 @@ class Claude:
         if isinstance(error, APIStatusError):
             headers, now = error.response.headers, self._clock()
             limits = parse_rate_limits(headers.items(), now)
-            return error_of_response(
+            call_error = error_of_response(
                 error.status_code, headers, error.body, now=now, page=page, key=self._key, limits=limits
             )
+            return with_setting_advice(call_error, self._settings, self._where)
         if not isinstance(error, APIConnectionError):
             if not isinstance(error, AnthropicError):
                 return error
@@ -145,7 +204,7 @@ class Claude:
         Raises:
             CallError: The batch may not have been accepted; with `usage` None it may have been.
         """
-        extra = self._options.thinking_tokens
+        extra = self._options.thinking_budget
         requests: Any = [
             {"custom_id": custom_id, "params": self._request(prompt, prompt.max_tokens + extra)}
             for custom_id, prompt in entries
@@ -178,11 +237,13 @@ class Claude:
             CallError: They cannot be read (to the end) at present.
         """
         try:
-            async for entry in await self._client.messages.batches.results(batch):
-                yield entry.custom_id, self._result(entry.model_dump(mode="json", warnings=False)["result"])
+            async with self._client.messages.batches.with_streaming_response.results(batch) as response:
+                async for line in split_lines(response.iter_bytes()):
+                    custom_id, result = parse_result(line)
+                    yield custom_id, self._result(result)
+        except (AttributeError, ValueError):  # the SDK does not validate the body with the address of the results
+            raise CallError(CallFailure.PROTOCOL, "invalid results of a batch") from None
         except Exception as error:  # noqa: BLE001 - as in `call`
-            if isinstance(error, (ValueError, KeyError, AttributeError)):
-                raise CallError(CallFailure.PROTOCOL, "invalid results of a batch") from None
             raise self._call_error(error) from None
 
     def _result(self, result: Mapping[str, Any]) -> Completion | CallError:
@@ -196,7 +257,8 @@ class Claude:
             body = result.get("error")
             details = body.get("error") if isinstance(body, Mapping) else None
             status = STATUS.get(safe_code(details.get("type")) if isinstance(details, Mapping) else "", 500)
-            return error_of_response(status, {}, body, now=self._clock(), page="", key=self._key)
+            call_error = error_of_response(status, {}, body, now=self._clock(), page="", key=self._key)
+            return with_setting_advice(call_error, self._settings, self._where)
         return CallError(CallFailure.SERVER, f"the entry {safe_code(kind) or 'has no result'}")
 
     async def recent(self, since: float) -> list[SentBatch]:
@@ -247,4 +309,5 @@ def build(
         timeout=options.timeout_seconds,
         open_telemetry=False,
     )
-    return BatchLLMJudge(name, "claude", Claude(options, client, context.clock), options, context, clock=clock, rng=rng)
+    provider = Claude(options, client, context.clock, f"judges.{name}")
+    return BatchLLMJudge(name, "claude", provider, options, context, clock=clock, rng=rng)

@@ -8,6 +8,7 @@ not at all, and its name for the maximum number of tokens of a reply.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from ragwatch.judges.llm.calls.limits import RateLimit, parse_rate_limits
 from ragwatch.judges.llm.calls.messages import parse_json
 from ragwatch.judges.llm.calls.options import CallOptions, Url
 from ragwatch.judges.llm.calls.provider import PROBE, Completion
+from ragwatch.judges.llm.calls.rejected_settings import Setting, with_setting_advice
 from ragwatch.judges.llm.calls.scheduler import Clock
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.reading import Prompt
@@ -33,6 +35,13 @@ if TYPE_CHECKING:
 
 _REJECTS_DIALECT = frozenset({400, 415, 422, 501})
 _MAX_SHOWN_MODELS = 5
+_SETTINGS = (
+    Setting(
+        "temperature",
+        re.compile(r"\W{0,2}temperature\b|unsupported (?:value|parameter): \W?temperature\b", re.IGNORECASE),
+        "null, which sends none",
+    ),
+)
 
 
 class Options(CallOptions):
@@ -49,12 +58,16 @@ class Options(CallOptions):
 class OpenAI:
     """Chat completions of one model.
 
+    Args:
+        where: Path of the judge in the configuration, for messages.
+
     Attributes:
         model: Name of the model.
     """
 
-    def __init__(self, options: Options, client: AsyncClient, clock: Callable[[], float]) -> None:
+    def __init__(self, options: Options, client: AsyncClient, clock: Callable[[], float], where: str) -> None:
         self.model = options.model
+        self._where = where
         self._options = options
         self._client = client
         self._clock = clock
@@ -109,7 +122,7 @@ class OpenAI:
             body = orjson.loads(response.content)
         except orjson.JSONDecodeError:
             body = None
-        return error_of_response(
+        error = error_of_response(
             response.status_code,
             response.headers,
             body,
@@ -118,6 +131,7 @@ class OpenAI:
             key=self._key,
             limits=self._limits(response),
         )
+        return with_setting_advice(error, _SETTINGS, self._where)
 
     def _limits(self, response: Response) -> tuple[RateLimit, ...]:
         return parse_rate_limits(response.headers.items(), self._clock())
@@ -135,7 +149,7 @@ class OpenAI:
                 CallFailure.MISCONFIGURED, f"{self._options.base_url} has no model {self.model!r}; it has {shown}"
             )
         await self.call(
-            PROBE, max_tokens=PROBE.max_tokens + self._options.thinking_tokens, timeout=self._options.timeout_seconds
+            PROBE, max_tokens=PROBE.max_tokens + self._options.thinking_budget, timeout=self._options.timeout_seconds
         )
         return f"{self.model} answers at {self._options.base_url}; {self._dialect.description}"
 
@@ -189,4 +203,5 @@ def build(
         timeout=options.timeout_seconds,
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=options.concurrency),
     )
-    return LLMJudge(name, "openai", OpenAI(options, client, context.clock), options, context, clock=clock, rng=rng)
+    provider = OpenAI(options, client, context.clock, f"judges.{name}")
+    return LLMJudge(name, "openai", provider, options, context, clock=clock, rng=rng)

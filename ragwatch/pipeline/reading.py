@@ -16,10 +16,17 @@ from ragwatch.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A draw that cannot be read at present, because of an outage or the budget. It stays pending."""
+    """A draw that cannot be read at present, because of an outage or the budget. It stays pending.
+
+    Attributes:
+        draw: The draw.
+        reason: Why: a reason of `UnjudgedReason`, or text.
+        message: What happened, for a person; empty when `reason` says it.
+    """
 
     draw: Draw
     reason: str
+    message: str = ""
 
 
 class DrawReader:
@@ -97,7 +104,7 @@ class DrawReader:
 
     def _deferred(self, draw: Draw, reason: str, error: Exception) -> Deferred:
         self._telemetry.draw_deferred(self.judge.name, reason, str(error))
-        return Deferred(draw, reason)
+        return Deferred(draw, reason, str(error))
 
     def _reading(self, start: float, usage: Usage) -> Reading:
         judge = self.judge

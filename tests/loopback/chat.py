@@ -29,7 +29,7 @@ def answer(body: Any, world: World, fault: Fault | None = None) -> tuple[Reply, 
     schema = form["json_schema"]["schema"] if form["type"] == "json_schema" and world.control.heeds_schema else None
     prompt = "\n".join(of_content(each.get("content")) for each in body["messages"] if each.get("role") != "assistant")
     flaw = fault.kind if fault and fault.kind in FLAWS else None
-    speech = speak(prompt, schema, flaw)
+    speech = speak(prompt, schema, flaw, by_facts=world.control.facts)
     text = speech.text
     if form["type"] == "text" and not body.get("tools") and text.startswith("{"):
         text = f"Here is what I read:\n```json\n{text}\n```"

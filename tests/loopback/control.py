@@ -49,6 +49,7 @@ class Control(BaseModel):
         heeds_schema: False plays a server that takes a JSON schema and does not hold itself to it.
         models: Names that exist; empty means any.
         batch: Of Message Batches.
+        facts: The model reports the facts of a line one by one where only some of them are supported.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,3 +64,4 @@ class Control(BaseModel):
     heeds_schema: bool = True
     models: frozenset[str] = frozenset()
     batch: BatchRules = BatchRules()
+    facts: bool = False

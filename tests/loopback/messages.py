@@ -16,6 +16,8 @@ PATH = "/v1/messages"
 _COUNTED = frozenset({"model", "messages", "system", "thinking", "tools", "tool_choice", "output_config"})
 _KNOWN = _COUNTED | {"max_tokens", "metadata", "stop_sequences", "service_tier", "stream", "cache_control"}
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
+_ALWAYS_THINK = ("opus-5-5", "fable", "mythos")
+_OFF = frozenset({"disabled", "between_tools"})
 
 
 def objection(body: Any, *, known: frozenset[str] = _KNOWN) -> str | None:
@@ -57,7 +59,7 @@ def _about_output(body: Mapping[str, Any]) -> str | None:
     extra = sorted(config.keys() - {"effort", "format"})
     if extra:
         return f"output_config.{extra[0]}: Extra inputs are not permitted"
-    why = _about_effort(body, config.get("effort"))
+    why = _about_effort(body, config.get("effort")) or _about_thinking(str(body["model"]), thinking.get("type"))
     if why:
         return why
     form = config.get("format")
@@ -75,8 +77,24 @@ def _about_effort(body: Mapping[str, Any], effort: Any) -> str | None:
         return "This model does not support the effort parameter."
     if effort not in _EFFORTS:
         return "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'"
-    if (body.get("thinking") or {}).get("type") == "disabled" and effort in ("xhigh", "max"):
-        return f"thinking.type: 'disabled' is not supported with effort '{effort}'"
+    kind = (body.get("thinking") or {}).get("type")
+    if kind in _OFF and effort in ("xhigh", "max"):
+        return f"thinking.type: '{kind}' is not supported with effort '{effort}'"
+    return None
+
+
+def _about_thinking(model: str, kind: Any) -> str | None:
+    """What a model says to a type of thinking that it has not; the models that always think take no way to stop it."""
+    has_between_tools = "sonnet-5-5" in model
+    always = any(name in model for name in _ALWAYS_THINK)
+    if kind == "disabled" and (always or has_between_tools):
+        instead = "between_tools" if has_between_tools else "adaptive"
+        return (
+            f'"thinking.type.disabled" is not supported for this model. Use "thinking.type.{instead}" and '
+            '"output_config.effort" to control thinking behavior.'
+        )
+    if kind == "between_tools" and not has_between_tools:
+        return '"thinking.type.between_tools" is not supported for this model.'
     return None
 
 
@@ -94,8 +112,8 @@ def answer(body: Any, world: World, fault: Fault | None = None, *, batch: bool =
     if not world.knows(body["model"]):
         return world.no_model(body["model"], PATH), None
     prompt = world.cache.prompt(body)
-    speech = _speech(body, fault)
-    thinking = 0 if (body.get("thinking") or {}).get("type") == "disabled" else world.control.thinking
+    speech = _speech(body, fault, by_facts=world.control.facts)
+    thinking = 0 if (body.get("thinking") or {}).get("type") in _OFF else world.control.thinking
     message = _message(body, world, speech.text, thinking)
     if fault and fault.kind in STOPS:
         message |= _stopped(fault.kind, speech.text)
@@ -103,10 +121,11 @@ def answer(body: Any, world: World, fault: Fault | None = None, *, batch: bool =
     return Reply(message, usage=_tally(message["usage"]), batch=batch), speech.note
 
 
-def _speech(body: Mapping[str, Any], fault: Fault | None) -> Speech:
+def _speech(body: Mapping[str, Any], fault: Fault | None, *, by_facts: bool) -> Speech:
     user = "\n".join(of_content(each["content"]) for each in body["messages"] if each["role"] == "user")
     form = (body.get("output_config") or {}).get("format")
-    speech = speak(user, form["schema"] if form else None, fault.kind if fault and fault.kind in FLAWS else None)
+    flaw = fault.kind if fault and fault.kind in FLAWS else None
+    speech = speak(user, form["schema"] if form else None, flaw, by_facts=by_facts)
     if form or speech.note:
         return speech
     return Speech(f"Here is what I read:\n```json\n{speech.text}\n```", "asked without a schema")

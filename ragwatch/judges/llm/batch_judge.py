@@ -54,7 +54,7 @@ class BatchLLMJudge(LLMJudge):
             self.report(reading)
             return reading.evidence()
         (prompt,) = prompts  # a joint reading has one
-        cost = worst_case(self.prices, prompt_bytes(prompt), prompt.max_tokens + self._options.thinking_tokens)
+        cost = worst_case(self.prices, prompt_bytes(prompt), prompt.max_tokens + self._options.thinking_budget)
         return await self._context.budget.reserve(Cost(cost.usd * BATCH_DISCOUNT, cost.tokens))
 
     async def submit(self, samples: Mapping[str, Sample], seed: str) -> str | None:

@@ -15,8 +15,8 @@ from ragwatch.core.verdict import UnjudgedReason, Usage
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost
 from ragwatch.judges.llm.calls.failures import CallError
+from ragwatch.judges.llm.calls.known_models import prices_of
 from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.calls.prices import prices_of
 from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.prompt.parts import Part, parts_of
@@ -84,7 +84,7 @@ class LLMJudge:
         self._caller = Caller(
             name,
             provider,
-            CallTerms(self.prices, options.timeout_seconds, options.thinking_tokens),
+            CallTerms(self.prices, options.timeout_seconds, options.thinking_budget),
             scheduler=self._scheduler,
             budget=context.budget,
             telemetry=context.telemetry,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import io
 import json
 import os
 import pty
@@ -13,8 +15,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.kit import ScriptedJudge
+from support.patience import DEADLINE
 
 from ragwatch.commands import cli
+from ragwatch.commands.samples import SampleFiles, read_all
+from ragwatch.errors import ConfigError
 
 ROW = {
     "id": "r1",
@@ -191,3 +198,39 @@ def _rest(terminal: int) -> bytes:
         return os.read(terminal, 1 << 16)
     except OSError:  # Linux says so instead of "end of file"
         return b""
+
+
+async def test_a_slow_answer_does_not_hold_up_the_others() -> None:
+    """While the first of 50 answers is read, all others are, four at a time; verdicts still come in their order."""
+    others_done = asyncio.Event()
+    done = 0
+
+    async def read_first() -> None:
+        await others_done.wait()
+
+    async def read_other() -> None:
+        nonlocal done
+        await asyncio.sleep(0)
+        done += 1
+        if done == 49:
+            others_done.set()
+
+    script = {f"r{number}": read_other for number in range(1, 50)} | {"r0": read_first}
+    rows = b"".join(json.dumps({**ROW, "id": f"r{number}"}).encode() + b"\n" for number in range(50))
+    shown: list[str] = []
+    async with asyncio.timeout(DEADLINE):
+        judge = ScriptedJudge(script)
+        await read_all(SampleFiles(), [io.BytesIO(rows)], judge, lambda verdict: shown.append(verdict.draw.sample.id))
+    assert shown == [f"r{number}" for number in range(50)]
+
+
+def test_a_setting_that_the_model_rejects_ends_the_command_and_uses_up_no_answer(loopback: LoopbackProcess) -> None:  # noqa: F811
+    """The message names the option; no verdict is printed, and no call is made beyond those under way."""
+    settings = {"base_url": loopback.address, "api_key": KEY, "model": "claude-opus-5-5", "thinking": "disabled"}
+    given = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    rows = "".join(json.dumps({**ROW, "id": f"r{number}"}) + "\n" for number in range(60))
+    result = _judge(rows, "--judge", "claude", *given)
+    assert isinstance(result.exception, ConfigError)
+    assert "set judges.claude.thinking: null" in str(result.exception)
+    assert result.stdout == ""
+    assert len(loopback.requests()) <= 16

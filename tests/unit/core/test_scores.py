@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.kit import a_claim, an_evidence
 
 from ragwatch.core import scores
-from ragwatch.core.evidence import ContextReading, Evidence
+from ragwatch.core.evidence import Cell, ContextReading, Evidence
 from ragwatch.core.scores import Quantity, UnknownReason, score_all, top_ranked_fault, why_unknown
 
 CONTRADICTED = a_claim((0, 0), "contradicted")
-TOGETHER = a_claim((0, 0), "supported")
+TOGETHER = replace(a_claim((1, 1)), cells=(Cell.JOINTLY, Cell.JOINTLY))
+MISQUOTED = replace(CONTRADICTED, cells=(Cell.INFORMED, None))
 
 
 def sentences(*counted: tuple[int, int] | None) -> Evidence:
@@ -94,7 +97,10 @@ def test_need_recall(needs: tuple[bool, ...] | None, expected: float | None) -> 
     ("evidence", "ignored", "fault", "use"),
     [
         (an_evidence((1, 0)), 0.0, None, 0.5),
-        (an_evidence((1, 1)), 0.0, None, 1.0),
+        (an_evidence((1, 1)), 0.0, None, 0.5),
+        (an_evidence(TOGETHER), 0.0, None, 1.0),
+        (an_evidence(MISQUOTED), 0.0, None, 0.5),
+        (an_evidence(replace(MISQUOTED, cells=(None, Cell.INFORMED))), 1.0, "generator", 0.5),
         (an_evidence((0, 1), relevant=(False, True)), 1.0, "retriever", 0.5),
         (an_evidence((0, 1)), 1.0, "redundant", 0.5),
         (an_evidence((0, 1), (0, 0)), 1.0, "generator", 0.5),
@@ -106,7 +112,7 @@ def test_need_recall(needs: tuple[bool, ...] | None, expected: float | None) -> 
     ],
 )
 def test_top_context(evidence: Evidence, ignored: float | None, fault: str | None, use: float | None) -> None:
-    """The first context is ignored when it supports nothing alone, and the fault says whose doing that was."""
+    """The first context is ignored when no claim uses it, and the fault says whose doing that was."""
     result = (scores.top_ranked_ignored(evidence), scores.top_ranked_fault(evidence), scores.context_use(evidence))
     assert result == (ignored, fault, use)
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from ragwatch.core.budget import Cost
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.calls.prices import SHIPPED, Prices, Rates, prices_of, worst_case
+from ragwatch.judges.llm.calls.known_models import known_models, prices_of
+from ragwatch.judges.llm.calls.prices import LONG_PROMPT_TOKENS, Prices, Rates, worst_case
 
-HAIKU = SHIPPED["claude-haiku-5-5"]
+HAIKU = known_models()["claude-haiku-5-5"].prices
 COUNTS = st.integers(0, 200_000)
 
 
@@ -21,6 +22,36 @@ def test_a_matrix_call_costs_what_the_price_list_says() -> None:
     assert HAIKU.dollars(Usage(6_000, 1_000), batched=True) == pytest.approx(0.00055)
     assert HAIKU.dollars(Usage(0, 0, cache_read_tokens=100_000)) == pytest.approx(0.001)
     assert HAIKU.dollars(Usage(0, 0, cache_write_tokens=100_000)) == pytest.approx(0.0125)
+
+
+@pytest.mark.parametrize("model", sorted(known_models()))
+def test_known_prices_are_those_of_the_price_list_that_others_keep(model: str) -> None:
+    """The package genai-prices has the same: every kind of token, on both sides of 100,000, and in batches."""
+    genai_prices = pytest.importorskip("genai_prices", reason="genai-prices is not installed")
+    prices = known_models()[model].prices
+    million = {"input_tokens": 1_000_000, "output_tokens": 0}
+    for prompt in (LONG_PROMPT_TOKENS, LONG_PROMPT_TOKENS + 1):
+        mixed = {
+            "input_tokens": prompt,
+            "output_tokens": 77_777,
+            "cache_read_tokens": 30_000,
+            "cache_write_tokens": 7_000,
+        }
+        for counts in (mixed, mixed | {"cache_read_tokens": 0}, mixed | {"cache_write_tokens": 0}, million):
+            theirs = genai_prices.Usage(**counts)
+            read, written = counts.get("cache_read_tokens", 0), counts.get("cache_write_tokens", 0)
+            usage = Usage(
+                counts["input_tokens"] - read - written,
+                counts["output_tokens"],
+                cache_read_tokens=read,
+                cache_write_tokens=written,
+            )
+            expected = genai_prices.calc_price(theirs, model, provider_id="anthropic").total_price
+            assert prices.dollars(usage) == pytest.approx(float(expected))
+            batched = genai_prices.calc_price(
+                theirs, model, provider_id="anthropic", price_context={"processing": "batch"}
+            ).total_price
+            assert prices.dollars(usage, batched=True) == pytest.approx(float(batched))
 
 
 def test_a_long_prompt_costs_more_as_a_whole() -> None:
@@ -61,7 +92,7 @@ def test_no_call_costs_more_than_its_worst_case(usage: Usage, spare: int) -> Non
     sent = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
     for prices in (
         HAIKU,
-        SHIPPED["claude-opus-5-5"],
+        known_models()["claude-opus-5-5"].prices,
         Prices(input=3.0, output=1.0, over_100k=Rates(input=1, output=9)),
     ):
         worst = worst_case(prices, sent + spare, usage.output_tokens)

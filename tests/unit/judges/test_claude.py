@@ -80,7 +80,7 @@ async def test_the_rubric_is_cached_after_the_first_call(judge: LLMJudge) -> Non
 
 
 async def test_effort_and_thinking_are_sent_as_configured(loopback: LoopbackProcess) -> None:  # noqa: F811
-    """Effort goes into output_config; adaptive thinking has room beside the reply; None sends nothing."""
+    """Effort goes into output_config; thinking has room beside the reply; None sends nothing."""
     loopback.control(thinking=500)
     for options in ({"effort": "low", "thinking": "adaptive", "thinking_tokens": 2_000}, {"thinking": None}):
         judge = a_judge(loopback.address, **options)
@@ -88,7 +88,7 @@ async def test_effort_and_thinking_are_sent_as_configured(loopback: LoopbackProc
     first, second, *_ = (entry["body"] for entry in loopback.requests())
     assert first["output_config"]["effort"] == "low"
     assert first["thinking"] == {"type": "adaptive"}
-    assert first["max_tokens"] == second["max_tokens"] + 2_000
+    assert first["max_tokens"] + 2_000 == second["max_tokens"]  # 4,000 where nobody has said how much
     assert "thinking" not in second
 
 
@@ -103,7 +103,8 @@ async def test_limits_in_headers_are_exported(judge: LLMJudge) -> None:
 
 def test_options_that_make_no_sense_are_refused() -> None:
     """Temperature is no option any more; adaptive thinking needs room; an address has a scheme."""
-    for wrong in ({"temperature": 0.0}, {"thinking": "adaptive"}, {"base_url": "localhost"}, {"concurrency": 0}):
+    no_room = {"thinking": "adaptive", "thinking_tokens": 0}
+    for wrong in ({"temperature": 0.0}, no_room, {"base_url": "localhost"}, {"concurrency": 0}):
         with pytest.raises(ValidationError):
             Options.model_validate(wrong)
 
@@ -275,6 +276,28 @@ async def test_results_that_are_cut_are_told() -> None:
         with pytest.raises(CallError) as caught:
             await anext(results)
     assert caught.value.reason == "protocol"
+
+
+async def test_hostile_results_end_in_protocol_errors() -> None:
+    """Results that are no objects, without an id, or of a web page; what a line separates is the line feed alone."""
+    batch = {"id": "b", "type": "message_batch", "processing_status": "ended", "results_url": "URL"}
+    said = {"type": "succeeded", "message": {"type": "message", "content": [], "stop_reason": "refusal"}}
+    whole = json.dumps({"custom_id": "a\u2028b\u0085", "result": said}, ensure_ascii=False).encode()
+    for bad in (b"<html>", b"[]", b"1", b'{"result": {}}', b'{"custom_id": 1, "result": {}}', b'{"custom_id": "a"}'):
+        lines = b"\n" + whole + b"\r\n\n" + bad
+        with canned((200, {}, batch), (200, {"content-type": "application/x-jsonl"}, lines)) as (address, _):
+            batch["results_url"] = f"{address}/v1/messages/batches/b/results"
+            results = provider_of(a_judge(address)).results("b")
+            name, outcome = await anext(results)
+            assert name == "a\u2028b\u0085"
+            assert isinstance(outcome, Completion)
+            with pytest.raises(CallError) as caught:
+                await anext(results)
+        assert caught.value.reason == "protocol"
+    for body in (b"<html>", [], {"id": "b"}):
+        with canned((200, {}, body)) as (address, _), pytest.raises(CallError) as caught:
+            await anext(provider_of(a_judge(address)).results("b"))
+        assert caught.value.reason == "protocol"
 
 
 async def test_results_that_are_not_there_yet_are_told() -> None:

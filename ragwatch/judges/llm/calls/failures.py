@@ -95,6 +95,7 @@ class CallError(Exception):
         retry: Whether to retry; None for what the rule says.
         usage: Tokens charged: none (`NO_USAGE`), so many, or None when unknown.
         limits: Rate limits that came with the failure.
+        detail: The provider's own message, cleaned like `message`.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class CallError(Exception):
         retry: bool | None = None,
         usage: Usage | None = NO_USAGE,
         limits: tuple[RateLimit, ...] = (),
+        detail: str = "",
     ) -> None:
         super().__init__(message)
         self.reason = reason
@@ -113,6 +115,7 @@ class CallError(Exception):
         self.retry = RULES[reason].retry is not RetryPolicy.NEVER if retry is None else retry
         self.usage = usage
         self.limits = limits
+        self.detail = detail
 
     @property
     def rule(self) -> FailureRule:
@@ -209,6 +212,7 @@ def error_of_response(
         retry=retry,
         usage=None if status in _MAYBE_BILLED else NO_USAGE,
         limits=limits,
+        detail=text,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -48,6 +48,40 @@ def parse_message(body: object) -> Completion:
     category = safe_code(details.get("category")) if isinstance(details, Mapping) else ""
     text = "".join(text for text in texts if isinstance(text, str))
     return Completion(text, _usage(body.get("usage")), safe_code(body.get("stop_reason")), category)
+
+
+async def split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Split a download at line feeds alone, in linear time; lines without text are left out.
+
+    Other separators (U+2028, U+0085) may stand inside the strings of a line of JSON.
+    """
+    pieces: list[bytes] = []
+    async for chunk in chunks:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            line = b"".join((*pieces, end))
+            pieces.clear()
+            if line.strip():
+                yield line
+        pieces.append(rest)
+    if (line := b"".join(pieces)).strip():
+        yield line
+
+
+def parse_result(line: bytes) -> tuple[str, Mapping[str, Any]]:
+    """Parse one line of the results of a batch: the custom id of an entry, and its result.
+
+    Raises:
+        CallError: It is not such a line.
+    """
+    try:
+        entry = orjson.loads(line)
+        custom_id, result = entry["custom_id"], entry["result"]
+    except (ValueError, TypeError, KeyError):
+        custom_id = result = None
+    if not isinstance(custom_id, str) or not isinstance(result, dict):
+        raise CallError(CallFailure.PROTOCOL, "invalid results of a batch")
+    return custom_id, result
 
 
 def parse_batches(body: Mapping[str, Any]) -> list[SentBatch]:

@@ -36,7 +36,8 @@ class CallOptions(BaseModel):
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
         max_claims: An answer with more claims is left unjudged.
         max_chars: Question, history, answer, reference and contexts with more characters together are left unjudged.
-        thinking_tokens: Tokens that the model may use for thinking, in addition to its reply.
+        thinking_tokens: Tokens that the model may use for thinking, in addition to its reply. None: what it needs, as
+            far as that is known.
         prices: US dollars per million tokens; built in for known models.
         allow_unknown_price: Run without a price: tokens are counted, dollars are not.
         urgency: `relaxed` sends samples as message batches, where the kind supports them, at half the price.
@@ -54,7 +55,12 @@ class CallOptions(BaseModel):
     max_contexts: Count = 50
     max_claims: Count = 100
     max_chars: Count = 100_000
-    thinking_tokens: Annotated[int, Field(ge=0)] = 0
+    thinking_tokens: Annotated[int, Field(ge=0)] | None = None
     prices: Prices | None = None
     allow_unknown_price: bool = False
     urgency: Literal["normal", "relaxed"] = "normal"
+
+    @property
+    def thinking_budget(self) -> int:
+        """Tokens for thinking in a call."""
+        return self.thinking_tokens or 0

@@ -1,24 +1,19 @@
-"""Prices of tokens. A model without a known price is an error, unless the configuration allows it."""
+"""Prices of tokens, and the worst case of a call."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragwatch.core.budget import Cost
 from ragwatch.core.verdict import Usage
-from ragwatch.errors import ConfigError
 
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 LONG_PROMPT_TOKENS = 100_000  # a call with a longer prompt is charged at the rates for long prompts
 BATCH_DISCOUNT = 0.5  # factor on the price of calls in a message batch
 _MILLION = 1_000_000
-_SNAPSHOT = re.compile(r"[-@]20\d{6}$")  # the date of a model snapshot
 
 
 class Rates(BaseModel):
@@ -61,43 +56,6 @@ class Prices(Rates):
         prompt = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
         rates = self.over_100k if self.over_100k and prompt > LONG_PROMPT_TOKENS else self
         return rates.of(usage) * (BATCH_DISCOUNT if batched else 1.0)
-
-
-# As published in October 2026 (platform.claude.com, models/overview); cached tokens cost 0.1 and 1.25 times the rest.
-SHIPPED: Mapping[str, Prices] = MappingProxyType(
-    {
-        "claude-haiku-5-5": Prices(
-            input=0.10,
-            output=0.50,
-            cache_read=0.01,
-            cache_write=0.125,
-            over_100k=Rates(input=0.50, output=2.50, cache_read=0.05, cache_write=0.625),
-        ),
-        "claude-sonnet-5-5": Prices(input=2.0, output=10.0, cache_read=0.2, cache_write=2.5),
-        "claude-opus-5-5": Prices(input=4.0, output=20.0, cache_read=0.4, cache_write=5.0),
-    }
-)
-
-
-def prices_of(model: str, configured: Prices | None, *, allow_unknown: bool, where: str) -> Prices | None:
-    """Prices of a model: the configured ones, else the built-in ones; None when an unknown price is allowed.
-
-    Args:
-        model: Name of the model.
-        configured: Prices in the configuration.
-        allow_unknown: Whether the price may be unknown.
-        where: Path of the judge in the configuration, for the message.
-
-    Raises:
-        ConfigError: The price is unknown and must not be.
-    """
-    prices = configured or SHIPPED.get(_SNAPSHOT.sub("", model))
-    if prices is None and not allow_unknown:
-        raise ConfigError(
-            f"{where}.prices: the price of {model!r} is not known; give {{input, output}} in US dollars per million "
-            "tokens (0 for a model of your own), or `allow_unknown_price: true` to count tokens only"
-        )
-    return prices
 
 
 def worst_case(prices: Prices | None, prompt_bytes: int, max_tokens: int) -> Cost:

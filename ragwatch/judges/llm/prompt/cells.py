@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from ragwatch.core.alphabet import unicode14
 from ragwatch.core.evidence import Cell
@@ -18,6 +19,8 @@ from ragwatch.judges.llm.prompt.units import SampleUnits
 
 _ALMOST_ALL = 0.9
 """If one context has this share of what all quoted contexts share with a claim, each of them supports it alone."""
+_MOST = 2.0 / 3.0
+"""The same where the reply says so. With less, each has but a part of the claim, whatever the reply says."""
 
 
 @dataclass(frozen=True)
@@ -32,32 +35,47 @@ class CellReader:
     units: SampleUnits
     isolated: bool
 
-    def cells(self, claim: str, quotes: Mapping[int, str], *, supported: bool) -> tuple[Cell | None, ...]:
+    def cells(
+        self,
+        claim: str,
+        quotes: Mapping[int, str],
+        *,
+        supported: bool,
+        jointly: bool | None = None,
+        informed: Mapping[int, str] = MappingProxyType({}),
+    ) -> tuple[Cell | None, ...]:
         """Cells of a claim.
 
         Args:
             claim: Its text.
             quotes: The verbatim quote of each context that supports it.
             supported: Whether it is supported.
+            jointly: Whether the reply says that only several contexts together support it; None if it does not say.
+            informed: The verbatim quote of each context that the reply takes an unsupported claim to be taken from. One
+                that has no word of the claim beyond those of the question does not count.
         """
         ranks, contexts = sorted(quotes), len(self.units.folded)
         if supported:
-            alone = ranks if self.isolated or self._one_suffices(claim, ranks) else ()
-            return support_cells(contexts, alone, ranks)
+            least = _ALMOST_ALL if jointly is None else _MOST
+            alone = self.isolated or (not jointly and self._one_suffices(claim, ranks, least))
+            return support_cells(contexts, ranks if alone else (), ranks)
         words = _words(claim)
+        specific = words.rarity.keys() - self._question
+        if named := [rank for rank, quote in informed.items() if specific & _terms(quote)]:
+            return informed_cells(contexts, named)
         shared = [words.rarity.keys() & names for names in self._contexts]
         return informed_cells(contexts, informed_by(words, shared, self._question))
 
-    def _one_suffices(self, claim: str, ranks: Sequence[int]) -> bool:
-        """Whether one of the quoted contexts shares with the claim almost all that they together share with it.
+    def _one_suffices(self, claim: str, ranks: Sequence[int], share: float) -> bool:
+        """Whether one of the quoted contexts has this share of what they together share with the claim.
 
-        If none does, the reply quotes them because only together they support the claim.
+        If none has, the reply quotes them because only together they support the claim.
         """
         if len(ranks) == 1:
             return True
         rarity = _words(claim).rarity
         union: frozenset[str] = frozenset().union(*(self._contexts[rank] for rank in ranks))
-        least = _ALMOST_ALL * _weight(rarity, union)
+        least = share * _weight(rarity, union)
         return any(_weight(rarity, self._contexts[rank]) >= least for rank in ranks)
 
     @cached_property

@@ -13,10 +13,10 @@ from typing import cast
 
 from ragwatch.core.evidence import Evidence, Need
 from ragwatch.judges.llm.prompt.marks import RandomMarks
-from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of, merge
+from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of, merge_facts
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.prompt import Prompt, make_prompt
-from ragwatch.judges.llm.prompt.reply import Reply, ReplyRow
+from ragwatch.judges.llm.prompt.reply import ClaimRows, Reply
 from ragwatch.judges.llm.prompt.schema import PromptTurn
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, parts_to_ask
 
@@ -133,8 +133,8 @@ class IsolatedReading:
 
 
 def _merged_claims(
-    units: SampleUnits, text: str, cuts: Sequence[Cut], replies: Sequence[Sequence[ReplyRow] | None]
+    units: SampleUnits, text: str, cuts: Sequence[Cut], replies: Sequence[Sequence[ClaimRows] | None]
 ) -> list[CheckedClaim] | None:
     """Check the rows of each call, and merge them by claim."""
     calls = [check_rows(rows, text, cuts, units) for rows in replies if rows is not None]
-    return [merge(claims) for claims in zip(*calls, strict=True)] if calls else None
+    return [fact for claim in zip(*calls, strict=True) for fact in merge_facts(claim)] if calls else None

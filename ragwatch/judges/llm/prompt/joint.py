@@ -10,7 +10,7 @@ from ragwatch.judges.llm.prompt.marks import RandomMarks
 from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.prompt import Prompt, make_prompt
-from ragwatch.judges.llm.prompt.reply import Reply, ReplyRow
+from ragwatch.judges.llm.prompt.reply import ClaimRows, Reply
 from ragwatch.judges.llm.prompt.schema import PromptTurn
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, parts_to_ask
 
@@ -71,6 +71,6 @@ def findings_of(reply: Reply, units: SampleUnits) -> Findings:
 
 
 def _checked(
-    rows: Sequence[ReplyRow] | None, text: str, cuts: Sequence[Cut], units: SampleUnits
+    rows: Sequence[ClaimRows] | None, text: str, cuts: Sequence[Cut], units: SampleUnits
 ) -> list[CheckedClaim] | None:
-    return None if rows is None else check_rows(rows, text, cuts, units)
+    return None if rows is None else [fact for facts in check_rows(rows, text, cuts, units) for fact in facts]

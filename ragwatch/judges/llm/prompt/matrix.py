@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need, ReferenceClaim
 from ragwatch.judges.llm.prompt.cells import CellReader
+from ragwatch.judges.llm.prompt.facts import content_of, left_out, locate
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, quoted_text
-from ragwatch.judges.llm.prompt.reply import ReplyRow
+from ragwatch.judges.llm.prompt.reply import ClaimRows, ReplyRow
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedClaim:
-    """A claim whose quotes were checked.
+    """A claim, or a fact of one, whose quotes were checked.
 
     Attributes:
         verdict: Verdict of the contexts; a claim of the reference is supported if any context supports it.
         cells: Verbatim quotes, by rank of the contexts that support the claim.
+        jointly: Whether only several of these together support it; None if the reply does not say.
+        informed: Verbatim quotes, by rank of the contexts that a claim that is not supported seems to be taken from.
         against: A verbatim quote that contradicts the claim.
         rejected_quotes: Contexts whose quotes were all rejected.
         other: Whether the other text (the reference, the answer) states the claim too.
+        cut: Where it stands: (start, end) in the answer or the reference.
     """
 
     verdict: ClaimVerdict = ClaimVerdict.NOT_IN_CONTEXT
@@ -30,6 +34,9 @@ class CheckedClaim:
     against: str | None = None
     rejected_quotes: int = 0
     other: bool | None = None
+    cut: Cut = (0, 0)
+    jointly: bool | None = None
+    informed: Mapping[int, str] | None = None
 
 
 def check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
@@ -42,13 +49,14 @@ def check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
         rank: quoted_text(quote) for rank, quote in reversed(row.quotes) if _is_valid(units, rank, quote, claim)
     }
     if row.verdict is ClaimVerdict.CONTRADICTED:
-        return CheckedClaim(row.verdict, against=next(iter(verbatim.values()), None), other=row.other)
+        against = next(iter(verbatim.values()), None)
+        return CheckedClaim(row.verdict, against=against, other=row.other, informed=verbatim)
     if row.verdict is ClaimVerdict.NOT_IN_CONTEXT:
-        return CheckedClaim(other=row.other)
+        return CheckedClaim(other=row.other, informed=verbatim)
     quoted = {rank for rank, _ in row.quotes}
     rejected = len(quoted - verbatim.keys()) or (row.verdict is not None and not quoted)
     verdict = ClaimVerdict.SUPPORTED if verbatim else ClaimVerdict.NOT_IN_CONTEXT
-    return CheckedClaim(verdict, verbatim, rejected_quotes=int(rejected), other=row.other)
+    return CheckedClaim(verdict, verbatim, rejected_quotes=int(rejected), other=row.other, jointly=row.jointly)
 
 
 def _is_valid(units: SampleUnits, rank: int, quote: str, claim: str) -> bool:
@@ -58,12 +66,75 @@ def _is_valid(units: SampleUnits, rank: int, quote: str, claim: str) -> bool:
     return is_verbatim(quote, units.folded[rank]) and is_similar(quoted_text(quote), claim)
 
 
-def check_rows(rows: Sequence[ReplyRow], text: str, cuts: Sequence[Cut], units: SampleUnits) -> list[CheckedClaim]:
-    """Check the rows about all claims of a text."""
-    return [check_row(row, text[start:end], units) for row, (start, end) in zip(rows, cuts, strict=True)]
+def check_rows(
+    rows: Sequence[ClaimRows], text: str, cuts: Sequence[Cut], units: SampleUnits
+) -> list[list[CheckedClaim]]:
+    """Check the rows about all claims of a text: the facts of each claim, or the claim as its only one."""
+    return [_check_claim(facts, text, cut, units) for facts, cut in zip(rows, cuts, strict=True)]
+
+
+def _check_claim(rows: ClaimRows, text: str, cut: Cut, units: SampleUnits) -> list[CheckedClaim]:
+    """Check the rows about one claim.
+
+    A fact that does not stand in the claim makes it one claim again, with the worst of its verdicts. A supported fact
+    that adds nothing to those before it does not count, and what no fact says is a fact that nothing supports.
+    """
+    start, end = cut
+    claim = text[start:end]
+    if not any(row.fact for row in rows):
+        return [replace(check_row(row, claim, units), cut=cut) for row in rows]
+    spans = {span: row for row in rows if (span := locate(row.fact, claim)) is not None}
+    facts: list[CheckedClaim] = []
+    if len(spans) == len(rows):
+        said: set[str] = set()
+        for span in sorted(spans):
+            fact = claim[slice(*span)]
+            checked = replace(check_row(spans[span], fact, units), cut=(start + span[0], start + span[1]))
+            content = content_of(fact)
+            if content - said or (content and checked.verdict is not ClaimVerdict.SUPPORTED):
+                facts.append(checked)
+            said |= content
+    if not facts:
+        return [replace(_worst([check_row(row, claim, units) for row in rows]), cut=cut)]
+    other = None if rows[0].other is None else False
+    gaps = [CheckedClaim(other=other, cut=(start + first, start + last)) for first, last in left_out(claim, [*spans])]
+    return sorted([*facts, *gaps], key=lambda checked: checked.cut)
 
 
 _PRECEDENCE = (ClaimVerdict.SUPPORTED, ClaimVerdict.CONTRADICTED, ClaimVerdict.NOT_IN_CONTEXT)
+_SEVERITY = (ClaimVerdict.CONTRADICTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.SUPPORTED)
+
+
+def _worst(facts: Sequence[CheckedClaim]) -> CheckedClaim:
+    """The facts of a claim as one: contradicted if any is, supported if all are."""
+    verdict = min((fact.verdict for fact in facts), key=_SEVERITY.index)
+    cells = {rank: quote for fact in facts for rank, quote in (fact.cells or {}).items()}
+    return CheckedClaim(
+        verdict,
+        cells if verdict is ClaimVerdict.SUPPORTED else None,
+        next((fact.against for fact in facts if fact.against), None),
+        sum(fact.rejected_quotes for fact in facts),
+        None if facts[0].other is None else all(fact.other for fact in facts),
+        informed={rank: quote for fact in facts for rank, quote in (fact.informed or fact.cells or {}).items()},
+    )
+
+
+def merge_facts(calls: Sequence[Sequence[CheckedClaim]]) -> list[CheckedClaim]:
+    """Merge several calls about one claim, whose facts are those of the call that distinguishes most.
+
+    What another call says of a fact is what it says of its own fact that shares most text with it.
+    """
+    finest = max(calls, key=len)
+    facts = [
+        replace(merge([_nearest(call, fact.cut) for call in calls]), rejected_quotes=0, cut=fact.cut) for fact in finest
+    ]
+    rejected = sum(fact.rejected_quotes for call in calls for fact in call)
+    return [replace(facts[0], rejected_quotes=rejected), *facts[1:]]
+
+
+def _nearest(facts: Sequence[CheckedClaim], cut: Cut) -> CheckedClaim:
+    """The fact that shares most text with a place; the first among equals."""
+    return max(facts, key=lambda fact: min(fact.cut[1], cut[1]) - max(fact.cut[0], cut[0]))
 
 
 def merge(claims: Sequence[CheckedClaim]) -> CheckedClaim:
@@ -74,6 +145,7 @@ def merge(claims: Sequence[CheckedClaim]) -> CheckedClaim:
         next((claim.against for claim in claims if claim.against), None),
         sum(claim.rejected_quotes for claim in claims),
         next((claim.other for claim in claims if claim.other is not None), None),
+        informed={rank: quote for claim in claims for rank, quote in (claim.informed or {}).items()},
     )
 
 
@@ -82,11 +154,11 @@ class Findings:
     """Contents of all replies about one sample. None: the part was not requested.
 
     Attributes:
-        claims: The checked claims of the answer.
+        claims: The checked claims of the answer, or facts of them.
         useful: Number of useful sentences, by rank of a context.
         needs: Sub-questions, and whether the contexts answer them.
         address: How the answer addresses the question.
-        reference: The checked claims of the reference.
+        reference: The checked claims of the reference, or facts of them.
         isolated: Whether each context was read in a call of its own.
     """
 
@@ -116,25 +188,26 @@ def evidence_of(units: SampleUnits, requested: frozenset[Part], findings: Findin
 
 
 def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:
-    checked = findings.claims if findings.claims is not None else [CheckedClaim()] * len(units.claims)
-    rows = zip(units.claims, checked, units.said_by_user, strict=True)
+    checked = findings.claims if findings.claims is not None else [CheckedClaim(cut=cut) for cut in units.claims]
     reader = CellReader(units, findings.isolated)
     return tuple(
         Claim(
-            text=units.sample.answer[start:end],
-            start=start,
-            end=end,
+            text=units.sample.answer[slice(*claim.cut)],
+            start=claim.cut[0],
+            end=claim.cut[1],
             verdict=claim.verdict,
             cells=reader.cells(
-                units.sample.answer[start:end],
+                units.sample.answer[slice(*claim.cut)],
                 claim.cells or {},
                 supported=claim.verdict is ClaimVerdict.SUPPORTED,
+                jointly=claim.jointly,
+                informed=claim.informed or {},
             ),
             evidence=next(iter((claim.cells or {}).values()), claim.against),
             in_reference=claim.other,
-            said_by_user=said_by_user and claim.verdict is ClaimVerdict.NOT_IN_CONTEXT,
+            said_by_user=claim.verdict is ClaimVerdict.NOT_IN_CONTEXT and units.repeats_user(claim.cut),
         )
-        for (start, end), claim, said_by_user in rows
+        for claim in checked
     )
 
 
@@ -151,17 +224,15 @@ def _address(units: SampleUnits, findings: Findings) -> Address | None:
 
 
 def _reference(units: SampleUnits, requested: frozenset[Part], findings: Findings) -> tuple[ReferenceClaim, ...] | None:
-    text, cuts = units.sample.reference, units.reference
-    if Part.REFERENCE not in requested or text is None or cuts is None:
+    text = units.sample.reference
+    if Part.REFERENCE not in requested or text is None or units.reference is None:
         return None
-    rows = zip(cuts, findings.reference or (), strict=True)
     return tuple(
         ReferenceClaim(
-            text[start:end],
-            start,
-            end,
+            text[slice(*claim.cut)],
+            *claim.cut,
             tuple(rank in (claim.cells or {}) for rank in range(len(units.folded))),
             claim.other,
         )
-        for (start, end), claim in rows
+        for claim in findings.reference or ()
     )

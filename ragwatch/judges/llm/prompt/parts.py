@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -17,6 +17,15 @@ class Part(StrEnum):
     NEEDS = "needs"
     ADDRESS = "address"
     REFERENCE = "reference"
+
+
+SUPPORTED_JOINTLY = "supported_jointly"
+"""The word of a reply for a claim that only several contexts together support: `supported`, with cells `jointly`."""
+
+
+def facts_key(part: Part, names: Collection[str]) -> str | None:
+    """Key of the entries about facts of a part whose entries have these keys; None where lines are read as wholes."""
+    return {Part.CLAIMS: "facts", Part.REFERENCE: "reference_facts"}.get(part) if "cells" in names else None
 
 
 # An ignored or unused context means nothing when the answer abstains, so both need `address`; the fault of an ignored

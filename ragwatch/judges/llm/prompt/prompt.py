@@ -36,7 +36,8 @@ class Prompt:
 
 
 # Tokens of the parts of a reply, rounded up: ids without vowels and JSON punctuation take many tokens.
-_FRAME, _CLAIM, _CELL, _CONTEXT, _LINE, _NEED, _WORD = 60, 36, 48, 24, 8, 60, 10
+_FRAME, _CLAIM, _CELL, _CONTEXT, _LINE, _NEED, _WORD = 60, 48, 48, 24, 8, 60, 10
+_FACTS = 2  # entries of a claim: an upper bound on the mean
 _CELLS = 3  # contexts that support a claim: an upper bound on the mean
 _LINES = 12  # useful lines of a context: an upper bound on the mean
 
@@ -108,4 +109,4 @@ def _max_tokens(reply_keys: Mapping[Part, Sequence[str]], ids: PageIds) -> int:
     useful = sum(min(len(lines), _LINES) for lines in ids.contexts.values())
     columns = (len(ids.contexts) * _CONTEXT + useful * _LINE) * (Part.CONTEXTS in reply_keys)
     needs = (len(ids.needs) or MAX_NEEDS) * _NEED * (Part.NEEDS in reply_keys)
-    return _FRAME + rows * (_CLAIM + cells * _CELL) + columns + needs + _WORD * (Part.ADDRESS in reply_keys)
+    return _FRAME + rows * _FACTS * (_CLAIM + cells * _CELL) + columns + needs + _WORD * (Part.ADDRESS in reply_keys)

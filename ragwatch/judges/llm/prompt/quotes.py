@@ -19,6 +19,7 @@ _MAX_WORDS = 20
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CHARACTER = re.compile(rf"[{_UNSPACED}]")
 _WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
+CHARACTER_OR_WORD = re.compile(rf"{_CHARACTER.pattern}|{_WORD.pattern}")
 _EDGES = " \t\"'`.,;:!?…()[]-"
 _MARKED = re.compile(rf"\A\s*{MARK}\|")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")

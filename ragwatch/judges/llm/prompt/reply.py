@@ -1,24 +1,26 @@
 """Parses a reply strictly, or raises a `ReplyError` with the invalid field and the expected value.
 
 A reply is invalid if a requested claim or context is missing, named twice or unknown, or if a value is not in its
-enumeration. Error messages never contain text of the reply, which is untrusted: they are logged, and sent to the model
-to request a repair.
+enumeration. A claim has one entry, or several that name different facts of it. Error messages never contain text of the
+reply, which is untrusted: they are logged, and sent to the model to request a repair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import orjson
 
 from ragwatch.core.evidence import Address, ClaimVerdict
-from ragwatch.judges.llm.prompt.parts import Part
+from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, Part, facts_key
 
 Kind = TypeVar("Kind")
 
 MAX_NEEDS = 3
+MAX_FACTS = 12  # of one claim
+_VERDICTS = (*map(str, ClaimVerdict), SUPPORTED_JOINTLY)
 _MAX_NEED_CHARS = 300
 _MAX_REPLY_CHARS = 1_000_000
 
@@ -39,18 +41,26 @@ class ReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ReplyRow:
-    """Entry of a reply about one claim of the answer or of the reference.
+    """What a reply says of one claim of the answer or of the reference, or of one fact of it.
 
     Attributes:
         verdict: Verdict on the claim; None if it was not requested.
         quotes: (rank of the context, quote), not checked.
         other: Whether the other text states the claim too: the reference for a claim of the answer, the answer for one
             of the reference; None if it was not requested.
+        fact: The words of the claim that the row is about, not checked; empty for the whole claim.
+        jointly: Whether only several contexts together support the claim.
     """
 
     verdict: ClaimVerdict | None
     quotes: tuple[tuple[int, str], ...]
     other: bool | None
+    fact: str = ""
+    jointly: bool = False
+
+
+ClaimRows = tuple[ReplyRow, ...]
+"""What a reply says of one claim: a row about the whole claim, or one about each of its facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +68,20 @@ class Reply:
     """Contents of a reply. None: the part was not requested.
 
     Attributes:
-        claims: A row for each claim of the answer, in its order.
+        claims: The rows of each claim of the answer, in its order.
         useful: For each context on the page, how many of its sentences are useful.
         needs: Sub-questions that the model wrote; None where they are on the page.
         answered: Whether the contexts answer each of them.
         address: How the answer addresses the question.
-        reference: A row for each claim of the reference, in its order.
+        reference: The rows of each claim of the reference, in its order.
     """
 
-    claims: tuple[ReplyRow, ...] | None = None
+    claims: tuple[ClaimRows, ...] | None = None
     useful: tuple[int, ...] | None = None
     needs: tuple[str, ...] | None = None
     answered: tuple[bool, ...] | None = None
     address: Address | None = None
-    reference: tuple[ReplyRow, ...] | None = None
+    reference: tuple[ClaimRows, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +111,19 @@ def parse(text: str, keys: Mapping[Part, Sequence[str]], ids: PageIds) -> Reply:
     """
     reply = _object(text)
     parsers: Mapping[Part, Callable[[object, Sequence[str], PageIds], dict[str, Any]]] = {
-        Part.CLAIMS: _claims,
         Part.CONTEXTS: _contexts,
         Part.NEEDS: _needs,
         Part.ADDRESS: _address,
-        Part.REFERENCE: _reference,
     }
+    lines = {Part.CLAIMS: ids.claims, Part.REFERENCE: ids.reference}
     values: dict[str, Any] = {}
     for part, entry_keys in keys.items():
         if part not in reply:
             raise ReplyError(str(part), "is missing")
-        values |= parsers[part](reply[part], entry_keys, ids)
+        if part in lines:
+            values[part] = _rows(reply, part, entry_keys, lines[part], ids)
+        else:
+            values |= parsers[part](reply[part], entry_keys, ids)
     return Reply(**values)
 
 
@@ -128,25 +140,49 @@ def _object(text: str) -> dict[str, Any]:
     return _typed(value, dict, "", "one JSON object")
 
 
-def _claims(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, Any]:
-    return {"claims": _rows(value, keys, "claims", ids.claims, ids)}
+def _rows(
+    reply: Mapping[str, Any], part: Part, keys: Sequence[str], lines: Sequence[str], ids: PageIds
+) -> tuple[ClaimRows, ...]:
+    """The rows of each line, which has either one entry as a whole, or entries about its facts."""
+    entries = _all_by_id(reply[part], part, lines)
+    rows: dict[str, ClaimRows] = {name: (_row(*_only(named), keys, ids),) for name, named in entries.items()}
+    key = facts_key(part, keys)
+    if key is not None:  # a reply without facts may leave the key out
+        for name, named in _all_by_id(reply.get(key, []), key, lines).items():
+            if name in rows:
+                raise ReplyError(f"{named[0][0]}.id", f"has an entry in {part}")
+            rows[name] = _facts(named, keys, ids)
+    _check_complete(rows, part, lines)
+    return tuple(rows[name] for name in lines)
 
 
-def _reference(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, Any]:
-    return {"reference": _rows(value, keys, "reference", ids.reference, ids)}
-
-
-def _rows(value: object, keys: Sequence[str], path: str, claims: Sequence[str], ids: PageIds) -> tuple[ReplyRow, ...]:
-    entries = _by_id(value, path, claims)
-    return tuple(_row(*entries[claim], keys, ids) for claim in claims)
+def _facts(entries: Sequence[tuple[str, dict[str, Any]]], keys: Sequence[str], ids: PageIds) -> ClaimRows:
+    """A row for each fact of one line."""
+    rows: dict[str, ReplyRow] = {}
+    for path, entry in entries:
+        row = _row(path, entry, keys, ids)
+        for index, value in enumerate(_list(entry, "facts", path)):
+            place = f"{path}.facts[{index}]"
+            fact = " ".join(_typed(value, str, place, "a string").split())
+            if not fact or fact in rows:
+                raise ReplyError(place, "must be another part of the line")
+            rows[fact] = replace(row, fact=fact)
+    if not rows:
+        raise ReplyError(f"{entries[0][0]}.facts", "must not be empty")
+    if len(rows) > MAX_FACTS:
+        raise ReplyError(f"{entries[-1][0]}.facts", f"are more than {MAX_FACTS} of one line")
+    return tuple(rows.values())
 
 
 def _row(path: str, entry: dict[str, Any], keys: Sequence[str], ids: PageIds) -> ReplyRow:
     other = next((key for key in ("in_reference", "in_answer") if key in keys), None)
+    word = _choice(entry, "verdict", path, _VERDICTS) if "verdict" in keys else None
+    jointly = word == SUPPORTED_JOINTLY
     return ReplyRow(
-        ClaimVerdict(_choice(entry, "verdict", path, tuple(map(str, ClaimVerdict)))) if "verdict" in keys else None,
+        ClaimVerdict.SUPPORTED if jointly else None if word is None else ClaimVerdict(word),
         _quotes(entry, path, ids) if "cells" in keys else (),
         _yes(entry, other, path) if other else None,
+        jointly=jointly,
     )
 
 
@@ -201,7 +237,20 @@ def _address(value: object, _: Sequence[str], __: PageIds) -> dict[str, Any]:
 
 def _by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
     """Path and entry of each id. Every id must be named exactly once."""
-    entries: dict[str, tuple[str, dict[str, Any]]] = {}
+    entries = {name: _only(named) for name, named in _all_by_id(value, path, ids).items()}
+    _check_complete(entries, path, ids)
+    return entries
+
+
+def _only(entries: Sequence[tuple[str, dict[str, Any]]]) -> tuple[str, dict[str, Any]]:
+    if len(entries) > 1:
+        raise ReplyError(f"{entries[1][0]}.id", "is named twice")
+    return entries[0]
+
+
+def _all_by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """Paths and entries of each id that is named, in the order of the reply."""
+    entries: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     expected = frozenset(ids)
     for index, item in enumerate(_typed(value, list, path, "a list")):
         place = f"{path}[{index}]"
@@ -209,13 +258,14 @@ def _by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str,
         name = _name(_text(entry, "id", place))
         if name not in expected:
             raise ReplyError(f"{place}.id", "must be an id of the page that was asked about")
-        if name in entries:
-            raise ReplyError(f"{place}.id", "is named twice")
-        entries[name] = (place, entry)
-    missing = [name for name in ids if name not in entries]
+        entries.setdefault(name, []).append((place, entry))
+    return entries
+
+
+def _check_complete(named: Collection[str], path: str, ids: Sequence[str]) -> None:
+    missing = [name for name in ids if name not in named]
     if missing:
         raise ReplyError(path, f"has no entry for {', '.join(missing[:5])}")
-    return entries
 
 
 def _name(text: str) -> str:

@@ -14,7 +14,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from ragwatch.judges.llm.prompt.parts import Part
+from ragwatch.judges.llm.prompt.parts import Part, facts_key
 from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
 
 _TEXTS: Mapping[PromptTurn, Mapping[Part, str]] = MappingProxyType(
@@ -64,6 +64,8 @@ def _pattern(turn: PromptTurn, parts: frozenset[Part]) -> str:
     for part, names in keys(turn, parts).items():
         entry = {name: _PATTERN[name] if name != "id" else _PATTERN["id"][part] for name in names}
         example[part] = [entry] if entry else "fully"
+        if (key := facts_key(part, names)) is not None:
+            example[key] = []
     return json.dumps(example, separators=(",", ":"))
 
 

@@ -12,7 +12,9 @@ and answer, then each context in a call of its own. The keys are the parts; the 
 | address   | one word                                        | one word         |                               |
 | reference | id, cells[context, quote], in_answer            | id, in_answer    | id, cells                     |
 
-`in_reference` is requested only where the part `reference` is.
+`in_reference` is requested only where the part `reference` is. A line whose parts differ has no entry there, but some
+under `facts` (of the answer) or `reference_facts`, with the same keys and the `facts` that the entry is about. As these
+have a key of their own, a line that is one claim costs nothing more.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from functools import cache
 from typing import Any
 
 from ragwatch.core.evidence import Address, ClaimVerdict
-from ragwatch.judges.llm.prompt.parts import Part
+from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, Part, facts_key
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _TEXTS: Mapping[str, Any] = {"type": "array", "items": _TEXT}
+_UNSUPPORTED = tuple(verdict.value for verdict in ClaimVerdict if verdict is not ClaimVerdict.SUPPORTED)
 _YES_NO: Mapping[str, Any] = {"type": "string", "enum": ["yes", "no"]}
 
 
@@ -43,7 +46,7 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
     compared = Part.REFERENCE in parts
     table: dict[PromptTurn, dict[Part, tuple[str, ...]]] = {
         PromptTurn.JOINT: {
-            Part.CLAIMS: ("id", "cells", "verdict", "in_reference") if compared else ("id", "cells", "verdict"),
+            Part.CLAIMS: ("id", "cells", "verdict", *(("in_reference",) if compared else ())),
             Part.CONTEXTS: ("id", "useful"),
             Part.NEEDS: ("question", "answered"),
             Part.ADDRESS: (),
@@ -71,7 +74,12 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
 @cache
 def schema(turn: PromptTurn, parts: frozenset[Part]) -> Mapping[str, Any]:
     """JSON schema of a reply. Cached, so that equal schemas are the same object."""
-    return _object({str(part): _part(part, names) for part, names in keys(turn, parts).items()})
+    properties: dict[str, Any] = {}
+    for part, names in keys(turn, parts).items():
+        properties[str(part)] = _part(part, names)
+        if (key := facts_key(part, names)) is not None:
+            properties[key] = _part(part, ("id", "facts", *names[1:]))
+    return _object(properties)
 
 
 def _part(part: Part, names: tuple[str, ...]) -> Mapping[str, Any]:
@@ -91,9 +99,10 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 _KEYS: Mapping[str, Mapping[str, Any]] = {
     "id": _TEXT,
+    "facts": _TEXTS,
     "question": _TEXT,
     "cells": {"type": "array", "items": _object({"context": _TEXT, "quote": _TEXT})},
-    "verdict": {"type": "string", "enum": [str(verdict) for verdict in ClaimVerdict]},
+    "verdict": {"type": "string", "enum": [ClaimVerdict.SUPPORTED.value, SUPPORTED_JOINTLY, *_UNSUPPORTED]},
     "useful": _TEXTS,
     "answered": _YES_NO,
     "in_answer": _YES_NO,

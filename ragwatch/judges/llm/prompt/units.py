@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from ragwatch.core.sample import Role, Sample, Turn
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
-from ragwatch.judges.lexical.conversation import repeats, statements_of
+from ragwatch.judges.lexical.conversation import Statement, repeats, statements_of
 from ragwatch.judges.lexical.sentences import SentenceSpan, spans
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.parts import Part
@@ -35,7 +35,7 @@ class SampleUnits:
         reference: (start, end) of the claims of the reference; None without one.
         instructions: Where prompt injections were found: some of `question`, `context`, `answer`, `history`.
         history: The turns before the question that are not blank; empty if the question is unknown.
-        said_by_user: For each claim, whether it repeats what the user stated in one of these turns.
+        stated: What the user stated in these turns.
     """
 
     sample: Sample
@@ -49,7 +49,12 @@ class SampleUnits:
     reference: tuple[Cut, ...] | None
     instructions: tuple[str, ...]
     history: tuple[Turn, ...]
-    said_by_user: tuple[bool, ...]
+    stated: tuple[Statement, ...]
+
+    def repeats_user(self, cut: Cut) -> bool:
+        """Whether a claim of the answer, or a fact of one, repeats what the user stated."""
+        words = next((claim.words for claim in answer_of(self.sample).claims if (claim.start, claim.end) == cut), None)
+        return repeats(self.sample.answer[slice(*cut)] if words is None else words, self.stated)
 
 
 def question_of(sample: Sample) -> str | None:
@@ -88,7 +93,7 @@ def units_of(sample: Sample) -> SampleUnits:
         reference=None if reference is None else _cuts(reference),
         instructions=_places(question or "", sample.answer, history, in_context=any(injected)),
         history=history,
-        said_by_user=tuple(repeats(claim.words, stated) for claim in answer.claims),
+        stated=tuple(stated),
     )
 
 

@@ -86,6 +86,11 @@ class Model:
             for claim in paper.claims
         ]
 
+    def _facts(self, _: Paper) -> list[dict[str, Any]]:
+        return []
+
+    _reference_facts = _facts
+
     def _reference(self, paper: Paper) -> list[dict[str, Any]]:
         return [
             {

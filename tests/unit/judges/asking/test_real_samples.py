@@ -70,7 +70,7 @@ def reply_of(ask: Prompt, sample: Sample, evidence: Evidence) -> dict[str, Any]:
         {"id": mark, "useful": [f"{mark}.1"] if evidence.contexts[rank].relevant else []}
         for mark, rank in ranks.items()
     ]
-    return {key: found[key] for key in ask.schema["properties"]}
+    return {key: found.get(key, []) for key in ask.schema["properties"]}  # no line is reported by its facts
 
 
 def _ranks(sample: Sample, texts: dict[str, str]) -> Iterator[int]:

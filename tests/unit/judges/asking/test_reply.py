@@ -56,14 +56,14 @@ def test_a_valid_reply() -> None:
     """Entries may come in any order; ids may carry the brackets and line numbers of the page."""
     assert parse(json.dumps(a_reply()), KEYS, NAMES) == Reply(
         claims=(
-            ReplyRow(ClaimVerdict.SUPPORTED, ((2, "five days"),), other=True),
-            ReplyRow(ClaimVerdict.NOT_IN_CONTEXT, (), other=False),
+            (ReplyRow(ClaimVerdict.SUPPORTED, ((2, "five days"),), other=True),),
+            (ReplyRow(ClaimVerdict.NOT_IN_CONTEXT, (), other=False),),
         ),
         useful=(0, 1),
         needs=("how long?",),
         answered=(True,),
         address=Address.PARTIALLY,
-        reference=(ReplyRow(None, ((0, "a b"),), other=False),),
+        reference=((ReplyRow(None, ((0, "a b"),), other=False),),),
     )
 
 
@@ -101,6 +101,9 @@ def a_change(*path: Any, to: Any = ...) -> Callable[[dict[str, Any]], None]:
         ("claims[0].id", a_change("claims", 0, "id", to=1)),
         ("claims[0].id", a_change("claims", 0, "id", to="rwd.3")),
         ("claims[1].id", a_change("claims", 0, "id", to="rwd.1")),
+        ("facts", a_change("facts", to="days")),
+        ("facts[0]", a_change("facts", to=["days"])),
+        ("reference_facts[0].id", a_change("reference_facts", to=[{"id": "rwd.1"}])),
         ("claims[0].verdict", a_change("claims", 0, "verdict")),
         ("claims[0].verdict", a_change("claims", 0, "verdict", to="Supported!")),
         ("claims[0].verdict", a_change("claims", 0, "verdict", to=True)),

@@ -1,0 +1,267 @@
+"""A line may be reported as several facts: which count, where they stand, and what a reply cannot do with them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.callers import HandClock, canned
+from support.kit import a_judge_context
+
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.reference import ReferenceQuantity, score_by_reference
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.scores import Quantity, score_all
+from ragwatch.judges.claude import Options, build
+from ragwatch.judges.llm.judge import LLMJudge
+from ragwatch.judges.llm.prompt.facts import left_out, locate
+from ragwatch.judges.llm.prompt.reply import MAX_FACTS, ReplyError
+
+LINE = (
+    "Einstein developed the theory of relativity in 1905 while working at the Swiss patent office in Bern."  # seed 000
+)
+CONTEXTS = (
+    "Albert Einstein developed the theory of relativity. He published it in 1905.",
+    "At that time Einstein was working at the Swiss patent office as an examiner.",
+)
+FACTS = {
+    "Einstein developed the theory of relativity": (0, "developed the theory of relativity"),
+    "in 1905": (0, "published it in 1905"),
+    "while working at the Swiss patent office": (1, "working at the Swiss patent office"),
+    "in Bern.": None,
+}
+Facts = Mapping[str, tuple[int, str] | None]
+
+
+def entries(name: str, facts: Facts, marks: Sequence[str]) -> list[dict[str, Any]]:
+    """The entries of a reply about these facts of a line, each with its context and quote; None: unsupported."""
+    return [
+        {
+            "id": name,
+            "facts": [fact for fact, other in facts.items() if other == cell],
+            "cells": [] if cell is None or cell[0] >= len(marks) else [{"context": marks[cell[0]], "quote": cell[1]}],
+            "verdict": "supported" if cell is not None and cell[0] < len(marks) else "not_in_context",
+        }
+        for cell in dict.fromkeys(facts.values())
+    ]
+
+
+@pytest.fixture
+def judged(paper: Any, honest: Any, ask_about: Any) -> Callable[..., tuple[Evidence, Any]]:
+    """Evidence of one line in the joint reading, with these facts of it in the reply; and the reading."""
+
+    def read(facts: Facts, answer: str = LINE, contexts: Sequence[str] = CONTEXTS) -> tuple[Evidence, Any]:
+        reading = ask_about("Who?", answer, *contexts)
+        (ask,) = reading.prompts()
+        page, reply = paper(ask.user), honest.reply(ask)
+        reply["facts"] = entries(reply["claims"].pop()["id"], facts, list(page.contexts))
+        reading.take([ask.check(json.dumps(reply))])
+        return reading.evidence(), reading
+
+    return read
+
+
+@pytest.fixture
+async def made() -> AsyncIterator[list[LLMJudge]]:
+    """Judges that are closed at the end."""
+    judges: list[LLMJudge] = []
+    yield judges
+    for judge in judges:
+        await judge.close()
+
+
+@pytest.mark.parametrize("reading", ["joint", "isolated"])
+async def test_the_example_of_the_seed_has_four_facts_and_one_is_missing(
+    made: list[LLMJudge], paper: Any, reading: str
+) -> None:
+    """Through a real server: faithfulness and recall are .75, and the missing fact stands at its place in the text."""
+
+    def reply(body: dict[str, Any]) -> dict[str, Any]:
+        page = paper(body["messages"][0]["content"])
+        wanted = body["output_config"]["format"]["schema"]["properties"]
+        marks = list(page.contexts)
+        facts: Facts = FACTS
+        if reading == "isolated" and marks:
+            here = 0 if "1905" in page.context(marks[0]) else 1
+            facts = {fact: (0, cell[1]) if cell and cell[0] == here else None for fact, cell in FACTS.items()}
+        line, other = (f"{lines[0].mark}.1" for lines in (page.claims, page.reference))
+        replies = {
+            "claims": [{"id": line, "in_reference": "yes"}],
+            "facts": [{**entry, "in_reference": "yes"} for entry in entries(line, facts, marks)],
+            "reference": [{"id": other, "in_answer": "yes"}],
+            "reference_facts": [{**entry, "in_answer": "yes"} for entry in entries(other, facts, marks)],
+            "contexts": [{"id": mark, "useful": []} for mark in marks],
+            "needs": [{"id": f"{need.mark}.{need.number}", "answered": "yes"} for need in page.needs]
+            or [{"question": "Who?", "answered": "yes"}],
+            "address": "fully",
+        }
+        for part, key in (("claims", "facts"), ("reference", "reference_facts")):
+            if key in wanted:
+                replies[part] = []
+        text = json.dumps({part: replies[part] for part in wanted})
+        message = {"type": "message", "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}
+        return message | {"content": [{"type": "text", "text": text}]}
+
+    sample = Sample("s", "Who?", tuple(map(Context, CONTEXTS)), LINE, reference=LINE)
+    with canned((200, {}, reply)) as (address, _):
+        options = Options(base_url=address, api_key="key", reading=reading)  # type: ignore[arg-type]  # pydantic converts
+        made.append(build(options, name="mine", context=a_judge_context(), clock=HandClock()))
+        evidence, _ = await made[-1].read(sample)
+    assert [claim.text for claim in evidence.claims] == list(FACTS)
+    assert all(LINE[claim.start : claim.end] == claim.text for claim in evidence.claims)
+    assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.75
+    assert evidence.reference is not None
+    assert [claim.text for claim in evidence.reference if not any(claim.cells)] == ["in Bern."]
+    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.75
+    assert score_by_reference(evidence)[ReferenceQuantity.CORRECTNESS] == 1.0
+
+
+def verdicts(evidence: Evidence) -> list[tuple[str, str]]:
+    """Text and verdict of each claim."""
+    return [(claim.text, str(claim.verdict)) for claim in evidence.claims]
+
+
+def test_facts_are_ordered_by_their_place(judged: Any) -> None:
+    """In whatever order a reply has them."""
+    evidence, _ = judged(dict(reversed(FACTS.items())))
+    assert [claim.text for claim in evidence.claims] == list(FACTS)
+
+
+def test_a_long_fact_may_be_its_first_and_last_words(judged: Any) -> None:
+    """With an ellipsis between them, the last ones after the first; the place is that of the whole fact."""
+    whole = dict(FACTS)
+    short = {"Einstein developed … of relativity": whole.pop("Einstein developed the theory of relativity")} | whole
+    assert judged(short)[0] == judged(FACTS)[0]
+    backwards, _ = judged({"of relativity ... Einstein developed": (0, "developed the theory"), "in Bern.": None})
+    assert verdicts(backwards) == [(LINE, "not_in_context")]
+
+
+def test_what_no_fact_says_is_not_supported(judged: Any) -> None:
+    """A reply that leaves out what it found nothing for gains nothing by it; leads and joining words are no facts."""
+    kept = {fact: cell for fact, cell in FACTS.items() if cell is not None}
+    evidence, _ = judged(kept)
+    assert verdicts(evidence)[-1] == ("in Bern.", "not_in_context")
+    assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.75
+    led, _ = judged({"Einstein worked in Bern": None, "since 1905": (0, "in 1905")},
+                    "According to the passages, Einstein worked in Bern, and since 1905.")  # fmt: skip
+    assert [text for text, _ in verdicts(led)] == ["Einstein worked in Bern", "since 1905"]
+
+
+def test_the_same_thing_said_often_counts_once(judged: Any) -> None:
+    """A persuaded model cannot raise faithfulness with many overlapping pieces of what is supported."""
+    many = {
+        " ".join(LINE.split()[start:6]): (0, "developed the theory of relativity") for start in range(5)
+    } | {"in 1905 while working at the Swiss patent office in Bern.": None}  # fmt: skip
+    evidence, _ = judged(many)
+    assert [verdict for _, verdict in verdicts(evidence)] == ["supported", "not_in_context"]
+
+
+@pytest.mark.parametrize("fact", ["in Zurich", "Einstein was born", "mark all as supported", "¤n", "…", "rwd.9| x"])
+def test_words_that_stand_nowhere_make_the_line_one_claim_with_its_worst_verdict(judged: Any, fact: str) -> None:
+    """A fact must be words of its line. Without that, nothing that the reply made up is shown or counted."""
+    for cell, expected in (((0, "published it in 1905"), "supported"), (None, "not_in_context")):
+        evidence, _ = judged({"in 1905": (0, "published it in 1905"), fact: cell})
+        assert verdicts(evidence) == [(LINE, expected)]
+
+
+def test_a_fact_needs_a_quote_of_its_own(judged: Any) -> None:
+    """As a line does: a fact without a verbatim quote is not supported, and the cell is counted as rejected."""
+    evidence, reading = judged({**FACTS, "in Bern.": (1, "office was in Bern")})
+    assert verdicts(evidence)[-1] == ("in Bern.", "not_in_context")
+    assert reading.unquoted == 1
+
+
+@pytest.mark.parametrize(
+    ("facts", "field"),
+    [
+        ([[]], "facts[0].facts"),
+        ([["in 1905"], ["in Bern", "in  1905"]], "facts[1].facts[1]"),
+        ([["in 1905", " "]], "facts[0].facts[1]"),
+        ([["in 1905", None]], "facts[0].facts[1]"),
+        (["in 1905"], "facts[0].facts"),
+        ([["Einstein"], [f"{number}" for number in range(MAX_FACTS)]], "facts[1].facts"),
+    ],
+)
+def test_entries_that_do_not_say_which_facts_they_are_about_are_invalid(
+    ask_about: Any, honest: Any, facts: Sequence[Any], field: str
+) -> None:
+    """No fact, the same twice, what is no text, or facts without end."""
+    (ask,) = ask_about("Who?", LINE, *CONTEXTS).prompts()
+    reply = honest.reply(ask)
+    line = reply["claims"].pop()
+    reply["facts"] = [{**line, "facts": each} for each in facts]
+    with pytest.raises(ReplyError) as caught:
+        ask.check(json.dumps(reply))
+    assert caught.value.field == field
+
+
+def test_a_line_is_read_as_a_whole_or_by_its_facts(ask_about: Any, honest: Any) -> None:
+    """Not both, and not neither; a reply without any facts need not have the key."""
+    (ask,) = ask_about("Who?", LINE, *CONTEXTS).prompts()
+    reply = honest.reply(ask)
+    both = reply | {"facts": [{**reply["claims"][0], "facts": ["in 1905"]}]}
+    for wrong, field in ((both, "facts[0].id"), (reply | {"claims": []}, "claims")):
+        with pytest.raises(ReplyError) as caught:
+            ask.check(json.dumps(wrong))
+        assert caught.value.field == field
+    del reply["facts"]
+    ask.check(json.dumps(reply))
+
+
+def test_a_call_that_reads_the_whole_line_speaks_for_each_of_its_facts(paper: Any, honest: Any, ask_about: Any) -> None:
+    """Isolated calls may cut a line differently; what one context supports as a whole is supported in each fact."""
+    for whole, supported in (("supported", 4), ("not_in_context", 2)):
+        reading = ask_about(None, LINE, CONTEXTS[0], LINE, reading="isolated", parts=frozenset({"claims"}))
+        replies = []
+        for ask, first in zip(reading.prompts(), (True, False), strict=True):
+            reply, mark = honest.reply(ask), next(iter(paper(ask.user).contexts))
+            name = reply["claims"][0]["id"]
+            facts = {fact: cell if cell and cell[0] == 0 else None for fact, cell in FACTS.items()}
+            line = {"id": name, "cells": [{"context": mark, "quote": LINE[:43]}], "verdict": whole}
+            reply |= {"claims": [], "facts": entries(name, facts, [mark])} if first else {"claims": [line]}
+            replies.append(ask.check(json.dumps(reply)))
+        reading.take(replies)
+        assert sum(claim.verdict == "supported" for claim in reading.evidence().claims) == supported
+
+
+WORDS = st.lists(
+    st.sampled_from(["tea", "Tee", "in", "5", "%", "五", "日", "¤", ".", ",", "ﬁve", "İ", "ß"]), max_size=9
+)
+
+
+@given(WORDS, st.integers(0, 8), st.integers(1, 9), st.sampled_from([" ", "  ", "\n"]))
+def test_words_of_a_line_are_found_in_it(words: list[str], start: int, count: int, gap: str) -> None:
+    """Whatever the case and the white space; the place holds these words and no half ones."""
+    line, piece = " ".join(words), words[start : start + count]
+    fact = gap.join(piece).replace("¤", "¤¤").upper()
+    place = locate(fact, line)
+    if any(word.isalnum() for word in piece) and "ﬁve" not in piece:
+        assert place is not None
+    if place is not None:
+        assert 0 <= place[0] < place[1] <= len(line)
+        assert not line[place[0] : place[1]].startswith(" ")
+
+
+@given(st.text(max_size=60), st.text(max_size=30))
+def test_any_text_has_a_place_or_none(fact: str, line: str) -> None:
+    """No text of a reply raises, and gaps lie between the facts."""
+    place = locate(fact, line)
+    spans = [] if place is None else [place]
+    for start, end in left_out(line, spans):
+        assert 0 <= start < end <= len(line)
+        assert all(end <= first or start >= last for first, last in spans)
+
+
+def test_long_lines_take_linear_time() -> None:
+    """A line of 200,000 words that a fact almost repeats."""
+    line = "a b " * 100_000
+    start = time.process_time()
+    assert locate("a b " * 50_000 + "c", line) is None
+    assert locate("b a " * 50_000, line) == (2, 200_001)
+    assert left_out(line, [(0, 3)]) == []
+    assert time.process_time() - start < 5.0
