@@ -67,3 +67,17 @@ def test_cells() -> None:
     """Contexts that support alone come before a set; a set of one supports alone."""
     assert support_cells(3, (0, 2), (1,)) == (Cell.ALONE, None, Cell.ALONE)
     assert informed_cells(2, (1,)) == (None, Cell.INFORMED)
+
+
+def test_the_strongest_that_suffice_are_taken() -> None:
+    """Of forty contexts the five strongest are necessary and enough; without one of them nothing supports the claim."""
+    needed = {3, 8, 21, 30, 39}
+    strengths = [0.9 if rank in needed else 0.1 for rank in range(40)]
+    assert smallest_support_set(strengths, lambda ranks: needed <= set(ranks)) == tuple(sorted(needed))
+    assert smallest_support_set(strengths, lambda ranks: {*needed, 40} <= set(ranks)) == ()
+
+
+def test_a_superfluous_one_among_the_strongest_is_removed() -> None:
+    """A strong context that is not necessary is not in the set."""
+    needed = {1, 2, 3, 4}
+    assert smallest_support_set([0.9, 0.8, 0.7, 0.6, 0.5], lambda ranks: needed <= set(ranks)) == (1, 2, 3, 4)

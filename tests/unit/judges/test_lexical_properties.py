@@ -76,7 +76,7 @@ def test_a_context_that_says_more_of_the_claim_never_supports_it_less(
         after = read(None, answer, richer).claims[row]
         assert (after.support or 0.0) >= (claim.support or 0.0)
         assert len(after.support_set) <= len(claim.support_set) or not claim.support_set
-        assert all(new is Cell.ALONE for old, new in zip(claim.cells, after.cells, strict=True) if old is Cell.ALONE)
+        assert claim.cells[rank] is not Cell.ALONE or after.cells[rank] is Cell.ALONE
 
 
 @given(PROSE, PROSE, st.lists(PROSE, min_size=2, max_size=4), st.randoms(use_true_random=False))
