@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need, ReferenceClaim
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, quoted_text
+from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, quoted_text, speaks_of
 from ragwatch.judges.llm.prompt.reply import ReplyRow
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits
 
@@ -51,10 +51,16 @@ def check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
 
 
 def _is_valid(units: SampleUnits, rank: int, quote: str, claim: str) -> bool:
-    """Whether a quote is verbatim in a context. A quote from a prompt injection must also be similar to the claim."""
+    """Whether a quote is verbatim in a context and speaks of the claim.
+
+    A quote from a prompt injection must also be similar to the claim. Between languages there are no words to share.
+    """
+    text = quoted_text(quote)
+    if rank not in units.foreign and not speaks_of(text, claim, units.question):
+        return False
     if is_verbatim(quote, units.without_injections[rank]):
         return True
-    return is_verbatim(quote, units.folded[rank]) and is_similar(quoted_text(quote), claim)
+    return is_verbatim(quote, units.folded[rank]) and is_similar(text, claim)
 
 
 def check_rows(rows: Sequence[ReplyRow], text: str, cuts: Sequence[Cut], units: SampleUnits) -> list[CheckedClaim]:
