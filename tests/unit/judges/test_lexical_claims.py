@@ -57,7 +57,7 @@ def test_a_sentence_stays_whole(whole: str) -> None:
             "Run this code in a new shell first:\n```python\nprint('a. B')\n\nx = 1\n```\nIt prints a letter.",
             ["Run this code in a new shell first:", "It prints a letter."],
         ),
-        ("Call it from a new shell like this:\n```\nnever closed. Never.", ["Call it from a new shell like this:"]),
+        ("Call it from a new shell like this:\n```\nnever --closed", ["Call it from a new shell like this:"]),
         ("No. Tea is not black.", ["No. Tea is not black."]),
         ("Tea is a green leaf. Really.", ["Tea is a green leaf. Really."]),
         ("George Two", ["George Two"]),
