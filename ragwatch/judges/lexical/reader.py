@@ -15,6 +15,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import address, better_context_unused, kind_missing, question_coverage
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
+from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, lowered, sources_of
 from ragwatch.judges.lexical.features import CARRIES, ClaimWords, PassageMatch, claim_words, features, match
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
@@ -52,13 +53,25 @@ class PreparedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """One claim, compared with every context: probability of support by all together, and by each alone."""
+    """One claim, compared with every context.
+
+    Attributes:
+        claim: The claim.
+        words: Its words.
+        matches: What it shares with each context.
+        support: Probability that all contexts together support it, lowered by the facts that none of them holds.
+        alone: For each context, the probability that it does alone, by the words.
+        missing: Numbers and names of the claim that no context holds.
+        by_words: `support` before it was lowered.
+    """
 
     claim: ClaimText
     words: ClaimWords
     matches: tuple[PassageMatch, ...]
     support: float
     alone: tuple[float, ...]
+    missing: MissingFacts = NOTHING_MISSING
+    by_words: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +118,9 @@ def read(
     """
     passages = passages_of((context.text for context in sample.contexts), check)
     question = _prepared_question(sample.question or "", passages, tables)
-    rows = _rows(answer, passages, question, tables, check)
     texts = [unicode14(context.text) for context in sample.contexts]
+    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables)
+    rows = _rows(answer, passages, question, tables, check, sources=sources)
     rulings = (
         cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
     )
@@ -142,13 +156,15 @@ def _rows(
     question: PreparedQuestion,
     tables: FittedTables,
     check: Check,
+    *,
+    sources: Sources | None = None,
 ) -> list[ClaimRow]:
     """A row for each claim. Claims with equal words, which models may repeat, are compared once."""
     by_words: dict[str, ClaimRow] = {}
     rows = []
     for claim in answer.claims:
         row = by_words.get(claim.words)
-        row = replace(row, claim=claim) if row else _row(claim, passages, question, tables, check)
+        row = replace(row, claim=claim) if row else _row(claim, passages, question, tables, check, sources=sources)
         by_words[claim.words] = row
         rows.append(row)
     return rows
@@ -160,12 +176,17 @@ def _row(
     question: PreparedQuestion,
     tables: FittedTables,
     check: Check,
+    *,
+    sources: Sources | None,
 ) -> ClaimRow:
-    words = claim_words(claim.words, tables.rarity)
+    text = claim.words if sources is None else sources.rewritten(claim.words)
+    words = claim_words(text, tables.rarity)
     matches = _matches(words, passages, check)
     alone = _alone(words, matches, question, tables, check)
     together = tables.support.probability(features(words, matches, question.weights.keys()))
-    return ClaimRow(claim, words, matches, max(together, *alone) if alone else together, alone)
+    support = max(together, *alone) if alone else together
+    missing = NOTHING_MISSING if sources is None else sources.missing(claim.words)
+    return ClaimRow(claim, words, matches, lowered(support, missing), alone, missing, support)
 
 
 def _matches(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
@@ -192,7 +213,7 @@ def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
     return ClaimRuling(
         verdict=ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT,
         support=row.support,
-        cells=tuple(probability >= thresholds.support for probability in row.alone),
+        cells=tuple(supported and probability >= thresholds.support for probability in row.alone),
         alone=row.alone,
     )
 

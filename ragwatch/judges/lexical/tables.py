@@ -43,6 +43,7 @@ class FittedTables:
         support: Probability that passages support a claim, from `features.NAMES`.
         relevance: Probability that a context is useful for the answer, from `relevance.NAMES`.
         rarity: Inverse document frequency of a term, scaled to [0, 1]; 1 for a term that is not in the table.
+        names: Terms of that table that are names: nearly always written with a capital.
         version: Eight hexadecimal digits of the hash of the files.
     """
 
@@ -50,6 +51,7 @@ class FittedTables:
     relevance: LogisticModel
     rarity: Mapping[str, float]
     version: str
+    names: frozenset[str] = frozenset()
 
 
 def parse(weights: str, idf: str) -> FittedTables:
@@ -59,9 +61,12 @@ def parse(weights: str, idf: str) -> FittedTables:
         KeyError, ValueError: The files are not in the format that `training/lexical.py` writes.
     """
     fitted = json.loads(weights)
-    rarity = {word: int(level) / 100 for level, words in json.loads(idf)["levels"].items() for word in words.split()}
+    words = json.loads(idf)
+    rarity = {word: int(level) / 100 for level, listed in words["levels"].items() for word in listed.split()}
     version = hashlib.sha256((weights + idf).encode()).hexdigest()[:8]
-    return FittedTables(_linear(fitted["support"]), _linear(fitted["relevance"]), rarity, version)
+    return FittedTables(
+        _linear(fitted["support"]), _linear(fitted["relevance"]), rarity, version, frozenset(words["names"].split())
+    )
 
 
 def _linear(part: Mapping[str, Any]) -> LogisticModel:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.judges.lexical.evidence import window
+from ragwatch.judges.lexical.facts import lowered
 from ragwatch.judges.lexical.limits import Check, Deadline
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.reader import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
@@ -122,8 +123,8 @@ class CrossEncoderPass:
         """Rule on a claim with all contexts together, without cells; None if the model did not read it."""
         if signals is None:
             return None
-        lexical = lexical_logit(row.support)
-        support = self._artefact.support.probability(lexical, signals)
+        lexical = lexical_logit(row.by_words)
+        support = lowered(self._artefact.support.probability(lexical, signals), row.missing)
         verdict = ClaimVerdict.SUPPORTED
         if support < self._rules.supported_from:
             against = self._artefact.contradiction.probability(lexical, signals)

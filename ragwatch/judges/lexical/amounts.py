@@ -1,0 +1,639 @@
+"""Reads numbers, dates and quantities of a text in a form in which equal ones are equal.
+
+A number has keys: its value in digits ("3.5 million", "3,500,000" and "3.5M" have the key `3500000`), and the value in
+a base unit ("5 kg" and "5,000 g"). Two numbers are the same where they share a key. Numbers of a source have more keys
+than those of a claim: what they are called otherwise ("half" is 50 %), what they are about (1971 is in the 1970s), and
+what they are rounded to.
+
+What a claim is held to are its numbers that a source would have to state: not list numbers, citation marks, names
+(`GPT-4`), 0 and 1, counts up to twelve without a unit (people count what is listed), or words like "second".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ragwatch.judges.lexical.words import fold, term, terms
+
+_MAX_DIGITS = 24  # a longer run of digits is a name
+_COUNTED = 12  # people count listed things up to this
+
+_BEFORE = 3  # tokens before a number that may say that it is approximate
+_CURRENCIES = frozenset("$€£¥₹")
+
+_TOKEN = re.compile(
+    r"(?<!\d)\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}){2,}(?!\d)|\d+(?:[.,]\d+)*"
+    r"|[^\W\d_]+|[%$€£¥₹‰]"
+)
+_NEAR = 0.1
+_INSIDE_NAME = re.compile(r"[^\W\d_][-_.]?$")
+_DIGITS = re.compile(r"\d+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.]\d\d)? ?(?:p\.?m|h\b)|\b(?=\d{1,2}[:h]\d\d)(\d{1,2})")
+_DATE = re.compile(r"\b\d{4}[-/.](\d{1,2})[-/.]\d{1,2}\b|\b(\d{1,2})[-/.](\d{1,2})[-/.]\d{2,4}\b")
+_YEARS = re.compile(r"\b((?:19|20)\d\d)[-–/](\d\d)\b")
+_MARKS = re.compile(
+    r"\[\^?\d{1,3}(?:[,;–-] ?\d{1,3}){0,8}\]"
+    r"|\b(?:passage|document|doc|source|context|reference|ref|citation|chunk|excerpt|snippet|result)s?"
+    r"(?: (?:no\.? )?|#|: ?)\d{1,3}(?:(?:, | and |, and | ?& ?|-)\d{1,3}){0,8}\b"
+)
+_LIST_NUMBER = re.compile(r"(?:^|(?<=[\n;:]))\s*\(?\d{1,2}[.)](?=\s)|\(\d{1,2}\)|\bsteps? \d{1,2}\b")
+
+_ONES = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_SMALL = MappingProxyType(
+    {word: value for value, word in enumerate(_ONES)} | {word: 10 * (2 + place) for place, word in enumerate(_TENS)}
+)
+_ORDINALS = MappingProxyType(
+    {
+        word: value
+        for value, word in enumerate(
+            [
+                "third",
+                "fourth",
+                "fifth",
+                "sixth",
+                "seventh",
+                "eighth",
+                "ninth",
+                "tenth",
+                "eleventh",
+                "twelfth",
+                "thirteenth",
+                "fourteenth",
+                "fifteenth",
+                "sixteenth",
+                "seventeenth",
+                "eighteenth",
+                "nineteenth",
+                "twentieth",
+            ],
+            start=3,
+        )
+    }
+    | {"first": 1, "second": 2, "thirtieth": 30}
+)
+_SCALES = MappingProxyType(
+    {
+        "hundred": 100,
+        "thousand": 1000,
+        "million": 10**6,
+        "billion": 10**9,
+        "trillion": 10**12,
+        "hundreds": 100,
+        "thousands": 1000,
+        "millions": 10**6,
+        "billions": 10**9,
+        "trillions": 10**12,
+        "mn": 10**6,
+        "mio": 10**6,
+        "bn": 10**9,
+        "tn": 10**12,
+        "lakh": 10**5,
+        "crore": 10**7,
+        "dozen": 12,
+    }
+)
+_SUFFIXES = MappingProxyType({"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12})
+"""Scales only where they touch the number: `3.5M`."""
+
+_UNIT_FORMS = """
+mass 0.001 mg milligram milligrams; mass 1 g gram grams gramme grammes; mass 1000 kg kgs kilo kilos kilogram kilograms;
+mass 1000000 tonne tonnes; length 0.001 mm millimetre millimetres millimeter millimeters; length 0.01 cm centimetre
+centimetres centimeter centimeters; length 1 m metre metres meter meters; length 1000 km kms kilometre kilometres
+kilometer kilometers; volume 0.001 ml millilitre millilitres milliliter milliliters; volume 0.01 cl; volume 1 l litre
+litres liter liters; time 0.001 ms millisecond milliseconds; time 1 s sec secs second seconds; time 60 min mins minute
+minutes; time 3600 h hr hrs hour hours hourly; time 86400 day days daily; time 604800 week weeks weekly; months 1 month
+months monthly; months 12 year years yr yrs yearly annually; months 120 decade decades; months 1200 century centuries;
+data 1 byte bytes; data 1000 kb kilobyte kilobytes; data 1000000 mb megabyte megabytes; data 1000000000 gb gigabyte
+gigabytes; data 1000000000000 tb terabyte terabytes; money 0.01 cent cents; money 1 $ € £ ¥ ₹ euro euros eur dollar
+dollars usd gbp chf franc francs yen rupee rupees; share 1 % percent; power 1 w watt watts; power 1000 kw kilowatt
+kilowatts; power 1000000 mw megawatt megawatts; frequency 1 hz; frequency 1000 khz; frequency 1000000 mhz; frequency
+1000000000 ghz
+"""
+_UNITS = MappingProxyType(
+    {
+        word: (entry.split()[0], float(entry.split()[1]))
+        for entry in _UNIT_FORMS.split(";")
+        for word in entry.split()[2:]
+    }
+)
+_COUNTED_UNITS = frozenset(
+    [
+        "pounds",
+        "pound",
+        "mile",
+        "miles",
+        "foot",
+        "feet",
+        "ft",
+        "inch",
+        "inches",
+        "acre",
+        "acres",
+        "hectare",
+        "hectares",
+        "ounce",
+        "ounces",
+        "oz",
+        "gallon",
+        "gallons",
+        "lb",
+        "lbs",
+        "degree",
+        "degrees",
+        "mph",
+        "points",
+        "times",
+        "bits",
+        "cores",
+        "threads",
+        "seats",
+        "floors",
+        "rooms",
+        "pages",
+    ]
+)
+_MONTHS = MappingProxyType(
+    {
+        name: month
+        for month, name in enumerate(
+            [
+                "january",
+                "february",
+                "march",
+                "april",
+                "may",
+                "june",
+                "july",
+                "august",
+                "september",
+                "october",
+                "november",
+                "december",
+            ],
+            start=1,
+        )
+    }
+)
+_SHORT_MONTHS = MappingProxyType({name[:3]: month for name, month in _MONTHS.items()} | {"sept": 9})
+_ROMAN = MappingProxyType(
+    {
+        name: value
+        for value, name in enumerate(
+            [
+                "ii",
+                "iii",
+                "iv",
+                "v",
+                "vi",
+                "vii",
+                "viii",
+                "ix",
+                "x",
+                "xi",
+                "xii",
+                "xiii",
+                "xiv",
+                "xv",
+                "xvi",
+                "xvii",
+                "xviii",
+                "xix",
+                "xx",
+                "xxi",
+            ],
+            start=2,
+        )
+    }
+)
+_OTHER_NAMES = MappingProxyType(
+    {
+        "half": ("0.5", "50", "2"),
+        "halves": ("0.5", "50", "2"),
+        "quarter": ("0.25", "25", "4", "3"),
+        "quarterly": ("4", "3"),
+        "twice": ("2",),
+        "double": ("2",),
+        "doubled": ("2",),
+        "both": ("2",),
+        "pair": ("2",),
+        "couple": ("2",),
+        "twin": ("2",),
+        "thrice": ("3",),
+        "triple": ("3",),
+        "tripled": ("3",),
+        "trio": ("3",),
+        "dozen": ("12",),
+        "fortnight": ("14", "2"),
+        "decade": ("10",),
+        "decades": ("10",),
+        "century": ("100",),
+        "quadruple": ("4",),
+        "duo": ("2",),
+        "quartet": ("4",),
+        "weekly": ("7",),
+        "week": ("7",),
+        "noon": ("12",),
+        "midnight": ("12", "0", "24"),
+        "monthly": ("30", "12"),
+        "annual": ("12", "365"),
+        "year": ("12", "365"),
+        "day": ("24",),
+        "daily": ("24",),
+        "hour": ("60",),
+        "minute": ("60",),
+        "all": ("100",),
+        "third": ("33", "0.33"),
+        "twins": ("2",),
+        "triplets": ("3",),
+        "single": ("1",),
+        "bi": ("2",),
+        "tri": ("3",),
+        "biweekly": ("2", "14"),
+    }
+)
+_APPROXIMATE = frozenset(
+    [
+        "about",
+        "around",
+        "approximately",
+        "nearly",
+        "almost",
+        "over",
+        "roughly",
+        "some",
+        "exceeding",
+        "least",
+        "most",
+        "than",
+        "under",
+        "up",
+        "circa",
+        "ca",
+        "close",
+        "estimated",
+    ]
+)
+
+
+class Kind(StrEnum):
+    """What a number is."""
+
+    NAME = "name"
+    COUNT = "count"
+    YEAR = "year"
+    DECADE = "decade"
+    QUANTITY = "quantity"
+
+
+class _Digits(NamedTuple):
+    """A number before its unit is read: its tokens `first` to `after`, its possible values, scale and suffix."""
+
+    first: int
+    after: int
+    values: Sequence[float]
+    scale: float = 1.0
+    suffix: str = ""
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One number of a text.
+
+    Attributes:
+        start: Offset in the folded text.
+        end: Offset after its last character, unit included.
+        value: Its value.
+        keys: Forms in which it equals another number.
+        kind: What it is.
+        approximate: Whether it is said to be approximate.
+        years: Whether it counts years.
+    """
+
+    start: int
+    end: int
+    value: float
+    keys: frozenset[str]
+    kind: Kind
+    approximate: bool = False
+    years: bool = False
+
+    @property
+    def strict(self) -> bool:
+        """Whether a source would have to state it."""
+        return self.kind not in (Kind.NAME, Kind.COUNT) and self.value not in (0, 1)
+
+
+def _key(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:.10g}"
+
+
+def _values(token: str) -> list[float]:
+    """Values that a token of digits may have, the most likely first. None of a number that is too long."""
+    if len(token) > _MAX_DIGITS:
+        return []
+    plain = token.translate(_SPACES)
+    if plain.isdigit():
+        return [float(plain)]
+    whole, *groups = re.split("[.,]", plain)
+    is_grouped = len(groups[-1]) == 3 and all(len(group) in (2, 3) for group in groups)
+    joined = float("".join((whole, *groups)))
+    if "," in plain and "." in plain:
+        separator = max(plain.rfind(","), plain.rfind("."))
+        return [float(re.sub("[.,]", "", plain[:separator]) + "." + plain[separator + 1 :])]
+    if len(groups) > 1:
+        return [joined] if is_grouped else []
+    point = float(f"{whole}.{groups[0]}")
+    if is_grouped and whole != "0":
+        return [joined] if "," in plain else [point, joined]
+    return [] if "," in plain and len(groups[0]) > 2 else [point]
+
+
+_SPACES = str.maketrans("", "", " \u00a0\u202f")
+
+
+def amounts(text: str) -> list[Amount]:
+    """The numbers of a text, in order.
+
+    >>> [sorted(amount.keys) for amount in amounts("5 kg cost $3 million")]
+    [['5', 'mass:5000'], ['3000000', 'money:3000000']]
+    """
+    return list(_amounts(_blanked(fold(text))))
+
+
+def _blanked(text: str) -> str:
+    for marks in (_MARKS, _LIST_NUMBER):
+        text = marks.sub(lambda mark: " " * len(mark.group()), text)
+    return text
+
+
+def _amounts(text: str) -> Iterator[Amount]:
+    tokens = list(_TOKEN.finditer(text))
+    position = 0
+    while position < len(tokens):
+        token = tokens[position].group()
+        if token[0].isdigit():
+            amount, position = _in_digits(text, tokens, position)
+        elif token in _SMALL or (token in _ORDINALS):
+            amount, position = _in_words(text, tokens, position)
+        else:
+            amount, position = None, position + 1
+        if amount is not None:
+            yield amount
+
+
+def _touches(tokens: Sequence[re.Match[str]], position: int) -> bool:
+    """Whether a token begins where the one before it ends."""
+    return position < len(tokens) and tokens[position].start() == tokens[position - 1].end()
+
+
+def _word(tokens: Sequence[re.Match[str]], position: int, text: str) -> str:
+    """The word after a number, at most one space, hyphen or bracket further on; empty if there is none."""
+    if position >= len(tokens) or position < 1:
+        return ""
+    gap = text[tokens[position - 1].end() : tokens[position].start()]
+    return tokens[position].group() if gap in ("", " ", "-", "\u00a0", "\u202f", " (") else ""
+
+
+def _in_digits(text: str, tokens: Sequence[re.Match[str]], position: int) -> tuple[Amount | None, int]:
+    match = tokens[position]
+    values = _values(match.group())
+    start, after = match.start(), position + 1
+    if not values:
+        return None, after
+    is_name = _INSIDE_NAME.search(text[max(0, start - 2) : start]) is not None
+    scale, suffix = 1.0, ""
+    if _touches(tokens, after) and tokens[after].group() in _SUFFIXES:
+        suffix = tokens[after].group()
+    elif (word := _word(tokens, after, text)) in _SCALES:
+        scale, after = float(_SCALES[word]), after + 1
+    elif word in ("st", "nd", "rd", "th") and _touches(tokens, after):
+        after += 1
+    elif word == "s" and _touches(tokens, after):
+        after, suffix = after + 1, "s"
+    elif _touches(tokens, after) and word not in _UNITS and word not in ("am", "pm", "x", "p", "a"):
+        is_name = True  # 3D, 5G
+    return _amount(text, tokens, _Digits(position, after, values, scale, suffix, is_name))
+
+
+def _in_words(text: str, tokens: Sequence[re.Match[str]], position: int) -> tuple[Amount | None, int]:
+    total, current, after, is_ordinal = 0, 0, position, False
+    last = ""
+    while after < len(tokens):
+        word = tokens[after].group()
+        if after > position and not _word(tokens, after, text):
+            break
+        if word == "and" and last in _SCALES and _word(tokens, after + 1, text) in _SMALL:
+            after += 1
+            continue
+        if word in _SMALL and not (last in _SMALL and not (last in _TENS and 0 < _SMALL[word] < 10)):
+            current += _SMALL[word]
+        elif word in _ORDINALS and (not last or last in _TENS):
+            current += _ORDINALS[word]
+            is_ordinal, after = True, after + 1
+            break
+        elif word in _SCALES and last and word != "dozen":
+            if _SCALES[word] == 100:
+                current = max(1, current) * 100
+            else:
+                total, current = total + max(1, current) * _SCALES[word], 0
+        else:
+            break
+        last = word
+        after += 1
+    value = float(total + current)
+    return _amount(text, tokens, _Digits(position, max(after, position + 1), [value], is_name=is_ordinal))
+
+
+def _amount(text: str, tokens: Sequence[re.Match[str]], digits: _Digits) -> tuple[Amount, int]:
+    """The amount with its unit, and the position of the token after it."""
+    first, after, values, scale, suffix, _ = digits
+    before = tokens[first - 1].group() if first else ""
+    value = values[0] * scale * _SUFFIXES.get(suffix, 1)
+    after += suffix in _SUFFIXES
+    unit = _word(tokens, after, text)
+    if unit == "per" and _word(tokens, after + 1, text) == "cent":
+        unit, after = "percent", after + 1
+    known = ("money", 1.0) if before in _CURRENCIES else _UNITS.get(unit) or _UNITS.get(suffix)
+    after += unit in _UNITS and before not in _CURRENCIES
+    keys = _keys(digits, value, unit)
+    if known:
+        keys.add(f"{known[0]}:{_key((values[0] if known == _UNITS.get(suffix) else value) * known[1])}")
+    nearby = {token.group() for token in tokens[max(0, first - _BEFORE) : first]}
+    has_unit = known is not None or unit in _COUNTED_UNITS
+    amount = Amount(
+        start=tokens[first].start(),
+        end=tokens[min(after, len(tokens)) - 1].end(),
+        value=value,
+        keys=frozenset(keys),
+        kind=_kind(digits, tokens[first].group(), value, has_unit=has_unit),
+        approximate=not _APPROXIMATE.isdisjoint(nearby),
+        years=known == _UNITS["years"] or "aged" in nearby or unit == "old",
+    )
+    return amount, after
+
+
+def _keys(digits: _Digits, value: float, unit: str) -> set[str]:
+    if digits.suffix == "s":  # 1990s
+        return {f"{_key(value)}s"}
+    if unit == "century":
+        return {f"century:{_key(value)}"}
+    return {_key(value), *(_key(each * digits.scale) for each in digits.values)}
+
+
+def _kind(digits: _Digits, token: str, value: float, *, has_unit: bool) -> Kind:
+    if digits.is_name:
+        return Kind.NAME
+    if digits.suffix == "s":
+        return Kind.DECADE
+    if has_unit or digits.scale != 1.0 or digits.suffix:
+        return Kind.QUANTITY
+    if token.isdigit() and len(token) == len("2000") and "1000" <= token <= "2100":
+        return Kind.YEAR
+    return Kind.COUNT if value <= _COUNTED and value == int(value) else Kind.QUANTITY
+
+
+@dataclass(frozen=True, slots=True)
+class StatedAmounts:
+    """Numbers that sources state, or that follow from what they state.
+
+    Attributes:
+        forms: By each key of a number, how a source writes it.
+        values: Values of the numbers that are no years.
+        years: The years.
+    """
+
+    forms: Mapping[str, str]
+    values: frozenset[float]
+    years: frozenset[int]
+
+    def holds(self, amount: Amount) -> bool:
+        """Whether a number is stated as it stands, rounded, or as a distance of years."""
+        if not amount.keys.isdisjoint(self.forms):
+            return True
+        if amount.kind is Kind.YEAR:
+            return False
+        if amount.years and any(year + amount.value in self.years for year in self.years):
+            return True
+        return any(_is_rounded(amount, value) for value in self.values)
+
+
+def _is_rounded(amount: Amount, value: float) -> bool:
+    """Whether a number is a value rounded to its own digits; one that is said to be approximate is within a tenth."""
+    if amount.approximate:
+        return abs(amount.value - value) <= _NEAR * value
+    digits = len(_key(amount.value).replace(".", "").strip("0"))
+    return digits > 1 and float(f"{value:.{digits}g}") == amount.value
+
+
+def stated(text: str) -> StatedAmounts:
+    """The numbers that a source states, or that follow from what it states.
+
+    >>> forms = stated("In 1971 half of 3,482,113 people were there, on 2024-01-02.").forms
+    >>> [key in forms for key in ("1971", "1970s", "50", "january", "1970")]
+    [True, True, True, True, False]
+    """
+    folded = fold(text)
+    forms: dict[str, str] = {}
+    years: set[int] = set()
+    values: set[float] = set()
+    for amount in _amounts(folded):
+        forms.update(dict.fromkeys(amount.keys - forms.keys(), folded[amount.start : amount.end]))
+        if amount.kind in (Kind.YEAR, Kind.DECADE):
+            years.add(int(amount.value))
+        else:
+            values.add(amount.value)
+    found: dict[str, str] = {}
+    for year in years:
+        found |= dict.fromkeys(
+            (f"{year // 10 * 10}s", f"century:{(year + 99) // 100}", f"{year // 100 * 100}s"), str(year)
+        )
+    found |= {f"{first[:2]}{last}": last for first, last in _YEARS.findall(folded)}
+    found |= {str(int(number)): number for number in _DIGITS.findall(folded) if len(number) <= _MAX_DIGITS}
+    for word in frozenset(_LETTERS.findall(folded)):
+        found |= dict.fromkeys(_OTHER_NAMES.get(word, ()), word)
+        if word in _ROMAN:
+            found[str(_ROMAN[word])] = word
+        month = _MONTHS.get(word) or _SHORT_MONTHS.get(word)
+        if month:
+            found |= {str(month): word, _month(month): word}
+    for clock in _CLOCK.finditer(folded):
+        hour = int(clock[1] or clock[2])
+        if hour < 24:
+            found[str(hour + 12 if hour < 12 else hour - 12)] = clock[1] or clock[2]
+    for date in _DATE.finditer(folded):
+        found |= {_month(int(part)): part for part in date.groups() if part and 1 <= int(part) <= len(_MONTHS)}
+    return StatedAmounts({**found, **forms}, frozenset(values), frozenset(years))
+
+
+def _month(month: int) -> str:
+    return list(_MONTHS)[month - 1]
+
+
+def months_of(text: str) -> dict[str, str]:
+    """Months of the dates of a text, by their English names, as they are written: a month next to a number.
+
+    >>> months_of("on 5 Jan 2024; it may rain in March")
+    {'january': 'jan'}
+    """
+    tokens = _TOKEN.findall(fold(text))
+    kept: dict[str, str] = {}
+    for place, token in enumerate(tokens):
+        month = _MONTHS.get(token) or _SHORT_MONTHS.get(token)
+        around: Iterable[str] = (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
+        if month and any(each[0].isdigit() for each in around):
+            kept[_month(month)] = token
+    return kept
+
+
+def rewritten(text: str, forms: Mapping[str, str], held: AbstractSet[str]) -> str:
+    """A claim with its numbers and months as a source writes them, where the source writes them otherwise.
+
+    >>> rewritten("The bag weighs 5 kg.", stated("It is 5,000 g.").forms, frozenset())
+    'The bag weighs 5,000 g.'
+    """
+    folded = fold(text)
+    if len(folded) != len(text):
+        return text
+    parts, position = [], 0
+    for amount in _amounts(_blanked(folded)):
+        own = frozenset(terms(folded[amount.start : amount.end]))
+        key = next((key for key in sorted(amount.keys, key=lambda key: (":" not in key, key)) if key in forms), None)
+        if key is None or own <= held or amount.start < position:
+            continue
+        parts += [text[position : amount.start], forms[key]]
+        position = amount.end
+    changed = "".join((*parts, text[position:]))
+    for month, word in months_of(text).items():
+        if month in forms and term(word) not in held:
+            changed = re.sub(rf"\b{word}\b", forms[month], changed, flags=re.IGNORECASE)
+    return changed
