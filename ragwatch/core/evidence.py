@@ -130,6 +130,13 @@ class ReferenceClaim:
             raise ShapeError(f"offsets {self.start}..{self.end} do not enclose text of the reference")
 
 
+class UnreadReason(StrEnum):
+    """Why a judge could not read an answer that it reads otherwise."""
+
+    LANGUAGE = "language"
+    SHORT_ANSWER = "short_answer"
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Everything that a judge read in one sample.
@@ -142,6 +149,7 @@ class Evidence:
         reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
         reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
         reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
+        unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
     """
 
     claims: tuple[Claim, ...]
@@ -151,6 +159,7 @@ class Evidence:
     reads_contradiction: bool = True
     reads_claims: bool = True
     reference: tuple[ReferenceClaim, ...] | None = None
+    unread: UnreadReason | None = None
 
     def __post_init__(self) -> None:
         columns = len(self.contexts)

@@ -130,4 +130,4 @@ def lowered(probability: float, missing: MissingFacts) -> float:
         return probability
     clipped = min(1.0 - _CLIP, max(_CLIP, probability))
     low = 1.0 / (1.0 + math.exp(weight - math.log(clipped / (1.0 - clipped))))
-    return min(low, UNSUPPORTED) if missing.numbers else low
+    return min(probability, low, UNSUPPORTED if missing.numbers else 1.0)

@@ -19,6 +19,7 @@ from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size
+from ragwatch.judges.lexical.readable import readable
 from ragwatch.judges.lexical.reader import CrossEncoder, Thresholds, read
 from ragwatch.judges.lexical.reference import READING_VERSION, with_reference
 from ragwatch.judges.lexical.tables import shipped
@@ -111,8 +112,9 @@ class LexicalJudge:
         check = Deadline(self._options.max_seconds)
         answer = claims_of(sample.answer, sample.question, max_claims=max_claims, check=check)
         check_claims(len(answer.claims), max_claims)
+        answer, unread = readable(answer, sample)
         cross_encoder = self._cross_encoder_within(check)
-        evidence = read(sample, answer, self._tables, self._thresholds, cross_encoder, check=check)
+        evidence = read(sample, answer, self._tables, self._thresholds, cross_encoder, unread=unread, check=check)
         return with_reference(
             evidence, sample, answer, self._tables, self._thresholds, max_claims=max_claims, check=check
         )

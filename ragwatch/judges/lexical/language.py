@@ -29,7 +29,7 @@ _STRANGE = 0.34  # share of the longer words that are English
 _MAX_KNOWN = 0.6  # in a text that is in another language, unless there is plenty of evidence
 _PLENTY = 4.0
 _OTHER = 0.2  # share of English words at which a text without an English function word is in another language
-_MIN_OTHER_WORDS = 3
+_MIN_OTHER_WORDS = 4
 _MIN_SHARE = 0.16
 _PLAIN_ENGLISH = 0.25  # share of English function words at which no other language is tried
 _MIN_DISTINCT = 4
@@ -198,7 +198,7 @@ def _by_words(text: str) -> str | None:
     known = _known_share(small)
     least = _MIN_EVIDENCE_STRANGE if known <= _STRANGE else _MIN_EVIDENCE
     if scores[best] < max(least, _MIN_SHARE * len(words)) or scores[best] < _LEAD * scores[rival]:
-        return OTHER if known <= _OTHER and len(small) >= _MIN_OTHER_WORDS and not english else None
+        return OTHER if known <= _OTHER and len(set(small)) >= _MIN_OTHER_WORDS and not english else None
     return best if best == ENGLISH or known <= _MAX_KNOWN or scores[best] >= _PLENTY else None
 
 

@@ -54,7 +54,8 @@ _ALIASES = MappingProxyType(
         form: frozenset(entry.split())
         for entry in (
             "french france", "dutch netherland holland", "spanish spain spaniard", "swiss switzerland", "greek greece",
-            "welsh wale", "danish denmark dane", "polish poland pole", "american america usa unit", "british britain uk",
+            "welsh wale", "danish denmark dane", "polish poland pole", "american america usa unit",
+            "british britain uk",
             "european europ eu", "german germany", "irish ireland", "scottish scotland scot", "christmas xmas",
         )
         for form in entry.split()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragwatch.core.alphabet import unicode14
-from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
+from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, UnreadReason
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import address, better_context_unused, kind_missing, question_coverage
@@ -104,6 +104,7 @@ def read(
     thresholds: Thresholds,
     cross_encoder: CrossEncoder | None = None,
     *,
+    unread: UnreadReason | None = None,
     check: Check = unlimited,
 ) -> Evidence:
     """Read the contexts and the answer of a sample.
@@ -114,8 +115,17 @@ def read(
         tables: Fitted tables.
         thresholds: Probabilities at which readings become verdicts.
         cross_encoder: Rules on the claims; None for rulings by words.
+        unread: Why the answer cannot be read, if it cannot: see `readable`.
         check: Called between the steps of the reading, each of which is short; raises to stop it.
     """
+    if unread is UnreadReason.LANGUAGE:
+        return Evidence(
+            claims=(),
+            contexts=tuple(ContextReading(relevant=None) for _ in sample.contexts),
+            address=Address.ABSTAINED if answer.abstained else None,
+            reads_contradiction=cross_encoder is not None,
+            unread=unread,
+        )
     passages = passages_of((context.text for context in sample.contexts), check)
     question = _prepared_question(sample.question or "", passages, tables)
     texts = [unicode14(context.text) for context in sample.contexts]
@@ -138,7 +148,8 @@ def read(
             _context(value, lines, passage, thresholds)
             for value, passage, lines in zip(values, passages, carriers, strict=True)
         ),
-        address=_address(answer, question, used, passages, sample.question),
+        address=None if unread else _address(answer, question, used, passages, sample.question),
+        unread=unread,
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
     )
 

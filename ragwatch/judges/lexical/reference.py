@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ragwatch.core.alphabet import unicode14
-from ragwatch.core.evidence import Evidence, ReferenceClaim
+from ragwatch.core.evidence import Evidence, ReferenceClaim, UnreadReason
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import AnswerClaims, claims_of
 from ragwatch.judges.lexical.limits import Check, check_claims, unlimited
@@ -14,7 +14,7 @@ from ragwatch.judges.lexical.steps import actions, names_action
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import terms
 
-READING_VERSION = 4
+READING_VERSION = 5
 """Part of the judge's version. Increment it with every change of the results of this module, `steps` or `words`,
 because a gate must not compare figures of different versions."""
 
@@ -38,7 +38,7 @@ def with_reference(
     Raises:
         JudgeError: The reference has more than `max_claims` claims, or `check` stops the reading.
     """
-    if not sample.reference:
+    if not sample.reference or evidence.unread is UnreadReason.LANGUAGE:
         return evidence
     reference = claims_of(sample.reference, sample.question, max_claims=max_claims, check=check)
     check_claims(len(reference.claims), max_claims)
