@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from accuracy.rows import DATA, LabelledSet, Row, records, row_of
 
 SWAPS = 1000
+BAR = 0.90
 SEED = 20260214
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,}\b(?!')")
 _NUMBER = re.compile(r"(?<![\w.,:/$£€\[-])\d{1,4}(?![\w%:/-]|[.,]\d)")
@@ -41,7 +42,7 @@ def swaps(count: int = SWAPS) -> LabelledSet:
     rng = random.Random(SEED)
     half = (count + 1) // 2
     rows = [*_swapped(_copies(rng), half, rng, "copied"), *_swapped(_claims(rng), count - half, rng, "claimed")]
-    return LabelledSet("single-fact swaps", rows)
+    return LabelledSet("single-fact swaps", rows, BAR)
 
 
 def _copies(rng: random.Random) -> list[Pair]:

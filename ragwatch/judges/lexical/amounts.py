@@ -16,9 +16,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import NamedTuple
 
+from ragwatch.judges.lexical.number_words import (
+    APPROXIMATE,
+    COUNTED_UNITS,
+    MONTHS,
+    ORDINALS,
+    OTHER_NAMES,
+    ROMAN,
+    SCALES,
+    SHORT_MONTHS,
+    SMALL,
+    SUFFIXES,
+    TENS,
+    UNITS,
+)
 from ragwatch.judges.lexical.words import fold, term, terms
 
 _MAX_DIGITS = 24  # a longer run of digits is a name
@@ -44,264 +57,6 @@ _MARKS = re.compile(
     r"(?: (?:no\.? )?|#|: ?)\d{1,3}(?:(?:, | and |, and | ?& ?|-)\d{1,3}){0,8}\b"
 )
 _LIST_NUMBER = re.compile(r"(?:^|(?<=[\n;:]))\s*\(?\d{1,2}[.)](?=\s)|\(\d{1,2}\)|\bsteps? \d{1,2}\b")
-
-_ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_SMALL = MappingProxyType(
-    {word: value for value, word in enumerate(_ONES)} | {word: 10 * (2 + place) for place, word in enumerate(_TENS)}
-)
-_ORDINALS = MappingProxyType(
-    {
-        word: value
-        for value, word in enumerate(
-            [
-                "third",
-                "fourth",
-                "fifth",
-                "sixth",
-                "seventh",
-                "eighth",
-                "ninth",
-                "tenth",
-                "eleventh",
-                "twelfth",
-                "thirteenth",
-                "fourteenth",
-                "fifteenth",
-                "sixteenth",
-                "seventeenth",
-                "eighteenth",
-                "nineteenth",
-                "twentieth",
-            ],
-            start=3,
-        )
-    }
-    | {"first": 1, "second": 2, "thirtieth": 30}
-)
-_SCALES = MappingProxyType(
-    {
-        "hundred": 100,
-        "thousand": 1000,
-        "million": 10**6,
-        "billion": 10**9,
-        "trillion": 10**12,
-        "hundreds": 100,
-        "thousands": 1000,
-        "millions": 10**6,
-        "billions": 10**9,
-        "trillions": 10**12,
-        "mn": 10**6,
-        "mio": 10**6,
-        "bn": 10**9,
-        "tn": 10**12,
-        "lakh": 10**5,
-        "crore": 10**7,
-        "dozen": 12,
-    }
-)
-_SUFFIXES = MappingProxyType({"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12})
-"""Scales only where they touch the number: `3.5M`."""
-
-_UNIT_FORMS = """
-mass 0.001 mg milligram milligrams; mass 1 g gram grams gramme grammes; mass 1000 kg kgs kilo kilos kilogram kilograms;
-mass 1000000 tonne tonnes; length 0.001 mm millimetre millimetres millimeter millimeters; length 0.01 cm centimetre
-centimetres centimeter centimeters; length 1 m metre metres meter meters; length 1000 km kms kilometre kilometres
-kilometer kilometers; volume 0.001 ml millilitre millilitres milliliter milliliters; volume 0.01 cl; volume 1 l litre
-litres liter liters; time 0.001 ms millisecond milliseconds; time 1 s sec secs second seconds; time 60 min mins minute
-minutes; time 3600 h hr hrs hour hours hourly; time 86400 day days daily; time 604800 week weeks weekly; months 1 month
-months monthly; months 12 year years yr yrs yearly annually; months 120 decade decades; months 1200 century centuries;
-data 1 byte bytes; data 1000 kb kilobyte kilobytes; data 1000000 mb megabyte megabytes; data 1000000000 gb gigabyte
-gigabytes; data 1000000000000 tb terabyte terabytes; money 0.01 cent cents; money 1 $ € £ ¥ ₹ euro euros eur dollar
-dollars usd gbp chf franc francs yen rupee rupees; share 1 % percent; power 1 w watt watts; power 1000 kw kilowatt
-kilowatts; power 1000000 mw megawatt megawatts; frequency 1 hz; frequency 1000 khz; frequency 1000000 mhz; frequency
-1000000000 ghz
-"""
-_UNITS = MappingProxyType(
-    {
-        word: (entry.split()[0], float(entry.split()[1]))
-        for entry in _UNIT_FORMS.split(";")
-        for word in entry.split()[2:]
-    }
-)
-_COUNTED_UNITS = frozenset(
-    [
-        "pounds",
-        "pound",
-        "mile",
-        "miles",
-        "foot",
-        "feet",
-        "ft",
-        "inch",
-        "inches",
-        "acre",
-        "acres",
-        "hectare",
-        "hectares",
-        "ounce",
-        "ounces",
-        "oz",
-        "gallon",
-        "gallons",
-        "lb",
-        "lbs",
-        "degree",
-        "degrees",
-        "mph",
-        "points",
-        "times",
-        "bits",
-        "cores",
-        "threads",
-        "seats",
-        "floors",
-        "rooms",
-        "pages",
-    ]
-)
-_MONTHS = MappingProxyType(
-    {
-        name: month
-        for month, name in enumerate(
-            [
-                "january",
-                "february",
-                "march",
-                "april",
-                "may",
-                "june",
-                "july",
-                "august",
-                "september",
-                "october",
-                "november",
-                "december",
-            ],
-            start=1,
-        )
-    }
-)
-_SHORT_MONTHS = MappingProxyType({name[:3]: month for name, month in _MONTHS.items()} | {"sept": 9})
-_ROMAN = MappingProxyType(
-    {
-        name: value
-        for value, name in enumerate(
-            [
-                "ii",
-                "iii",
-                "iv",
-                "v",
-                "vi",
-                "vii",
-                "viii",
-                "ix",
-                "x",
-                "xi",
-                "xii",
-                "xiii",
-                "xiv",
-                "xv",
-                "xvi",
-                "xvii",
-                "xviii",
-                "xix",
-                "xx",
-                "xxi",
-            ],
-            start=2,
-        )
-    }
-)
-_OTHER_NAMES = MappingProxyType(
-    {
-        "half": ("0.5", "50", "2"),
-        "halves": ("0.5", "50", "2"),
-        "quarter": ("0.25", "25", "4", "3"),
-        "quarterly": ("4", "3"),
-        "twice": ("2",),
-        "double": ("2",),
-        "doubled": ("2",),
-        "both": ("2",),
-        "pair": ("2",),
-        "couple": ("2",),
-        "twin": ("2",),
-        "thrice": ("3",),
-        "triple": ("3",),
-        "tripled": ("3",),
-        "trio": ("3",),
-        "dozen": ("12",),
-        "fortnight": ("14", "2"),
-        "decade": ("10",),
-        "decades": ("10",),
-        "century": ("100",),
-        "quadruple": ("4",),
-        "duo": ("2",),
-        "quartet": ("4",),
-        "weekly": ("7",),
-        "week": ("7",),
-        "noon": ("12",),
-        "midnight": ("12", "0", "24"),
-        "monthly": ("30", "12"),
-        "annual": ("12", "365"),
-        "year": ("12", "365"),
-        "day": ("24",),
-        "daily": ("24",),
-        "hour": ("60",),
-        "minute": ("60",),
-        "all": ("100",),
-        "third": ("33", "0.33"),
-        "twins": ("2",),
-        "triplets": ("3",),
-        "single": ("1",),
-        "bi": ("2",),
-        "tri": ("3",),
-        "biweekly": ("2", "14"),
-    }
-)
-_APPROXIMATE = frozenset(
-    [
-        "about",
-        "around",
-        "approximately",
-        "nearly",
-        "almost",
-        "over",
-        "roughly",
-        "some",
-        "exceeding",
-        "least",
-        "most",
-        "than",
-        "under",
-        "up",
-        "circa",
-        "ca",
-        "close",
-        "estimated",
-    ]
-)
 
 
 class Kind(StrEnum):
@@ -403,7 +158,7 @@ def _amounts(text: str) -> Iterator[Amount]:
         token = tokens[position].group()
         if token[0].isdigit():
             amount, position = _in_digits(text, tokens, position)
-        elif token in _SMALL or (token in _ORDINALS):
+        elif token in SMALL or (token in ORDINALS):
             amount, position = _in_words(text, tokens, position)
         else:
             amount, position = None, position + 1
@@ -432,17 +187,18 @@ def _in_digits(text: str, tokens: Sequence[re.Match[str]], position: int) -> tup
         return None, after
     is_name = _INSIDE_NAME.search(text[max(0, start - 2) : start]) is not None
     scale, suffix = 1.0, ""
-    if _touches(tokens, after) and tokens[after].group() in _SUFFIXES:
+    if _touches(tokens, after) and tokens[after].group() in SUFFIXES:
         suffix = tokens[after].group()
-    elif (word := _word(tokens, after, text)) in _SCALES:
-        scale, after = float(_SCALES[word]), after + 1
+    elif (word := _word(tokens, after, text)) in SCALES:
+        scale, after = float(SCALES[word]), after + 1
     elif word in ("st", "nd", "rd", "th") and _touches(tokens, after):
         after += 1
     elif word == "s" and _touches(tokens, after):
         after, suffix = after + 1, "s"
-    elif _touches(tokens, after) and word not in _UNITS and word not in ("am", "pm", "x", "p", "a"):
+    elif _touches(tokens, after) and word not in UNITS and word not in ("am", "pm", "x", "p", "a"):
         is_name = True  # 3D, 5G
-    return _amount(text, tokens, _Digits(position, after, values, scale, suffix, is_name))
+    digits = _Digits(position, after, values, scale=scale, suffix=suffix, is_name=is_name)
+    return _amount(text, tokens, digits)
 
 
 def _in_words(text: str, tokens: Sequence[re.Match[str]], position: int) -> tuple[Amount | None, int]:
@@ -452,20 +208,20 @@ def _in_words(text: str, tokens: Sequence[re.Match[str]], position: int) -> tupl
         word = tokens[after].group()
         if after > position and not _word(tokens, after, text):
             break
-        if word == "and" and last in _SCALES and _word(tokens, after + 1, text) in _SMALL:
+        if word == "and" and last in SCALES and _word(tokens, after + 1, text) in SMALL:
             after += 1
             continue
-        if word in _SMALL and not (last in _SMALL and not (last in _TENS and 0 < _SMALL[word] < 10)):
-            current += _SMALL[word]
-        elif word in _ORDINALS and (not last or last in _TENS):
-            current += _ORDINALS[word]
+        if word in SMALL and not (last in SMALL and not (last in TENS and 0 < SMALL[word] < 10)):
+            current += SMALL[word]
+        elif word in ORDINALS and (not last or last in TENS):
+            current += ORDINALS[word]
             is_ordinal, after = True, after + 1
             break
-        elif word in _SCALES and last and word != "dozen":
-            if _SCALES[word] == 100:
+        elif word in SCALES and last and word != "dozen":
+            if SCALES[word] == 100:
                 current = max(1, current) * 100
             else:
-                total, current = total + max(1, current) * _SCALES[word], 0
+                total, current = total + max(1, current) * SCALES[word], 0
         else:
             break
         last = word
@@ -478,26 +234,26 @@ def _amount(text: str, tokens: Sequence[re.Match[str]], digits: _Digits) -> tupl
     """The amount with its unit, and the position of the token after it."""
     first, after, values, scale, suffix, _ = digits
     before = tokens[first - 1].group() if first else ""
-    value = values[0] * scale * _SUFFIXES.get(suffix, 1)
-    after += suffix in _SUFFIXES
+    value = values[0] * scale * SUFFIXES.get(suffix, 1)
+    after += suffix in SUFFIXES
     unit = _word(tokens, after, text)
     if unit == "per" and _word(tokens, after + 1, text) == "cent":
         unit, after = "percent", after + 1
-    known = ("money", 1.0) if before in _CURRENCIES else _UNITS.get(unit) or _UNITS.get(suffix)
-    after += unit in _UNITS and before not in _CURRENCIES
+    known = ("money", 1.0) if before in _CURRENCIES else UNITS.get(unit) or UNITS.get(suffix)
+    after += unit in UNITS and before not in _CURRENCIES
     keys = _keys(digits, value, unit)
     if known:
-        keys.add(f"{known[0]}:{_key((values[0] if known == _UNITS.get(suffix) else value) * known[1])}")
+        keys.add(f"{known[0]}:{_key((values[0] if known == UNITS.get(suffix) else value) * known[1])}")
     nearby = {token.group() for token in tokens[max(0, first - _BEFORE) : first]}
-    has_unit = known is not None or unit in _COUNTED_UNITS
+    has_unit = known is not None or unit in COUNTED_UNITS
     amount = Amount(
         start=tokens[first].start(),
         end=tokens[min(after, len(tokens)) - 1].end(),
         value=value,
         keys=frozenset(keys),
         kind=_kind(digits, tokens[first].group(), value, has_unit=has_unit),
-        approximate=not _APPROXIMATE.isdisjoint(nearby),
-        years=known == _UNITS["years"] or "aged" in nearby or unit == "old",
+        approximate=not APPROXIMATE.isdisjoint(nearby),
+        years=known == UNITS["years"] or "aged" in nearby or unit == "old",
     )
     return amount, after
 
@@ -507,7 +263,7 @@ def _keys(digits: _Digits, value: float, unit: str) -> set[str]:
         return {f"{_key(value)}s"}
     if unit == "century":
         return {f"century:{_key(value)}"}
-    return {_key(value), *(_key(each * digits.scale) for each in digits.values)}
+    return {_key(value), *(_key(number * digits.scale) for number in digits.values)}
 
 
 def _kind(digits: _Digits, token: str, value: float, *, has_unit: bool) -> Kind:
@@ -572,31 +328,36 @@ def stated(text: str) -> StatedAmounts:
             years.add(int(amount.value))
         else:
             values.add(amount.value)
-    found: dict[str, str] = {}
+    return StatedAmounts({**_implied(folded, years), **forms}, frozenset(values), frozenset(years))
+
+
+def _implied(folded: str, years: AbstractSet[int]) -> dict[str, str]:
+    """Numbers and months that follow from what a folded source states, and how it writes them."""
+    implied: dict[str, str] = {}
     for year in years:
-        found |= dict.fromkeys(
+        implied |= dict.fromkeys(
             (f"{year // 10 * 10}s", f"century:{(year + 99) // 100}", f"{year // 100 * 100}s"), str(year)
         )
-    found |= {f"{first[:2]}{last}": last for first, last in _YEARS.findall(folded)}
-    found |= {str(int(number)): number for number in _DIGITS.findall(folded) if len(number) <= _MAX_DIGITS}
+    implied |= {f"{first[:2]}{last}": last for first, last in _YEARS.findall(folded)}
+    implied |= {str(int(number)): number for number in _DIGITS.findall(folded) if len(number) <= _MAX_DIGITS}
     for word in frozenset(_LETTERS.findall(folded)):
-        found |= dict.fromkeys(_OTHER_NAMES.get(word, ()), word)
-        if word in _ROMAN:
-            found[str(_ROMAN[word])] = word
-        month = _MONTHS.get(word) or _SHORT_MONTHS.get(word)
+        implied |= dict.fromkeys(OTHER_NAMES.get(word, ()), word)
+        if word in ROMAN:
+            implied[str(ROMAN[word])] = word
+        month = MONTHS.get(word) or SHORT_MONTHS.get(word)
         if month:
-            found |= {str(month): word, _month(month): word}
+            implied |= {str(month): word, _month(month): word}
     for clock in _CLOCK.finditer(folded):
         hour = int(clock[1] or clock[2])
         if hour < 24:
-            found[str(hour + 12 if hour < 12 else hour - 12)] = clock[1] or clock[2]
+            implied[str(hour + 12 if hour < 12 else hour - 12)] = clock[1] or clock[2]
     for date in _DATE.finditer(folded):
-        found |= {_month(int(part)): part for part in date.groups() if part and 1 <= int(part) <= len(_MONTHS)}
-    return StatedAmounts({**found, **forms}, frozenset(values), frozenset(years))
+        implied |= {_month(int(part)): part for part in date.groups() if part and 1 <= int(part) <= len(MONTHS)}
+    return implied
 
 
 def _month(month: int) -> str:
-    return list(_MONTHS)[month - 1]
+    return list(MONTHS)[month - 1]
 
 
 def months_of(text: str) -> dict[str, str]:
@@ -608,9 +369,9 @@ def months_of(text: str) -> dict[str, str]:
     tokens = _TOKEN.findall(fold(text))
     kept: dict[str, str] = {}
     for place, token in enumerate(tokens):
-        month = _MONTHS.get(token) or _SHORT_MONTHS.get(token)
+        month = MONTHS.get(token) or SHORT_MONTHS.get(token)
         around: Iterable[str] = (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
-        if month and any(each[0].isdigit() for each in around):
+        if month and any(neighbour[0].isdigit() for neighbour in around):
             kept[_month(month)] = token
     return kept
 

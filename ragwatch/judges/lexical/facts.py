@@ -73,10 +73,10 @@ class Sources:
         >>> sources.missing("It was founded in Zurich in 1972."), sources.missing("Founded in Bern in 1971.")
         (MissingFacts(numbers=1, counts=0, names=1, subjects=0), MissingFacts(numbers=0, counts=0, names=0, subjects=0))
         """
-        found = [
+        unlisted = [
             amount for amount in amounts(claim) if amount.value not in (0, 1) and amount.keys.isdisjoint(self._held)
         ]
-        lost = [amount for amount in found if amount.kind is not Kind.NAME and not self._stated.holds(amount)]
+        lost = [amount for amount in unlisted if amount.kind is not Kind.NAME and not self._stated.holds(amount)]
         months = {
             month
             for month, word in months_of(claim).items()
@@ -125,7 +125,7 @@ def lowered(probability: float, missing: MissingFacts) -> float:
     >>> round(lowered(0.9, MissingFacts(names=1)), 2), round(lowered(0.99, MissingFacts(numbers=1)), 2)
     (0.67, 0.3)
     """
-    weight = math.fsum(each * min(_MOST, count) for each, count in zip(WEIGHTS, missing, strict=True))
+    weight = math.fsum(cost * min(_MOST, count) for cost, count in zip(WEIGHTS, missing, strict=True))
     if not weight:
         return probability
     clipped = min(1.0 - _CLIP, max(_CLIP, probability))

@@ -1,8 +1,8 @@
 """Kind `lexical`: the embedded judge. Pure Python, without a model, network or key; it takes milliseconds per answer.
 
-It compares words. Its limits: it cannot tell a contradiction from an unsupported claim (`reads_contradiction` is
-False), detect a small edit made of the context's own words, compare texts in different languages, or split a question
-into sub-questions. Method, data and figures: `training/README.md`.
+It compares words, numbers and names. Its limits: it cannot tell a contradiction from an unsupported claim
+(`reads_contradiction` is False), detect a small edit made of the context's own words, read other languages than English
+(their scores are unknown), or split a question into sub-questions. Method, data and figures: `training/README.md`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Detects the language of a text by its script and its function words.
 
-Scripts of one language are told by their letters. In Latin script each language has a small table of function words and
-of letters that others lack; the language with the most of both wins, where they are enough words of the text and
-clearly more than any other language has. Names, tables, code and very short texts are in no language: None.
+Scripts of one language are recognized by their letters. In Latin script each language has a small table of function
+words and of letters that others lack; the language with the most of both wins, where they are enough words of the text
+and clearly more than any other language has. Names, tables, code and very short texts are in no language: None.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ragwatch.judges.lexical.words import STOP_WORDS, fold, term
 
 ENGLISH = "en"
 OTHER = "und"
-"""A language that is not told, but is not English."""
+"""A language that is not recognized, but is not English."""
 
-_MAX_CHARS = 3000  # read of a text, at most: they tell its language
+_MAX_CHARS = 3000  # read of a text, at most
 _MIN_LETTERS = 2  # of a script that is not Latin
 _OTHER_SCRIPT = 0.3  # share of the letters at which a text is in another script than Latin
 _MIN_EVIDENCE = 2.0

@@ -137,12 +137,12 @@ def _has_form(key: str, name: str, prefixes: AbstractSet[str], held: AbstractSet
 
 def prefixes_of(terms: Iterable[str], text: str) -> frozenset[str]:
     """Beginnings of the terms of a source, and the initials of its capitalised words in a row."""
-    found: set[str] = set()
+    beginnings: set[str] = set()
     for name in terms:
-        found.update(name[:length] for length in range(_PREFIX, len(name) + 1))
+        beginnings.update(name[:length] for length in range(_PREFIX, len(name) + 1))
     for run in re.finditer(r"(?:[A-Z][\w'’]*(?:[ -](?:of|and|for|the|de) |[ -])){1,6}[A-Z][\w'’]*", text):
         capitals = "".join(re.findall(r"\b[A-Z]", run.group())).lower()
-        found.update(
+        beginnings.update(
             f"^{capitals[start:end]}" for start in range(len(capitals)) for end in range(start + 2, len(capitals) + 1)
         )
-    return frozenset(found)
+    return frozenset(beginnings)

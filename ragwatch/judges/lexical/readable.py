@@ -1,7 +1,7 @@
 """Tells which answers the embedded judges cannot read: in a language without measured accuracy, or a bare yes or no.
 
-A bare "yes" or "no" makes a statement of its question. Words tell whether the contexts speak of it; that they say the
-same is only read where the sentence that speaks most of it is affirmative for "yes", or negative for "no". Otherwise
+A bare "yes" or "no" makes a statement of its question. Words show whether the contexts are about it; that they say
+the same is only read where the sentence that is closest to it is affirmative for "yes", or negative for "no". Otherwise
 the support of the answer is unknown.
 """
 
@@ -20,7 +20,7 @@ from ragwatch.judges.lexical.words import terms
 MEASURED = frozenset({ENGLISH})
 """Languages in which labelled answers were read, and the accuracy is known (`training/README.md`)."""
 
-_CONTEXTS = 8  # whose beginnings tell the language of all
+_CONTEXTS = 8  # their beginnings show the language of all
 _CONTEXT_CHARS = 350
 _YES = re.compile(r"\W{0,3}(?:yes|yeah|yep|true|correct|sure|right)\b", re.IGNORECASE)
 _NEGATIVE = re.compile(
@@ -58,7 +58,7 @@ def _is_undecided(claim: ClaimText, sample: Sample) -> bool:
         return False
     sentence = _closest(sample.question, [context.text for context in sample.contexts])
     if sentence is None:
-        return False  # nothing speaks of it: it is not in the contexts
+        return False  # no sentence is about it: it is not in the contexts
     if _NEGATIVE.search(sample.question):
         return True
     return (_NEGATIVE.search(sentence) is None) is not (_YES.match(text) is not None)

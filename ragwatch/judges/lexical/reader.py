@@ -119,13 +119,7 @@ def read(
         check: Called between the steps of the reading, each of which is short; raises to stop it.
     """
     if unread is UnreadReason.LANGUAGE:
-        return Evidence(
-            claims=(),
-            contexts=tuple(ContextReading(relevant=None) for _ in sample.contexts),
-            address=Address.ABSTAINED if answer.abstained else None,
-            reads_contradiction=cross_encoder is not None,
-            unread=unread,
-        )
+        return _unread(sample, answer, unread)
     passages = passages_of((context.text for context in sample.contexts), check)
     question = _prepared_question(sample.question or "", passages, tables)
     texts = [unicode14(context.text) for context in sample.contexts]
@@ -151,6 +145,17 @@ def read(
         address=None if unread else _address(answer, question, used, passages, sample.question),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
+    )
+
+
+def _unread(sample: Sample, answer: AnswerClaims, reason: UnreadReason) -> Evidence:
+    """Evidence of an answer of which nothing can be read but that it abstains."""
+    return Evidence(
+        claims=(),
+        contexts=tuple(ContextReading(relevant=None) for _ in sample.contexts),
+        address=Address.ABSTAINED if answer.abstained else None,
+        reads_contradiction=False,
+        unread=reason,
     )
 
 
@@ -197,7 +202,9 @@ def _row(
     together = tables.support.probability(features(words, matches, question.weights.keys()))
     support = max(together, *alone) if alone else together
     missing = NOTHING_MISSING if sources is None else sources.missing(claim.words)
-    return ClaimRow(claim, words, matches, lowered(support, missing), alone, missing, support)
+    return ClaimRow(
+        claim, words, matches, support=lowered(support, missing), alone=alone, missing=missing, by_words=support
+    )
 
 
 def _matches(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:

@@ -74,7 +74,11 @@ def test_one_wrong_fact_makes_a_claim_unsupported(claim: str, context: str) -> N
     [
         ("1. Refunds take five days [1].", "Refunds take 5 days.", None),
         ("Step 2: refunds take five days (Passage 3).", "Refunds take 5 days.", None),
-        ("The 40 euro plan has a term of thirty days.", "This plan has a term of 30 days.", "What of the 40 euro plan?"),
+        (
+            "The 40 euro plan has a term of thirty days.",
+            "This plan has a term of 30 days.",
+            "What of the 40 euro plan?",
+        ),
         ("It was made in the 1970s.", "It was made in 1971.", None),
         ("It was built in the 20th century.", "It was built in 1971.", None),
     ],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need, ReferenceClaim
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, quoted_text, speaks_of
+from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, quoted_text, shares_words
 from ragwatch.judges.llm.prompt.reply import ReplyRow
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits
 
@@ -51,12 +51,12 @@ def check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
 
 
 def _is_valid(units: SampleUnits, rank: int, quote: str, claim: str) -> bool:
-    """Whether a quote is verbatim in a context and speaks of the claim.
+    """Whether a quote is verbatim in a context and shares words with the claim.
 
     A quote from a prompt injection must also be similar to the claim. Between languages there are no words to share.
     """
     text = quoted_text(quote)
-    if rank not in units.foreign and not speaks_of(text, claim, units.question):
+    if rank not in units.foreign and not shares_words(text, claim, units.question):
         return False
     if is_verbatim(quote, units.without_injections[rank]):
         return True

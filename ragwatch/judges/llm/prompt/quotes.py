@@ -1,4 +1,4 @@
-"""Checks that the quotes of a model are verbatim in the contexts that it names, and that they speak of the claim.
+"""Checks that the quotes of a model are verbatim in the contexts that it names, and that they are about the claim.
 
 It protects verdicts against prompt injection: a model that was persuaded to answer "supported" has no quote for it.
 Quote and context are compared word by word: case, white space, invisible characters, typography and markup (bold,
@@ -144,7 +144,7 @@ def is_similar(quote: str, claim: str) -> bool:
     return 2 * len(quoted.intersection(terms(claim))) >= max(1, len(quoted))
 
 
-def speaks_of(quote: str, claim: str, question: str | None) -> bool:
+def shares_words(quote: str, claim: str, question: str | None) -> bool:
     """Whether a quote shares content words with a claim: a quote that shares none proves nothing.
 
     One shared word is enough beside other content words of the quote, or where it is half of the claim. A claim without
@@ -152,7 +152,7 @@ def speaks_of(quote: str, claim: str, question: str | None) -> bool:
     claim share no words with it, and are not compared.
 
     >>> claim = "The policy covers theft abroad for nine years."
-    >>> speaks_of("it covers", claim, None), speaks_of("luggage stolen abroad", claim, None)
+    >>> shares_words("it covers", claim, None), shares_words("luggage stolen abroad", claim, None)
     (False, True)
     """
     claimed = frozenset(terms(claim)) or frozenset(terms(question or ""))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.judges.llm.escaping import escape
-from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, quoted_text, speaks_of
+from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, quoted_text, shares_words
 
 CONTEXT = "Refunds take “five” days—or so.\nThe heart of\u200b the matter: it is not free. Äpfel kosten 3 €. ¤ tea|milk"
 
@@ -146,9 +146,9 @@ def test_an_ellipsis_stands_for_words_in_between() -> None:
 def test_a_quote_without_a_word_of_the_claim_proves_nothing() -> None:
     """A fooled model has to quote something that speaks of the claim; one common word of many is not enough."""
     claim = "covers theft abroad for nine years"
-    assert not speaks_of("It covers", claim, None)
-    assert not speaks_of("the sky is blue", claim, None)
-    assert speaks_of("against theft and loss", claim, None)
-    assert speaks_of("is free", "Shipping is free.", None)
-    assert speaks_of("no fee is due", "No.", "Is there a fee?")
-    assert not speaks_of("blue sky", "No.", "Is there a fee?")
+    assert not shares_words("It covers", claim, None)
+    assert not shares_words("the sky is blue", claim, None)
+    assert shares_words("against theft and loss", claim, None)
+    assert shares_words("is free", "Shipping is free.", None)
+    assert shares_words("no fee is due", "No.", "Is there a fee?")
+    assert not shares_words("blue sky", "No.", "Is there a fee?")

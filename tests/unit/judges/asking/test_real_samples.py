@@ -18,7 +18,7 @@ from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, speaks_of
+from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, shares_words
 from ragwatch.judges.llm.prompt.reading import Prompt, start_reading
 
 DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
@@ -40,12 +40,12 @@ def samples(name: str, limit: int) -> list[Sample]:
 
 
 def quote_of(context: str, claim: str) -> str:
-    """Some words of a context that may stand for it, and that speak of a claim."""
+    """Some words of a context that may stand for it, and that share words with a claim."""
     words, whole = context.split(), folded(context)
     said = {word.lower() for word in claim.split()}
     places = [place for place, word in enumerate(words) if word.lower() in said]
     runs = (" ".join(words[max(0, place - 3) : place + 5]) for place in places)
-    return next((run for run in runs if speaks_of(run, claim, None) and is_verbatim(run, whole)), "")
+    return next((run for run in runs if shares_words(run, claim, None) and is_verbatim(run, whole)), "")
 
 
 def reply_of(ask: Prompt, sample: Sample, evidence: Evidence) -> dict[str, Any]:
