@@ -57,14 +57,16 @@ def idf_levels(rows: list[Row]) -> dict[str, float]:
     return dict(sorted(rarity.items()))
 
 
-def proper_names(rows: list[Row], rarity: dict[str, float]) -> list[str]:
+def proper_names(rows: list[Row], rarity: dict[str, float]) -> frozenset[str]:
     """Listed words that inside sentences of the passages are nearly always written with a capital."""
     capital: Counter[str] = Counter()
     small: Counter[str] = Counter()
     for text in {text for row in rows for text in row.contexts}:
         for word in INSIDE.findall(text):
             (capital if word[0].isupper() else small)[term(fold(word))] += 1
-    return [word for word in rarity if capital[word] >= max(LISTED, NAME_SHARE * (capital[word] + small[word]))]
+    return frozenset(
+        word for word in rarity if capital[word] >= max(LISTED, NAME_SHARE * (capital[word] + small[word]))
+    )
 
 
 def claim_features(row: Row, rarity: dict[str, float]) -> tuple[float, ...]:
@@ -153,11 +155,12 @@ def main() -> None:
     weights = {"support": support, "relevance": useful}
     (TABLES / "lexical_weights.json").write_text(json.dumps(weights, indent=1) + "\n", encoding="utf-8")
     levels: dict[str, list[str]] = defaultdict(list)
+    names = proper_names(rows, rarity)
     for word, value in rarity.items():
-        levels[str(round(value * 100))].append(word)
+        levels[str(round(value * 100))].append(word.capitalize() if word in names else word)
     grouped = {level: " ".join(levels[level]) for level in sorted(levels, key=int)}
     (TABLES / "idf.json").write_text(
-        json.dumps({"levels": grouped, "names": " ".join(proper_names(rows, rarity))}, indent=0) + "\n",
+        json.dumps({"levels": grouped}, indent=0) + "\n",
         encoding="utf-8",
     )
     print(json.dumps(weights, indent=1), f"{len(rarity)} words")

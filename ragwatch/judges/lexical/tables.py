@@ -61,12 +61,11 @@ def parse(weights: str, idf: str) -> FittedTables:
         KeyError, ValueError: The files are not in the format that `training/lexical.py` writes.
     """
     fitted = json.loads(weights)
-    words = json.loads(idf)
-    rarity = {word: int(level) / 100 for level, listed in words["levels"].items() for word in listed.split()}
+    listed = {word: int(level) / 100 for level, words in json.loads(idf)["levels"].items() for word in words.split()}
+    rarity = {word.lower(): value for word, value in listed.items()}
+    names = frozenset(word.lower() for word in listed if not word.islower() and word[0].isalpha())
     version = hashlib.sha256((weights + idf).encode()).hexdigest()[:8]
-    return FittedTables(
-        _linear(fitted["support"]), _linear(fitted["relevance"]), rarity, version, frozenset(words["names"].split())
-    )
+    return FittedTables(_linear(fitted["support"]), _linear(fitted["relevance"]), rarity, version, names)
 
 
 def _linear(part: Mapping[str, Any]) -> LogisticModel:

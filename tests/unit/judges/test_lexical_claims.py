@@ -240,8 +240,8 @@ def test_a_misspelt_fragment_is_an_error() -> None:
 def test_tables_are_read_as_written() -> None:
     """Levels are hundredths; the version follows the content."""
     weights = '{"support": {"bias": 1, "weights": {"a": 2}}, "relevance": {"bias": 0, "weights": {}}}'
-    tables = parse(weights, '{"levels": {"25": "tea leaf", "90": "kettle"}, "names": "tea"}')
+    tables = parse(weights, '{"levels": {"25": "Tea leaf", "90": "kettle"}}')
     assert tables.rarity == {"tea": 0.25, "leaf": 0.25, "kettle": 0.9}
     assert tables.names == {"tea"}
     assert tables.support.weights == (2.0,)
-    assert tables.version != parse(weights, '{"levels": {}, "names": ""}').version
+    assert tables.version != parse(weights, '{"levels": {}}').version
