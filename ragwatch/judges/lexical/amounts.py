@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from ragwatch.judges.lexical.number_words import (
@@ -31,12 +32,12 @@ from ragwatch.judges.lexical.number_words import (
     SUFFIXES,
     TENS,
     UNITS,
+    month_name,
 )
 from ragwatch.judges.lexical.words import fold, term, terms
 
 _MAX_DIGITS = 24  # a longer run of digits is a name
 _COUNTED = 12  # people count listed things up to this
-
 _BEFORE = 3  # tokens before a number that may say that it is approximate
 _CURRENCIES = frozenset("$€£¥₹")
 
@@ -47,6 +48,7 @@ _TOKEN = re.compile(
 _NEAR = 0.1
 _INSIDE_NAME = re.compile(r"[^\W\d_][-_.]?$")
 _DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(rf"\d|\b(?:{'|'.join((*SMALL, *ORDINALS))})\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.]\d\d)? ?(?:p\.?m|h\b)|\b(?=\d{1,2}[:h]\d\d)(\d{1,2})")
 _DATE = re.compile(r"\b\d{4}[-/.](\d{1,2})[-/.]\d{1,2}\b|\b(\d{1,2})[-/.](\d{1,2})[-/.]\d{2,4}\b")
@@ -136,13 +138,15 @@ def _values(token: str) -> list[float]:
 _SPACES = str.maketrans("", "", " \u00a0\u202f")
 
 
-def amounts(text: str) -> list[Amount]:
+@lru_cache(maxsize=16)  # a claim is read twice: to write it as its sources do, and to compare it with them
+def amounts(text: str) -> tuple[Amount, ...]:
     """The numbers of a text, in order.
 
     >>> [sorted(amount.keys) for amount in amounts("5 kg cost $3 million")]
     [['5', 'mass:5000'], ['3000000', 'money:3000000']]
     """
-    return list(_amounts(_blanked(fold(text))))
+    folded = fold(text)
+    return tuple(_amounts(_blanked(folded))) if _NUMBER.search(folded) else ()
 
 
 def _blanked(text: str) -> str:
@@ -346,18 +350,14 @@ def _implied(folded: str, years: AbstractSet[int]) -> dict[str, str]:
             implied[str(ROMAN[word])] = word
         month = MONTHS.get(word) or SHORT_MONTHS.get(word)
         if month:
-            implied |= {str(month): word, _month(month): word}
+            implied |= {str(month): word, month_name(month): word}
     for clock in _CLOCK.finditer(folded):
         hour = int(clock[1] or clock[2])
         if hour < 24:
             implied[str(hour + 12 if hour < 12 else hour - 12)] = clock[1] or clock[2]
     for date in _DATE.finditer(folded):
-        implied |= {_month(int(part)): part for part in date.groups() if part and 1 <= int(part) <= len(MONTHS)}
+        implied |= {month_name(int(part)): part for part in date.groups() if part and 1 <= int(part) <= len(MONTHS)}
     return implied
-
-
-def _month(month: int) -> str:
-    return list(MONTHS)[month - 1]
 
 
 def months_of(text: str) -> dict[str, str]:
@@ -366,13 +366,13 @@ def months_of(text: str) -> dict[str, str]:
     >>> months_of("on 5 Jan 2024; it may rain in March")
     {'january': 'jan'}
     """
-    tokens = _TOKEN.findall(fold(text))
+    tokens = _TOKEN.findall(fold(text)) if _DIGITS.search(text) else []
     kept: dict[str, str] = {}
     for place, token in enumerate(tokens):
         month = MONTHS.get(token) or SHORT_MONTHS.get(token)
         around: Iterable[str] = (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
         if month and any(neighbour[0].isdigit() for neighbour in around):
-            kept[_month(month)] = token
+            kept[month_name(month)] = token
     return kept
 
 

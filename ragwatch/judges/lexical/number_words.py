@@ -145,3 +145,12 @@ APPROXIMATE = frozenset(
         0,
     )
 )
+
+
+def month_name(month: int) -> str:
+    """The English name of a month, by its number from 1.
+
+    >>> month_name(2)
+    'february'
+    """
+    return list(MONTHS)[month - 1]
