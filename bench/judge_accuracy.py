@@ -23,6 +23,7 @@ from accuracy.plot import plot
 from accuracy.readings import LEXICAL, LOCAL, Bench, Reading, readers
 from accuracy.rows import BARS, RELEVANCE, LabelledSet, Row, defaults, derived, read, related
 from accuracy.scoring import MEASURES, Scored, contradictions, relevance, scored
+from accuracy.swaps import SWAPS, swaps
 from accuracy.use import (
     EXPERTQA,
     RATES,
@@ -167,6 +168,8 @@ def extras(
         report.tell(union, [each for _, found in some for each in found])
     answers = derived(limit)
     report.tell(answers, watched(answers, reading, report.console))
+    swapped = swaps(min(limit or SWAPS, SWAPS))
+    report.tell(swapped, watched(swapped, reading, report.console))
     for name in RELEVANCE:
         of = related(name, limit)
         found = watched(of, reading, report.console)

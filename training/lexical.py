@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -29,13 +30,15 @@ from ragwatch.judges.lexical.claims import claims_of  # noqa: E402
 from ragwatch.judges.lexical.features import NAMES, SIGNS, claim_words, features, match  # noqa: E402
 from ragwatch.judges.lexical.passages import passage  # noqa: E402
 from ragwatch.judges.lexical.tables import FittedTables, LogisticModel  # noqa: E402
-from ragwatch.judges.lexical.words import terms  # noqa: E402
+from ragwatch.judges.lexical.words import fold, term, terms  # noqa: E402
 
 TABLES = HERE.parent / "ragwatch" / "judges" / "tables"
 SUPPORT_FAMILY = "attributionbench"  # alone it travels best to real answers, and its licence is the plainest
 SUPPORT_C = 0.01  # the strongest penalty that costs less than .005 of the mean over the sets it was not fitted on
 RELEVANCE_C = 0.1
 LIVE_UNSUPPORTED = 0.4  # between the training sets (over half) and live traffic (a tenth)
+NAME_SHARE = 0.9
+INSIDE = re.compile(r"(?<=[a-z,] )[A-Za-z]{2,}\b")
 LISTED = 5  # a word of the table stands in at least so many passages
 RELEVANCE_SETS = ("hotpotqa/sample100", "musique/sample100", "clapnq/dev")
 TOP = 5  # every relevance question is fitted twice: with all its passages, and with five as a service retrieves
@@ -52,6 +55,18 @@ def idf_levels(rows: list[Row]) -> dict[str, float]:
         if count >= LISTED and word.isascii() and len(word) <= 16 and not word.isdigit()
     }
     return dict(sorted(rarity.items()))
+
+
+def proper_names(rows: list[Row], rarity: dict[str, float]) -> frozenset[str]:
+    """Listed words that inside sentences of the passages are nearly always written with a capital."""
+    capital: Counter[str] = Counter()
+    small: Counter[str] = Counter()
+    for text in {text for row in rows for text in row.contexts}:
+        for word in INSIDE.findall(text):
+            (capital if word[0].isupper() else small)[term(fold(word))] += 1
+    return frozenset(
+        word for word in rarity if capital[word] >= max(LISTED, NAME_SHARE * (capital[word] + small[word]))
+    )
 
 
 def claim_features(row: Row, rarity: dict[str, float]) -> tuple[float, ...]:
@@ -140,10 +155,14 @@ def main() -> None:
     weights = {"support": support, "relevance": useful}
     (TABLES / "lexical_weights.json").write_text(json.dumps(weights, indent=1) + "\n", encoding="utf-8")
     levels: dict[str, list[str]] = defaultdict(list)
+    names = proper_names(rows, rarity)
     for word, value in rarity.items():
-        levels[str(round(value * 100))].append(word)
+        levels[str(round(value * 100))].append(word.capitalize() if word in names else word)
     grouped = {level: " ".join(levels[level]) for level in sorted(levels, key=int)}
-    (TABLES / "idf.json").write_text(json.dumps({"levels": grouped}, indent=0) + "\n", encoding="utf-8")
+    (TABLES / "idf.json").write_text(
+        json.dumps({"levels": grouped}, indent=0) + "\n",
+        encoding="utf-8",
+    )
     print(json.dumps(weights, indent=1), f"{len(rarity)} words")
 
 

@@ -6,7 +6,8 @@ import errno
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.record import parse as parse_line
 from ragwatch.formats.record import parse_after_prefix
+from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe
@@ -175,7 +177,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
             errors.append(f"{batch.file}:{number}: {error.reason}: {error}")
     total = len(samples) + len(errors)
     summary = f"{len(samples)} of {total} records of {batch.file} are samples"
-    warnings = list(sample_warnings(samples, settings.routes))
+    warnings = [*sample_warnings(samples, settings.routes), *_language_warnings(samples)]
     if errors:
         limit = settings.alerts.rejects
         advice = reject_warnings(len(errors), total, limit) if samples else _format_advice(batch.lines[0].lstrip())
@@ -184,6 +186,17 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
     if not any(sample.contexts for sample in samples):
         return Finding(subject, FAILED, f"{summary}, but none has a context with text; log what the retriever returned")
     return Finding(subject, WARNING if warnings else OK, "; ".join((summary, *warnings)))
+
+
+def _language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
+    """Answers that the embedded judges will not read, by language."""
+    languages = Counter(filter(None, map(unread_language, samples)))
+    if languages:
+        names = ", ".join(f"{name}: {count}" for name, count in sorted(languages.items()))
+        yield (
+            f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
+            f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
+        )
 
 
 def _format_advice(line: bytes) -> Iterator[str]:

@@ -192,6 +192,13 @@ class ReferenceClaim:
             raise ShapeError(f"offsets {self.start}..{self.end} do not enclose text of the reference")
 
 
+class UnreadReason(StrEnum):
+    """Why a judge could not read an answer that it reads otherwise."""
+
+    LANGUAGE = "language"
+    SHORT_ANSWER = "short_answer"
+
+
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """Calibrated expectations of shares of yes/no, which estimates average instead of the hard calls.
@@ -231,6 +238,7 @@ class Evidence:
         reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
         reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
         expected: Expectations of the judge beside its hard calls.
+        unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
     """
 
     claims: tuple[Claim, ...]
@@ -241,6 +249,7 @@ class Evidence:
     reads_claims: bool = True
     reference: tuple[ReferenceClaim, ...] | None = None
     expected: Expectation = HARD_CALLS
+    unread: UnreadReason | None = None
 
     def __post_init__(self) -> None:
         columns = len(self.contexts)

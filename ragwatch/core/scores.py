@@ -209,6 +209,8 @@ class UnknownReason(StrEnum):
     NO_CONTEXTS = "no_contexts"
     ABSTAINED = "abstained"
     NOT_READ = "not_read"
+    LANGUAGE = "language"
+    SHORT_ANSWER = "short_answer"
 
 
 _NEEDS_CLAIMS = frozenset(
@@ -233,6 +235,8 @@ def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
     """
     if SCORES[quantity](evidence) is not None:
         return None
+    if evidence.unread and not evidence.abstained and quantity is not Quantity.NEED_RECALL:
+        return UnknownReason(evidence.unread)
     unread_contradiction = quantity is Quantity.CONTRADICTION and not evidence.reads_contradiction
     if unread_contradiction or (quantity in _NEEDS_CLAIMS and not evidence.reads_claims):
         return UnknownReason.NOT_READ
@@ -240,6 +244,5 @@ def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
         return UnknownReason.ABSTAINED
     if quantity in _NEEDS_CLAIMS and not evidence.counted:
         return UnknownReason.NO_CLAIMS
-    if quantity in _NEEDS_CONTEXTS and not evidence.contexts:
-        return UnknownReason.NO_CONTEXTS
-    return UnknownReason.NOT_READ
+    lacks_contexts = quantity in _NEEDS_CONTEXTS and not evidence.contexts
+    return UnknownReason.NO_CONTEXTS if lacks_contexts else UnknownReason.NOT_READ

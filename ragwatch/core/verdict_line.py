@@ -98,6 +98,7 @@ class VerdictRecord:
         address: How the answer addresses the question.
         reference: Score by quantity that needs a reference; empty without a reference.
         read_by: Kind and version of the judge, with cost.
+        unread: Why its claims could not be read (`language`, `short_answer`); None where they were.
     """
 
     key: str
@@ -119,6 +120,7 @@ class VerdictRecord:
     reference: Mapping[ReferenceQuantity, float | None]
     read_by: JudgeRecord
     expected: Mapping[Quantity, float] = field(default_factory=dict)
+    unread: str | None = None
 
     @property
     def judged(self) -> bool:
@@ -162,6 +164,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         contexts=tuple(map(_context_record, line["contexts"])),
         missing=tuple(map(str, line["missing"])),
         address=_text(line.get("address")),
+        unread=_text(line.get("unread")),
         reference={name: _number(reference[name]) for name in _REFERENCE_QUANTITIES if name in reference},
         read_by=JudgeRecord(
             kind=str(judge.get("kind", "")),
@@ -232,6 +235,7 @@ def verdict_line(verdict: Verdict) -> dict[str, Any]:
         "missing": [],
         "address": None,
         "reference": None,
+        "unread": None,
         "judge": _judge(verdict.reading),
     }
     if isinstance(verdict, Judged):
@@ -253,6 +257,7 @@ def _judged(verdict: Judged) -> dict[str, Any]:
         "missing": [need.text for need in evidence.needs or () if not need.answerable],
         "address": None if evidence.address is None else str(evidence.address),
         "reference": _reference(evidence),
+        "unread": None if evidence.unread is None else str(evidence.unread),
     }
 
 

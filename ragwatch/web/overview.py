@@ -20,6 +20,8 @@ _NO_SCORE_REASONS = {
     UnknownReason.NO_CONTEXTS: "no contexts were retrieved",
     UnknownReason.ABSTAINED: "the answers abstain",
     UnknownReason.NOT_READ: "this judge does not score it",
+    UnknownReason.LANGUAGE: "this judge has no measured accuracy in the language of the answers",
+    UnknownReason.SHORT_ANSWER: "the answers are a bare yes or no, which this judge cannot decide",
 }
 _STATES = ("bad", "unsure", "good", "plain")  # the worst first
 _HEADLINES = {

@@ -176,6 +176,7 @@ def _judge(verdict: VerdictRecord) -> dict[str, Any]:
         "judge": verdict.judge,
         "outcome": verdict.outcome,
         "reason": verdict.reason,
+        "unread": verdict.unread,
         "stage": verdict.stage,
         "fault": verdict.fault,
         "address": verdict.address,

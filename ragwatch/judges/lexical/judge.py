@@ -1,8 +1,8 @@
 """Kind `lexical`: the embedded judge. Pure Python, without a model, network or key; it takes milliseconds per answer.
 
-It compares words. Its limits: it cannot tell a contradiction from an unsupported claim (`reads_contradiction` is
-False), detect a small edit made of the context's own words, compare texts in different languages, or split a question
-into sub-questions. Method, data and figures: `training/README.md`.
+It compares words, numbers and names. Its limits: it cannot tell a contradiction from an unsupported claim
+(`reads_contradiction` is False), detect a small edit made of the context's own words, read other languages than English
+(their scores are unknown), or split a question into sub-questions. Method, data and figures: `training/README.md`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size
+from ragwatch.judges.lexical.readable import readable
 from ragwatch.judges.lexical.reader import CrossEncoder, read
 from ragwatch.judges.lexical.reference import READING_VERSION, with_reference
 from ragwatch.judges.lexical.rows import Thresholds
@@ -112,8 +113,9 @@ class LexicalJudge:
         check = Deadline(self._options.max_seconds)
         answer = facts_of(sample.answer, sample.question, max_claims=max_claims, check=check)
         check_claims(len(answer.claims), max_claims)
+        answer, unread = readable(answer, sample)
         cross_encoder = self._cross_encoder_within(check)
-        evidence = read(sample, answer, self._tables, self._thresholds, cross_encoder, check=check)
+        evidence = read(sample, answer, self._tables, self._thresholds, cross_encoder, unread=unread, check=check)
         return with_reference(
             evidence, sample, answer, self._tables, self._thresholds, max_claims=max_claims, check=check
         )

@@ -11,7 +11,16 @@ from itertools import compress
 from statistics import fmean
 
 from ragwatch.core.alphabet import unicode14
-from ragwatch.core.evidence import HARD_CALLS, Address, Claim, ClaimVerdict, ContextReading, Evidence, Expectation
+from ragwatch.core.evidence import (
+    HARD_CALLS,
+    Address,
+    Claim,
+    ClaimVerdict,
+    ContextReading,
+    Evidence,
+    Expectation,
+    UnreadReason,
+)
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import (
@@ -23,6 +32,7 @@ from ragwatch.judges.lexical.address import (
 )
 from ragwatch.judges.lexical.claims import AnswerClaims
 from ragwatch.judges.lexical.conversation import Statement, repeats, statements_of
+from ragwatch.judges.lexical.facts import sources_of
 from ragwatch.judges.lexical.features import CARRIES, claim_words
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
@@ -52,6 +62,7 @@ def read(
     thresholds: Thresholds,
     cross_encoder: CrossEncoder | None = None,
     *,
+    unread: UnreadReason | None = None,
     check: Check = unlimited,
 ) -> Evidence:
     """Read the contexts and the answer of a sample.
@@ -63,12 +74,16 @@ def read(
         tables: Fitted tables.
         thresholds: Probabilities at which readings become verdicts.
         cross_encoder: Rules on the claims; None for rulings by words.
+        unread: Why the answer cannot be read, if it cannot: see `readable`.
         check: Called between the steps of the reading, each of which is short; raises to stop it.
     """
+    if unread is UnreadReason.LANGUAGE:
+        return _unread(sample, answer, unread)
     passages = passages_of((context.text for context in sample.contexts), check)
     question = prepared_question(sample, passages, tables)
-    rows = rows_of(answer, passages, question, tables, thresholds=thresholds, check=check)
     texts = [unicode14(context.text) for context in sample.contexts]
+    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables)
+    rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
     rulings = (
         cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
     )
@@ -88,9 +103,21 @@ def read(
             _context(value, lines, passage, thresholds)
             for value, passage, lines in zip(values, passages, carriers, strict=True)
         ),
-        address=_address(answer, question, used, passages, sample.question),
+        address=None if unread else _address(answer, question, used, passages, sample.question),
+        unread=unread,
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
         expected=_expectation(claims, rows, rulings, tables) if passages else HARD_CALLS,
+    )
+
+
+def _unread(sample: Sample, answer: AnswerClaims, reason: UnreadReason) -> Evidence:
+    """Evidence of an answer of which nothing can be read but that it abstains."""
+    return Evidence(
+        claims=(),
+        contexts=tuple(ContextReading(relevant=None) for _ in sample.contexts),
+        address=Address.ABSTAINED if answer.abstained else None,
+        reads_contradiction=False,
+        unread=reason,
     )
 
 

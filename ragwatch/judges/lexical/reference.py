@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ragwatch.core.alphabet import unicode14
-from ragwatch.core.evidence import Evidence, ReferenceClaim
+from ragwatch.core.evidence import Evidence, ReferenceClaim, UnreadReason
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.claims import AnswerClaims
@@ -40,7 +40,7 @@ def with_reference(
     Raises:
         JudgeError: The reference has more than `max_claims` claims, or `check` stops the reading.
     """
-    if not sample.reference:
+    if not sample.reference or evidence.unread is UnreadReason.LANGUAGE:
         return evidence
     reference = facts_of(sample.reference, sample.question, max_claims=max_claims, check=check)
     check_claims(len(reference.claims), max_claims)

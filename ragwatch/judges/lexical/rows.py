@@ -12,9 +12,10 @@ from ragwatch.core.evidence import Cell, ClaimVerdict
 from ragwatch.core.sample import Sample
 from ragwatch.core.support_set import informed_cells, support_cells
 from ragwatch.judges.lexical import relevance
-from ragwatch.judges.lexical.atomic_facts import combine
+from ragwatch.judges.lexical.atomic_facts import combine, weakest
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
 from ragwatch.judges.lexical.conversation import EARLIER, ELLIPTIC, asks_for, completed
+from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, lowered
 from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match
 from ragwatch.judges.lexical.limits import Check
 from ragwatch.judges.lexical.passages import PreparedPassage
@@ -77,9 +78,11 @@ class ClaimRow:
         claim: The claim.
         words: Its words.
         matches: What it shares with each context.
-        support: Probability that all contexts together support it; that of a fact is combined with its sentence's (see
-            `atomic_facts.combine`).
-        alone: Probability that each alone does, combined alike.
+        support: Probability that all contexts together support it, lowered by the numbers and names that none of them
+            holds; that of a fact is combined with its sentence's (see `atomic_facts.combine`).
+        by_words: The same before it was lowered.
+        alone: Probability that each alone does, by words, combined alike.
+        missing: Numbers and names that no context holds; of a fact that is not the weakest of its sentence, numbers.
         probability: Probability that some of them together do, from their matches.
         question: Terms of the question.
         sentence: The row of the sentence that a fact is a part of; None for a whole sentence.
@@ -89,7 +92,9 @@ class ClaimRow:
     words: ClaimWords
     matches: tuple[PassageMatch, ...]
     support: float
+    by_words: float
     alone: tuple[float, ...]
+    missing: MissingFacts
     probability: Callable[[Sequence[PassageMatch]], float]
     question: AbstractSet[str]
     sentence: ClaimRow | None = None
@@ -173,15 +178,19 @@ def rows_of(
     question: PreparedQuestion,
     tables: FittedTables,
     *,
+    sources: Sources | None = None,
     thresholds: Thresholds,
     check: Check,
 ) -> list[ClaimRow]:
-    """A row for each claim. Claims with equal words, which models may repeat, are compared once."""
+    """A row for each claim. Claims with equal words, which models may repeat, are compared once.
+
+    Without sources no probability is lowered by numbers and names that they do not hold.
+    """
     by_words: dict[str, ClaimRow] = {}
 
     def row_of(claim: ClaimText) -> ClaimRow:
         row = by_words.get(claim.words)
-        row = replace(row, claim=claim) if row else _row(claim, passages, question, tables, check)
+        row = replace(row, claim=claim) if row else _row(claim, passages, question, tables, check, sources=sources)
         by_words[claim.words] = row
         return row
 
@@ -200,20 +209,30 @@ def rows_of(
 
 def _lesser(row: ClaimRow, own: ClaimRow) -> ClaimRow:
     """A fact with its subject, supported no more than without it: naming the subject alone supports nothing."""
-    return replace(row, support=min(row.support, own.support), alone=tuple(map(min, row.alone, own.alone)))
+    return replace(
+        row,
+        support=min(row.support, own.support),
+        by_words=min(row.by_words, own.by_words),
+        alone=tuple(map(min, row.alone, own.alone)),
+        missing=own.missing,
+    )
 
 
 def _facts(whole: ClaimRow, parts: Sequence[ClaimRow], thresholds: Thresholds) -> Iterator[ClaimRow]:
     """The rows of the facts of a sentence, combined with its own.
 
     Single contexts are read by the whole sentence if one of them supports it, because a few words may stand anywhere.
+    A missing name lowers the sentence, and with it the weakest fact; a missing number lowers every fact that states it.
     """
-    supports = combine(whole.support, [part.support for part in parts])
+    least = weakest([part.support for part in parts])
+    by_words = combine(whole.by_words, [part.by_words for part in parts])
     columns = [combine(value, [part.alone[rank] for part in parts]) for rank, value in enumerate(whole.alone)]
     has_source = any(value >= thresholds.support for value in whole.alone)
-    for index, (part, support) in enumerate(zip(parts, supports, strict=True)):
-        alone = whole.alone if has_source else tuple(min(column[index], support) for column in columns)
-        yield replace(part, support=support, alone=alone, sentence=whole)
+    for index, (part, words_support) in enumerate(zip(parts, by_words, strict=True)):
+        missing = whole.missing if index == least else part.missing._replace(names=0, subjects=0)
+        support = whole.support if index == least else max(whole.support, lowered(part.by_words, missing))
+        alone = whole.alone if has_source else tuple(min(column[index], words_support) for column in columns)
+        yield replace(part, support=support, by_words=words_support, alone=alone, missing=missing, sentence=whole)
 
 
 def _row(
@@ -222,8 +241,10 @@ def _row(
     question: PreparedQuestion,
     tables: FittedTables,
     check: Check,
+    *,
+    sources: Sources | None,
 ) -> ClaimRow:
-    words = claim_words(claim.words, tables.rarity)
+    words = claim_words(claim.words if sources is None else sources.rewritten(claim.words), tables.rarity)
     matches = matches_of(words, passages, check)
     alone = alone_of(words, matches, question, tables, check)
 
@@ -232,13 +253,16 @@ def _row(
         return tables.support.probability(features(words, some, question.words))
 
     together = probability(matches)
-    support = max(together, *alone) if alone else together
+    by_words = max(together, *alone) if alone else together
+    missing = NOTHING_MISSING if sources is None else sources.missing(claim.words)
     return ClaimRow(
         claim,
         words,
         matches,
-        support=support,
+        support=lowered(by_words, missing),
+        by_words=by_words,
         alone=alone,
+        missing=missing,
         probability=probability,
         question=question.words,
     )

@@ -15,7 +15,16 @@ from unicodedata import category
 _STOP = re.compile(r"[.!?…]+|[。！？]+")
 _CLOSERS = re.compile(r"""["'”’»)\]*_`]{0,4}(?:\s?\[\d{1,3}(?:[,;–-]\s?\d{1,3}){0,8}\]){0,6}""")
 _MARKER = re.compile(r"[ \t>]{0,64}(?:[-*+•◦▪‣·–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][)])[ \t]{1,64}(?=\S)")
-_FENCE = re.compile(r"[ \t]{0,16}(?:```|~~~)")
+_FENCE = re.compile(r"[ \t]{0,16}(?:```+([^`\n]*)|~~~+([^~\n]*))$")
+_MAX_INFO_WORDS = 2  # behind an opening fence: more are text
+_PROSE_INFO = frozenset({"", "md", "markdown", "text", "txt", "plain", "plaintext", "answer", "quote"})
+_MIN_PROSE_WORDS = 3
+_PROSE_SHARE = 0.8
+_PLAIN_WORD = re.compile(
+    r"""[("'“‘«*_\[$€£]{0,4}[^\W_]+(?:[-'’,.:/][^\W_]+)*%?[)\]"'”’»*_]{0,4}[.,;:!?…]{0,3}[)\]"'”’»*_]{0,4}"""
+)
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]{8}|[。！？]")
+_SENTENCE_END = re.compile(r"""[.!?…][)\]"'”’»*_]{0,4}(?:\s?\[\d{1,3}\])*\s*$""")
 _CODE = re.compile(r"`[^`\n]{1,200}`")
 _MAX_TOKEN_CHARS = 16  # characters read before a stop; no abbreviation is longer
 
@@ -86,32 +95,100 @@ def iterate_spans(text: str) -> Iterator[SentenceSpan]:
 def _lines(text: str) -> Iterator[tuple[int, int, bool, bool]]:
     """Yield (start, end, is an item, is code) of each logical line, trimmed, without blank ones."""
     pending: tuple[int, int, bool] | None = None
-    fence: int | None = None
+    for start, end, is_code in _unfenced(text):
+        raw = text[start:end]
+        marker = None if is_code else _MARKER.match(raw)
+        begin = start + (marker.end() if marker else len(raw) - len(raw.lstrip()))
+        if pending and (is_code or begin >= end or marker or not _continues(text, pending[1], begin)):
+            yield (*pending, False)
+            pending = None
+        if is_code:
+            yield (start, end, False, True)
+        elif begin < end:
+            pending = (pending[0], end, pending[2]) if pending else (begin, end, marker is not None)
+    if pending:
+        yield (*pending, False)
+
+
+def _unfenced(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield (start, end, is code) of each line, trimmed at its end, and of each fenced block of code as one."""
+    fence: tuple[int, str] | None = None
+    inside: list[tuple[int, int]] = []
     position = 0
     for raw in text.splitlines(keepends=True):
         start, position = position, position + len(raw)
         end = start + len(raw.rstrip())
-        if _FENCE.match(raw):
-            if pending:
-                yield (*pending, False)
-                pending = None
-            if fence is not None:
-                yield (fence, end, False, True)
-            fence = start + len(raw) - len(raw.lstrip()) if fence is None else None
+        mark = _FENCE.match(text, start, end)
+        if mark is None:
+            if fence is None:
+                yield start, end, False
+            else:
+                inside.append((start, end))
             continue
+        info = (mark[1] or mark[2] or "").strip()
         if fence is not None:
-            continue
-        marker = _MARKER.match(raw)
-        begin = start + (marker.end() if marker else len(raw) - len(raw.lstrip()))
-        if pending and (begin >= end or marker or not _continues(text, pending[1], begin)):
-            yield (*pending, False)
-            pending = None
-        if begin < end:
-            pending = (pending[0], end, pending[2]) if pending else (begin, end, marker is not None)
-    if pending:
-        yield (*pending, False)
-    if fence is not None and fence < len(text.rstrip()):
-        yield (fence, len(text.rstrip()), False, True)
+            last = max((stop for begin, stop in inside if begin < stop), default=fence[0]) if info else end
+            yield from _block(text, fence, inside, last, is_closed=True)
+        is_open = fence is None or bool(info)
+        fence, inside = ((start + len(raw) - len(raw.lstrip()), info) if is_open else None), []
+        if is_open and len(info.split()) > _MAX_INFO_WORDS:  # text behind the fence
+            inside.append((end - len(info), end))
+        elif fence is None:
+            yield end, end, False  # nothing continues across a fence
+    if fence is not None:
+        yield from _block(text, fence, inside, len(text.rstrip()), is_closed=False)
+
+
+def _block(
+    text: str, fence: tuple[int, str], lines: list[tuple[int, int]], end: int, *, is_closed: bool
+) -> Iterator[tuple[int, int, bool]]:
+    """Yield a fenced block: its lines if it is prose, else itself. An open one may end in prose after code."""
+    first, info = fence
+    parts = [lines] if is_closed else _paragraphs(lines)
+    is_text = not is_closed or info.lower() in _PROSE_INFO or len(info.split()) > _MAX_INFO_WORDS
+    code: tuple[int, int] | None = None
+    yield first, first, False  # it continues no line before the fence
+    for number, part in enumerate(parts):
+        if is_text and _is_prose([text[start:stop] for start, stop in part]):
+            if code and code[0] < code[1]:
+                yield (*code, True)
+            code = None
+            yield from ((start, stop, False) for start, stop in part)
+        else:
+            stop = max((stop for start, stop in part if start < stop), default=first)
+            code = (code[0] if code else part[0][0] if number else first, stop)
+    if code and code[0] < end:
+        yield code[0], end, True
+
+
+def _paragraphs(lines: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Lines between blank lines; a blank line goes with the lines before it."""
+    parts: list[list[tuple[int, int]]] = [[]]
+    for number, line in enumerate(lines):
+        if number and lines[number - 1][0] >= lines[number - 1][1] and line[0] < line[1]:
+            parts.append([])
+        parts[-1].append(line)
+    return parts
+
+
+def _is_prose(lines: list[str]) -> bool:
+    """Whether lines are sentences and not code: of words, and with a stop at the end of one, or a capital first.
+
+    >>> [_is_prose([line]) for line in ("Refunds take five days.", "pip install ragwatch", "x = total(of, days).")]
+    [True, False, False]
+    """
+    words = [word for line in lines for word in _without_marker(line).split()]
+    plain = [word for word in words if _PLAIN_WORD.fullmatch(word) and not (len(word) > 3 and word.isupper())]
+    if len(words) < _MIN_PROSE_WORDS:
+        return bool(_UNSPACED.search("".join(words)))
+    if len(plain) < _PROSE_SHARE * len(words):
+        return bool(_UNSPACED.search("".join(words)))
+    return any(_SENTENCE_END.search(line) for line in lines) or words[0][:1].isupper()
+
+
+def _without_marker(line: str) -> str:
+    marker = _MARKER.match(line)
+    return line[marker.end() :] if marker else line
 
 
 def _continues(text: str, end: int, begin: int) -> bool:

@@ -59,6 +59,7 @@ class FittedTables:
         supported: Calibrated probability that a claim is supported, from the logit of that by words.
         supported_by_model: The same, from the logit of the probability by the model of the local judge.
         rarity: Inverse document frequency of a term, scaled to [0, 1]; 1 for a term that is not in the table.
+        names: Terms of that table that are names: nearly always written with a capital.
         version: Eight hexadecimal digits of the hash of the files.
     """
 
@@ -69,6 +70,7 @@ class FittedTables:
     supported_by_model: LogisticModel
     rarity: Mapping[str, float]
     version: str
+    names: frozenset[str] = frozenset()
 
 
 def parse(weights: str, idf: str, expected: str) -> FittedTables:
@@ -78,7 +80,7 @@ def parse(weights: str, idf: str, expected: str) -> FittedTables:
         KeyError, ValueError: The files are not in the format that `training/` writes.
     """
     fitted, calibrated = json.loads(weights), json.loads(expected)
-    rarity = {word: int(level) / 100 for level, words in json.loads(idf)["levels"].items() for word in words.split()}
+    listed = {word: int(level) / 100 for level, words in json.loads(idf)["levels"].items() for word in words.split()}
     version = hashlib.sha256((weights + idf + expected).encode()).hexdigest()[:8]
     return FittedTables(
         support=_linear(fitted["support"]),
@@ -86,8 +88,9 @@ def parse(weights: str, idf: str, expected: str) -> FittedTables:
         first_used=_linear(calibrated["first_used"]),
         supported=_linear(calibrated["supported"]),
         supported_by_model=_linear(calibrated["supported_by_model"]),
-        rarity=rarity,
+        rarity={word.lower(): value for word, value in listed.items()},
         version=version,
+        names=frozenset(word.lower() for word in listed if not word.islower() and word[0].isalpha()),
     )
 
 

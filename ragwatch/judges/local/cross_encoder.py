@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ragwatch.core.evidence import Cell, ClaimVerdict
 from ragwatch.judges.lexical.atomic_facts import weakest
 from ragwatch.judges.lexical.evidence import window
+from ragwatch.judges.lexical.facts import lowered
 from ragwatch.judges.lexical.limits import Check, Deadline
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
@@ -179,8 +180,8 @@ class CrossEncoderPass:
         """Rule on a claim with all contexts together; a supported one gets its cells later. None if not read."""
         if signals is None:
             return None
-        lexical = logit(row.support)
-        support = self._artefact.support.probability(lexical, signals)
+        lexical = logit(row.by_words)
+        support = lowered(self._artefact.support.probability(lexical, signals), row.missing)
         against = self._artefact.contradiction.probability(lexical, signals)
         verdict = ClaimVerdict.SUPPORTED
         if support < self._rules.supported_from:
@@ -238,7 +239,7 @@ class CrossEncoderPass:
 
 def _is_joint(row: ClaimRow) -> bool:
     """Whether a claim has its words from several contexts: the model is lenient with one that states only a part."""
-    return logit(row.support) - logit(max(row.alone)) > _JOINT
+    return logit(row.by_words) - logit(max(row.alone)) > _JOINT
 
 
 def _least(row: ClaimRow) -> float:
@@ -246,7 +247,7 @@ def _least(row: ClaimRow) -> float:
 
     It lies `_SLACK` below that of all contexts, in logits: without slack every context with any word would be needed.
     """
-    return 1.0 / (1.0 + math.exp(_SLACK - logit(row.support)))
+    return 1.0 / (1.0 + math.exp(_SLACK - logit(row.by_words)))
 
 
 class _SampleTexts(NamedTuple):

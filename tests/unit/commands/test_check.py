@@ -199,6 +199,13 @@ def test_rejects_above_the_alert_are_told(tmp_path: Path) -> None:
     assert "alerts.rejects" not in _said(_check(tmp_path, *[GOOD] * 90, health, more="alerts: {rejects: 0.5}\n"))
 
 
+def test_answers_in_another_language_are_a_warning(tmp_path: Path) -> None:
+    """The embedded judges will leave their scores unknown; English answers are no warning."""
+    german = {**GOOD, "answer": "Die Erstattung dauert fünf Tage, und der Versand ist kostenlos."}
+    assert "no measured accuracy (de: 2)" in _said(_check(tmp_path, GOOD, german, german))
+    assert "measured accuracy" not in _said(_check(tmp_path, GOOD))
+
+
 def test_a_state_in_use_is_told(tmp_path: Path) -> None:
     """While a daemon runs, it holds the state and the address: a warning, and no failure."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

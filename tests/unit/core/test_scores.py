@@ -8,7 +8,7 @@ import pytest
 from support.kit import a_claim, an_evidence
 
 from ragwatch.core import scores
-from ragwatch.core.evidence import Cell, ContextReading, Evidence
+from ragwatch.core.evidence import Cell, ContextReading, Evidence, UnreadReason
 from ragwatch.core.scores import Quantity, UnknownReason, score_all, top_ranked_fault, why_unknown
 
 CONTRADICTED = a_claim((0, 0), "contradicted")
@@ -129,6 +129,11 @@ def test_top_context(evidence: Evidence, ignored: float | None, fault: str | Non
         (an_evidence(relevant=(None,)), "context_precision", UnknownReason.NOT_READ),
         (an_evidence(address=None), "answer_relevancy", UnknownReason.NOT_READ),
         (an_evidence(), "need_recall", UnknownReason.NOT_READ),
+        (an_evidence(unread=UnreadReason.LANGUAGE), "faithfulness", UnknownReason.LANGUAGE),
+        (an_evidence(unread=UnreadReason.LANGUAGE, relevant=(None,)), "context_precision", UnknownReason.LANGUAGE),
+        (an_evidence(unread=UnreadReason.LANGUAGE), "need_recall", UnknownReason.NOT_READ),
+        (an_evidence(unread=UnreadReason.LANGUAGE, address="abstained"), "faithfulness", UnknownReason.ABSTAINED),
+        (an_evidence(unread=UnreadReason.SHORT_ANSWER), "context_use", UnknownReason.SHORT_ANSWER),
         (an_evidence((1, 0)), "faithfulness", None),
     ],
 )

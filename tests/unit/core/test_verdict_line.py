@@ -73,6 +73,7 @@ def test_judged_line() -> None:
         "missing": ["why?"],
         "address": "partially",
         "reference": None,
+        "unread": None,
         "judge": {
             "kind": "scripted",
             "version": "scripted-1",

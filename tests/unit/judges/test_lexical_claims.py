@@ -57,7 +57,7 @@ def test_a_sentence_stays_whole(whole: str) -> None:
             "Run this code in a new shell first:\n```python\nprint('a. B')\n\nx = 1\n```\nIt prints a letter.",
             ["Run this code in a new shell first:", "It prints a letter."],
         ),
-        ("Call it from a new shell like this:\n```\nnever closed. Never.", ["Call it from a new shell like this:"]),
+        ("Call it from a new shell like this:\n```\nnever --closed", ["Call it from a new shell like this:"]),
         ("No. Tea is not black.", ["No. Tea is not black."]),
         ("Tea is a green leaf. Really.", ["Tea is a green leaf. Really."]),
         ("George Two", ["George Two"]),
@@ -243,8 +243,9 @@ def test_tables_are_read_as_written() -> None:
     expected = '{"first_used": P, "supported": P, "supported_by_model": P}'.replace(
         "P", '{"bias": 1, "weights": {"a": 3}}'
     )
-    tables = parse(weights, '{"levels": {"25": "tea leaf", "90": "kettle"}}', expected)
+    tables = parse(weights, '{"levels": {"25": "Tea leaf", "90": "kettle"}}', expected)
     assert tables.rarity == {"tea": 0.25, "leaf": 0.25, "kettle": 0.9}
+    assert tables.names == {"tea"}
     assert tables.support.weights == (2.0,)
     assert tables.first_used.weights == tables.supported.weights == tables.supported_by_model.weights == (3.0,)
     assert tables.version != parse(weights, '{"levels": {}}', expected).version

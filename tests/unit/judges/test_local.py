@@ -199,16 +199,15 @@ def test_a_threshold_of_its_own_holds_for_words_too(tmp_path: Path) -> None:
     assert judge.version == lexical.build(lexical.Options(support=0.9), name="x", context=a_judge_context()).version
 
 
-def test_another_language_is_left_to_words_and_counted() -> None:
-    """The same verdict as words give, and a count."""
+def test_another_language_is_unread() -> None:
+    """Neither the model nor words read it; no pair is counted as left to words."""
     telemetry = Telemetry()
     answer = "Die Lampe der alten Mühle ist grün gestrichen und brennt zwölf Stunden."
     context = "In der Mühle steht eine Lampe, die grün gestrichen ist und zwölf Stunden lang ohne Aufsicht brennt."
     sample = a_sample(answer, context)
-    words = lexical.build(lexical.Options(), name="words", context=a_judge_context()).evidence(sample)
     found = a_judge(telemetry).evidence(sample)
-    assert found.claims == words.claims
-    assert left(telemetry) == {"language": 1, "too_many": 0}
+    assert (found.claims, found.unread) == ((), "language")
+    assert left(telemetry) == {"language": 0, "too_many": 0}
 
 
 def test_words_that_the_vocabulary_lacks_are_left_to_words() -> None:

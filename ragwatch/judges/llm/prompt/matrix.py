@@ -9,7 +9,7 @@ from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading,
 from ragwatch.judges.llm.prompt.cells import CellReader
 from ragwatch.judges.llm.prompt.facts import content_of, left_out, locate
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, quoted_text
+from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, quoted_text, shares_words
 from ragwatch.judges.llm.prompt.reply import ClaimRows, ReplyRow
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits
 
@@ -60,10 +60,16 @@ def check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
 
 
 def _is_valid(units: SampleUnits, rank: int, quote: str, claim: str) -> bool:
-    """Whether a quote is verbatim in a context. A quote from a prompt injection must also be similar to the claim."""
+    """Whether a quote is verbatim in a context and shares words with the claim.
+
+    A quote from a prompt injection must also be similar to the claim. Between languages there are no words to share.
+    """
+    text = quoted_text(quote)
+    if rank not in units.foreign and not shares_words(text, claim, units.question):
+        return False
     if is_verbatim(quote, units.without_injections[rank]):
         return True
-    return is_verbatim(quote, units.folded[rank]) and is_similar(quoted_text(quote), claim)
+    return is_verbatim(quote, units.folded[rank]) and is_similar(text, claim)
 
 
 def check_rows(

@@ -1,42 +1,72 @@
-"""Checks that the quotes of a model are verbatim in the contexts that it names.
+"""Checks that the quotes of a model are verbatim in the contexts that it names, and that they are about the claim.
 
 It protects verdicts against prompt injection: a model that was persuaded to answer "supported" has no quote for it.
-Quote and context are normalized first (case, white space, invisible characters, typographic quotes and dashes),
-because models change those; beyond that, the words of the quote must be whole words of the context, in its order.
+Quote and context are compared word by word: case, white space, invisible characters, typography and markup (bold,
+links, table cells, backticks, footnote marks) are no words, because models change those. The words of the quote must be
+whole words of the context, in its order, and next to each other but for an ellipsis.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from types import MappingProxyType
+from html import unescape as character_of
 
 from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.llm.escaping import INVISIBLE, MARK, unescape
 
+GAP = " ¶ "
+"""Stands for a removed part of a folded context. No folded quote has it, so no quote matches across it."""
+
 _MIN_WORDS = 2
 _MAX_WORDS = 20
+_MAX_OMITTED = 400  # characters that an ellipsis may stand for
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CHARACTER = re.compile(rf"[{_UNSPACED}]")
 _WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
 CHARACTER_OR_WORD = re.compile(rf"{_CHARACTER.pattern}|{_WORD.pattern}")
-_EDGES = " \t\"'`.,;:!?…()[]-"
 _MARKED = re.compile(rf"\A\s*{MARK}\|")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-_ALIKE = str.maketrans(dict.fromkeys("‘’‚‛′", "'") | dict.fromkeys("“”„‟″«»", '"') | dict.fromkeys("‐‑‒–—―−", "-"))
-_SPACES = MappingProxyType(dict.fromkeys(map(ord, "\n\r\t\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029"), " "))
+_BREAK = re.compile(r"[\s\x1c-\x1f\x85]+")
+_LINK = re.compile(r"\]\((?:[^()\s\[\]]|\([^()\s\[\]]*\))*(?: \"[^\"()\[\]]*\")?\)")
+_FOOTNOTE = re.compile(r"\[\^?\d{1,3}\]")
+_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,15}(?: [^<>]*)?/?>")
+_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|nbsp|#\d{1,6}|#[xX][0-9a-fA-F]{1,5});")
+_ELLIPSIS = re.compile(r"\[?(?:\.{3,}|…|\. \. \.)\]?")
+_NO_POINT = re.compile(r"(?<!\d)[.,]|[.,](?!\d)")
+
+
+class _Signs(dict[int, str]):
+    """Replacement of each character: a space for punctuation and markup; signs that say something are words."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        kind = unicodedata.category(character)
+        if kind == "Sc" or character in "%‰" or (kind == "So" and character not in "©®"):
+            replaced = f" {character} "
+        elif character not in ".," and kind[0] in "PSZC":
+            replaced = " "
+        else:
+            replaced = f" {character} " if _CHARACTER.match(character) else character
+        self[code] = replaced
+        return replaced
+
+
+_SIGNS = _Signs()
 
 
 def folded(text: str) -> str:
-    r"""Normalize a text for the comparison of quotes.
+    r"""The words of a text, lower-case, with a space between them, for the comparison of quotes.
 
-    >>> folded("It “takes”\n five\u200b days\u2014or so.")
-    'it "takes" five days-or so.'
+    >>> folded("It **takes**\n [“five\u200b” days](https://x.org/y_(z))\u2014or 3.5 | `or` so[2].")
+    'it takes five days or 3.5 or so'
     """
-    if text.isascii() and not _CONTROL.search(text):
-        return " ".join(text.lower().split())
-    visible = INVISIBLE.sub("", text.translate(_SPACES))
-    return " ".join(unicodedata.normalize("NFKC", visible).translate(_ALIKE).casefold().split())
+    visible = text if text.isascii() else INVISIBLE.sub("", _BREAK.sub(" ", text))
+    plain = _BREAK.sub(" ", _ENTITY.sub(lambda entity: character_of(entity.group()), visible))
+    for markup in (_LINK, _FOOTNOTE, _TAG):
+        plain = markup.sub(" ", plain)
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKC", INVISIBLE.sub(" ", plain))
+    return " ".join(_NO_POINT.sub(" ", plain.casefold().translate(_SIGNS)).split())
 
 
 def word_count(text: str) -> int:
@@ -60,20 +90,48 @@ def quoted_text(quote: str) -> str:
 def is_verbatim(quote: str, context: str) -> bool:
     """Whether a quote is verbatim in a context, with at least two and at most twenty words.
 
+    The parts before and after an ellipsis must be verbatim each, in the order of the context and near each other.
+
     Args:
         quote: The quote of the model, with the escapes of the page.
         context: The whole context, already `folded`.
 
-    >>> context = folded("Refunds take five days. Shipping is free.")
-    >>> is_verbatim("take FIVE days", context), is_verbatim("take six days", context), is_verbatim("is", context)
-    (True, False, False)
+    >>> context = folded("**Refunds** take [five days](https://x.org). Shipping is free.")
+    >>> [is_verbatim(quote, context) for quote in ("refunds take FIVE days", "refunds take ... is free", "take six")]
+    [True, True, False]
     """
-    words = folded(quoted_text(quote)).strip(_EDGES)
+    text = quoted_text(quote)
+    words = folded(text)
     if not words or word_count(words) > _MAX_WORDS:
         return False
-    if words == context.strip(_EDGES):
+    if words == context:
         return True
-    return word_count(words) >= _MIN_WORDS and bool(terms(words)) and _contains_whole_words(context, words)
+    if not terms(words):
+        return False
+    if _is_enough(words) and f" {words} " in f" {context} ":
+        return True
+    parts = [part for part in map(folded, _ELLIPSIS.split(text)) if part]
+    return len(parts) > 1 and all(map(_is_enough, parts)) and _holds_in_order(f" {context} ", parts)
+
+
+def _is_enough(words: str) -> bool:
+    return word_count(words) >= _MIN_WORDS
+
+
+def _holds_in_order(context: str, parts: list[str]) -> bool:
+    """Whether parts are in a context, each at most `_MAX_OMITTED` characters after the one before."""
+    first = context.find(f" {parts[0]} ")
+    while first >= 0:
+        end = first + len(parts[0]) + 1
+        for part in parts[1:]:
+            position = context.find(f" {part} ", end, end + _MAX_OMITTED + len(part) + 2)
+            if position < 0 or GAP in context[end : position + 1]:
+                break
+            end = position + len(part) + 1
+        else:
+            return True
+        first = context.find(f" {parts[0]} ", first + 1)
+    return False
 
 
 def is_similar(quote: str, claim: str) -> bool:
@@ -87,20 +145,20 @@ def is_similar(quote: str, claim: str) -> bool:
     return 2 * len(quoted.intersection(terms(claim))) >= max(1, len(quoted))
 
 
-def _contains_whole_words(context: str, words: str) -> bool:
-    """Whether a context contains these words as whole words: `art of` is not in `heart of`."""
-    position = context.find(words)
-    while position >= 0:
-        end = position + len(words)
-        if not (_is_inside_word(context, position) or _is_inside_word(context, end)):
-            return True
-        position = context.find(words, position + 1)
-    return False
+def shares_words(quote: str, claim: str, question: str | None) -> bool:
+    """Whether a quote shares content words with a claim: a quote that shares none proves nothing.
 
+    One shared word is enough beside other content words of the quote, or where it is half of the claim. A claim without
+    content words ("No.") is the statement that it makes of its question. Quotes in another script or language than the
+    claim share no words with it, and are not compared.
 
-def _is_inside_word(text: str, position: int) -> bool:
-    """Whether a position is between two characters of a word."""
-    if not 0 < position < len(text):
-        return False
-    before, after = text[position - 1], text[position]
-    return _WORD.fullmatch(before) is not None and _WORD.fullmatch(after) is not None
+    >>> claim = "The policy covers theft abroad for nine years."
+    >>> shares_words("it covers", claim, None), shares_words("luggage stolen abroad", claim, None)
+    (False, True)
+    """
+    claimed = frozenset(terms(claim)) or frozenset(terms(question or ""))
+    quoted = frozenset(terms(quote))
+    shared = len(claimed & quoted)
+    if shared and (len(quoted) > 1 or 2 * shared >= len(claimed)):
+        return True
+    return not claimed

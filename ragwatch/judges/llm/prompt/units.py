@@ -9,13 +9,13 @@ from functools import lru_cache
 from ragwatch.core.sample import Role, Sample, Turn
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.lexical.conversation import Statement, repeats, statements_of
+from ragwatch.judges.lexical.language import ENGLISH, language_of
 from ragwatch.judges.lexical.sentences import SentenceSpan, spans
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.quotes import folded
+from ragwatch.judges.llm.prompt.quotes import GAP, folded
 
 Cut = tuple[int, int]
-_GAP = " ¶ "  # no quote matches across it
 _claims_of = lru_cache(maxsize=64)(claims_of)  # splitting an answer takes most of the CPU time of a reading
 
 
@@ -33,6 +33,7 @@ class SampleUnits:
         folded: Each context, normalized for the comparison of quotes.
         without_injections: The same without sentences that are prompt injections; the same object if there are none.
         reference: (start, end) of the claims of the reference; None without one.
+        foreign: Ranks of the contexts that are in another language than the answer.
         instructions: Where prompt injections were found: some of `question`, `context`, `answer`, `history`.
         history: The turns before the question that are not blank; empty if the question is unknown.
         stated: What the user stated in these turns.
@@ -47,6 +48,7 @@ class SampleUnits:
     folded: tuple[str, ...]
     without_injections: tuple[str, ...]
     reference: tuple[Cut, ...] | None
+    foreign: frozenset[int]
     instructions: tuple[str, ...]
     history: tuple[Turn, ...]
     stated: tuple[Statement, ...]
@@ -91,10 +93,16 @@ def units_of(sample: Sample) -> SampleUnits:
             _without_injections(text, cuts) if is_injection else whole for text, cuts, whole, is_injection in rows
         ),
         reference=None if reference is None else _cuts(reference),
+        foreign=_foreign(sample.answer, texts),
         instructions=_places(question or "", sample.answer, history, in_context=any(injected)),
         history=history,
         stated=tuple(stated),
     )
+
+
+def _foreign(answer: str, texts: Sequence[str]) -> frozenset[int]:
+    language = language_of(answer) or ENGLISH
+    return frozenset(rank for rank, text in enumerate(texts) if (language_of(text) or ENGLISH) != language)
 
 
 def _places(question: str, answer: str, history: Sequence[Turn], *, in_context: bool) -> tuple[str, ...]:
@@ -110,7 +118,7 @@ def _places(question: str, answer: str, history: Sequence[Turn], *, in_context: 
 def _without_injections(text: str, cuts: Sequence[Cut]) -> str:
     """Normalize a context without the sentences that are prompt injections; empty if no single sentence is one."""
     kept = [text[start:end] for start, end in cuts if not is_prompt_injection(text[start:end])]
-    return folded(_GAP.join(kept)) if len(kept) < len(cuts) else ""
+    return GAP.join(map(folded, kept)) if len(kept) < len(cuts) else ""
 
 
 def _cuts(parts: Sequence[ClaimText | SentenceSpan]) -> tuple[Cut, ...]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.judges.llm.escaping import escape
-from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, quoted_text
+from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, quoted_text, shares_words
 
 CONTEXT = "Refunds take “five” days—or so.\nThe heart of\u200b the matter: it is not free. Äpfel kosten 3 €. ¤ tea|milk"
 
@@ -83,12 +83,10 @@ def test_any_run_of_words_is_found(words: list[str], data: st.DataObject) -> Non
     assert is_verbatim(escape(quote), context)
 
 
-@given(st.text(), st.text(max_size=30).filter(lambda text: "¤" not in text))
+@given(st.text(), st.text(max_size=30).filter(lambda text: "¤" not in text and ".." not in text and "…" not in text))
 def test_what_is_accepted_is_there(context: str, quote: str) -> None:
-    """Whatever the texts: an accepted quote, but for signs at its ends, is a part of the folded context."""
-    assert not is_verbatim(quote, folded(context)) or folded(quoted_text(quote)).strip(" \t\"'`.,;:!?…()[]-") in folded(
-        context
-    )
+    """Whatever the texts: the words of an accepted quote are words of the context, in a row."""
+    assert not is_verbatim(quote, folded(context)) or f" {folded(quoted_text(quote))} " in f" {folded(context)} "
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
@@ -96,3 +94,61 @@ def test_folding_twice_changes_nothing(before: str, after: str) -> None:
     """Folding is the same for a quote and for the text around it."""
     once = folded(f"{before} {after}")
     assert folded(once) == once
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        "**Refunds** take five days.",
+        "Refunds *take* __five__ days.",
+        "Refunds take [five days](https://shop.example/terms_(2024)).",
+        "Refunds take five[1] days[^2].",
+        "| Refunds | take five days |",
+        "`Refunds` take\n> five days",
+        "Refunds\u00a0take <b>five</b>&nbsp;days",
+        "“Refunds” take – five – days",
+    ],
+)
+@pytest.mark.parametrize(
+    "quote", ["Refunds take five days", "**Refunds** take `five` days.", "refunds take ... five days"]
+)
+def test_markup_and_typography_are_no_words(context: str, quote: str) -> None:
+    """A model may leave out the markup of a context, or keep it: the words are the same."""
+    assert is_verbatim(quote, folded(context))
+
+
+def test_markup_hides_no_change() -> None:
+    """Whatever stands between them, other words, numbers and amounts are other words."""
+    context = folded("**Refunds** take [five days](https://x.org) and cost 3.5 %. No fee of 5 € is due.")
+    for quote in (
+        "refunds take six days",
+        "cost 35 %",
+        "cost 3 %",
+        "cost 3.5 €",
+        "fee of 5 $",
+        "https x org",
+        "5 %. No fee",
+    ):
+        assert not is_verbatim(quote, context)
+
+
+def test_an_ellipsis_stands_for_words_in_between() -> None:
+    """Each part is enough words of the context, in its order, and the parts are near each other."""
+    context = folded(
+        "Refunds to a card take, in most cases, five working days. " + "Other words. " * 60 + "Shipping is free."
+    )
+    for quote in ("Refunds to a card … five working days", "to a card ... most cases [...] working days"):
+        assert is_verbatim(quote, context)
+    for quote in ("five working days ... Refunds to a card", "Refunds ... days", "to a card ... Shipping is free"):
+        assert not is_verbatim(quote, context)
+
+
+def test_a_quote_without_a_word_of_the_claim_proves_nothing() -> None:
+    """A fooled model has to quote something that speaks of the claim; one common word of many is not enough."""
+    claim = "covers theft abroad for nine years"
+    assert not shares_words("It covers", claim, None)
+    assert not shares_words("the sky is blue", claim, None)
+    assert shares_words("against theft and loss", claim, None)
+    assert shares_words("is free", "Shipping is free.", None)
+    assert shares_words("no fee is due", "No.", "Is there a fee?")
+    assert not shares_words("blue sky", "No.", "Is there a fee?")

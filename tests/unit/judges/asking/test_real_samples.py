@@ -18,7 +18,7 @@ from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
+from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, shares_words
 from ragwatch.judges.llm.prompt.reading import Prompt, start_reading
 
 DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
@@ -39,11 +39,13 @@ def samples(name: str, limit: int) -> list[Sample]:
     return [Sample(row["id"], row["question"], tuple(map(Context, row["contexts"])), row["answer"]) for row in rows]
 
 
-def quote_of(context: str) -> str:
-    """Some words of a context that may stand for it."""
+def quote_of(context: str, claim: str) -> str:
+    """Some words of a context that may stand for it, and that share words with a claim."""
     words, whole = context.split(), folded(context)
-    runs = (" ".join(words[start : start + 8]) for start in range(max(1, len(words))))
-    return next((run for run in runs if is_verbatim(run, whole)), "")
+    said = {word.lower() for word in claim.split()}
+    places = [place for place, word in enumerate(words) if word.lower() in said]
+    runs = (" ".join(words[max(0, place - 3) : place + 5]) for place in places)
+    return next((run for run in runs if shares_words(run, claim, None) and is_verbatim(run, whole)), "")
 
 
 def reply_of(ask: Prompt, sample: Sample, evidence: Evidence) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def reply_of(ask: Prompt, sample: Sample, evidence: Evidence) -> dict[str, Any]:
         {
             "id": f"{line.mark}.{line.number}",
             "cells": [
-                {"context": mark, "quote": quote_of(sample.contexts[rank].text)}
+                {"context": mark, "quote": quote_of(sample.contexts[rank].text, claim.text)}
                 for mark, rank in ranks.items()
                 if rank in claim.contexts
             ],

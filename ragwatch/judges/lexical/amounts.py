@@ -1,0 +1,400 @@
+"""Reads numbers, dates and quantities of a text in a form in which equal ones are equal.
+
+A number has keys: its value in digits ("3.5 million", "3,500,000" and "3.5M" have the key `3500000`), and the value in
+a base unit ("5 kg" and "5,000 g"). Two numbers are the same where they share a key. Numbers of a source have more keys
+than those of a claim: what they are called otherwise ("half" is 50 %), what they are about (1971 is in the 1970s), and
+what they are rounded to.
+
+What a claim is held to are its numbers that a source would have to state: not list numbers, citation marks, names
+(`GPT-4`), 0 and 1, counts up to twelve without a unit (people count what is listed), or words like "second".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from ragwatch.judges.lexical.number_words import (
+    APPROXIMATE,
+    COUNTED_UNITS,
+    MONTHS,
+    ORDINALS,
+    OTHER_NAMES,
+    ROMAN,
+    SCALES,
+    SHORT_MONTHS,
+    SMALL,
+    SUFFIXES,
+    TENS,
+    UNITS,
+    month_name,
+)
+from ragwatch.judges.lexical.words import fold, term, terms
+
+_MAX_DIGITS = 24  # a longer run of digits is a name
+_COUNTED = 12  # people count listed things up to this
+_BEFORE = 3  # tokens before a number that may say that it is approximate
+_CURRENCIES = frozenset("$€£¥₹")
+
+_TOKEN = re.compile(
+    r"(?<!\d)\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}){2,}(?!\d)|\d+(?:[.,]\d+)*"
+    r"|[^\W\d_]+|[%$€£¥₹‰]"
+)
+_NEAR = 0.1
+_INSIDE_NAME = re.compile(r"[^\W\d_][-_.]?$")
+_DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(rf"\d|\b(?:{'|'.join((*SMALL, *ORDINALS))})\b")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.]\d\d)? ?(?:p\.?m|h\b)|\b(?=\d{1,2}[:h]\d\d)(\d{1,2})")
+_DATE = re.compile(r"\b\d{4}[-/.](\d{1,2})[-/.]\d{1,2}\b|\b(\d{1,2})[-/.](\d{1,2})[-/.]\d{2,4}\b")
+_YEARS = re.compile(r"\b((?:19|20)\d\d)[-–/](\d\d)\b")
+_MARKS = re.compile(
+    r"\[\^?\d{1,3}(?:[,;–-] ?\d{1,3}){0,8}\]"
+    r"|\b(?:passage|document|doc|source|context|reference|ref|citation|chunk|excerpt|snippet|result)s?"
+    r"(?: (?:no\.? )?|#|: ?)\d{1,3}(?:(?:, | and |, and | ?& ?|-)\d{1,3}){0,8}\b"
+)
+_LIST_NUMBER = re.compile(r"(?:^|(?<=[\n;:]))\s*\(?\d{1,2}[.)](?=\s)|\(\d{1,2}\)|\bsteps? \d{1,2}\b")
+
+
+class Kind(StrEnum):
+    """What a number is."""
+
+    NAME = "name"
+    COUNT = "count"
+    YEAR = "year"
+    DECADE = "decade"
+    QUANTITY = "quantity"
+
+
+class _Digits(NamedTuple):
+    """A number before its unit is read: its tokens `first` to `after`, its possible values, scale and suffix."""
+
+    first: int
+    after: int
+    values: Sequence[float]
+    scale: float = 1.0
+    suffix: str = ""
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One number of a text.
+
+    Attributes:
+        start: Offset in the folded text.
+        end: Offset after its last character, unit included.
+        value: Its value.
+        keys: Forms in which it equals another number.
+        kind: What it is.
+        approximate: Whether it is said to be approximate.
+        years: Whether it counts years.
+    """
+
+    start: int
+    end: int
+    value: float
+    keys: frozenset[str]
+    kind: Kind
+    approximate: bool = False
+    years: bool = False
+
+    @property
+    def strict(self) -> bool:
+        """Whether a source would have to state it."""
+        return self.kind not in (Kind.NAME, Kind.COUNT) and self.value not in (0, 1)
+
+
+def _key(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:.10g}"
+
+
+def _values(token: str) -> list[float]:
+    """Values that a token of digits may have, the most likely first. None of a number that is too long."""
+    if len(token) > _MAX_DIGITS:
+        return []
+    plain = token.translate(_SPACES)
+    if plain.isdigit():
+        return [float(plain)]
+    whole, *groups = re.split("[.,]", plain)
+    is_grouped = len(groups[-1]) == 3 and all(len(group) in (2, 3) for group in groups)
+    joined = float("".join((whole, *groups)))
+    if "," in plain and "." in plain:
+        separator = max(plain.rfind(","), plain.rfind("."))
+        return [float(re.sub("[.,]", "", plain[:separator]) + "." + plain[separator + 1 :])]
+    if len(groups) > 1:
+        return [joined] if is_grouped else []
+    point = float(f"{whole}.{groups[0]}")
+    if is_grouped and whole != "0":
+        return [joined] if "," in plain else [point, joined]
+    return [] if "," in plain and len(groups[0]) > 2 else [point]
+
+
+_SPACES = str.maketrans("", "", " \u00a0\u202f")
+
+
+@lru_cache(maxsize=16)  # a claim is read twice: to write it as its sources do, and to compare it with them
+def amounts(text: str) -> tuple[Amount, ...]:
+    """The numbers of a text, in order.
+
+    >>> [sorted(amount.keys) for amount in amounts("5 kg cost $3 million")]
+    [['5', 'mass:5000'], ['3000000', 'money:3000000']]
+    """
+    folded = fold(text)
+    return tuple(_amounts(_blanked(folded))) if _NUMBER.search(folded) else ()
+
+
+def _blanked(text: str) -> str:
+    for marks in (_MARKS, _LIST_NUMBER):
+        text = marks.sub(lambda mark: " " * len(mark.group()), text)
+    return text
+
+
+def _amounts(text: str) -> Iterator[Amount]:
+    tokens = list(_TOKEN.finditer(text))
+    position = 0
+    while position < len(tokens):
+        token = tokens[position].group()
+        if token[0].isdigit():
+            amount, position = _in_digits(text, tokens, position)
+        elif token in SMALL or (token in ORDINALS):
+            amount, position = _in_words(text, tokens, position)
+        else:
+            amount, position = None, position + 1
+        if amount is not None:
+            yield amount
+
+
+def _touches(tokens: Sequence[re.Match[str]], position: int) -> bool:
+    """Whether a token begins where the one before it ends."""
+    return position < len(tokens) and tokens[position].start() == tokens[position - 1].end()
+
+
+def _word(tokens: Sequence[re.Match[str]], position: int, text: str) -> str:
+    """The word after a number, at most one space, hyphen or bracket further on; empty if there is none."""
+    if position >= len(tokens) or position < 1:
+        return ""
+    gap = text[tokens[position - 1].end() : tokens[position].start()]
+    return tokens[position].group() if gap in ("", " ", "-", "\u00a0", "\u202f", " (") else ""
+
+
+def _in_digits(text: str, tokens: Sequence[re.Match[str]], position: int) -> tuple[Amount | None, int]:
+    match = tokens[position]
+    values = _values(match.group())
+    start, after = match.start(), position + 1
+    if not values:
+        return None, after
+    is_name = _INSIDE_NAME.search(text[max(0, start - 2) : start]) is not None
+    scale, suffix = 1.0, ""
+    if _touches(tokens, after) and tokens[after].group() in SUFFIXES:
+        suffix = tokens[after].group()
+    elif (word := _word(tokens, after, text)) in SCALES:
+        scale, after = float(SCALES[word]), after + 1
+    elif word in ("st", "nd", "rd", "th") and _touches(tokens, after):
+        after += 1
+    elif word == "s" and _touches(tokens, after):
+        after, suffix = after + 1, "s"
+    elif _touches(tokens, after) and word not in UNITS and word not in ("am", "pm", "x", "p", "a"):
+        is_name = True  # 3D, 5G
+    digits = _Digits(position, after, values, scale=scale, suffix=suffix, is_name=is_name)
+    return _amount(text, tokens, digits)
+
+
+def _in_words(text: str, tokens: Sequence[re.Match[str]], position: int) -> tuple[Amount | None, int]:
+    total, current, after, is_ordinal = 0, 0, position, False
+    last = ""
+    while after < len(tokens):
+        word = tokens[after].group()
+        if after > position and not _word(tokens, after, text):
+            break
+        if word == "and" and last in SCALES and _word(tokens, after + 1, text) in SMALL:
+            after += 1
+            continue
+        if word in SMALL and not (last in SMALL and not (last in TENS and 0 < SMALL[word] < 10)):
+            current += SMALL[word]
+        elif word in ORDINALS and (not last or last in TENS):
+            current += ORDINALS[word]
+            is_ordinal, after = True, after + 1
+            break
+        elif word in SCALES and last and word != "dozen":
+            if SCALES[word] == 100:
+                current = max(1, current) * 100
+            else:
+                total, current = total + max(1, current) * SCALES[word], 0
+        else:
+            break
+        last = word
+        after += 1
+    value = float(total + current)
+    return _amount(text, tokens, _Digits(position, max(after, position + 1), [value], is_name=is_ordinal))
+
+
+def _amount(text: str, tokens: Sequence[re.Match[str]], digits: _Digits) -> tuple[Amount, int]:
+    """The amount with its unit, and the position of the token after it."""
+    first, after, values, scale, suffix, _ = digits
+    before = tokens[first - 1].group() if first else ""
+    value = values[0] * scale * SUFFIXES.get(suffix, 1)
+    after += suffix in SUFFIXES
+    unit = _word(tokens, after, text)
+    if unit == "per" and _word(tokens, after + 1, text) == "cent":
+        unit, after = "percent", after + 1
+    known = ("money", 1.0) if before in _CURRENCIES else UNITS.get(unit) or UNITS.get(suffix)
+    after += unit in UNITS and before not in _CURRENCIES
+    keys = _keys(digits, value, unit)
+    if known:
+        keys.add(f"{known[0]}:{_key((values[0] if known == UNITS.get(suffix) else value) * known[1])}")
+    nearby = {token.group() for token in tokens[max(0, first - _BEFORE) : first]}
+    has_unit = known is not None or unit in COUNTED_UNITS
+    amount = Amount(
+        start=tokens[first].start(),
+        end=tokens[min(after, len(tokens)) - 1].end(),
+        value=value,
+        keys=frozenset(keys),
+        kind=_kind(digits, tokens[first].group(), value, has_unit=has_unit),
+        approximate=not APPROXIMATE.isdisjoint(nearby),
+        years=known == UNITS["years"] or "aged" in nearby or unit == "old",
+    )
+    return amount, after
+
+
+def _keys(digits: _Digits, value: float, unit: str) -> set[str]:
+    if digits.suffix == "s":  # 1990s
+        return {f"{_key(value)}s"}
+    if unit == "century":
+        return {f"century:{_key(value)}"}
+    return {_key(value), *(_key(number * digits.scale) for number in digits.values)}
+
+
+def _kind(digits: _Digits, token: str, value: float, *, has_unit: bool) -> Kind:
+    if digits.is_name:
+        return Kind.NAME
+    if digits.suffix == "s":
+        return Kind.DECADE
+    if has_unit or digits.scale != 1.0 or digits.suffix:
+        return Kind.QUANTITY
+    if token.isdigit() and len(token) == len("2000") and "1000" <= token <= "2100":
+        return Kind.YEAR
+    return Kind.COUNT if value <= _COUNTED and value == int(value) else Kind.QUANTITY
+
+
+@dataclass(frozen=True, slots=True)
+class StatedAmounts:
+    """Numbers that sources state, or that follow from what they state.
+
+    Attributes:
+        forms: By each key of a number, how a source writes it.
+        values: Values of the numbers that are no years.
+        years: The years.
+    """
+
+    forms: Mapping[str, str]
+    values: frozenset[float]
+    years: frozenset[int]
+
+    def holds(self, amount: Amount) -> bool:
+        """Whether a number is stated as it stands, rounded, or as a distance of years."""
+        if not amount.keys.isdisjoint(self.forms):
+            return True
+        if amount.kind is Kind.YEAR:
+            return False
+        if amount.years and any(year + amount.value in self.years for year in self.years):
+            return True
+        return any(_is_rounded(amount, value) for value in self.values)
+
+
+def _is_rounded(amount: Amount, value: float) -> bool:
+    """Whether a number is a value rounded to its own digits; one that is said to be approximate is within a tenth."""
+    if amount.approximate:
+        return abs(amount.value - value) <= _NEAR * value
+    digits = len(_key(amount.value).replace(".", "").strip("0"))
+    return digits > 1 and float(f"{value:.{digits}g}") == amount.value
+
+
+def stated(text: str) -> StatedAmounts:
+    """The numbers that a source states, or that follow from what it states.
+
+    >>> forms = stated("In 1971 half of 3,482,113 people were there, on 2024-01-02.").forms
+    >>> [key in forms for key in ("1971", "1970s", "50", "january", "1970")]
+    [True, True, True, True, False]
+    """
+    folded = fold(text)
+    forms: dict[str, str] = {}
+    years: set[int] = set()
+    values: set[float] = set()
+    for amount in _amounts(folded):
+        forms.update(dict.fromkeys(amount.keys - forms.keys(), folded[amount.start : amount.end]))
+        if amount.kind in (Kind.YEAR, Kind.DECADE):
+            years.add(int(amount.value))
+        else:
+            values.add(amount.value)
+    return StatedAmounts({**_implied(folded, years), **forms}, frozenset(values), frozenset(years))
+
+
+def _implied(folded: str, years: AbstractSet[int]) -> dict[str, str]:
+    """Numbers and months that follow from what a folded source states, and how it writes them."""
+    implied: dict[str, str] = {}
+    for year in years:
+        implied |= dict.fromkeys(
+            (f"{year // 10 * 10}s", f"century:{(year + 99) // 100}", f"{year // 100 * 100}s"), str(year)
+        )
+    implied |= {f"{first[:2]}{last}": last for first, last in _YEARS.findall(folded)}
+    implied |= {str(int(number)): number for number in _DIGITS.findall(folded) if len(number) <= _MAX_DIGITS}
+    for word in frozenset(_LETTERS.findall(folded)):
+        implied |= dict.fromkeys(OTHER_NAMES.get(word, ()), word)
+        if word in ROMAN:
+            implied[str(ROMAN[word])] = word
+        month = MONTHS.get(word) or SHORT_MONTHS.get(word)
+        if month:
+            implied |= {str(month): word, month_name(month): word}
+    for clock in _CLOCK.finditer(folded):
+        hour = int(clock[1] or clock[2])
+        if hour < 24:
+            implied[str(hour + 12 if hour < 12 else hour - 12)] = clock[1] or clock[2]
+    for date in _DATE.finditer(folded):
+        implied |= {month_name(int(part)): part for part in date.groups() if part and 1 <= int(part) <= len(MONTHS)}
+    return implied
+
+
+def months_of(text: str) -> dict[str, str]:
+    """Months of the dates of a text, by their English names, as they are written: a month next to a number.
+
+    >>> months_of("on 5 Jan 2024; it may rain in March")
+    {'january': 'jan'}
+    """
+    tokens = _TOKEN.findall(fold(text)) if _DIGITS.search(text) else []
+    kept: dict[str, str] = {}
+    for place, token in enumerate(tokens):
+        month = MONTHS.get(token) or SHORT_MONTHS.get(token)
+        around: Iterable[str] = (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
+        if month and any(neighbour[0].isdigit() for neighbour in around):
+            kept[month_name(month)] = token
+    return kept
+
+
+def rewritten(text: str, forms: Mapping[str, str], held: AbstractSet[str]) -> str:
+    """A claim with its numbers and months as a source writes them, where the source writes them otherwise.
+
+    >>> rewritten("The bag weighs 5 kg.", stated("It is 5,000 g.").forms, frozenset())
+    'The bag weighs 5,000 g.'
+    """
+    folded = fold(text)
+    if len(folded) != len(text):
+        return text
+    parts, position = [], 0
+    for amount in _amounts(_blanked(folded)):
+        own = frozenset(terms(folded[amount.start : amount.end]))
+        key = next((key for key in sorted(amount.keys, key=lambda key: (":" not in key, key)) if key in forms), None)
+        if key is None or own <= held or amount.start < position:
+            continue
+        parts += [text[position : amount.start], forms[key]]
+        position = amount.end
+    changed = "".join((*parts, text[position:]))
+    for month, word in months_of(text).items():
+        if month in forms and term(word) not in held:
+            changed = re.sub(rf"\b{word}\b", forms[month], changed, flags=re.IGNORECASE)
+    return changed

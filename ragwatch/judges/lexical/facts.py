@@ -1,0 +1,133 @@
+"""Finds the numbers, dates and names of a claim that no source holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from ragwatch.judges.lexical.amounts import Kind, StatedAmounts, amounts, months_of, rewritten, stated
+from ragwatch.judges.lexical.names import missing, names_of, prefixes_of
+from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.judges.lexical.words import fold, term, terms
+
+WEIGHTS = (4.0, 0.5, 1.5, 0.5)
+"""What a missing fact takes from the logit of support: a number, a count, a name, a name that begins a claim."""
+
+UNSUPPORTED = 0.3
+"""A claim with a number that no source states is at most so probable: below the thresholds of the embedded judges."""
+
+_MOST = 2  # facts of a kind that count
+_CLIP = 1e-6
+
+
+class MissingFacts(NamedTuple):
+    """Facts of a claim that no source holds.
+
+    Attributes:
+        numbers: Numbers, and months of dates, that a source would have to state.
+        counts: Numbers that may have been counted.
+        names: Names.
+        subjects: Names that the claim begins with.
+    """
+
+    numbers: int = 0
+    counts: int = 0
+    names: int = 0
+    subjects: int = 0
+
+
+NOTHING_MISSING = MissingFacts()
+
+
+class Sources:
+    """What the contexts and the question state. It is read as far as claims need it.
+
+    Args:
+        texts: The contexts.
+        question: The question; empty when unknown.
+        held: Terms of contexts and question.
+        tables: Fitted tables.
+    """
+
+    def __init__(self, texts: Sequence[str], question: str, held: frozenset[str], tables: FittedTables) -> None:
+        self._texts = texts
+        self._question = question
+        self._held = held
+        self._tables = tables
+
+    @cached_property
+    def _stated(self) -> StatedAmounts:
+        return stated("\n".join((*self._texts, self._question)))
+
+    @cached_property
+    def _prefixes(self) -> frozenset[str]:
+        return prefixes_of(self._held, "\n".join((*self._texts, self._question)))
+
+    def missing(self, claim: str) -> MissingFacts:
+        """The facts of a claim that are missing.
+
+        >>> from ragwatch.judges.lexical.tables import shipped
+        >>> sources = Sources(["Founded in Bern in 1971."], "", frozenset({"found", "bern", "1971"}), shipped())
+        >>> sources.missing("It was founded in Zurich in 1972."), sources.missing("Founded in Bern in 1971.")
+        (MissingFacts(numbers=1, counts=0, names=1, subjects=0), MissingFacts(numbers=0, counts=0, names=0, subjects=0))
+        """
+        unlisted = [
+            amount for amount in amounts(claim) if amount.value not in (0, 1) and amount.keys.isdisjoint(self._held)
+        ]
+        lost = [amount for amount in unlisted if amount.kind is not Kind.NAME and not self._stated.holds(amount)]
+        months = {
+            month
+            for month, word in months_of(claim).items()
+            if self._held.isdisjoint((term(month), term(word))) and month not in self._stated.forms
+        }
+        names = names_of(claim, self._tables.rarity.keys(), self._tables.names)
+        others = missing(names.others, self._held, self._prefixes) if names.others.keys() - self._held else set()
+        subject = missing(names.subject, self._held, self._prefixes) if names.subject.keys() - self._held else set()
+        subject -= others
+        strict = "=" not in claim
+        return MissingFacts(
+            numbers=strict * (sum(amount.strict for amount in lost) + len(months)),
+            counts=sum(not (strict and amount.strict) for amount in lost),
+            names=len(others),
+            subjects=len(subject),
+        )
+
+    def rewritten(self, claim: str) -> str:
+        """A claim with its numbers as the sources write them.
+
+        >>> from ragwatch.judges.lexical.tables import shipped
+        >>> Sources(["Founded on 2024-01-02."], "", frozenset({"found"}), shipped()).rewritten("Founded on 2 Jan 2024.")
+        'Founded on 02 01 2024.'
+        """
+        if all(self._held.issuperset(terms(word)) for word in (*_amount_words(claim), *months_of(claim).values())):
+            return claim
+        return rewritten(claim, self._stated.forms, self._held)
+
+
+def _amount_words(claim: str) -> list[str]:
+    text = fold(claim)
+    return [text[amount.start : amount.end] for amount in amounts(claim)]
+
+
+def sources_of(texts: Sequence[str], question: str, held: Sequence[frozenset[str]], tables: FittedTables) -> Sources:
+    """What contexts with these terms, and the question, state."""
+    return Sources(texts, question, frozenset(terms(question)).union(*held), tables)
+
+
+def lowered(probability: float, missing: MissingFacts) -> float:
+    """A probability of support, lowered by the facts that no source holds.
+
+    The weights are chosen by measurement (`training/README.md`), not fitted: a number that no source states makes a
+    claim unsupported whatever its other words; a name weighs as it does to people.
+
+    >>> round(lowered(0.9, MissingFacts(names=1)), 2), round(lowered(0.99, MissingFacts(numbers=1)), 2)
+    (0.67, 0.3)
+    """
+    weight = math.fsum(cost * min(_MOST, count) for cost, count in zip(WEIGHTS, missing, strict=True))
+    if not weight:
+        return probability
+    clipped = min(1.0 - _CLIP, max(_CLIP, probability))
+    low = 1.0 / (1.0 + math.exp(weight - math.log(clipped / (1.0 - clipped))))
+    return min(probability, low, UNSUPPORTED if missing.numbers else 1.0)

@@ -1,0 +1,217 @@
+"""Detects the language of a text by its script and its function words.
+
+Scripts of one language are recognized by their letters. In Latin script each language has a small table of function
+words and of letters that others lack; the language with the most of both wins, where they are enough words of the text
+and clearly more than any other language has. Names, tables, code and very short texts are in no language: None.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from types import MappingProxyType
+
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.lexical.words import STOP_WORDS, fold, term
+
+ENGLISH = "en"
+OTHER = "und"
+"""A language that is not recognized, but is not English."""
+
+_MAX_CHARS = 3000  # read of a text, at most
+_MIN_LETTERS = 2  # of a script that is not Latin
+_OTHER_SCRIPT = 0.3  # share of the letters at which a text is in another script than Latin
+_MIN_EVIDENCE = 2.0
+_MIN_EVIDENCE_STRANGE = 0.75  # in a text whose words are not English
+_STRANGE = 0.34  # share of the longer words that are English
+_MAX_KNOWN = 0.6  # in a text that is in another language, unless there is plenty of evidence
+_PLENTY = 4.0
+_OTHER = 0.2  # share of English words at which a text without an English function word is in another language
+_MIN_OTHER_WORDS = 4
+_MIN_SHARE = 0.16
+_PLAIN_ENGLISH = 0.25  # share of English function words at which no other language is tried
+_MIN_DISTINCT = 4
+_LEAD = 1.25  # times the evidence of the next language
+_LETTER_WEIGHT = 0.75  # of a word with a letter that is typical of a language
+_OPENING = " \t\n\"'“”‘’«»*_#>-([{¿¡"
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_LETTER = re.compile(r"[^\W\d_]")
+
+_SCRIPTS = (
+    ("el", "\u0370-\u03ff\u1f00-\u1fff"),
+    ("cyrillic", "\u0400-\u052f"),
+    ("hy", "\u0530-\u058f"),
+    ("he", "\u0590-\u05ff"),
+    ("arabic", "\u0600-\u06ff\u0750-\u077f"),
+    ("hi", "\u0900-\u097f"),
+    ("bn", "\u0980-\u09ff"),
+    ("pa", "\u0a00-\u0a7f"),
+    ("gu", "\u0a80-\u0aff"),
+    ("ta", "\u0b80-\u0bff"),
+    ("te", "\u0c00-\u0c7f"),
+    ("kn", "\u0c80-\u0cff"),
+    ("ml", "\u0d00-\u0d7f"),
+    ("th", "\u0e00-\u0e7f"),
+    ("lo", "\u0e80-\u0eff"),
+    ("my", "\u1000-\u109f"),
+    ("ka", "\u10a0-\u10ff"),
+    ("am", "\u1200-\u137f"),
+    ("km", "\u1780-\u17ff"),
+    ("ja", "\u3040-\u30ff"),
+    ("zh", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"),
+    ("ko", "\uac00-\ud7af\u1100-\u11ff"),
+)
+_BY_SCRIPT = tuple((name, re.compile(f"[{letters}]")) for name, letters in _SCRIPTS)
+_LATIN = re.compile("[^\\W\\d_\u0250-\u1dff\u1f00-\uff20\uff5b-\U0010ffff]")
+_VARIANTS = MappingProxyType(
+    {
+        "cyrillic": (
+            ("uk", re.compile("[іїєґ]")),
+            ("sr", re.compile("[јљњћђџ]")),
+            ("ru", re.compile("[ыэё]")),
+            ("bg", re.compile("[ъщ]")),
+        ),
+        "arabic": (("ur", re.compile("[ٹڈڑںے]")), ("fa", re.compile("[پچژگی]"))),
+    }
+)
+_OTHERWISE = MappingProxyType({"cyrillic": "ru", "arabic": "ar"})
+
+_FUNCTION_WORDS = MappingProxyType(
+    {
+        ENGLISH: """the of and to in is a that for it was on are as with his they at be this from have or by not but
+            what all were when we there can an your which their if will each about how up out them then she many some
+            so these would into has more her two him see could no than been its who now did yes only you i he my our
+            does do had may any most after before until""",
+        "de": """der die das den dem des und ist nicht ein eine einen einem einer zu im mit auf für von sich es auch
+            werden wird aus er hat dass sie nach bei wie oder wenn sind noch zum zur nur über kann können durch vor am
+            als aber haben ich wir ihr ihre innerhalb keine kein sowie bis vom wurde nein ja""",
+        "fr": """le la les des du de et est un une en que qui dans pour pas sur au aux avec ce cette ces son sa ses par
+            plus ne se sont il elle ils nous vous ou mais être ont été peut leur comme d'un d'une c'est oui non sous
+            chaque où à sans après""",
+        "es": """el la los las de del y es un una en que por para con no se su sus al lo como más pero o este esta está
+            son fue ha entre cuando muy sin sobre también desde hasta hay nos sí puede dentro durante""",
+        "it": """il lo la i gli le di del della dei delle dello e è un una uno in nel nella che per con non si su sono
+            come più ma al alla dal dalla da anche questo questa o ha essere entro ogni suo sua sì può senza nei dopo
+            viene""",
+        "pt": """o a os as de do da dos das e é um uma em no na nos nas que por para com não se seu sua ao à como mais
+            mas ou foi são ser está também até pelo pela isso este esta há sim dentro quando pode""",
+        "nl": """de het een en van is in dat op te met voor niet zijn aan er ook als maar bij uit door naar wordt worden
+            deze dit die om of tot over wat hij ze heeft kan binnen geen nog werd na je u nee ja""",
+        "sv": """och att det är en ett som på för med av den till inte har om vi de i kan men från så eller var sig ska
+            inom efter alla nej ja när här också mycket""",
+        "da": """og at det er en et som på for med af den til ikke har om vi de i kan men fra så eller var sig skal
+            inden efter alle nej ja når også meget blev ved""",
+        "nb": """og å det er en et som på for med av den til ikke har om vi de i kan men fra så eller var seg skal
+            innen etter alle nei ja når også mye ble ved""",
+        "fi": """ja on ei se että oli ovat kun myös mutta tai hän ne joka mitä niin kuin sen sekä voi sitä tämä
+            mukaan jos vain enemmän eivät olla noin""",
+        "pl": """i w z na do nie się jest że to o jak po co tak za od ale lub dla przez oraz są być może przy jego który
+            która które ma tego jeśli czy tylko ze""",
+        "cs": """a v se na je že s z do o k i to jako za by jsou pro ale po od nebo jeho při který která které není
+            být může si tak také ve""",
+        "ro": """și în de la cu nu este o un pe că din care pentru sunt mai al a au fost sau dar ce se prin după până
+            dacă această acest poate fi""",
+        "hu": """a az és nem hogy egy is van volt de meg ez ezt vagy ha csak már mint lehet kell után között minden
+            alatt amely belül""",
+        "tr": """ve bir bu için ile de da çok olarak daha olan var değil gibi en ne kadar sonra veya her içinde ancak
+            göre ama ise tarafından""",
+        "id": """yang dan di ini itu dengan untuk dari tidak dalam pada adalah ke akan atau juga oleh sebagai dapat
+            ada karena telah bisa lebih hari""",
+        "vi": """và là của có không được trong cho một các những với người này đã từ để khi thì đến như ở về ngày
+            phải""",
+        "hr": """i u je da se na za od su s ne koji koja koje što kao ali ili nije biti do iz te po samo može sve""",
+    }
+)
+_TABLES = MappingProxyType(
+    {
+        name: frozenset(words.split()) | (STOP_WORDS if name == ENGLISH else frozenset())
+        for name, words in _FUNCTION_WORDS.items()
+    }
+)
+_TYPICAL = MappingProxyType(
+    {
+        "de": frozenset("äöüß"),
+        "fr": frozenset("éèêàçùœîôû"),
+        "es": frozenset("ñáéíóú"),
+        "it": frozenset("àèìòù"),
+        "pt": frozenset("ãõçáéíóúâê"),
+        "sv": frozenset("åäö"),
+        "da": frozenset("æø"),
+        "nb": frozenset("æø"),
+        "fi": frozenset("äö"),
+        "pl": frozenset("ąęłńśźżćó"),
+        "cs": frozenset("ěřůčšžýáíé"),
+        "ro": frozenset("ăâîșțşţ"),
+        "hu": frozenset("őűáéíóúöü"),
+        "tr": frozenset("ğışçöü"),
+        "vi": frozenset("ăâđêôơưạảấầẩậắằẳặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ"),
+        "hr": frozenset("čćđšž"),
+    }
+)
+
+
+@lru_cache(maxsize=256)
+def language_of(text: str) -> str | None:
+    """ISO 639 code of the language of a text; None where it is not clear.
+
+    >>> [language_of(text) for text in ("It takes the most of the day.", "Es dauert mehr als zwei Tage.", "Bern")]
+    ['en', 'de', None]
+    """
+    text = text[:_MAX_CHARS].replace("’", "'")
+    if not text.isascii():
+        letters = len(_LETTER.findall(text))
+        others = letters - len(_LATIN.findall(text))
+        if others >= _MIN_LETTERS and others > _OTHER_SCRIPT * letters:
+            return _by_script(text.lower())
+    return _by_words(text)
+
+
+def _by_script(text: str) -> str | None:
+    counts = {name: len(pattern.findall(text)) for name, pattern in _BY_SCRIPT}
+    if counts["ja"] and counts["ja"] * 10 >= counts["zh"]:  # Japanese is written with both
+        counts["ja"] += counts["zh"]
+    name = max(counts, key=counts.__getitem__)
+    if not counts[name]:
+        return None
+    typical = next((code for code, letters in _VARIANTS.get(name, ()) if letters.search(text)), None)
+    return typical or _OTHERWISE.get(name, name)
+
+
+def _by_words(text: str) -> str | None:
+    """The language of a text in Latin script. Names say nothing of it: capitalised words count at its start only."""
+    first = _WORD.match(text.lstrip(_OPENING))
+    words = _WORD.findall(text)
+    small = [word for word in words if word.islower()]
+    counts = Counter([first.group().lower(), *small] if first and not first.group().islower() else small)
+    english = [times for word, times in counts.items() if word in _TABLES[ENGLISH]]
+    if len(english) >= _MIN_DISTINCT and sum(english) >= _PLAIN_ENGLISH * len(words):
+        return ENGLISH
+    scores = {
+        name: sum([times for word, times in counts.items() if word in table])
+        + _LETTER_WEIGHT * sum([times for word, times in counts.items() if not _typical(name).isdisjoint(word)])
+        for name, table in _TABLES.items()
+    }
+    best, *others = sorted(scores, key=lambda name: (-scores[name], name))
+    rival = next(name for name in others if frozenset((best, name)) not in _ALIKE)
+    known = _known_share(small)
+    least = _MIN_EVIDENCE_STRANGE if known <= _STRANGE else _MIN_EVIDENCE
+    if scores[best] < max(least, _MIN_SHARE * len(words)) or scores[best] < _LEAD * scores[rival]:
+        return OTHER if known <= _OTHER and len(set(small)) >= _MIN_OTHER_WORDS and not english else None
+    return best if best == ENGLISH or known <= _MAX_KNOWN or scores[best] >= _PLENTY else None
+
+
+def _known_share(words: Sequence[str]) -> float:
+    """Share of the longer words that are English words, by the table of rarity; 1 where hardly any word is longer."""
+    longer = [word for word in words if len(word) > 2]
+    rarity = shipped().rarity
+    known = sum([term(fold(word)) in rarity or word in STOP_WORDS for word in longer])
+    return known / len(longer) if len(longer) > 1 else 1.0
+
+
+def _typical(name: str) -> frozenset[str]:
+    return _TYPICAL.get(name, frozenset())
+
+
+_ALIKE = frozenset({frozenset(("da", "nb")), frozenset(("da", "sv")), frozenset(("nb", "sv"))})

@@ -1,0 +1,73 @@
+"""Tells which answers the embedded judges cannot read: in a language without measured accuracy, or a bare yes or no.
+
+A bare "yes" or "no" makes a statement of its question. Words show whether the contexts are about it; that they say
+the same is only read where the sentence that is closest to it is affirmative for "yes", or negative for "no". Otherwise
+the support of the answer is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ragwatch.core.evidence import UnreadReason
+from ragwatch.core.sample import Sample
+from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
+from ragwatch.judges.lexical.language import ENGLISH, language_of
+from ragwatch.judges.lexical.sentences import iterate_spans
+from ragwatch.judges.lexical.words import terms
+
+MEASURED = frozenset({ENGLISH})
+"""Languages in which labelled answers were read, and the accuracy is known (`training/README.md`)."""
+
+_CONTEXTS = 8  # their beginnings show the language of all
+_CONTEXT_CHARS = 350
+_YES = re.compile(r"\W{0,3}(?:yes|yeah|yep|true|correct|sure|right)\b", re.IGNORECASE)
+_NEGATIVE = re.compile(
+    r"\b(?:no|not|never|none|nor|neither|nothing|without|cannot|non|except|unless|excluded|false)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+
+def unread_language(sample: Sample) -> str | None:
+    """Language of answer or contexts that is not in `MEASURED`; None where both are, or it is not clear.
+
+    >>> from ragwatch.core.sample import Context
+    >>> english, german = Context("It takes the most of the day."), "Es dauert mehr als zwei Tage."
+    >>> unread_language(Sample("1", None, (english,), german)), unread_language(Sample("1", None, (english,), "Bern"))
+    ('de', None)
+    """
+    contexts = "\n".join(context.text[:_CONTEXT_CHARS] for context in sample.contexts[:_CONTEXTS])
+    languages = (language_of(sample.answer), language_of(contexts))
+    return next((language for language in languages if language is not None and language not in MEASURED), None)
+
+
+def readable(answer: AnswerClaims, sample: Sample) -> tuple[AnswerClaims, UnreadReason | None]:
+    """The claims that can be read, and why there are none where that is not the answer's own doing."""
+    if unread_language(sample) is not None:
+        return AnswerClaims((), answer.abstained), UnreadReason.LANGUAGE
+    kept = tuple(claim for claim in answer.claims if not _is_undecided(claim, sample))
+    reason = UnreadReason.SHORT_ANSWER if answer.claims and not kept else None
+    return answer._replace(claims=kept), reason
+
+
+def _is_undecided(claim: ClaimText, sample: Sample) -> bool:
+    """Whether a claim is a bare yes or no that no sentence of the contexts decides."""
+    text = sample.answer[claim.start : claim.end]
+    if claim.words != sample.question or terms(text):
+        return False
+    sentence = _closest(sample.question, [context.text for context in sample.contexts])
+    if sentence is None:
+        return False  # no sentence is about it: it is not in the contexts
+    if _NEGATIVE.search(sample.question):
+        return True
+    return (_NEGATIVE.search(sentence) is None) is not (_YES.match(text) is not None)
+
+
+def _closest(question: str, contexts: Sequence[str]) -> str | None:
+    """The sentence with the most words of a question; None without one."""
+    asked = frozenset(terms(question))
+    sentences = [text[span.start : span.end] for text in contexts for span in iterate_spans(text)]
+    shared = [len(asked.intersection(terms(sentence))) for sentence in sentences]
+    best = max(range(len(sentences)), key=shared.__getitem__, default=None)
+    return None if best is None or not shared[best] else sentences[best]
