@@ -69,8 +69,7 @@ def read(
 
     Args:
         sample: The sample.
-        answer: The claims of its answer: `facts_of(sample.answer, sample.question)`, or whole sentences
-            (`claims_of`).
+        answer: The claims of its answer, from `facts_of`, or whole sentences, from `claims_of`.
         tables: Fitted tables.
         thresholds: Probabilities at which readings become verdicts.
         cross_encoder: Rules on the claims; None for rulings by words.
@@ -97,12 +96,10 @@ def read(
     missing = relevance.identifiers_missing(identifiers(question.text), passages)
     values = relevance.apply_rules(by_answer, question.covers, used, len(question.weights), identifiers_missing=missing)
     carriers = _carriers(claims, rows, passages, check) if any_supported else _covering(question, passages, check)
+    columns = zip(values, carriers, passages, strict=True)
     return Evidence(
         claims=claims,
-        contexts=tuple(
-            _context(value, lines, passage, thresholds)
-            for value, passage, lines in zip(values, passages, carriers, strict=True)
-        ),
+        contexts=tuple(_context(value, lines, passage, thresholds) for value, lines, passage in columns),
         address=None if unread else _address(answer, question, used, passages, sample.question),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),

@@ -356,7 +356,7 @@ def test_what_was_said_before_supports_nothing(model: Any, ask_about: Any, readi
     answer = "Refunds take five working days. You ordered a blue lamp on Monday."
     inquiry = ask_about("And refunds?", answer, OTHER, history=HISTORY, reading=reading)
     evidence = model(lambda claim, _: claim.rstrip(".")).read(inquiry)
-    assert cut(evidence) == [("not_in_context", (False,))] * 2
+    assert cut(evidence) == [("not_in_context", ())] * 2
     assert [claim.said_by_user for claim in evidence.claims] == [False, True]
     assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.0
 

@@ -16,6 +16,7 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, shares_words
@@ -42,8 +43,8 @@ def samples(name: str, limit: int) -> list[Sample]:
 def quote_of(context: str, claim: str) -> str:
     """Some words of a context that may stand for it, and that share words with a claim."""
     words, whole = context.split(), folded(context)
-    said = {word.lower() for word in claim.split()}
-    places = [place for place, word in enumerate(words) if word.lower() in said]
+    said = frozenset(terms(claim))
+    places = [place for place, word in enumerate(words) if not said.isdisjoint(terms(word))]
     runs = (" ".join(words[max(0, place - 3) : place + 5]) for place in places)
     return next((run for run in runs if shares_words(run, claim, None) and is_verbatim(run, whole)), "")
 
