@@ -19,13 +19,13 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from ragwatch.judges.lexical.implied_amounts import MAX_DIGITS, implied_amounts
+from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.number_words import (
     APPROXIMATE,
     COUNTED_UNITS,
     MONTHS,
     ORDINALS,
-    OTHER_NAMES,
-    ROMAN,
     SCALES,
     SHORT_MONTHS,
     SMALL,
@@ -36,7 +36,6 @@ from ragwatch.judges.lexical.number_words import (
 )
 from ragwatch.judges.lexical.words import fold, term, terms
 
-_MAX_DIGITS = 24  # a longer run of digits is a name
 _COUNTED = 12  # people count listed things up to this
 _BEFORE = 3  # tokens before a number that may say that it is approximate
 _CURRENCIES = frozenset("$€£¥₹")
@@ -45,14 +44,13 @@ _TOKEN = re.compile(
     r"(?<!\d)\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}){2,}(?!\d)|\d+(?:[.,]\d+)*"
     r"|[^\W\d_]+|[%$€£¥₹‰]"
 )
+_CHECKED_AFTER = 256  # numbers
+_MAX_VALUES = 2_000  # with more different numbers in the sources, only equal ones are looked for
 _NEAR = 0.1
 _INSIDE_NAME = re.compile(r"[^\W\d_][-_.]?$")
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(rf"\d|\b(?:{'|'.join((*SMALL, *ORDINALS))})\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.]\d\d)? ?(?:p\.?m|h\b)|\b(?=\d{1,2}[:h]\d\d)(\d{1,2})")
-_DATE = re.compile(r"\b\d{4}[-/.](\d{1,2})[-/.]\d{1,2}\b|\b(\d{1,2})[-/.](\d{1,2})[-/.]\d{2,4}\b")
-_YEARS = re.compile(r"\b((?:19|20)\d\d)[-–/](\d\d)\b")
 _MARKS = re.compile(
     r"\[\^?\d{1,3}(?:[,;–-] ?\d{1,3}){0,8}\]"
     r"|\b(?:passage|document|doc|source|context|reference|ref|citation|chunk|excerpt|snippet|result)s?"
@@ -116,7 +114,7 @@ def _key(value: float) -> str:
 
 def _values(token: str) -> list[float]:
     """Values that a token of digits may have, the most likely first. None of a number that is too long."""
-    if len(token) > _MAX_DIGITS:
+    if len(token) > MAX_DIGITS:
         return []
     plain = token.translate(_SPACES)
     if plain.isdigit():
@@ -304,7 +302,7 @@ class StatedAmounts:
             return False
         if amount.years and any(year + amount.value in self.years for year in self.years):
             return True
-        return any(_is_rounded(amount, value) for value in self.values)
+        return len(self.values) <= _MAX_VALUES and any(_is_rounded(amount, value) for value in self.values)
 
 
 def _is_rounded(amount: Amount, value: float) -> bool:
@@ -315,8 +313,8 @@ def _is_rounded(amount: Amount, value: float) -> bool:
     return digits > 1 and float(f"{value:.{digits}g}") == amount.value
 
 
-def stated(text: str) -> StatedAmounts:
-    """The numbers that a source states, or that follow from what it states.
+def stated(text: str, check: Check = unlimited) -> StatedAmounts:
+    """The numbers that a source states, or that follow from what it states; `check` is called after every few.
 
     >>> forms = stated("In 1971 half of 3,482,113 people were there, on 2024-01-02.").forms
     >>> [key in forms for key in ("1971", "1970s", "50", "january", "1970")]
@@ -326,38 +324,17 @@ def stated(text: str) -> StatedAmounts:
     forms: dict[str, str] = {}
     years: set[int] = set()
     values: set[float] = set()
-    for amount in _amounts(folded):
-        forms.update(dict.fromkeys(amount.keys - forms.keys(), folded[amount.start : amount.end]))
+    for index, amount in enumerate(_amounts(folded)):
+        if index % _CHECKED_AFTER == 0:
+            check()
+        written = folded[amount.start : amount.end]
+        for key in amount.keys:
+            forms.setdefault(key, written)
         if amount.kind in (Kind.YEAR, Kind.DECADE):
             years.add(int(amount.value))
         else:
             values.add(amount.value)
-    return StatedAmounts({**_implied(folded, years), **forms}, frozenset(values), frozenset(years))
-
-
-def _implied(folded: str, years: AbstractSet[int]) -> dict[str, str]:
-    """Numbers and months that follow from what a folded source states, and how it writes them."""
-    implied: dict[str, str] = {}
-    for year in years:
-        implied |= dict.fromkeys(
-            (f"{year // 10 * 10}s", f"century:{(year + 99) // 100}", f"{year // 100 * 100}s"), str(year)
-        )
-    implied |= {f"{first[:2]}{last}": last for first, last in _YEARS.findall(folded)}
-    implied |= {str(int(number)): number for number in _DIGITS.findall(folded) if len(number) <= _MAX_DIGITS}
-    for word in frozenset(_LETTERS.findall(folded)):
-        implied |= dict.fromkeys(OTHER_NAMES.get(word, ()), word)
-        if word in ROMAN:
-            implied[str(ROMAN[word])] = word
-        month = MONTHS.get(word) or SHORT_MONTHS.get(word)
-        if month:
-            implied |= {str(month): word, month_name(month): word}
-    for clock in _CLOCK.finditer(folded):
-        hour = int(clock[1] or clock[2])
-        if hour < 24:
-            implied[str(hour + 12 if hour < 12 else hour - 12)] = clock[1] or clock[2]
-    for date in _DATE.finditer(folded):
-        implied |= {month_name(int(part)): part for part in date.groups() if part and 1 <= int(part) <= len(MONTHS)}
-    return implied
+    return StatedAmounts({**implied_amounts(folded, years), **forms}, frozenset(values), frozenset(years))
 
 
 def months_of(text: str) -> dict[str, str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from ragwatch.judges.lexical.amounts import Kind, StatedAmounts, amounts, months_of, rewritten, stated
+from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.names import missing, names_of, prefixes_of
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import fold, term, terms
@@ -49,9 +50,18 @@ class Sources:
         question: The question; empty when unknown.
         held: Terms of contexts and question.
         tables: Fitted tables.
+        check: Called between the steps of the reading.
     """
 
-    def __init__(self, texts: Sequence[str], question: str, held: frozenset[str], tables: FittedTables) -> None:
+    def __init__(
+        self,
+        texts: Sequence[str],
+        question: str,
+        held: frozenset[str],
+        tables: FittedTables,
+        check: Check = unlimited,
+    ) -> None:
+        self._check = check
         self._texts = texts
         self._question = question
         self._held = held
@@ -59,7 +69,7 @@ class Sources:
 
     @cached_property
     def _stated(self) -> StatedAmounts:
-        return stated("\n".join((*self._texts, self._question)))
+        return stated("\n".join((*self._texts, self._question)), self._check)
 
     @cached_property
     def _prefixes(self) -> frozenset[str]:
@@ -73,6 +83,7 @@ class Sources:
         >>> sources.missing("It was founded in Zurich in 1972."), sources.missing("Founded in Bern in 1971.")
         (MissingFacts(numbers=1, counts=0, names=1, subjects=0), MissingFacts(numbers=0, counts=0, names=0, subjects=0))
         """
+        self._check()
         unlisted = [
             amount for amount in amounts(claim) if amount.value not in (0, 1) and amount.keys.isdisjoint(self._held)
         ]
@@ -83,8 +94,16 @@ class Sources:
             if self._held.isdisjoint((term(month), term(word))) and month not in self._stated.forms
         }
         names = names_of(claim, self._tables.rarity.keys(), self._tables.names)
-        others = missing(names.others, self._held, self._prefixes) if names.others.keys() - self._held else set()
-        subject = missing(names.subject, self._held, self._prefixes) if names.subject.keys() - self._held else set()
+        others = (
+            missing(names.others, self._held, self._prefixes)
+            if any(name not in self._held for name in names.others)
+            else set()
+        )
+        subject = (
+            missing(names.subject, self._held, self._prefixes)
+            if any(name not in self._held for name in names.subject)
+            else set()
+        )
         subject -= others
         strict = "=" not in claim
         return MissingFacts(
@@ -93,6 +112,11 @@ class Sources:
             names=len(others),
             subjects=len(subject),
         )
+
+    def _lost(self, names: Mapping[str, str]) -> set[str]:
+        if all(name in self._held for name in names):
+            return set()
+        return missing(names, self._held, self._prefixes)
 
     def rewritten(self, claim: str) -> str:
         """A claim with its numbers as the sources write them.
@@ -111,9 +135,15 @@ def _amount_words(claim: str) -> list[str]:
     return [text[amount.start : amount.end] for amount in amounts(claim)]
 
 
-def sources_of(texts: Sequence[str], question: str, held: Sequence[frozenset[str]], tables: FittedTables) -> Sources:
+def sources_of(
+    texts: Sequence[str],
+    question: str,
+    held: Sequence[frozenset[str]],
+    tables: FittedTables,
+    check: Check = unlimited,
+) -> Sources:
     """What contexts with these terms, and the question, state."""
-    return Sources(texts, question, frozenset(terms(question)).union(*held), tables)
+    return Sources(texts, question, frozenset(terms(question)).union(*held), tables, check)
 
 
 def lowered(probability: float, missing: MissingFacts) -> float:

@@ -113,7 +113,7 @@ class LexicalJudge:
         check = Deadline(self._options.max_seconds)
         answer = facts_of(sample.answer, sample.question, max_claims=max_claims, check=check)
         check_claims(len(answer.claims), max_claims)
-        answer, unread = readable(answer, sample)
+        answer, unread = readable(answer, sample, check)
         cross_encoder = self._cross_encoder_within(check)
         evidence = read(sample, answer, self._tables, self._thresholds, cross_encoder, unread=unread, check=check)
         return with_reference(

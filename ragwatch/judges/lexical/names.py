@@ -20,6 +20,7 @@ _INSIDE_NAMES = frozenset(["of", "the", "de", "la", "le", "van", "von", "der", "
 _MIN_TITLE_WORDS = 3
 _TITLE_SHARE = 0.7
 _PREFIX = 4
+_MAX_PREFIX = 40  # a longer beginning is no abbreviation; without a limit, the time would be quadratic in a long word
 MONTHS = frozenset(
     term(month)
     for month in [
@@ -139,7 +140,7 @@ def prefixes_of(terms: Iterable[str], text: str) -> frozenset[str]:
     """Beginnings of the terms of a source, and the initials of its capitalised words in a row."""
     beginnings: set[str] = set()
     for name in terms:
-        beginnings.update(name[:length] for length in range(_PREFIX, len(name) + 1))
+        beginnings.update(name[:length] for length in range(_PREFIX, min(len(name), _MAX_PREFIX) + 1))
     for run in re.finditer(r"(?:[A-Z][\w'’]*(?:[ -](?:of|and|for|the|de) |[ -])){1,6}[A-Z][\w'’]*", text):
         capitals = "".join(re.findall(r"\b[A-Z]", run.group())).lower()
         beginnings.update(

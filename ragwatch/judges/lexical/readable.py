@@ -14,6 +14,7 @@ from ragwatch.core.evidence import UnreadReason
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
 from ragwatch.judges.lexical.language import ENGLISH, language_of
+from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.sentences import iterate_spans
 from ragwatch.judges.lexical.words import terms
 
@@ -42,32 +43,46 @@ def unread_language(sample: Sample) -> str | None:
     return next((language for language in languages if language is not None and language not in MEASURED), None)
 
 
-def readable(answer: AnswerClaims, sample: Sample) -> tuple[AnswerClaims, UnreadReason | None]:
-    """The claims that can be read, and why there are none where that is not the answer's own doing."""
+def readable(
+    answer: AnswerClaims, sample: Sample, check: Check = unlimited
+) -> tuple[AnswerClaims, UnreadReason | None]:
+    """The claims that can be read, and why there are none where that is not the answer's own doing.
+
+    Of several bare answers none is read. `check` is called after each sentence that is compared.
+    """
     if unread_language(sample) is not None:
         return AnswerClaims((), answer.abstained), UnreadReason.LANGUAGE
-    kept = tuple(claim for claim in answer.claims if not _is_undecided(claim, sample))
+    short = [claim for claim in answer.claims if _is_bare(claim, sample)]
+    undecided = {claim for claim in short if _is_undecided(claim, sample, check)} if len(short) == 1 else set(short)
+    kept = tuple(claim for claim in answer.claims if claim not in undecided)
     reason = UnreadReason.SHORT_ANSWER if answer.claims and not kept else None
     return answer._replace(claims=kept), reason
 
 
-def _is_undecided(claim: ClaimText, sample: Sample) -> bool:
-    """Whether a claim is a bare yes or no that no sentence of the contexts decides."""
-    text = sample.answer[claim.start : claim.end]
-    if claim.words != sample.question or terms(text):
-        return False
-    sentence = _closest(sample.question, [context.text for context in sample.contexts])
+def _is_bare(claim: ClaimText, sample: Sample) -> bool:
+    """Whether a claim is a bare yes or no, which has the words of the question."""
+    return claim.words == sample.question and not terms(sample.answer[claim.start : claim.end])
+
+
+def _is_undecided(claim: ClaimText, sample: Sample, check: Check) -> bool:
+    """Whether no sentence of the contexts decides a bare yes or no."""
+    text, question = sample.answer[claim.start : claim.end], claim.words
+    sentence = _closest(question, [context.text for context in sample.contexts], check)
     if sentence is None:
         return False  # no sentence is about it: it is not in the contexts
-    if _NEGATIVE.search(sample.question):
+    if _NEGATIVE.search(question):
         return True
     return (_NEGATIVE.search(sentence) is None) is not (_YES.match(text) is not None)
 
 
-def _closest(question: str, contexts: Sequence[str]) -> str | None:
+def _closest(question: str, contexts: Sequence[str], check: Check) -> str | None:
     """The sentence with the most words of a question; None without one."""
     asked = frozenset(terms(question))
-    sentences = [text[span.start : span.end] for text in contexts for span in iterate_spans(text)]
-    shared = [len(asked.intersection(terms(sentence))) for sentence in sentences]
+    sentences, shared = list[str](), list[int]()
+    for text in contexts:
+        for span in iterate_spans(text):
+            check()
+            sentences.append(text[span.start : span.end])
+            shared.append(len(asked.intersection(terms(sentences[-1]))))
     best = max(range(len(sentences)), key=shared.__getitem__, default=None)
     return None if best is None or not shared[best] else sentences[best]

@@ -81,7 +81,7 @@ def read(
     passages = passages_of((context.text for context in sample.contexts), check)
     question = prepared_question(sample, passages, tables)
     texts = [unicode14(context.text) for context in sample.contexts]
-    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables)
+    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
     rulings = (
         cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]

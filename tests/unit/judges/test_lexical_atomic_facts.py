@@ -174,6 +174,7 @@ def test_a_context_that_names_only_the_subject_supports_no_fact() -> None:
 
 def test_the_model_reads_the_facts_of_a_sentence_that_it_does_not_support() -> None:
     """The contradicted clause is the weakest; the other is supported by its own context."""
+    pytest.importorskip("onnxruntime")
     contexts = ("The museum opens at nine in summer.", "The museum is closed for repair in winter.")
     answer = "The museum opens at nine in summer, and the museum is not closed for repair in winter."
     opens, closed = evidence_of(MODEL, answer, *contexts).claims

@@ -60,7 +60,11 @@ TOO_LARGE: dict[str, Callable[[], Sample]] = {
     "480 claims over 900 contexts": lambda: of(NUMBERED, *[f"Museum {each} sold tickets." for each in range(900)]),
     "480 claims over 54,000 sentences": lambda: of(NUMBERED, *FLAT),
 }
+NAMED = "The museum in Zurich was opened by Anna Keller on 3 May 1971, and sold 4,123 tickets."
 LARGE: dict[str, Callable[[], Sample]] = {
+    "names and numbers beside a word of 300 kB": lambda: of(NAMED, "x" * 300_000),
+    "names and numbers beside 20,000 numbers": lambda: of(NAMED, " ".join(map(str, range(13, 140_000, 7)))),
+    "200 answers of one word": lambda: of("No.\n\n" * 200, sized(FACTS, 200_000), question="Is the museum open?"),
     "a word of 90 kB": lambda: of("x" * 90_000, FACTS),
     "900 kB without a space": lambda: of(FACTS, "ab1" * 300_000),
     "900 kB of newlines": lambda: of(FACTS, "\n" * 900_000),
