@@ -183,6 +183,9 @@ def score_all(evidence: Evidence) -> dict[Quantity, float | None]:
 def expected_scores(evidence: Evidence) -> dict[Quantity, float]:
     """Return the calibrated expectations of the judge, which estimates average, of quantities that have a score.
 
+    Only of `top_ranked_ignored`: expected shares of claims were no nearer to the truth than hard calls, and on good
+    answers further from it (`docs/statistics.md`).
+
     >>> from ragwatch.core.evidence import Claim, ContextReading, Expectation
     >>> claim = Claim("c", None, None, ClaimVerdict.SUPPORTED, (True,))
     >>> evidence = Evidence((claim,), (ContextReading(True),), expected=Expectation(first_used=0.75))
@@ -190,16 +193,9 @@ def expected_scores(evidence: Evidence) -> dict[Quantity, float]:
     (0.0, 0.25)
     """
     used = evidence.expected.first_used
-    expected = {
-        Quantity.FAITHFULNESS: evidence.expected.supported,
-        Quantity.CONTRADICTION: evidence.expected.contradicted,
-        Quantity.TOP_RANKED_IGNORED: None if used is None else 1.0 - used,
-    }
-    return {
-        quantity: value
-        for quantity, value in expected.items()
-        if value is not None and SCORES[quantity](evidence) is not None
-    }
+    if used is None or top_ranked_ignored(evidence) is None:
+        return {}
+    return {Quantity.TOP_RANKED_IGNORED: 1.0 - used}
 
 
 class UnknownReason(StrEnum):

@@ -124,20 +124,23 @@ def test_two_judges_are_two_series(tmp_path: Path, loopback: LoopbackProcess) ->
 
 
 def test_a_judge_that_is_fooled_or_wavers_is_told(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
-    """Known-bad probes that are accepted and second readings that differ have their series."""
+    """Known-bad probes and second readings that differ have their series.
+
+    A model that calls everything supported fools nobody: no quote of the passages has a word of a probe's claim.
+    """
     loopback.control("fooled")
     write_log(tmp_path, records(20))
     judge = an_llm(loopback, known_bad=1.0, repeat=1.0)
     fooled, agreed = 'ragwatch_judge_probe_fooled_ratio{judge="claude"}', "ragwatch_judge_repeat_agreement_ratio"
     config = configure(tmp_path, judge)
     with AskingProcess(config) as ragwatch:
-        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 20.0, fooled: 1.0})
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 20.0, fooled: 0.0})
     assert len(loopback.requests()) == 60
     assert by_label(series, agreed, "quantity")["faithfulness"] == 1.0  # the answers are good: nothing can differ
     loopback.control({"kind": "waver", "share": 0.5})
     write_log(tmp_path, records(40)[20:], "more.jsonl")
     with AskingProcess(config) as ragwatch:
-        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 40.0, fooled: 0.5})
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 40.0, fooled: 0.0})
     assert 0.5 < by_label(series, agreed, "quantity")["faithfulness"] < 1.0
 
 

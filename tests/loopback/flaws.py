@@ -63,7 +63,7 @@ def _unquoted(reply: Reply, page: Page) -> Any:
 
 def _fooled(reply: Reply, page: Page) -> Any:
     """Everything supported by the first context, with words that do stand there."""
-    first = {mark: " ".join(lines[0].seen.split()[:8]) for mark, lines in page.contexts if lines}
+    first = {mark: " ".join(lines[0].seen.split()) for mark, lines in page.contexts if lines}
     return _with_claims(reply, "supported", lambda mark: first[mark], list(first)[:1])
 
 

@@ -44,9 +44,11 @@ def test_judged_adds_weighted_sums() -> None:
 
 def test_sums_are_of_expectations_and_buckets_of_hard_calls() -> None:
     """Where the judge gives an expectation, the estimate averages that; the histogram keeps the score."""
-    tallies = verdict_tallies(a_verdict(evidence=an_evidence((1, 0), (0, 0), expected=Expectation(supported=0.75))))
-    assert (tallies[Tally.N, FAITHFUL], tallies[Tally.WX, FAITHFUL]) == (1, 0.75)
-    assert tallies[Tally.SCORE, (*FAITHFUL, "0.5")] == 1
+    tallies = verdict_tallies(a_verdict(evidence=an_evidence((1, 0), (0, 0), expected=Expectation(first_used=0.75))))
+    ignored = ("top_ranked_ignored", *FAITHFUL[1:])
+    assert (tallies[Tally.N, ignored], tallies[Tally.WX, ignored]) == (1, 0.25)
+    assert tallies[Tally.SCORE, (*ignored, "0.0")] == 1
+    assert tallies[Tally.WX, FAITHFUL] == 0.5
 
 
 def test_fault_and_unknown_stage() -> None:

@@ -167,10 +167,7 @@ def test_expectations_come_back_from_a_line() -> None:
     line = a_stored_line(a_verdict(evidence=an_evidence((1, 0), expected=Expectation(0.7, 0.6))))
     record = parse_verdict_line(line)
     assert (record.scores["faithfulness"], record.scores["top_ranked_ignored"]) == (1.0, 0.0)
-    assert {name: round(value, 6) for name, value in record.expected.items()} == {
-        "faithfulness": 0.6,
-        "top_ranked_ignored": 0.3,
-    }
+    assert {name: round(value, 6) for name, value in record.expected.items()} == {"top_ranked_ignored": 0.3}
     assert parse_verdict_line({name: value for name, value in line.items() if name != "expected"}).expected == {}
 
 

@@ -81,16 +81,13 @@ def test_a_weaker_context_is_not_marked_beside_a_better_one() -> None:
 
 @JUDGES
 def test_expectations_order_answers_as_use_does(judge: LexicalJudge) -> None:
-    """A copied first context is expected to be used, and one about something else is not; supported claims likewise."""
+    """A copied first context is expected to be used, and one about something else is not."""
     used, ignored = (
         expected_scores(read(judge, KELLER, *contexts)) for contexts in ((KELLER, OPENING), (OPENING, KELLER))
     )
     assert used[Quantity.TOP_RANKED_IGNORED] < 0.1
     assert ignored[Quantity.TOP_RANKED_IGNORED] > 0.4
-    invented = expected_scores(read(judge, "It was sold to a lighthouse keeper in Oslo.", KELLER))
-    assert invented[Quantity.FAITHFULNESS] < 0.5
-    assert used[Quantity.FAITHFULNESS] > 0.9
-    assert (Quantity.CONTRADICTION in used) == (judge is LOCAL)
+    assert used.keys() == ignored.keys() == {Quantity.TOP_RANKED_IGNORED}  # shares of claims stay hard calls
 
 
 def test_no_claims_and_no_contexts_have_no_expectations() -> None:
