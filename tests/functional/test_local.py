@@ -24,7 +24,7 @@ def _log(folder: Path, *answers: str) -> None:
     (folder / "log" / "rag.jsonl").write_text("".join(f"{row}\n" for row in rows))
 
 
-def test_contradictions_become_a_gauge_and_what_is_left_to_words_is_counted(tmp_path: Path) -> None:
+def test_contradictions_become_a_gauge_and_what_is_not_english_is_counted(tmp_path: Path) -> None:
     """The model calls two of the three answers that it reads; of the one that is not English nobody knows."""
     config = write_config(tmp_path, judges=f"[{{name: reader, kind: local, weights: '{TINY}'}}]")
     denial, said = "The museum is not closed for repair in winter.", "The museum opens at nine in summer."
@@ -34,8 +34,12 @@ def test_contradictions_become_a_gauge_and_what_is_left_to_words_is_counted(tmp_
         series = ragwatch.wait_for(f"ragwatch_contradiction_samples{LABELS}", 3)
         info = next(name for name in series if name.startswith("ragwatch_judge_info"))
     assert series[f"ragwatch_contradiction_ratio{LABELS}"] == pytest.approx(2 / 3)
-    assert series[f"ragwatch_faithfulness_ratio{LABELS}"] == 0.5
-    assert series['ragwatch_judge_left_to_words_total{judge="reader",reason="language"}'] == 1
+    assert series[f"ragwatch_faithfulness_ratio{LABELS}"] == pytest.approx(1 / 3)
+    unknown = {name: value for name, value in series.items() if name.startswith("ragwatch_scores_unknown_total")}
+    assert [
+        value for name, value in unknown.items() if 'quantity="faithfulness"' in name and 'reason="language"' in name
+    ] == [1]
+    assert series['ragwatch_judge_left_to_words_total{judge="reader",reason="language"}'] == 0
     assert series['ragwatch_judge_left_to_words_total{judge="reader",reason="too_many"}'] == 0
     assert series['ragwatch_judge_fallback{judge="reader"}'] == 0
     assert 'kind="local"' in info

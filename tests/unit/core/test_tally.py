@@ -47,7 +47,7 @@ def test_sums_are_of_expectations_and_buckets_of_hard_calls() -> None:
     tallies = verdict_tallies(a_verdict(evidence=an_evidence((1, 0), (0, 0), expected=Expectation(first_used=0.75))))
     ignored = ("top_ranked_ignored", *FAITHFUL[1:])
     assert (tallies[Tally.N, ignored], tallies[Tally.WX, ignored]) == (1, 0.25)
-    assert tallies[Tally.SCORE, (*ignored, "0.0")] == 1
+    assert tallies[Tally.SCORE, (*ignored, "0.1")] == 1
     assert tallies[Tally.WX, FAITHFUL] == 0.5
 
 
