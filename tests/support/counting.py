@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,7 +25,9 @@ def uncounted() -> Iterator[None]:
     try:
         yield
     finally:
-        measurement.start()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is told that the package has been imported meanwhile
+            measurement.start()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -177,6 +177,7 @@ def test_other_languages_are_not_read(name: str, answer: str, context: str) -> N
 HUGE = 100_000
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize(
     "context",
     [
