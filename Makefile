@@ -3,11 +3,10 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?= 5
-WORKERS ?= 3
-# One worker more than the two cores of a small machine: tests of daemons spend much of their time waiting.
-# A worker that dies ends the run. Replaced, it would make pytest-xdist 3.8 wait for ever for files that are done (its
-# issue 784). Tests that hang do not get so far: pytest-timeout fails them alone.
-SPREAD := --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+# More workers than the two cores of a small machine: tests of daemons spend most of their time waiting.
+WORKERS ?= 4
+# Where this is set, each of the hundreds of Pythons that the tests start compiles every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test interpreters check check-deploy lint fix slow soak rules bench bench-judge lock
@@ -16,7 +15,7 @@ help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
 	@echo "make test    everything that must hold: lint, types, layers, all tests, coverage"
 	@echo "make interpreters  tests of the core and the embedded judge under every other python3.x of this machine; part of make test"
-	@echo "make check   the quick half of it: lint, types, layers, unit, contract and house tests"
+	@echo "make check   the quick part of it, in a minute: lint, types, layers, unit, contract and house tests that cost little"
 	@echo "make fix     format and repair what can be repaired"
 	@echo "make slow    statistics and kill loops at high counts"
 	@echo "make soak    the daemon under load for MINUTES=5 minutes: memory, files, lag, books; writes a plot"
@@ -44,14 +43,14 @@ lint: .venv/dev.stamp
 	$(BIN)/lint-imports
 
 check: lint
-	EXAMPLES=10 $(BIN)/python -m pytest -q -m "not slow and not uncounted" -n $(WORKERS) $(SPREAD) tests/unit tests/contract tests/house ragwatch
+	EXAMPLES=10 $(BIN)/python -m pytest -q -m "not slow and not uncounted and not costly" --workers $(WORKERS) tests/unit tests/contract tests/house ragwatch
 
 interpreters: .venv/dev.stamp
 	@$(BIN)/python tests/interpreters.py
 
 test: lint interpreters
 	@rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -m "not slow" -n $(WORKERS) $(SPREAD)
+	$(BIN)/coverage run -m pytest -m "not slow" --workers $(WORKERS)
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/coverage report --include='ragwatch/core/*' --fail-under=100
@@ -62,7 +61,7 @@ test: lint interpreters
 
 slow: .venv/oracles.stamp
 	$(BIN)/python -m pytest -m slow
-	EXAMPLES=400 $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) $(SPREAD) tests/unit tests/contract
+	EXAMPLES=400 $(BIN)/python -m pytest -m "not slow" --workers $(WORKERS) tests/unit tests/contract
 
 soak: .venv/dev.stamp
 	$(BIN)/python tools/soak.py $(MINUTES)

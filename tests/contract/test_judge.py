@@ -88,6 +88,7 @@ def verdicts(evidence: Evidence) -> dict[str, str]:
     return {claim.text: str(claim.verdict) for claim in evidence.claims}
 
 
+@pytest.mark.costly
 async def test_names(judge: Judge) -> None:
     """A judge has the name it was configured with, its kind's name, a version, and room for one reading at least."""
     assert (judge.name, judge.kind in KINDS, bool(judge.version)) == ("mine", True, True)
@@ -119,6 +120,7 @@ async def test_evidence_is_quoted_from_a_context(judge: Judge) -> None:
         assert claim.evidence is None or any(claim.evidence in context.text for context in CONTEXTS)
 
 
+@pytest.mark.costly
 async def test_reading_twice_reads_the_same(
     case: str,
     judge: Judge,
@@ -161,6 +163,7 @@ async def test_no_question(judge: Judge) -> None:
     assert evidence.address is None
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("answer", [":", "Thought process:", "...", "\u200b", "#"])
 async def test_an_answer_that_says_nothing_claims_nothing(judge: Judge, answer: str) -> None:
     """A colon is not a faithful answer: no claim, so no score."""
@@ -197,6 +200,7 @@ def placed(text: str, position: str) -> Sample:
     return a_case(contexts=(*CONTEXTS[:1], Context(f"{CONTEXTS[1].text}\n\n{text}"), CONTEXTS[2]))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("position", ["question", "context", "answer"])
 async def test_orders_in_texts_are_not_followed(judge: Judge, position: str) -> None:
     """Whatever a text orders, the verdicts on the claims are those of the clean run."""
@@ -209,6 +213,7 @@ async def test_orders_in_texts_are_not_followed(judge: Judge, position: str) -> 
     assert moved == {}
 
 
+@pytest.mark.costly
 async def test_what_an_order_says_is_not_supported(judge: Judge) -> None:
     """A hostile text in the answer is at most a claim like others, and no context says it."""
     clean = verdicts(await evidence_of(judge, SAMPLE))
@@ -217,6 +222,7 @@ async def test_what_an_order_says_is_not_supported(judge: Judge) -> None:
         assert {verdict for claim, verdict in read_verdicts.items() if claim not in clean} <= {"not_in_context"}, text
 
 
+@pytest.mark.costly
 async def test_a_context_cannot_change_another_ones_row(judge: Judge) -> None:
     """A poisoned context lies about itself at most: cells of the others stay as they are."""
     clean = await evidence_of(judge, SAMPLE)
@@ -227,6 +233,7 @@ async def test_a_context_cannot_change_another_ones_row(judge: Judge) -> None:
         ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("case", CASES)
 def test_any_text_is_read_or_refused_with_a_reason(case: str, loopback_process: LoopbackProcess) -> None:  # noqa: F811
     """No text makes a judge fail otherwise than by a counted reason."""

@@ -171,6 +171,7 @@ KILLED = textwrap.dedent(
 )
 
 
+@pytest.mark.costly
 def test_j4_a_kill_between_reserve_and_settle_counts_the_worst_case(
     opened: Callable[[], Store], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

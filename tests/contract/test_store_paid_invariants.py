@@ -169,6 +169,7 @@ class Life(RuleBasedStateMachine):
             shutil.rmtree(self.state)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_counts_and_money_agree_in_any_order(kind: str) -> None:
     """No random sequence of operations violates the invariant or exceeds a cap."""

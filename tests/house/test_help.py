@@ -42,6 +42,7 @@ def commands() -> list[tuple[list[str], click.Command]]:
     return [*(([name], command) for name, command in cli.commands.items()), *inner]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("words", [[], ["run"], ["gate"], ["plan"], ["canary", "suggest"]], ids=" ".join)
 def test_help_imports_no_library_that_does_work(words: list[str]) -> None:
     """It costs a tenth of a second instead of more than one."""

@@ -38,6 +38,7 @@ def test_files_fit_on_a_few_screens() -> None:
     assert {path: length for path, length in lengths.items() if length > MAX_LINES} == {}
 
 
+@pytest.mark.costly
 def test_functions_fit_on_a_screen() -> None:
     """No function has more than 50 lines, its docstring included."""
     long = {
@@ -57,6 +58,7 @@ def test_no_place_for_leftovers() -> None:
     ] == []
 
 
+@pytest.mark.costly
 def test_every_module_says_what_it_is() -> None:
     """A module begins with its docstring."""
     silent = [name(path) for path in FILES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
@@ -69,6 +71,7 @@ def test_no_machine_paths_and_no_registries() -> None:
     assert [name(path) for path in PACKAGE if forbidden.search(path.read_text(encoding="utf-8"))] == []
 
 
+@pytest.mark.costly
 def test_layers() -> None:
     """Imports go downward only, rooms do not know one another, and the floor is pure: import-linter proves it."""
     program = Path(sys.executable).with_name("lint-imports")

@@ -147,6 +147,7 @@ def test_no_import_cycles() -> None:
     assert graph == {}
 
 
+@pytest.mark.costly
 def test_no_call_with_many_positional_arguments() -> None:
     """A reader of a call sees what each argument is: beyond five positional ones they are named."""
     calls = {

@@ -98,6 +98,7 @@ def check(expression: str) -> None:
             assert node.func.name not in NEWER_THAN_2_42
 
 
+@pytest.mark.costly
 def test_rules_speak_of_series_that_exist() -> None:
     """Recording rules and alerts."""
     for rule in records():
@@ -118,6 +119,7 @@ def test_templates_ask_for_series_that_exist() -> None:
     assert asked > 5
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("page", sorted((ROOT / "deploy" / "runbooks").glob("*.md")), ids=lambda page: page.stem)
 def test_queries_of_a_runbook_can_be_pasted(page: Path) -> None:
     """Every piece of code that names a series of ragwatch is an expression that Prometheus evaluates."""
@@ -146,6 +148,7 @@ BOARDS: dict[str, Any] = dict(boards("https://ragwatch.example.com"))
 PANELS = [(name, panel) for name, each in BOARDS.items() for panel in each["panels"] if panel["type"] != "row"]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "panel"), PANELS, ids=lambda each: each if isinstance(each, str) else each["title"])
 def test_a_panel_is_fit_to_read(name: str, panel: dict[str, Any]) -> None:
     """Title, description, unit, data source, job matcher, counters inside a rate, series of the catalogue."""
@@ -215,6 +218,7 @@ def test_a_dashboard_is_well_made(name: str) -> None:
     assert max(x for x, _ in cells) < 24
 
 
+@pytest.mark.costly
 def test_what_is_committed_is_what_is_generated() -> None:
     """tools/kit.py would write nothing new."""
     place = ROOT / "tools" / "kit.py"

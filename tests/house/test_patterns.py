@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 # Notes every pattern that is compiled while all modules are imported.
@@ -51,6 +53,7 @@ def test_the_check_sees_what_it_looks_for() -> None:
     ] * 2
 
 
+@pytest.mark.costly
 def test_no_possessive_quantifiers_and_no_atomic_groups() -> None:
     """Neither in a pattern that is compiled with a module, nor in one that is written where it is used."""
     done = subprocess.run([sys.executable, "-c", LISTENING], capture_output=True, text=True, check=True, timeout=120)

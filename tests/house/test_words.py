@@ -197,6 +197,7 @@ def banned(text: str) -> list[str]:
     ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("surface", SURFACES)
 def test_texts_use_the_terms_of_the_field(surface: str) -> None:
     """No text of a surface contains a word that was replaced."""
@@ -212,6 +213,7 @@ def test_the_list_catches_its_examples(word: Word) -> None:
     assert any(word.instead in fault for fault in banned(word.example.capitalize()))
 
 
+@pytest.mark.costly
 def test_names_use_the_terms_of_the_field() -> None:
     """No name of the package contains a word that was replaced, nor says of a thing only that it is one."""
     replaced = {

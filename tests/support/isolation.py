@@ -48,11 +48,9 @@ class Leftover:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Set the environment of the run; workers of pytest-xdist inherit it."""
+    """Set the environment of the run; its workers inherit it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if hasattr(config, "workerinput"):
-        return
     os.environ[RUN_VARIABLE] = uuid4().hex
     home = Path(tempfile.mkdtemp(prefix="ragwatch-tests-home-"))
     config.stash[_home_key] = home

@@ -59,6 +59,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(cli, ["backtest", *map(str, arguments)], standalone_mode=False)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("written", [as_csv, as_jsonl])
 def test_a_drop_pages_and_nothing_else_does(tmp_path: Path, written: Callable[[Sequence[Row]], str]) -> None:
     """One page within hundred scores of the drop, from either kind of file; the shape is that of the contract."""
@@ -77,6 +78,7 @@ def test_a_drop_pages_and_nothing_else_does(tmp_path: Path, written: Callable[[S
     assert 0.84 < found["streams"][0]["baseline"] < 0.88
 
 
+@pytest.mark.costly
 def test_low_is_good_where_it_is(tmp_path: Path) -> None:
     """Contradictions that become fewer are no alarm, ones that become more are."""
     file = tmp_path / "scores.csv"
@@ -88,6 +90,7 @@ def test_low_is_good_where_it_is(tmp_path: Path) -> None:
     assert len(json.loads(run(file, "--json").stdout)["alarms"]) == 1
 
 
+@pytest.mark.costly
 def test_lines_are_replayed_in_order_of_time(tmp_path: Path) -> None:
     """A shuffled file gives the same page; its index is the row's place in that file."""
     some = rows()
@@ -101,6 +104,7 @@ def test_lines_are_replayed_in_order_of_time(tmp_path: Path) -> None:
     assert some[after["index"]]["at"] == before["at"]
 
 
+@pytest.mark.costly
 def test_routes_and_quantities_share_the_budget(tmp_path: Path) -> None:
     """Two routes with two quantities each: four detectors, four times the threshold; gaps are passed over."""
     both = [
@@ -127,6 +131,7 @@ def test_too_few_scores_are_no_verdict(tmp_path: Path) -> None:
     assert run(file, "--set", "reference=100", "--set", "reference_time=1h").return_value == 0
 
 
+@pytest.mark.costly
 def test_false_pages_are_counted_in_the_quiet_part(tmp_path: Path) -> None:
     """An alarm before the given time is a false one, as often a month as there were days; unknown without a time."""
     file = tmp_path / "scores.jsonl"
@@ -139,6 +144,7 @@ def test_false_pages_are_counted_in_the_quiet_part(tmp_path: Path) -> None:
     assert unknown["false_alarms_per_month"] is None
 
 
+@pytest.mark.costly
 def test_an_alarm_stands_until_it_is_acknowledged(tmp_path: Path) -> None:
     """The sooner an alarm is acknowledged, the more often a lasting drop raises it again."""
     file = tmp_path / "scores.jsonl"
@@ -150,6 +156,7 @@ def test_an_alarm_stands_until_it_is_acknowledged(tmp_path: Path) -> None:
     assert pages[0] == 1 < pages[1] < pages[2]
 
 
+@pytest.mark.costly
 def test_the_picture_shows_every_page(tmp_path: Path) -> None:
     """Well-formed SVG: a mark for each alarm, a gap where nothing was scored, and no script."""
     some = rows()
@@ -232,6 +239,7 @@ def a_config(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.costly
 def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     """Without FILE the scores of the default judge's newest version are replayed: the daemon's alarm, at its score."""
     store = SqliteStore(tmp_path / "state")
@@ -276,6 +284,7 @@ def test_against_a_control_nothing_is_learnt(tmp_path: Path) -> None:
     assert found["alarms"][0]["at"] > START + 200 * MINUTE
 
 
+@pytest.mark.costly
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans(), st.floats(0.05, 1.0)), max_size=120))
 def test_replay_loses_and_invents_no_score(some: list[tuple[float, bool, float]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 from support.kit import JUDGE
 from support.watched import faithful, settle
@@ -19,6 +20,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(cli, ["backtest", *map(str, arguments)], standalone_mode=False)
 
 
+@pytest.mark.costly
 def test_the_store_replays_the_judge_that_is_watched(tmp_path: Path) -> None:
     """Where `drift.judge` names another than the first, its scores are replayed, with the weights of its share."""
     judges = f"[{{name: first, kind: lexical}}, {{name: {JUDGE}, kind: lexical, probability: 0.5}}]"

@@ -43,6 +43,7 @@ def address() -> Iterator[str]:
         yield found
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("item", "message", "code"),
     [

@@ -34,6 +34,7 @@ def write(path: Path, rows: list[dict[str, Any]], more: str = "") -> str:
     return str(path)
 
 
+@pytest.mark.costly
 def test_two_logs(tmp_path: Path) -> None:
     """Paired by question whatever the order; rejected rows are reported; worse is exit code 1."""
     good = write(tmp_path / "good.jsonl", [row(number, TRUE) for number in range(40)])
@@ -108,6 +109,7 @@ def suites(path: Path, **targets: str) -> str:
     return str(path)
 
 
+@pytest.mark.costly
 def test_two_retrievers(tmp_path: Path) -> None:
     """Two suites of one configuration, or two configurations: the one without half of its documents is worse."""
     whole, half = Bm25(TEXTS), Bm25(TEXTS)
@@ -137,6 +139,7 @@ def test_a_retriever_that_is_down_has_no_figures(tmp_path: Path) -> None:
     assert "B: 35 canaries failed and are left out" in result.stdout
 
 
+@pytest.mark.costly
 def test_both_sides_are_asked_for_as_many(tmp_path: Path) -> None:
     """Suites with other `k` are compared at those they share; intervals are those that the configuration wants."""
     with serving(Bm25(TEXTS).route()) as address:

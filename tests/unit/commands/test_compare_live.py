@@ -119,6 +119,7 @@ def test_many_verdicts_are_cut_and_it_is_said(state: Path) -> None:
     assert found.warnings[-1] == "only the newest 90 verdicts were read; give a shorter --since"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -33,6 +33,7 @@ def a_config(folder: Path, **sections: str) -> str:
     return str(path)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("name", "code", "verdict"), [("pass", 0, "PASS"), ("fail", 1, "FAIL"), ("not_enough", 3, "NOT_ENOUGH_DATA")]
 )
@@ -72,6 +73,7 @@ def test_half_a_file_does_not_pass() -> None:
     assert gate(rows=[*[GOOD] * 40, *['{"torn\n'] * 20]).return_value == 3
 
 
+@pytest.mark.costly
 def test_thresholds_come_from_the_configuration(tmp_path: Path) -> None:
     """What is good enough is the configuration's word, and so is the judge."""
     rows = [*[GOOD] * 30, *[BAD] * 10]
@@ -88,6 +90,7 @@ def test_thresholds_come_from_the_configuration(tmp_path: Path) -> None:
     assert gate("--config", named, "--judge", "ours", rows=[GOOD] * 30).return_value == 1
 
 
+@pytest.mark.costly
 def test_a_baseline_names_what_became_worse(tmp_path: Path) -> None:
     """Faithfulness fell while precision held: the generator; the other way round nothing is blamed."""
     (tmp_path / "good.json").write_text(gate("--json", rows=[GOOD] * 40).stdout)

@@ -126,6 +126,7 @@ def test_redaction_comes_from_the_configuration(tmp_path: Path) -> None:
     assert "jane.doe" in run("judge", "--config", off, log).stdout
 
 
+@pytest.mark.costly
 def test_a_configured_llm_judge_reads_the_rows(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811 - it
     """`--judge` names a judge of the configuration: one of kind openai, asked with the mapped texts."""
     judge = f"{{name: mine, kind: openai, model: m, base_url: '{loopback.address}/v1', api_key: {KEY}"

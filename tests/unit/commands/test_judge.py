@@ -91,6 +91,7 @@ def test_contexts_kept_in_a_file_beside_the_rows_are_looked_up(tmp_path: Path) -
     assert "docs: no.json cannot be read" in result.stderr
 
 
+@pytest.mark.costly
 def test_the_labelled_set_of_the_acceptance_list() -> None:
     """All 500 rows of AttributionBench's test file become verdict lines, in their order."""
     path = SHARED / "attributionbench" / "test_id500.jsonl"
@@ -173,6 +174,7 @@ def test_a_stage_that_nobody_knows_is_called_so() -> None:
     assert "stage: unknown 1" in summary
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("message", ["to a file", "to the terminal"])
 def test_verdicts_go_to_stdout_whole_while_somebody_looks_on(tmp_path: Path, message: str) -> None:
     """With a terminal on stderr a bar is drawn; it neither takes the verdict lines away nor folds them."""
@@ -224,6 +226,7 @@ async def test_a_slow_answer_does_not_hold_up_the_others() -> None:
     assert shown == [f"r{number}" for number in range(50)]
 
 
+@pytest.mark.costly
 def test_a_setting_that_the_model_rejects_ends_the_command_and_uses_up_no_answer(loopback: LoopbackProcess) -> None:  # noqa: F811
     """The message names the option; no verdict is printed, and no call is made beyond those under way."""
     settings = {"base_url": loopback.address, "api_key": KEY, "model": "claude-opus-5-5", "thinking": "disabled"}

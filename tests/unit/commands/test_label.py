@@ -205,6 +205,7 @@ class _Full(BaseHTTPRequestHandler):
         """Nothing is logged."""
 
 
+@pytest.mark.costly
 def test_a_word_that_cannot_be_kept_is_not_lost(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the daemon cannot keep a word, it goes to a file that can be brought in later."""
     monkeypatch.chdir(config.parent)
@@ -234,6 +235,7 @@ def test_calibrate_wants_enough_labels(config: Path, tmp_path: Path) -> None:
     assert isinstance(nowhere.exception, ConfigError)
 
 
+@pytest.mark.costly
 def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
     """With enough labels: agreement, kappa, rates by class, reliability, and the worst misses with their links."""
     store = SqliteStore(tmp_path / "state")
@@ -264,6 +266,7 @@ def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
         assert text in shown
 
 
+@pytest.mark.costly
 def test_calibrate_leaves_out_what_retention_has_picked_from(tmp_path: Path) -> None:
     """Bad answers outlive good ones: of such a time they would be all that judge and people are compared on."""
     store = SqliteStore(tmp_path / "state")

@@ -40,6 +40,7 @@ def test_more_readings_notice_sooner_and_cost_more() -> None:
     assert found[0]["half_width_day"] > 3 * found[-1]["half_width_day"]
 
 
+@pytest.mark.costly
 def test_smaller_drops_take_longer_and_tiny_ones_are_never_noticed() -> None:
     """What lies within tolerance and bound is no drop."""
     few = ("--per-day", 20_000, "--probability", 0.5)
@@ -76,6 +77,7 @@ def test_past_scores_tell_how_much_they_scatter(tmp_path: Path) -> None:
     assert 2 * delays[0] < delays[1]
 
 
+@pytest.mark.costly
 def test_the_configuration_tells_how_many_share_the_budget(tmp_path: Path) -> None:
     """More routes, more detectors, a higher threshold, a longer delay."""
     path = tmp_path / "ragwatch.yaml"
@@ -86,6 +88,7 @@ def test_the_configuration_tells_how_many_share_the_budget(tmp_path: Path) -> No
     assert delays[0] < delays[1]
 
 
+@pytest.mark.costly
 def test_a_table_for_people() -> None:
     """Never is a word; times have units."""
     text = run("--per-day", 500, "--probability", 0.1, "--probability", 1, "--drop", 0.01).stdout

@@ -17,6 +17,7 @@ def test_there_are_files() -> None:
     assert len(FILES) >= 20
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem.removeprefix("invalid-"))
 def test_wrong_files_say_what_is_wrong(path: Path) -> None:
     """One line names the place, what is wrong, and what to write instead."""

@@ -24,6 +24,7 @@ def test_everything_else_stays(text: str) -> None:
     assert unicode14(text) == text
 
 
+@pytest.mark.costly
 def test_the_table_is_that_of_unicode_14() -> None:
     """Nothing that this Python's tables do not know is left; with the tables of 14.0, nothing else is taken."""
     every = "".join(map(chr, range(sys.maxunicode + 1)))

@@ -36,6 +36,7 @@ def test_mirror() -> None:
     assert (1 - other.high, 1 - other.low) == pytest.approx((one.low, one.high))
 
 
+@pytest.mark.costly
 def test_watched_all_the_time() -> None:
     """Looked at after each of 400 weighted scores, the truth is outside at any time in at most 5 % of runs."""
     rng, missed = random.Random(2), 0

@@ -67,6 +67,7 @@ def test_costs_add_up() -> None:
     assert Cost(0.25, 3) + Cost(0.5, 4) == Cost(0.75, 7)
 
 
+@pytest.mark.costly
 @given(CAPS, COSTS, COSTS)
 def test_what_fits_leaves_nothing_above_the_cap(cap: SpendingCap, spent: Cost, worst: Cost) -> None:
     """A call fits exactly when neither limit that is there would be passed."""

@@ -56,6 +56,7 @@ TRIALS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.costly
 @TRIALS
 @pytest.mark.parametrize(("rise", "fall", "n"), [(0.1, 0.1, 40), (0.05, 0.02, 100), (0.3, 0.1, 60), (0.01, 0.0, 472)])
 def test_the_interval_covers_as_it_says(rise: float, fall: float, n: int, trials: int, least: float) -> None:
@@ -161,6 +162,7 @@ def test_unpaired_means_are_those_of_all_traffic() -> None:
     assert result.n == 2
 
 
+@pytest.mark.costly
 @TRIALS
 @pytest.mark.parametrize(("good", "better"), [(0.8, 0.9), (0.95, 0.95)])
 def test_the_unpaired_interval_covers_as_it_says(good: float, better: float, trials: int, least: float) -> None:

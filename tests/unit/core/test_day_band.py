@@ -61,6 +61,7 @@ def test_weights_count() -> None:
     assert band.mean == pytest.approx(10 / 11)
 
 
+@pytest.mark.costly
 @settings(max_examples=20)
 @given(st.integers(0, 400))
 def test_a_restart_changes_nothing(cut: int) -> None:

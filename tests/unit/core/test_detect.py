@@ -69,6 +69,7 @@ def test_learns_watches_and_latches() -> None:
     assert watched([Score(1.0)] * 500, alarmed, 1200).alarm == alarmed.alarm
 
 
+@pytest.mark.costly
 @settings(max_examples=25)
 @given(st.integers(0, 1199))
 def test_a_kill_changes_nothing(cut: int) -> None:
@@ -78,6 +79,7 @@ def test_a_kill_changes_nothing(cut: int) -> None:
     assert watched(scores[cut:], from_dict(SCHEME, kept), cut) == watched(scores)
 
 
+@pytest.mark.costly
 @settings(max_examples=15)
 @given(st.lists(st.integers(0, 1199), max_size=20))
 def test_replays_and_failures_move_nothing(places: list[int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ def test_turned_around_it_changes_its_sign(pairs: list[tuple[float, float]]) -> 
     assert -1.0 <= change.low <= change.value <= change.high <= 1.0
 
 
+@pytest.mark.costly
 def test_the_interval_holds_where_few_answers_differ() -> None:
     """Five in a hundred answers lose half their score, one gains all: the interval misses in at most 5 % of runs."""
     rng, missed = random.Random(4), 0

@@ -27,6 +27,7 @@ AROUND = (
 TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "text", "part"), CASES, ids=[f"{name}-{text[:24]}" for name, text, _ in CASES])
 def test_is_taken_out(name: str, text: str, part: str) -> None:
     """Alone, in a text and at either end of it: one token of the rule's kind, and all else is as it was."""

@@ -28,6 +28,7 @@ def a_daemon(folder: Path) -> Daemon:
     return Daemon(load(path), path=path)
 
 
+@pytest.mark.costly
 async def test_a_reload_after_the_loops_have_ended(tmp_path: Path) -> None:
     """After the loops have ended nothing replaces the runtime: the reload is refused at once."""
     daemon = a_daemon(tmp_path)

@@ -71,6 +71,7 @@ def flaky() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.costly
 async def test_once_counts_what_could_not_be_judged(tmp_path: Path, flaky: str) -> None:
     """A judge that answers for 3 of 40 answers covers 0.075 of the log, not all of it."""
     sample = {"question": "What do cats do?", "contexts": ["Cats purr."], "answer": "Cats purr.", "route": "search"}

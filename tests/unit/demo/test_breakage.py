@@ -44,6 +44,7 @@ def test_each_breakage_has_a_release_and_announces_it() -> None:
     assert all(kind.release in kind.announcement for kind in Breakage)
 
 
+@pytest.mark.costly
 def test_most_modules_that_are_asked_for_vanish() -> None:
     """Nine in ten or so, always the same ones."""
     by_title = {passage.title: passage.module for passage in read_corpus()}

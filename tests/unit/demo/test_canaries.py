@@ -13,6 +13,7 @@ from ragwatch.demo.canaries import COUNT, KS, canaries
 from ragwatch.demo.questions import Question
 
 
+@pytest.mark.costly
 def test_a_suite_of_the_demo_is_green_until_its_index_breaks(tmp_path: Path) -> None:
     """It is a configuration that ragwatch takes; every canary is found in health, hardly one in a broken index."""
     demo = Demo(tmp_path / "rag.jsonl")

@@ -11,6 +11,7 @@ from ragwatch.demo.corpus import CHUNK_WORDS, chunks, read_corpus
 from ragwatch.errors import RagwatchError
 
 
+@pytest.mark.costly
 def test_reading_again_gives_the_same_passages() -> None:
     """The corpus depends on the Python version only."""
     assert read_corpus.__wrapped__() == read_corpus()
@@ -46,6 +47,7 @@ def test_well_known_names_are_there() -> None:
     assert expected - titles == set()
 
 
+@pytest.mark.costly
 def test_reading_warns_of_nothing(recwarn: pytest.WarningsRecorder) -> None:
     """Old names that Python will drop are looked at without a word on the terminal."""
     read_corpus.__wrapped__()

@@ -14,6 +14,7 @@ from ragwatch.demo.breakage import RECOVERED
 from ragwatch.errors import RagwatchError
 
 
+@pytest.mark.costly
 def test_it_runs_breaks_and_stops_by_itself(tmp_path: Path) -> None:
     """Traffic flows, every breakage is announced in turn and mended, and the log says which release answered."""
     events: list[str] = []
@@ -34,6 +35,7 @@ def test_it_runs_breaks_and_stops_by_itself(tmp_path: Path) -> None:
     assert {record["route"] for record in records} == set(demo.routes)
 
 
+@pytest.mark.costly
 def test_a_taken_port_is_an_error_for_people(tmp_path: Path) -> None:
     """Nothing is left open behind it."""
     demo = Demo(tmp_path / "rag.jsonl")

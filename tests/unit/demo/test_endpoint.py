@@ -66,6 +66,7 @@ def test_the_front_page_says_what_it_is(endpoint: Endpoint) -> None:
     assert (status, "POST /ask" in text) == (200, True)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [

@@ -51,6 +51,7 @@ def test_both_routes_are_asked_about_equally() -> None:
     assert min(counts.values()) > 0.4 * counts.total()
 
 
+@pytest.mark.costly
 def test_the_same_corpus_gives_the_same_questions() -> None:
     """Templates choose by hash."""
     assert questions(read_corpus()) == questions(read_corpus())
@@ -85,6 +86,7 @@ def test_the_route_of_a_question_that_names_none(text: str, expected: str) -> No
     assert route_of(text) == expected
 
 
+@pytest.mark.costly
 def test_almost_every_answerable_question_is_answered_and_no_other() -> None:
     """Retriever, answerer and questions fit: the right name is found in the first five, nonsense is not answered."""
     corpus = read_corpus()

@@ -75,6 +75,7 @@ def faults(series: SeriesDefinition) -> list[str]:
     return faults
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("series", CATALOGUE, ids=lambda series: series.name)
 def test_every_row_keeps_the_conventions(series: SeriesDefinition) -> None:
     """Names have a unit and no label, counters end in _total, and HELP is one sentence."""

@@ -51,6 +51,7 @@ def with_odd_values(value: Any) -> Iterator[Any]:
             yield changed
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", [*FORMATS, "custom"])
 def test_any_value_is_read_or_refused(name: str) -> None:
     """Every part of every known record, exchanged for every odd value; what is read can be redacted and stored."""

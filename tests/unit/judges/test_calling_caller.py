@@ -136,6 +136,7 @@ async def test_four_tries_at_most_and_a_wait_between() -> None:
     assert len(set(bench.clock.slept)) == 3
 
 
+@pytest.mark.costly
 async def test_repeats_stay_a_tenth_of_all_calls() -> None:
     """At 30 % failures for 2,000 asks, repeats are at most ten and a tenth of all; the rest goes back to the queue."""
     bench = Bench()

@@ -138,6 +138,7 @@ def figures(judge: LLMJudge, count: str) -> dict[str, float]:
     }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("kind", "row"), CASES)
 async def test_j6_every_row_has_its_reason(kind: str, row: Row, loopback: LoopbackProcess) -> None:  # noqa: F811
     """Reason, tries, the way back to the queue, the breaker and the money are those of the row; there is no score."""
@@ -179,6 +180,7 @@ async def test_j6_nobody_listens(kind: str) -> None:
         assert judge._context.budget.spent().tokens == 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reply", [b"[]", b"{}", b"3", {"type": "message", "content": 7}, {"choices": []}])
 async def test_j6_json_that_is_no_reply(kind: str, reply: Any) -> None:

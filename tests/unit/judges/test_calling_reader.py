@@ -108,6 +108,7 @@ async def test_an_outage_is_held_against_no_sample() -> None:
             clock.at += judge.ready_in()
 
 
+@pytest.mark.costly
 async def test_of_several_errors_the_gravest_is_told(loopback: LoopbackProcess) -> None:  # noqa: F811
     """In an isolated reading all calls are awaited and paid; what lies in the sample goes before an outage."""
     judge = at_loopback(loopback, reading="isolated")
@@ -149,6 +150,7 @@ async def test_what_the_page_holds_and_the_model_makes_up_is_counted(
     await judge.close()
 
 
+@pytest.mark.costly
 async def test_j2_a_third_of_calls_overloaded(loopback: LoopbackProcess) -> None:  # noqa: F811
     """With 30 % of calls answered 529, every sample is read in the end, with at most 1.5 requests each."""
     loopback.control({"kind": "overloaded", "share": 0.3})
@@ -169,6 +171,7 @@ async def test_j2_a_third_of_calls_overloaded(loopback: LoopbackProcess) -> None
     await judge.close()
 
 
+@pytest.mark.costly
 async def test_j5_sixteen_workers_never_pass_a_budget(loopback: LoopbackProcess) -> None:  # noqa: F811
     """With a cap of one dollar and dear tokens, what was really used stays within it, and the rest waits."""
     purse = InMemoryBudget([SpendingCap(3600.0, 1.0)])

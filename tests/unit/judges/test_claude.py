@@ -49,6 +49,7 @@ async def judge(loopback: LoopbackProcess) -> LLMJudge:  # noqa: F811
     return a_judge(loopback.address)
 
 
+@pytest.mark.costly
 async def test_one_call_a_sample_and_nothing_in_it_that_the_api_has_not(
     judge: LLMJudge,
     loopback: LoopbackProcess,  # noqa: F811
@@ -116,6 +117,7 @@ def test_a_missing_key_is_told_by_its_place() -> None:
             a_judge("http://127.0.0.1:9", key)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("kind", "package"), [("claude", "anthropic"), ("openai", "httpx")])
 def test_a_missing_extra_is_told_by_its_name(kind: str, package: str) -> None:
     """Without the client's package the kinds are known all the same, and building says what to install."""
@@ -130,6 +132,7 @@ def test_a_missing_extra_is_told_by_its_name(kind: str, package: str) -> None:
     assert f"install ragwatch-exporter[{kind}]" in ended.stderr
 
 
+@pytest.mark.costly
 async def test_the_key_shows_nowhere(telemetry: Telemetry, log: LogCapture) -> None:
     """Not in a representation, an error, a traceback or a log, even if the server's error repeats it."""
     secret = "sk-ant-very-secret-0123456789"  # noqa: S105 - made up
@@ -278,6 +281,7 @@ async def test_results_that_are_cut_are_told() -> None:
     assert caught.value.reason == "protocol"
 
 
+@pytest.mark.costly
 async def test_hostile_results_end_in_protocol_errors() -> None:
     """Results that are no objects, without an id, or of a web page; what a line separates is the line feed alone."""
     batch = {"id": "b", "type": "message_batch", "processing_status": "ended", "results_url": "URL"}

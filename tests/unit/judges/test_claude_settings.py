@@ -33,6 +33,7 @@ async def judge_at() -> AsyncIterator[JudgeAt]:
         await judge.close()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("model", "options", "sent", "thinks"),
     [
@@ -68,6 +69,7 @@ async def test_each_model_gets_the_thinking_that_it_takes(
     assert request["status"] == 200
 
 
+@pytest.mark.costly
 async def test_a_rejected_setting_stops_the_judge_before_it_loses_a_sample(
     judge_at: JudgeAt,
     loopback: LoopbackProcess,  # noqa: F811

@@ -280,6 +280,7 @@ def calls(text: str) -> int:
     return count
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "unit",
     ["in Bern ", "and was ", ", the lamp", "a, b and ", "tea ; ", "( ", '" ', "which, ", "while ", "x-y ", "é, "],

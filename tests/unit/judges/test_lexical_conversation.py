@@ -138,6 +138,7 @@ def a_sample(question: str | None, contexts: list[str], answer: str, history: tu
 SAMPLES = st.builds(a_sample, st.none() | PROSE, st.lists(PROSE, max_size=2), PROSE, HISTORY)
 
 
+@pytest.mark.costly
 @given(SAMPLES)
 @settings(max_examples=40, deadline=None)
 def test_what_the_assistant_said_is_not_read(sample: Sample) -> None:
@@ -146,6 +147,7 @@ def test_what_the_assistant_said_is_not_read(sample: Sample) -> None:
     assert JUDGE.evidence(sample) == JUDGE.evidence(sample._replace(history=users))
 
 
+@pytest.mark.costly
 @given(SAMPLES)
 @settings(max_examples=40, deadline=None)
 def test_no_turn_supports_a_claim(sample: Sample) -> None:
@@ -181,6 +183,7 @@ def test_a_follow_up_is_ruled_on_as_if_it_had_been_asked_in_full() -> None:
     assert alone < followed == full
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("unit", ["I am. ", "and ", "\n", "my x "], ids=repr)
 def test_hostile_turns_are_refused_or_read_soon(unit: str) -> None:
     """Many turns, and megabytes of them: a counted refusal, or a reading in linear time."""

@@ -37,6 +37,7 @@ def read(question: str | None, answer: str, contexts: list[str]) -> Evidence:
     return JUDGE.evidence(Sample("s", question, tuple(map(Context, contexts)), answer))
 
 
+@pytest.mark.costly
 @given(st.one_of(st.none(), TEXT), TEXT, st.lists(TEXT, max_size=4))
 @settings(max_examples=200, deadline=None)
 def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]) -> None:
@@ -51,6 +52,7 @@ def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]
     stage(evidence)
 
 
+@pytest.mark.costly
 @given(TEXT)
 @settings(max_examples=200, deadline=None)
 def test_sentences_are_disjoint_ordered_and_trimmed(text: str) -> None:
@@ -62,6 +64,7 @@ def test_sentences_are_disjoint_ordered_and_trimmed(text: str) -> None:
         last = span.end
 
 
+@pytest.mark.costly
 @given(PROSE, st.lists(PROSE, min_size=1, max_size=3), st.data())
 @settings(max_examples=200, deadline=None)
 def test_a_context_that_says_more_of_the_claim_never_supports_it_less(
@@ -81,6 +84,7 @@ def test_a_context_that_says_more_of_the_claim_never_supports_it_less(
         assert claim.cells[rank] is not Cell.ALONE or after.cells[rank] is Cell.ALONE
 
 
+@pytest.mark.costly
 @given(PROSE, PROSE, st.lists(PROSE, min_size=2, max_size=4), st.randoms(use_true_random=False))
 @settings(max_examples=100, deadline=None)
 def test_permuting_contexts_permutes_columns(question: str, answer: str, contexts: list[str], rng: object) -> None:
@@ -148,6 +152,7 @@ def test_a_megabyte_of_anything_is_split_in_linear_time(unit: str, size: int) ->
     assert seconds(size) < 40 * max(seconds(size // 10), 0.005)
 
 
+@pytest.mark.costly
 def test_a_hostile_answer_over_hostile_contexts_is_refused_or_read_soon() -> None:
     """The largest sample that is read at all takes seconds, not minutes."""
     answer = "Water boils fast today. " * 500

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from support.readings import ANSWERS, FIGURES, lines
 
 
+@pytest.mark.costly
 def test_figures_are_pinned() -> None:
     """What is read in each answer is what was read when the figures were written (see `readings`)."""
     read, pinned = [[json.loads(line) for line in some] for some in (lines(), FIGURES.read_text().splitlines())]

@@ -66,6 +66,7 @@ def test_a_clear_case(judge: LocalJudge) -> None:
     assert verdicts(read(judge, ANSWER, [MUSEUM, FERRY])) == CLEAN
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("text", HOSTILE)
 def test_orders_change_no_verdict(judge: LocalJudge, text: str) -> None:
     """In a context of their own, and behind the text of one: the verdicts are those of the clean run."""
@@ -73,6 +74,7 @@ def test_orders_change_no_verdict(judge: LocalJudge, text: str) -> None:
     assert verdicts(read(judge, ANSWER, [MUSEUM, f"{FERRY}\n\n{text}"])) == CLEAN
 
 
+@pytest.mark.costly
 def test_an_order_as_a_context_supports_nothing(judge: LocalJudge) -> None:
     """The injections of the LLM judges' tests: alone they support no claim, behind a text they change none."""
     for each in INJECTIONS:
@@ -89,6 +91,7 @@ BOILERPLATE = (
 QUOTES = "“The museum,” she said, “opens at ‘nine’ — in summer.”"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("answer", "contexts"),
     [
@@ -148,6 +151,7 @@ def test_duplicates_change_nothing(judge: LocalJudge) -> None:
     assert often.claims[0].contexts == tuple(range(40))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("answer", "context"),
     [
@@ -197,6 +201,7 @@ def test_a_hundred_thousand_characters_take_bounded_time(judge: LocalJudge, cont
     assert time.process_time() - start < cpu_limit(10.0)
 
 
+@pytest.mark.costly
 def test_a_sample_at_its_limits_takes_bounded_time(judge: LocalJudge) -> None:
     """Sixty claims over sixty contexts are 3,600 cells: the model reads its share, words the rest."""
     contexts = [f"{MUSEUM} House {number} of {number + 7} is on the hill." for number in range(60)]
@@ -213,6 +218,7 @@ PROSE = st.lists(st.sampled_from(MENU.split(" ")), max_size=30).map(" ".join)
 TEXT = st.one_of(PROSE, st.text(max_size=60))
 
 
+@pytest.mark.costly
 @given(st.none() | TEXT, TEXT, st.lists(TEXT, max_size=3))
 @settings(max_examples=100, deadline=None)
 def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]) -> None:

@@ -55,6 +55,7 @@ def completion(text: str | None, finish: str = "stop", usage: Any = None, **mess
     return {"choices": choices, "usage": usage or {"prompt_tokens": 100, "completion_tokens": 10}}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("formats", "bound", "wasted"),
     [(ALL, ReplyConstraint.SCHEMA, 0), (ALL[1:], ReplyConstraint.OBJECT, 2), (ALL[2:], ReplyConstraint.NOTHING, 4)],

@@ -117,6 +117,7 @@ def test_a_run_without_spaces_counts_as_several_words() -> None:
     assert len(found.text) <= MAX_SENTENCE_WORDS * 25
 
 
+@pytest.mark.costly
 @given(
     st.text(alphabet="tea gr\n.n-é中 1", max_size=60),
     st.lists(st.text(alphabet="tea gr\n.n-é中 1", max_size=200), max_size=4),
@@ -134,6 +135,7 @@ def test_any_text_stays_within_its_budget(claim: str, texts: list[str], budget: 
         assert 0 <= index < len(passages[rank].offsets)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "text",
     ["tea " * 30_000, "tea. " * 30_000, "Tea is green. " * 8_000, "x" * 120_000 + " tea", "green\t|tea|" * 12_000],

@@ -111,6 +111,7 @@ def test_what_is_hostile_and_within_the_limits_is_read_soon(name: str) -> None:
     assert time.process_time() - start < cpu_limit(3 * SECONDS)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "name", [name if name in SLOWEST else pytest.param(name, marks=pytest.mark.slow) for name in sorted(TOO_LARGE)]
 )

@@ -9,6 +9,7 @@ from loopback.asked import entries, words_of
 from loopback.process import LoopbackProcess
 
 
+@pytest.mark.costly
 def test_a_batch_ends_after_the_looks_it_was_given(claude: anthropic.Anthropic, loopback: LoopbackProcess) -> None:
     """In progress until then, with all entries processing; then every entry has its result, and is billed once."""
     loopback.control(batch={"polls": 2})

@@ -39,6 +39,7 @@ def content_of(reply: httpx.Response) -> str:
     return found
 
 
+@pytest.mark.costly
 def test_chat_answers_as_far_as_it_is_bound(web: httpx.Client) -> None:
     """To the schema, to JSON with all it could say, or in prose around it; a temperature is fine here."""
     bound = web.post("/v1/chat/completions", json=a_chat(temperature=0))

@@ -20,6 +20,7 @@ from loopback.world import World
 from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", sorted(REFUSALS))
 def test_every_error_arrives_as_the_sdk_knows_it(
     claude: anthropic.Anthropic,

@@ -67,6 +67,7 @@ def test_short_unmarked_and_stale_prefixes_are_not_read_from_the_cache() -> None
         assert cache.prompt(other)[1:3] == (0, 0)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("parts", "why"),
     [

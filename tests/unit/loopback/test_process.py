@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 from loopback.process import LoopbackProcess, environment
 
 
+@pytest.mark.costly
 def test_it_ends_with_who_started_it() -> None:
     """A server whose parent was killed does not stay behind."""
     server = LoopbackProcess(None)
@@ -18,6 +20,7 @@ def test_it_ends_with_who_started_it() -> None:
     assert server.wait() == 0
 
 
+@pytest.mark.costly
 def test_it_can_begin_with_a_script(tmp_path: Path) -> None:
     """A script in a file is played from the first call on, and a wrong one is refused."""
     script = tmp_path / "script.json"
@@ -31,6 +34,7 @@ def test_it_can_begin_with_a_script(tmp_path: Path) -> None:
     assert "modells" in done.stderr
 
 
+@pytest.mark.costly
 def test_without_a_key_any_will_do() -> None:
     """The record tells whether there was one."""
     with LoopbackProcess(None) as server:

@@ -72,6 +72,7 @@ async def test_few_draws_wait_a_while_for_others(life: Life) -> None:
     assert life.provider.entries == 2
 
 
+@pytest.mark.costly
 async def test_no_more_than_some_batches_are_out(life: Life) -> None:
     """While many are out, draws gather for a larger one."""
     for number in range(MAX_OPEN_BATCHES + 4):
@@ -170,6 +171,7 @@ async def test_without_money_draws_wait(start: Start) -> None:
     assert life.reasons() == dict.fromkeys(names(12))
 
 
+@pytest.mark.costly
 async def test_a_provider_that_takes_nothing_is_left_alone(life: Life) -> None:
     """A batch that is surely not accepted costs nothing; it is tried again later and later, and not every second."""
     life.provider.refuses = [failed("overloaded") for _ in range(50)]

@@ -54,6 +54,7 @@ def check(life: Life) -> None:
     life.store.close()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_kill_at_any_instant_costs_nothing_twice(step: int) -> None:
     """Killed before or behind every statement and every call, in turn: all draws are judged and paid once."""
@@ -66,6 +67,7 @@ def test_a_kill_at_any_instant_costs_nothing_twice(step: int) -> None:
     assert instants > 40
 
 
+@pytest.mark.costly
 @settings(max_examples=12)
 @given(st.lists(st.integers(0, 60), min_size=2, max_size=4))
 def test_any_number_of_kills_costs_nothing_twice(kills: list[int]) -> None:

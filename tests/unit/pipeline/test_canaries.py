@@ -142,6 +142,7 @@ async def test_runs_never_overlap(store: SqliteStore, telemetry: Telemetry) -> N
     assert await other.run("docs") is not None
 
 
+@pytest.mark.costly
 async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteStore, telemetry: Telemetry) -> None:
     """The right is renewed while the run goes on; a slow retriever is not asked by two processes at once."""
     probe = ScriptedProbe(GOOD)

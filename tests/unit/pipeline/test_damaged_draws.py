@@ -65,6 +65,7 @@ async def test_all_that_is_large_and_late_expires_in_one_step(store: SqliteStore
     assert (store.pending(), await loop.expire()) == ({}, False)
 
 
+@pytest.mark.costly
 async def test_long_answers_are_taken_up_a_few_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
     """However many draws a batch may hold, the texts that are held at a time are limited; all are read in the end."""
     store.admit(an_admission(*(a_draw(name, answer="x" * (MAX_CHARS // 2)) for name in "abcdefgh")))

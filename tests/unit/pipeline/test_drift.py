@@ -110,6 +110,7 @@ async def test_acknowledged_alarms_are_gone_for_good(store: SqliteStore) -> None
     assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 2
 
 
+@pytest.mark.costly
 async def test_a_renewed_baseline_is_learnt_from_what_follows(store: SqliteStore) -> None:
     """The lower mean is ordinary from now on: no second alarm, against a lower baseline."""
     settle(store, faithful(400, 100))
@@ -124,6 +125,7 @@ async def test_a_renewed_baseline_is_learnt_from_what_follows(store: SqliteStore
     assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 1
 
 
+@pytest.mark.costly
 async def test_another_version_of_the_judge_is_no_alarm(store: SqliteStore) -> None:
     """A harsher judge begins a new baseline, and says so; an alarm that stood still stands until acknowledged."""
     settle(store, faithful(400))
@@ -157,6 +159,7 @@ async def test_an_alarm_says_that_the_judge_has_moved(
     assert [entry["judge_moved"] for entry in log.entries] == [True]
 
 
+@pytest.mark.costly
 async def test_routes_are_apart_and_share_the_budget(store: SqliteStore) -> None:
     """One route's drop is no other's; two detectors have twice the threshold; low is good where it is."""
     rules = replace(RULES, routes=("search", "support"), quantities=(Quantity.TOP_RANKED_IGNORED,))
@@ -171,6 +174,7 @@ async def test_routes_are_apart_and_share_the_budget(store: SqliteStore) -> None
     assert shown[Gauge.DRIFT_BASELINE, ("top_ranked_ignored", "support")] < 0.3
 
 
+@pytest.mark.costly
 async def test_a_lower_probability_weighs_more(store: SqliteStore) -> None:
     """Of two routes with the same reference, the same failures move one more on which they stand for ten each."""
     rules = replace(RULES, routes=("search", "support"), lowest={"search": 0.1, "support": 0.1})
@@ -183,6 +187,7 @@ async def test_a_lower_probability_weighs_more(store: SqliteStore) -> None:
     assert heavy > 10 * light > 0.0
 
 
+@pytest.mark.costly
 async def test_beside_a_control(store: SqliteStore) -> None:
     """What falls on both routes is no alarm; what falls on one is, at the first score, with nothing to learn."""
     rules = replace(RULES, routes=("search", "steady"), controls={"search": "steady"})
@@ -228,6 +233,7 @@ async def test_what_cannot_be_continued_begins_anew(store: SqliteStore) -> None:
     assert drift.gauges()[Gauge.DRIFT_EVIDENCE, CELL] == 0.0
 
 
+@pytest.mark.costly
 async def test_learns_for_as_long_as_asked(store: SqliteStore) -> None:
     """Scores enough, but not a day of them: still learning, and the day is known after a restart."""
     rules = replace(RULES, reference_seconds=DAY)

@@ -60,6 +60,7 @@ def uninterrupted() -> tuple[Any, ...]:
     return traces
 
 
+@pytest.mark.costly
 @settings(max_examples=8)
 @given(st.lists(st.tuples(st.integers(1, 90), st.none() | st.integers(0, 11)), max_size=12))
 def test_a_kill_changes_nothing(lives: Sequence[tuple[int, int | None]]) -> None:
@@ -80,6 +81,7 @@ def test_a_kill_changes_nothing(lives: Sequence[tuple[int, int | None]]) -> None
         store.close()
 
 
+@pytest.mark.costly
 @INSTANTS
 def test_a_kill_between_alarm_and_record_is_made_up_for(instants: range) -> None:
     """At each instant of the step that raises the alarm: one run, one count, after one more life."""
@@ -98,6 +100,7 @@ def test_a_kill_between_alarm_and_record_is_made_up_for(instants: range) -> None
             store.close()
 
 
+@pytest.mark.costly
 @INSTANTS
 def test_acknowledged_before_it_was_recorded(instants: range) -> None:
     """Who acknowledges as soon as a killed process is back loses no alarm: it is in the record, once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from support.kit import AT, JUDGE, Clock
 from support.watched import MINUTE, faithful, settle
 
@@ -102,6 +103,7 @@ async def test_a_band_that_cannot_be_read_begins_anew(store: SqliteStore) -> Non
     assert drift.gauges()[Gauge.BAND_SCORES, CELL] == 1.0
 
 
+@pytest.mark.costly
 async def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteStore) -> None:
     """Answers of that time count as of now, the band is today's, and a drop is an alarm as ever."""
     settle(store, faithful(400))

@@ -228,6 +228,7 @@ async def test_the_backlog_of_a_judge_that_is_gone_stops_nobody(make: Any, store
     assert await make(a_batch(a_line("a")), most=1).step() is True
 
 
+@pytest.mark.costly
 async def test_a_store_that_cannot_write_repeats_the_batch(make: Any, store: SqliteStore) -> None:
     """What was not written is not committed: the next step reads the same batch, and counts it once."""
     lines = [a_line(f"{index}", metadata={"x": key_of("x", str(index)) * 3}) for index in range(2000)]
@@ -278,6 +279,7 @@ def test_no_line_stops_a_source(batch: list[bytes]) -> None:
         assert len(leased(store)) == sum(store.pending().values())
 
 
+@pytest.mark.costly
 async def test_ten_minutes_behind_a_blocked_judge(make: Any, store: SqliteStore) -> None:
     """T27: with nothing judged reading stops at the limit; then everything goes on, and nothing is lost."""
     batches = [a_batch(*(a_line(f"{part}-{index}") for index in range(10)), cursor=str(part)) for part in range(9)]

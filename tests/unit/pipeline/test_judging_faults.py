@@ -22,6 +22,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
+@pytest.mark.costly
 async def test_no_draw_is_read_twice_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
     """32 draws of a judge with one place wait up to 32 minutes for it; the lease is five."""
     gate = asyncio.Event()

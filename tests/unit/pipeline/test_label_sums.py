@@ -129,6 +129,7 @@ def rows(rng: random.Random, turn: int, now: float) -> list[ScoreRow]:
     return rows
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(2))
 def test_what_is_kept_changes_no_figure(seed: int) -> None:
     """Late answers, second readings, hours that go by: asked at every turn or only once, the sums are the same."""

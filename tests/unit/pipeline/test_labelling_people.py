@@ -25,6 +25,7 @@ def weights(store: Store) -> float:
     return math.fsum(1.0 / label.probability for label in store.labels(0.0) if label.probability is not None)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rules", [ALONE, BOTH], ids=["one judge", "two judges"])
 def test_words_stand_for_all_traffic(store: SqliteStore, rules: LabelRules) -> None:
     """After any number of words, kept one by one, their weights add up to the traffic, about."""
@@ -53,6 +54,7 @@ def test_a_task_shows_the_answer_and_not_the_verdict(store: SqliteStore) -> None
     assert {name for claim in task["claims"] for name in claim} == {"text", "start", "end"}
 
 
+@pytest.mark.costly
 def test_a_second_person_is_given_a_share_again(store: SqliteStore) -> None:
     """A known part of what one person has labelled comes to another one first, and to nobody a third time."""
     world = World(store, Random(4), requests=400)
@@ -98,6 +100,7 @@ def test_new_traffic_makes_a_new_pool(store: SqliteStore) -> None:
     assert world.store.recall("labelling") == {"until": last, "gone": [], "pools": []}
 
 
+@pytest.mark.costly
 def test_large_pools_are_thinned_out_with_known_probability(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ def faithful(rows: tuple[EstimateRow, ...], window: str = "1d") -> EstimateRow |
     return next((row for row in rows if row.quantity is F and row.window == window), None)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rules", [ALONE, BOTH], ids=["one judge", "two judges"])
 def test_the_corrected_interval_covers_where_the_judge_misses(
     store_of: Callable[[], SqliteStore], rules: LabelRules
@@ -80,6 +81,7 @@ def test_without_labels_there_is_nothing(store: SqliteStore) -> None:
     assert World(store, Random(1), requests=100).people().correct(NOW, ()) == ((), {})
 
 
+@pytest.mark.costly
 def test_too_few_labels_correct_nothing(store: SqliteStore) -> None:
     """Below the minimum only their number and age are told; from it on, estimate, agreement and gain."""
     world = World(store, Random(2), requests=300)
@@ -95,6 +97,7 @@ def test_too_few_labels_correct_nothing(store: SqliteStore) -> None:
     assert gauges[Gauge.LABEL_GAIN, (F, "search", "1d")] >= 1.0
 
 
+@pytest.mark.costly
 def test_labels_grow_old(store: SqliteStore) -> None:
     """A label given longer ago than is fresh corrects nothing any more."""
     world = World(store, Random(3), requests=300)
@@ -113,6 +116,7 @@ def test_a_person_s_clock_may_be_ahead(store: SqliteStore) -> None:
     assert LabelCorrection(ALONE, {}, store=store).correct(NOW, ()) == ((), {(Gauge.LAST_LABEL, ()): NOW - 9.0})
 
 
+@pytest.mark.costly
 def test_another_version_is_another_judge(store: SqliteStore) -> None:
     """Labels on answers that the version in force has not read say nothing of it."""
     world = World(store, Random(4), requests=300)
@@ -132,6 +136,7 @@ def test_labels_without_a_probability_correct_nothing(store: SqliteStore) -> Non
     assert gauges[Gauge.AGREEMENT, (JUDGE, F)] == pytest.approx(0.6, abs=0.25)
 
 
+@pytest.mark.costly
 def test_the_past_is_caught_up_with_little_by_little(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long past holds no digest up: until it is read, there is no corrected estimate, and then the same one."""
     monkeypatch.setattr("ragwatch.pipeline.labels.correction.ROWS", 10)
@@ -149,6 +154,7 @@ def test_the_past_is_caught_up_with_little_by_little(store: SqliteStore, monkeyp
     assert one.estimate.high == pytest.approx(other.estimate.high)
 
 
+@pytest.mark.costly
 def test_what_stayed_unjudged_widens_the_worst_case(store: SqliteStore) -> None:
     """Draws that the first judge could not read count in the coverage of the corrected estimate."""
     world = World(store, Random(7), requests=300)
@@ -180,6 +186,7 @@ def binary(store: Store) -> tuple[EstimateRow, float]:
     return EstimateRow(IGNORED, "search", JUDGE, "15m", own), sum(label.scores[IGNORED] for label in labels) / 200
 
 
+@pytest.mark.costly
 def test_yes_or_no_is_corrected_by_error_rates(store: SqliteStore) -> None:
     """A short window of a binary quantity is corrected by the judge's error rates on all fresh labels."""
     row, truth = binary(store)
@@ -192,6 +199,7 @@ def test_yes_or_no_is_corrected_by_error_rates(store: SqliteStore) -> None:
     assert LabelCorrection(ALONE, {}, store=store).correct(NOW, (replace(row, judge="other"),))[0] == ()
 
 
+@pytest.mark.costly
 def test_error_rates_need_labels_of_both_kinds(store: SqliteStore) -> None:
     """Where people saw (almost) only one kind, or the judge is a coin, nothing is corrected."""
     row, _ = binary(store)
@@ -240,6 +248,7 @@ async def test_a_digest_publishes_corrected_estimates(store: SqliteStore) -> Non
     assert snapshot.gauges[Gauge.LABELS, (F,)] == 40.0
 
 
+@pytest.mark.costly
 def test_words_on_what_retention_has_picked_from_say_nothing(store_of: Callable[[], SqliteStore]) -> None:
     """Failures outlive successes: agreement on what is left would be that on failures, and no mean holds them."""
     world = World(store_of(), Random(11), requests=400)
@@ -255,6 +264,7 @@ def test_words_on_what_retention_has_picked_from_say_nothing(store_of: Callable[
     assert not any(gauge is Gauge.AGREEMENT for gauge, _ in gauges)
 
 
+@pytest.mark.costly
 def test_a_clock_that_was_ahead_loses_no_row(store: SqliteStore) -> None:
     """Ahead by so much for one digest that labels count and answers do not: then all is there again, once each."""
     world = World(store, Random(12), requests=300)

@@ -37,6 +37,7 @@ async def test_an_outage_settles_nothing(store: SqliteStore, telemetry: Telemetr
     assert (store.pending(), store.tallies()[Tally.JUDGED, ("search", JUDGE)]) == ({}, 10)
 
 
+@pytest.mark.costly
 async def test_pauses_grow_to_a_limit(store: SqliteStore, telemetry: Telemetry) -> None:
     """A long outage is asked about ever more rarely: in 10 hours, some 60 times a draw and not 7,000."""
     store.admit(an_admission(a_draw("a")))

@@ -81,6 +81,7 @@ def test_learns_for_a_day_then_warns(store: SqliteStore, telemetry: Telemetry, l
     assert [entry["event"] for entry in log.entries] == ["traffic has shifted"]
 
 
+@pytest.mark.costly
 def test_a_rate_that_rises_is_noticed(store: SqliteStore) -> None:
     """Four times as many abstentions: an early warning, until it is acknowledged, or learnt as ordinary."""
     clock = Clock()
@@ -151,6 +152,7 @@ def lived(folder: Path, deaths: Collection[int], instants: int) -> tuple[Any, ..
     return traces
 
 
+@pytest.mark.costly
 @settings(max_examples=10)
 @given(st.sets(st.integers(0, len(STORY) - 1), max_size=6), st.integers(0, 12))
 def test_a_kill_changes_nothing(deaths: set[int], instants: int) -> None:
@@ -159,6 +161,7 @@ def test_a_kill_changes_nothing(deaths: set[int], instants: int) -> None:
         assert lived(Path(folder), deaths, instants) == uninterrupted()
 
 
+@pytest.mark.costly
 def test_a_kill_between_warning_and_record_is_made_up_for(tmp_path: Path) -> None:
     """At each instant of the hours in which it comes."""
     for instant in range(14):
@@ -242,6 +245,7 @@ def test_without_its_vocabulary_a_reference_is_none(store: SqliteStore) -> None:
     assert (watch._step(), watch.gauges(), words.meters) == (True, {}, {})
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("learnt", [0, 30])
 def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteStore, learnt: int) -> None:
     """Set right again, it learns and warns as if that hour had been an ordinary one."""
@@ -258,6 +262,7 @@ def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteStore, l
     assert watch.gauges()[cell] == 1.0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("first", "second"), [(-30 * 365 * 24, 0), (0, 30 * 24), (0, 365 * 24)])
 def test_a_clock_that_leaps_is_no_day_of_learning(store: SqliteStore, first: int, second: int) -> None:
     """A host that comes up in 1970, or a clock that is ahead for good: what one hour is like is no reference."""
@@ -272,6 +277,7 @@ def test_a_clock_that_leaps_is_no_day_of_learning(store: SqliteStore, first: int
     assert watch.gauges() != {}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("learnt", [3, 30])
 def test_counts_that_went_back_stop_nobody(store: SqliteStore, learnt: int) -> None:
     """Counts of other buckets than those that were kept are no traffic: watching goes on from there."""

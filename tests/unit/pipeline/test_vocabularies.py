@@ -116,6 +116,7 @@ def test_intake_learns_then_measures(store: SqliteStore) -> None:
     assert cells["1.0"] == 3
 
 
+@pytest.mark.costly
 def test_a_kill_never_changes_a_vocabulary_that_was_used() -> None:
     """At each write of a life: what was counted was counted with the vocabulary that the next life reads."""
     measured = []

@@ -135,6 +135,7 @@ def test_newest_is_remembered(windows: SlidingWindows) -> None:
     assert windows.exemplars["faithfulness", "search", JUDGE, "1.0"].key == "newer"
 
 
+@pytest.mark.costly
 def test_what_is_kept_changes_no_figure() -> None:
     """Day after day of rows, late ones among them: the same as from windows that were asked only once."""
     spans, rng = {"15m": 900.0, "6h": 21600.0, "1d": 86400.0}, random.Random(4)

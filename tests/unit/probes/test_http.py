@@ -46,6 +46,7 @@ async def test_an_empty_reply_is_a_reply(probe: HttpProbe) -> None:
     assert (result.hits, result.failure) == ((), None)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("query", ['say "hi" {{ k }}', "a\nb\\c", "ünïcödé 日本 🦆", "}}{{ query }}"])
 async def test_questions_arrive_as_they_are(probe: HttpProbe, retriever: FaultyRetriever, query: str) -> None:
     """Whatever they hold: JSON is built, not pasted, and what is filled in is not filled in again."""
@@ -69,6 +70,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("query", FAULTS)
 async def test_each_fault_is_a_counted_reason(probe: HttpProbe, query: str) -> None:
     """A value, never an exception; no passage is invented, and a person is told what happened."""
@@ -77,6 +79,7 @@ async def test_each_fault_is_a_counted_reason(probe: HttpProbe, query: str) -> N
     assert result.detail
 
 
+@pytest.mark.costly
 async def test_faults_leave_others_unaffected(probe: HttpProbe) -> None:
     """All faults at once, with good questions between them."""
     queries = [query for fault in FAULTS for query in (fault, "cats")]
@@ -108,6 +111,7 @@ async def test_no_such_host() -> None:
     assert result.failure is Failure.CONNECT
 
 
+@pytest.mark.costly
 def test_without_the_extra_it_says_what_to_install() -> None:
     """One line, in a Python that has no httpx; the kinds can be named without it."""
     code = (
@@ -154,6 +158,7 @@ async def test_a_score_without_a_direction_is_shown_only(address: str) -> None:
     assert (result.direction, result.hits) == (None, HITS)
 
 
+@pytest.mark.costly
 async def test_as_many_at_a_time_as_allowed(address: str) -> None:
     """With one turn, a slow question makes the next wait, and waiting is not counted as its time."""
     made = build(options(address, concurrency=1, timeout=1.0), name="docs")

@@ -140,6 +140,7 @@ def full_text(address: str) -> Options:
     return Options.model_validate({"preset": "postgrest", "url": f"{address}/rpc/search_documents", "body": body})
 
 
+@pytest.mark.costly
 async def test_full_text_search(address: str) -> None:
     """PostgreSQL ranks by its own stems; a canary finds its document, and a negative one finds nothing."""
     probe = build(full_text(address), name="docs")

@@ -126,6 +126,7 @@ def test_every_preset_is_tested() -> None:
     assert set(RECORDED) == set(PRESETS)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("preset", PRESETS)
 async def test_recorded_shape(preset: str) -> None:
     """The request that the documentation asks for, and its reply, written by hand, read into passages."""

@@ -57,6 +57,7 @@ def test_only_so_much_of_a_text_is_looked_at(measure: SimilarityMeasure) -> None
     assert similarity(measure)(long + "one " * 500_000, long + "other " * 500_000) == 1.0
 
 
+@pytest.mark.costly
 def test_without_the_extra_it_says_what_to_install() -> None:
     """One line, in a Python that has no rapidfuzz."""
     code = (

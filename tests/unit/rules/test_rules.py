@@ -106,6 +106,7 @@ def test_links_lead_to_the_address_people_use() -> None:
     assert plan_of(outside).links.pages == "https://rag.example.com"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("schedule", "pause"),
     [("10m", None), ("*/10 * * * *", None), ("45m", 2701.0), ("0 3 * * *", 86401.0), ("*/10 8-17 * * 1-5", 223801.0)],
@@ -135,6 +136,7 @@ def test_a_link_that_leads_nowhere_is_left_out() -> None:
     assert "alerts.dashboards is not set" in shown.stderr
 
 
+@pytest.mark.costly
 def test_the_command_prints_or_writes(tmp_path: Path) -> None:
     """To stdout as one document, to a directory as files; both formats."""
     shown = CliRunner().invoke(cli, ["rules", "--config", str(EXAMPLE)], catch_exceptions=False)
@@ -152,6 +154,7 @@ def test_the_command_prints_or_writes(tmp_path: Path) -> None:
     assert yaml.safe_load(resource.stdout)["spec"]["groups"] == groups
 
 
+@pytest.mark.costly
 def test_two_replicas_are_one(tmp_path: Path) -> None:
     """Halves of a log, read by two replicas that are scraped at other times, give the whole's figures.
 
@@ -200,6 +203,7 @@ def _scraped(instance: str, log: list[tuple[float, float]]) -> list[dict[str, st
     return series
 
 
+@pytest.mark.costly
 def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> None:
     """A replica that lost its state counts from zero again: what it had counted before is not taken off again.
 

@@ -96,6 +96,7 @@ def test_t18_lines_that_are_no_records(tmp_path: Path, line: bytes, reason: str)
     assert len(reader.drain()) == 3
 
 
+@pytest.mark.costly
 def test_t20_permission_taken_and_given_back(tmp_path: Path) -> None:
     """Real permissions, as an unprivileged user: errors are reported; nothing is lost or read twice."""
     if os.getuid() != 0:
@@ -186,6 +187,7 @@ def test_t27_nothing_is_read_for_ten_minutes(tmp_path: Path, copy: bool) -> None
     assert reader.resets.total() == int(copy)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("count", [300, pytest.param(1000, marks=pytest.mark.slow)])
 def test_t32_a_thousand_files_that_rotate(tmp_path: Path, count: int) -> None:
     """No line twice; missing lines were in files that were deleted before a scan, and those are counted."""

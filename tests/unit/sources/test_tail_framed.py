@@ -51,6 +51,7 @@ def test_frames_are_taken_off(tmp_path: Path, kind: str, framing: str) -> None:
     assert all(content[offset - 1 : offset] == b"\n" for _, offset in reader.places)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["cri", "docker"])
 @pytest.mark.parametrize("block", [64, 500, 100_000])
 @pytest.mark.parametrize("seed", range(5))

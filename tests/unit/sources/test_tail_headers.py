@@ -130,6 +130,7 @@ def test_m4_copytruncate_of_files_with_a_header(tmp_path: Path, stopped: bool) -
     assert Counter(chain(*parts)) == Counter(reader.settle())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rotations", [80, pytest.param(300, marks=pytest.mark.slow)])
 def test_m4_many_rotations_unseen_beside_one_another(tmp_path: Path, rotations: int) -> None:
     """Hundreds of files with the same header are told apart in one scan and read once, oldest first."""

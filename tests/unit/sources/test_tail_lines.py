@@ -191,6 +191,7 @@ def test_cut_leaves_the_torn_rest() -> None:
     assert cut(b"torn", offset=0, line=0, limit=9).used == 0
 
 
+@pytest.mark.costly
 def test_a_sparse_file_larger_than_memory_would_like(tmp_path: Path) -> None:
     """A 200 MiB hole is skipped in bounded memory."""
     path = tmp_path / "app.jsonl"

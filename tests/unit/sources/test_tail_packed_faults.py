@@ -67,6 +67,7 @@ def test_t25_a_checksum_that_does_not_match(tmp_path: Path) -> None:
     assert reader.settle() == [b"one", b"two"]
 
 
+@pytest.mark.costly
 def test_t25_a_bomb(tmp_path: Path) -> None:
     """A decompression bomb is refused early, in little memory, and counted."""
     packed = tmp_path / "a.jsonl.gz"
@@ -84,6 +85,7 @@ def test_t25_a_bomb(tmp_path: Path) -> None:
     assert "in" in reader.source.unreadable[str(packed)]
 
 
+@pytest.mark.costly
 def test_a_large_packed_file_in_little_memory(tmp_path: Path) -> None:
     """Only a window of the content is in memory, wherever reading begins."""
     packed = tmp_path / "a.jsonl.gz"

@@ -76,6 +76,7 @@ def test_a_turn_falls_into_the_first_look_of_a_start(
         reader.stop()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("pace", [1, 3])
 def test_turns_fall_into_the_looks_of_a_running_tail(tmp_path: Path, pace: int) -> None:
     """Many rotations, each at another system call: finished files are neither forgotten nor read again."""

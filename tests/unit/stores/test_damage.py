@@ -68,6 +68,7 @@ def test_a_damaged_label_or_run_costs_itself(filled: SqliteStore) -> None:
     assert filled.damaged() == 2
 
 
+@pytest.mark.costly
 def test_runs_end_where_they_are_large_together(store: SqliteStore) -> None:
     """A suite that keeps whole answers is shown with fewer runs, one at least."""
     for number in range(5):

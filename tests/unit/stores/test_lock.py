@@ -55,6 +55,7 @@ def test_second_owner_is_refused_with_the_first_ones_number(tmp_path: Path) -> N
     StateLock(tmp_path).close()
 
 
+@pytest.mark.costly
 def test_a_killed_owner_holds_nothing(tmp_path: Path) -> None:
     """The kernel lets go of the lock of a process that died, however it died."""
     script = (

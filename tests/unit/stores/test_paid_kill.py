@@ -98,6 +98,7 @@ def check(state: Path, provider: Provider) -> int:
     return waiting
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("lives", "step"),
     [(1, 3), (2, 5), (5, 7), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((1, 1), (2, 2), (5, 3)))],

@@ -72,6 +72,7 @@ def on_disk(state: Path) -> int:
     return sum(path.stat().st_size for path in state.glob("ragwatch.db*") if not path.name.endswith("-shm"))
 
 
+@pytest.mark.costly
 def test_a_usual_sample_takes_some_three_kilobytes(full: Path) -> None:
     """6 KB of text with its verdict and index entries, over 2,000 rows, is at most 3.5 KB on disk."""
     size = on_disk(full) / MANY
@@ -92,6 +93,7 @@ def test_retention_shrinks_the_file_and_failures_outlive(full: Path) -> None:
         assert (len(left), left[0]) == (MANY * 4 // 10, AT + MANY - 1)
 
 
+@pytest.mark.costly
 def test_retention_by_age_goes_in_small_steps(store: SqliteStore) -> None:
     """However much is past its age, the log stays short and everything past it goes."""
     fill(store, 1200)
@@ -108,6 +110,7 @@ def test_a_file_that_cannot_be_shrunk_ends(store: SqliteStore) -> None:
     assert store._pragma("freelist_count") > 0
 
 
+@pytest.mark.costly
 def test_a_long_reader_does_not_hold_up_the_writer(store: SqliteStore, tmp_path: Path) -> None:
     """A thousand admissions go on under a reader that holds one instant all the while; pruning does not wait either."""
     fill(store, 20)
@@ -159,6 +162,7 @@ def test_a_silent_service_costs_nothing(store: SqliteStore) -> None:
     assert len(turns) > 100
 
 
+@pytest.mark.costly
 def test_the_log_stays_short(store: SqliteStore, tmp_path: Path) -> None:
     """After 8 MB of admissions and settlements the log is no longer than what it is cut back to."""
     fill(store, 1000)

@@ -148,6 +148,7 @@ def test_a_newer_database_is_refused(tmp_path: Path) -> None:
             SqliteStore(tmp_path)
 
 
+@pytest.mark.costly
 def test_size_takes_the_oldest_successes_first(store: SqliteStore) -> None:
     """Above its size the store lets good verdicts go before faulty ones, and the file shrinks on the disk."""
     good, bad = an_evidence((1, 0)), an_evidence((0, 0))
@@ -165,6 +166,7 @@ def test_size_takes_the_oldest_successes_first(store: SqliteStore) -> None:
     assert store.lease(JUDGE, 1, now=AT, seconds=1) == [waiting]
 
 
+@pytest.mark.costly
 def test_successes_go_before_failures(store: SqliteStore) -> None:
     """When one sweep is enough, every failure is still there."""
     for index in range(520):
@@ -186,6 +188,7 @@ def test_a_size_that_cannot_be_reached_ends(store: SqliteStore) -> None:
     assert store.pending() == {JUDGE: 2}
 
 
+@pytest.mark.costly
 def test_many_threads(store: SqliteStore) -> None:
     """Intake, two judges and readers at once: nothing lost, nothing counted twice."""
     names = [f"r{index}" for index in range(120)]

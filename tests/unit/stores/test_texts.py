@@ -40,6 +40,7 @@ def test_pieces_are_the_whole_text() -> None:
     assert PackedText(text).size() == len(zlib.decompress(text))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("most", range(1, len(JSON) + 2))
 def test_a_beginning_is_a_part_of_the_record(most: int) -> None:
     """Wherever the limit cuts, also within an escape, the fields that are read begin as those that were written."""

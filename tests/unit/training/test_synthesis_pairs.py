@@ -21,6 +21,7 @@ def made(corpus: Corpus, lexicon: Lexicon) -> list[Pair]:
     return list(pairs(5, 1_500, corpus=corpus, lexicon=lexicon))
 
 
+@pytest.mark.costly
 def test_the_same_seed_makes_the_same_pairs(made: list[Pair], corpus: Corpus, lexicon: Lexicon) -> None:
     """Pairs depend on the seed and nothing else, and another seed makes others."""
     assert list(pairs(5, 300, corpus=corpus, lexicon=lexicon)) == made[:300]

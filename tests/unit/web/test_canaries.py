@@ -128,6 +128,7 @@ def test_hostile_text_is_escaped_and_nothing_is_inline(store: SqliteStore) -> No
     assert [link for link in links if re.match(r"(?!data:)[a-z]+:|/", link)] == []
 
 
+@pytest.mark.costly
 def test_a_large_suite_is_cut_and_says_so(store: SqliteStore) -> None:
     """The page lists the first, and links to the rest; the JSON has them all. Few of its runs are read."""
     many = [a_report(a_canary("a", name=f"c{number}"), a_reply("x")) for number in range(1000)]

@@ -35,6 +35,7 @@ async def running(one: Server) -> tuple[int, asyncio.Task[None]]:
     return port.result(), task
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("unfinished", [b"", REQUEST, b"GET"])
 async def test_unfinished_headers_are_hung_up_on(unfinished: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that does not finish its headers in time loses the connection."""
@@ -111,6 +112,7 @@ def large_server() -> Server:
     return Server(Starlette(routes=[Route("/", large), Route("/-/healthy", hello)]), "127.0.0.1", 0)
 
 
+@pytest.mark.costly
 async def test_whoever_takes_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that asks and does not read loses its connection; what it did not take is not kept for it."""
     monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.02)
@@ -131,6 +133,7 @@ async def test_whoever_takes_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPat
     await asyncio.wait_for(task, 10)
 
 
+@pytest.mark.costly
 async def test_whoever_takes_too_little_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that takes some, but far less than the slowest rate, is hung up on once its grace is over."""
     monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.02)
@@ -152,6 +155,7 @@ async def test_whoever_takes_too_little_is_hung_up_on(monkeypatch: pytest.Monkey
     await asyncio.wait_for(task, 10)
 
 
+@pytest.mark.costly
 async def test_whoever_takes_it_slowly_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes, as long as something is taken now and then."""
     monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.02)
@@ -194,6 +198,7 @@ async def test_one_too_many_is_told_and_health_is_answered(monkeypatch: pytest.M
     await asyncio.wait_for(task, 10)
 
 
+@pytest.mark.costly
 async def test_those_who_take_nothing_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection whose client takes nothing for a while is closed for a newcomer, before its deadline."""
     monkeypatch.setattr(serve, "max_connections", lambda: 4)

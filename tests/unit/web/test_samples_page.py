@@ -116,6 +116,7 @@ async def test_older_pages_keep_the_search_and_lead_back(store: SqliteStore) -> 
     assert "these are the oldest" in second
 
 
+@pytest.mark.costly
 async def test_an_instant_with_more_than_a_page_can_hold_says_so(store: SqliteStore) -> None:
     """What cannot be shown is told, and what is older can be reached."""
     settle(store, [f"r{number}" for number in range(501)], [5.0] * 501)

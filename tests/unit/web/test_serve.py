@@ -66,6 +66,7 @@ async def test_a_cancelled_server_ends_cleanly() -> None:
     await asyncio.wait([second])
 
 
+@pytest.mark.costly
 async def test_a_taken_port_is_a_configuration_error() -> None:
     """Whoever must act is told which key to change."""
     one = server()

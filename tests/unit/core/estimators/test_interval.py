@@ -18,6 +18,7 @@ def test_quantile(confidence: float, degrees: float, expected: float) -> None:
     assert quantile(confidence, degrees) == pytest.approx(expected, abs=1e-3)
 
 
+@pytest.mark.costly
 @given(st.floats(0, 1), st.floats(0.01, 1e5), st.floats(0.01, 1e5))
 def test_incomplete_beta(x: float, a: float, b: float) -> None:
     """The regularised incomplete beta function is scipy's."""

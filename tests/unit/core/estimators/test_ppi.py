@@ -109,6 +109,7 @@ def test_every_row_labelled() -> None:
     assert result.variance == pytest.approx(result.variance_of_labels)
 
 
+@pytest.mark.costly
 def test_weights_take_out_a_biased_choice_of_labels() -> None:
     """People asked five times as often where the judge is unsure: the weighted estimate is right, on average."""
     rng, errors = random.Random(7), []
@@ -139,6 +140,7 @@ def three_tiers(rng: random.Random, size: int) -> list[Row]:
     return rows
 
 
+@pytest.mark.costly
 def test_three_tiers() -> None:
     """Each tier adds: three leave less variance than two, two less than labels alone; and the truth is covered."""
     rng, covered, values = random.Random(3), 0, []

@@ -257,6 +257,7 @@ def test_any_text_has_a_place_or_none(fact: str, line: str) -> None:
         assert all(end <= first or start >= last for first, last in spans)
 
 
+@pytest.mark.costly
 def test_long_lines_take_linear_time() -> None:
     """A line of 200,000 words that a fact almost repeats."""
     line = "a b " * 100_000

@@ -105,6 +105,7 @@ EVERYWHERE = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.costly
 @EVERYWHERE
 def test_x1_the_embedded_judge_says_what_it_said(injection: str, position: Position) -> None:
     """Verdict and cells of every claim that was there before are those of the clean sample."""
@@ -130,6 +131,7 @@ ATTACKS: dict[str, Callable[..., Callable[[str, str], str | None]]] = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("reading", ["joint", "isolated"])
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -161,6 +163,7 @@ def test_x1_a_model_that_was_talked_into_everything_supports_nothing(
             assert inquiry.unquoted > 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("position", POSITIONS)
 def test_each_is_shown_behind_marks_only(ask_about: Any, position: Position) -> None:
     """On the page no line of any of them stands without a mark of ours, and none opens another section."""

@@ -86,6 +86,7 @@ def _ranks(sample: Sample, texts: dict[str, str]) -> Iterator[int]:
         yield rank
 
 
+@pytest.mark.costly
 @LIMITS
 @pytest.mark.parametrize("reading", ["joint", "isolated"])
 @pytest.mark.parametrize("name", SETS)
@@ -106,6 +107,7 @@ def test_cells_come_back(name: str, reading: Literal["joint", "isolated"], limit
         ]
 
 
+@pytest.mark.costly
 @LIMITS
 @pytest.mark.parametrize("name", SETS)
 def test_prompt_and_reply_are_small(name: str, limit: int) -> None:
@@ -124,6 +126,7 @@ def test_prompt_and_reply_are_small(name: str, limit: int) -> None:
     assert mean(replies) <= 600
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SETS)
 def test_real_contexts_are_rarely_suspected(name: str) -> None:
     """Of real contexts at most one in a thousand looks like an order to a judge."""
