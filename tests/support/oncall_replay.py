@@ -1,0 +1,227 @@
+"""Breakages of traffic as data, replayed against a real ragwatch, Prometheus and Alertmanager, one route each.
+
+Every route answers healthily until its baselines are learnt, then all routes but the quiet ones break at the same time,
+and are mended once everybody who should be told has been told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Self
+
+from functional.daemon import RagwatchProcess
+
+from support.oncall_stage import Stage, until
+from support.oncall_traffic import Breakage, Traffic
+
+ONCALL, MORNING = "oncall", "morning"
+QUANTITIES = ("faithfulness", "context_precision", "answer_relevancy")
+LEARNT = 320
+"""Answers of each route from which its baselines are learnt: a few more than the references need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What breaks on a route, and who must be told what.
+
+    Attributes:
+        route: The route.
+        breakage: What is wrong with a share of its answers; None for a route that stays healthy.
+        share: That share.
+        alert: Pattern of the names of the alerts that may tell of it; empty for none.
+        receiver: Who is told: `oncall` is paged, `morning` finds a ticket.
+        stage: The stage that the text names; None where no stage is at fault.
+        max_answers: Answers of the route after which it must have been told.
+        noise: Share of its healthy answers with a sentence that no context supports.
+    """
+
+    route: str
+    breakage: Breakage | None = None
+    share: float = 1.0
+    alert: str = ""
+    receiver: str = ONCALL
+    stage: str | None = None
+    max_answers: int = 0
+    noise: float = 0.1
+
+
+QUALITY = ("RagwatchQualityDrift", "RagwatchQualityBad")
+SCENARIOS = (
+    Scenario("inventions", Breakage.INVENTION, 0.6, "QualityDrift|QualityBad", stage="generation", max_answers=400),
+    Scenario("irrelevant", Breakage.IRRELEVANT, 0.6, "QualityDrift|QualityBad", stage="retrieval", max_answers=400),
+    Scenario("abstentions", Breakage.ABSTENTION, 0.4, "TrafficDrift", MORNING, max_answers=600),
+    Scenario("quiet"),
+    Scenario("weak", noise=0.4),
+)
+MORE_SCENARIOS = (
+    Scenario(
+        "few inventions", Breakage.INVENTION, 0.15, "QualityDrift|QualityBad", stage="generation", max_answers=800
+    ),
+    Scenario(
+        "few irrelevant", Breakage.IRRELEVANT, 0.1, "QualityDrift|QualityBad", stage="retrieval", max_answers=1500
+    ),
+    Scenario("top swapped", Breakage.SWAPPED, 1.0, "QualityDrift|QualityBad", max_answers=400),
+    Scenario("numbers", Breakage.SWAPPED_NUMBER, 0.2, "QualityDrift|QualityBad", stage="generation", max_answers=1000),
+    Scenario("few abstentions", Breakage.ABSTENTION, 0.2, "TrafficDrift", MORNING, max_answers=1000),
+    Scenario("empty", Breakage.EMPTY, 0.05, "TrafficDrift", MORNING, max_answers=1000),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An alert that a receiver was told of.
+
+    Attributes:
+        receiver: Who was told.
+        alert: Name of the alert.
+        route: Its route.
+        started: Its start, as Alertmanager writes it: an alert that fires again has another.
+        text: Summary and description.
+    """
+
+    receiver: str
+    alert: str
+    route: str
+    started: str
+    text: str
+
+
+class Writer:
+    """Appends answers of all routes to a log, at a steady rate.
+
+    Args:
+        log: The file.
+        scenarios: One for each route.
+        rate: Answers of each route a second.
+    """
+
+    def __init__(self, log: Path, scenarios: Sequence[Scenario], *, rate: float) -> None:
+        self.broken_answers = 0
+        self._log = log
+        self._scenarios = scenarios
+        self._rate = rate
+        self._traffic = Traffic()
+        self._broken = Event()
+        self._ended = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._append(scenario for scenario in self._scenarios for _ in range(LEARNT))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def break_everything(self) -> None:
+        """Break what the scenarios break."""
+        self._broken.set()
+
+    def mend(self) -> None:
+        """Answer healthily again."""
+        self._broken.clear()
+
+    def _run(self) -> None:
+        while not self._ended.wait(1.0 / self._rate):
+            broken = self._broken.is_set()
+            self._append(self._scenarios, broken=broken)
+            self.broken_answers += broken
+
+    def _append(self, scenarios: Iterable[Scenario], *, broken: bool = False) -> None:
+        with self._log.open("a", encoding="utf-8") as file:
+            for scenario in scenarios:
+                breakage = scenario.breakage if broken and self._traffic.chance(scenario.share) else None
+                file.write(self._traffic.row(scenario.route, breakage, noise=scenario.noise) + "\n")
+
+
+def sections(scenarios: Sequence[Scenario], judge: str) -> dict[str, str]:
+    """Sections of the configuration that watches such a log, with baselines of a few hundred answers."""
+    routes = ", ".join(f"'{scenario.route}'" for scenario in scenarios)
+    return {
+        "routes": f"[{routes}]",
+        "judges": f"[{{name: {judge}, kind: lexical}}]",
+        "estimates": "{windows: [15m], every: 500ms}",
+        "drift": (
+            f"{{reference: {LEARNT - 20}, reference_time: 0s, quantities: [{', '.join(QUANTITIES)}], "
+            f"traffic: {{requests: {LEARNT - 20}, reference: 0s, signals: [abstentions, empty_retrievals]}}}}"
+        ),
+    }
+
+
+def play(
+    stage: Stage, ragwatch: RagwatchProcess, writer: Writer, scenarios: Sequence[Scenario], job: str
+) -> dict[str, float]:
+    """Break and mend; what was told must be what the scenarios say. Returns the answers until each was told."""
+    expected = len(scenarios) * len(QUANTITIES)
+    until("all baselines", lambda: _count(ragwatch, "ragwatch_drift_alarm{") >= expected)
+    until("baselines of signals", lambda: _count(ragwatch, "ragwatch_traffic_drift_alarm{") >= 2 * len(scenarios))
+    until(
+        "healthy estimates", lambda: len(stage.ask(f'route:ragwatch_quality:drift{{job="{job}"}} < 0')) >= expected // 2
+    )
+    assert told(stage, job) == []
+    waiting = {scenario.route: scenario for scenario in scenarios if scenario.alert}
+    after: dict[str, float] = {}
+    writer.break_everything()
+    while waiting:
+        until(f"alerts on {sorted(waiting)}", lambda: {alert.route for alert in told(stage, job)} & waiting.keys())
+        for alert in told(stage, job):
+            if scenario := waiting.pop(alert.route, None):
+                after[f"{scenario.route}: answers until {alert.alert}"] = writer.broken_answers
+                _check(scenario, alert, writer.broken_answers)
+    writer.mend()
+    until("the end of all pages", lambda: not _pending(stage, job))
+    _check_once(stage, scenarios, job)
+    return after
+
+
+def told(stage: Stage, job: str) -> list[Told]:
+    """Alerts that receivers were told of, each once, in order."""
+    alerts: dict[tuple[str, str, str, str], Told] = {}
+    for receiver, body in list(stage.heard):
+        for alert in body["alerts"]:
+            labels = alert["labels"]
+            if labels["job"] == job and alert["status"] == "firing":
+                key = (receiver, labels["alertname"], labels.get("route", ""), alert["startsAt"])
+                text = f"{alert['annotations']['summary']} {alert['annotations']['description']}"
+                alerts.setdefault(key, Told(*key, text))
+    return list(alerts.values())
+
+
+def _count(ragwatch: RagwatchProcess, prefix: str) -> int:
+    return sum(name.startswith(prefix) for name in ragwatch.series())
+
+
+def _check(scenario: Scenario, alert: Told, answers: int) -> None:
+    """The right alert, to the right receiver, about the right stage, in time."""
+    assert alert.alert.removeprefix("Ragwatch") in scenario.alert.split("|"), alert
+    assert alert.receiver == scenario.receiver, alert
+    assert alert.text.startswith(f"{scenario.route}: "), alert
+    if scenario.stage is not None and "Stage that changed" in alert.text:
+        assert f"Stage that changed most: {scenario.stage}," in alert.text, alert
+    assert answers <= scenario.max_answers, (scenario, answers)
+
+
+def _pending(stage: Stage, job: str) -> list[dict[str, Any]]:
+    """Pages of the job that Prometheus still fires."""
+    return stage.ask(f'ALERTS{{job="{job}",severity="critical",alertstate="firing"}}')
+
+
+def _check_once(stage: Stage, scenarios: Sequence[Scenario], job: str) -> None:
+    """Each broken route was told of once, healthy routes never, and nothing fires anew after the mend."""
+    pages: dict[str, list[Told]] = defaultdict(list)
+    end = time.monotonic() + 3.0
+    while time.monotonic() < end:  # a fresh alert after the mend would come with the next evaluations
+        pages.clear()
+        for alert in told(stage, job):
+            pages[alert.route].append(alert)
+        time.sleep(0.5)
+    for scenario in scenarios:
+        alerts = [alert for alert in pages.pop(scenario.route, []) if alert.receiver == ONCALL]
+        assert len(alerts) == (scenario.receiver == ONCALL and bool(scenario.alert)), (scenario, alerts)
+    assert not pages, pages
