@@ -11,6 +11,7 @@ from ragwatch.rules import operator, prometheus, yaml_text
 from tools.dashboards import boards
 
 ROOT = Path(__file__).parent.parent
+LOCAL_PAGES = "http://127.0.0.1:10477"  # where config.example.yaml listens
 
 
 def files() -> dict[str, str]:
@@ -19,7 +20,7 @@ def files() -> dict[str, str]:
     texts = {f"deploy/prometheus/{name}": yaml_text(file) for name, file in prometheus(plan).items()}
     texts["deploy/kubernetes/prometheusrule.yaml"] = yaml_text(operator(plan))
     texts["deploy/jsonnet/rules.json"] = json.dumps(prometheus(plan), indent=1, ensure_ascii=False) + "\n"
-    for name, board in boards(plan.links.pages).items():
+    for name, board in boards(plan.links.pages or LOCAL_PAGES).items():
         texts[f"grafana/dashboards/{name}"] = json.dumps(board, indent=1, ensure_ascii=False) + "\n"
     return texts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -10,10 +11,25 @@ from ragwatch.config.options import Bytes, FrozenOptions, Seconds, StrictRatio
 from ragwatch.core.scores import Quantity
 from ragwatch.rules import BurnRate, Limits, impossible
 from ragwatch.rules.burn import BURNS
+from ragwatch.rules.catalogue import NAMES, PREFIX
 from ragwatch.rules.plan import WINDOWS
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s{}\"'\\]+$"), AfterValidator(lambda value: value.rstrip("/"))]
 Objective = Annotated[float, Field(gt=0.0, lt=1.0, strict=True)]
+
+
+def _full_name(name: str) -> str:
+    """Name of an alert with its prefix; an unknown name is refused."""
+    full = name if name.startswith(PREFIX) else PREFIX + name
+    if full not in NAMES:
+        short = sorted(known.removeprefix(PREFIX) for known in NAMES)
+        similar = get_close_matches(full.removeprefix(PREFIX), short, n=1)
+        advice = f"did you mean `{similar[0]}`?" if similar else f"use one of: {', '.join(short)}"
+        raise ValueError(f"is no alert; {advice}")
+    return full
+
+
+AlertName = Annotated[str, AfterValidator(_full_name)]
 
 
 class BurnWindows(FrozenOptions):
@@ -51,6 +67,7 @@ class Alerts(FrozenOptions):
     dashboards: Url | None = None
     windows: tuple[Seconds, ...] = Field(WINDOWS, min_length=2)
     window: Seconds = 3600.0
+    severity: dict[AlertName, Literal["critical", "warning", "info"]] = Field(default_factory=dict)
     slos: dict[Quantity, Slo] = Field(default_factory=dict)
     burns: tuple[BurnWindows, ...] = _BURN_WINDOWS
     minimum_samples: int = Field(_LIMITS.samples, ge=2)
@@ -65,6 +82,8 @@ class Alerts(FrozenOptions):
     budget: StrictRatio = _LIMITS.budget
     unquoted: StrictRatio = _LIMITS.unquoted
     free: Bytes = _LIMITS.free
+    degraded: StrictRatio = _LIMITS.degraded
+    canary_answers: StrictRatio = _LIMITS.canary_answers
 
     @model_validator(mode="after")
     def _check_windows(self) -> Self:
