@@ -76,10 +76,10 @@ def _condition(plan: RulePlan, quantity: Quantity, route: str, objective: float,
     if burn.severity == "critical":
         others = (f'{_NAME},window!="{long}"', f'{_NAME},quantity!="{quantity}"')
         return unless_paged(f"({burning})", _PAGES, *others)
-    # A ticket about what a page has told would be new after the mend.
+    # After a page about the same route, a ticket would be new after the mend.
     names = "RagwatchQuality(Bad|Drift)|RagwatchErrorBudgetBurn"
-    told = f'ALERTS{{alertname=~"{names}",severity="critical",alertstate="firing"}}'
-    return f"({burning})\nunless on (job, route) max by (job, route) (max_over_time({told}[{short}]))"
+    paged = f'ALERTS{{alertname=~"{names}",severity="critical",alertstate="firing"}}'
+    return f"({burning})\nunless on (job, route) max by (job, route) (max_over_time({paged}[{short}]))"
 
 
 def _when(quantity: Quantity, objective: float, burn: BurnRate) -> str:

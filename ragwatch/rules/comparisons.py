@@ -75,7 +75,9 @@ def _stages(plan: RulePlan) -> Iterator[RecordingRule]:
     A rise counts the more the rarer a stage was: chance moves a frequent stage more than a rare one.
     """
     short, window, long = (span(seconds) for seconds in (plan.windows[0], plan.window, plan.windows[-1]))
-    recent = " or on (job, route) ".join(f"{_share(each)} and {_enough(each)}\n" for each in (short, window)).rstrip()
+    recent = " or on (job, route) ".join(
+        f"{_share(recent_window)} and {_enough(recent_window)}\n" for recent_window in (short, window)
+    ).rstrip()
     median = f'quantile_over_time(0.5, route:ragwatch_stage:ratio{{stage!="none",window="{window}"}}[{long}])'
     yield RecordingRule("route:ragwatch_stage:recent", recent)
     yield RecordingRule("route:ragwatch_stage:before", f"sum by (job, route, stage) ({median})\nand {_enough(long)}")

@@ -58,9 +58,9 @@ def unless_paged(expr: str, *other_pages: str) -> str:
 
     Args:
         expr: Condition with the labels job and route.
-        other_pages: Matchers of the alerts that tell the same.
+        other_pages: Matchers of the other alerts about the quality of a route.
     """
     firing = 'alertstate="firing",severity="critical"'
-    told = "\n    or ".join(f"ALERTS{{{matchers},{firing}}}" for matchers in other_pages)
+    firing_now = "\n    or ".join(f"ALERTS{{{matchers},{firing}}}" for matchers in other_pages)
     before = "\n    or ".join(f"ALERTS{{{matchers},{firing}}} offset 1d" for matchers in other_pages)
-    return f"{expr}\nunless on (job, route) (\n    {told}\n  unless on (job, route)\n    ({before})\n)"
+    return f"{expr}\nunless on (job, route) (\n    {firing_now}\n  unless on (job, route)\n    ({before})\n)"

@@ -45,7 +45,7 @@ def _bad(plan: RulePlan) -> Alert:
     window, limit = span(plan.window), "route:ragwatch_quality:threshold"
     here = f"{limit}{{{texts.PLACE},quantity='%s'}}"
     bad = f"route:ragwatch_quality:shortfall{{{texts.PLACE},quantity!='{_IGNORED}'}} > 0"
-    told = (
+    headline = (
         f"{{{{ $worst }}}}{texts.figure(texts.mean(plan.window), ' is ')}{texts.figure(here, ', threshold ')}"
         f"{texts.since_when(plan, limit)}"
     )
@@ -69,7 +69,7 @@ def _bad(plan: RulePlan) -> Alert:
         ),
         summary=(
             "{{ $labels.route }}: "
-            f"{texts.of_worst(bad, texts.ARGUMENTS, told, 'answer quality is worse than a threshold')}."
+            f"{texts.of_worst(bad, texts.ARGUMENTS, headline, 'answer quality is worse than a threshold')}."
         ),
         description=(
             f"Last {window}, {plan.confidence:.0%} confidence: "
@@ -91,7 +91,7 @@ def _drift(plan: RulePlan) -> Alert:
     drifted = f"route:ragwatch_quality:drift{{{texts.PLACE}}} > 0 and on ({_CELL}) {alarm}"
     arguments = f"{texts.ARGUMENTS} $labels.job $labels.route"
     moved = f'{{{{ if match "{texts.RISING}" $worst }}}} rose{{{{ else }}}} fell{{{{ end }}}}'
-    told = (
+    headline = (
         f"{{{{ $worst }}}}{moved}{texts.figure(texts.mean_before(plan), ' from ')}"
         f"{texts.figure(texts.mean(plan.window), ' to ')}{texts.since_when(plan, limit)}"
     )
@@ -108,7 +108,7 @@ def _drift(plan: RulePlan) -> Alert:
         ),
         summary=(
             "{{ $labels.route }}: "
-            f"{texts.of_worst(drifted, arguments, told, 'answer quality has changed')} (drift)."
+            f"{texts.of_worst(drifted, arguments, headline, 'answer quality has changed')} (drift)."
         ),
         description=(
             f"The drift alarm is active, and over the last {window} the whole confidence interval lies beyond the "
@@ -123,7 +123,7 @@ def _drift(plan: RulePlan) -> Alert:
 
 
 def _standing(plan: RulePlan) -> Alert:
-    """The ticket of an alarm that nobody has acknowledged. It waits where a page has told of the same route."""
+    """The ticket of an alarm that nobody has acknowledged. It waits where there was a page about the same route."""
     pages = f'ALERTS{{alertname=~"RagwatchQualityBad|RagwatchQualityDrift",alertstate="firing"}}[{_TICKET_AFTER_PAGE}]'
     cell = "job='%s',route='%s',quantity='%s'"
     arguments = "$labels.job $labels.route $labels.quantity"
