@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from ragwatch.commands.proposals import show
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
 from ragwatch.config.alerts import Alerts
@@ -24,9 +25,12 @@ _MAX_RUNS = 10_000  # more than a week of `* * * * 1-5`
 _WILDCARD_HOSTS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound; links need a real host
 
 
-def rules(path: Path, shape: str, out: Path | None) -> None:
+def rules(path: Path, shape: str, out: Path | None, *, from_baseline: bool) -> int:
     """Write recording rules and alerts for the thresholds, windows and objectives of a configuration."""
-    plan = plan_of(load(path))
+    config = load(path)
+    plan = plan_of(config)
+    if from_baseline:
+        return show(config, plan)
     for key, url in (("runbooks", plan.links.runbooks), ("dashboards", plan.links.dashboards)):
         if url is None:
             click.echo(f"alerts.{key} is not set: alerts carry no link to {key}", err=True)
@@ -36,12 +40,13 @@ def rules(path: Path, shape: str, out: Path | None) -> None:
     if out is None:
         merged = {"groups": [group for file in prometheus(plan).values() for group in file["groups"]]}
         click.echo(yaml_text(merged if shape == "prometheus" else operator(plan)), nl=False)
-        return
+        return 0
     out.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
         with file_name_in_errors(str(out / name)):
             (out / name).write_text(yaml_text(file), encoding="utf-8")
         click.echo(f"wrote {out / name}", err=True)
+    return 0
 
 
 def link_warning(pages: str | None) -> str | None:
@@ -75,7 +80,14 @@ def plan_of(config: Config) -> RulePlan:
             pages=pages_of(settings.web),
         ),
         thresholds=MappingProxyType(settings.live_thresholds),
+        route_thresholds=MappingProxyType(settings.route_thresholds),
         objectives=MappingProxyType({quantity: slo.objective for quantity, slo in options.slos.items()}),
+        route_objectives=MappingProxyType(
+            {
+                route: {quantity: None if slo is None else slo.objective for quantity, slo in slos.items()}
+                for route, slos in options.route_slos.items()
+            }
+        ),
         burns=tuple(window.burn for window in options.burns),
         drift_judge=settings.drift.judge,
         drift_quantities=settings.drift.quantities,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ragwatch.config.options import Bytes, FrozenOptions, Seconds, StrictRatio
+from ragwatch.config.options import Bytes, FrozenOptions, Route, Seconds, StrictRatio, split_routes
 from ragwatch.core.scores import Quantity
 from ragwatch.rules import BurnRate, Limits, impossible
 from ragwatch.rules.burn import BURNS
@@ -69,6 +69,7 @@ class Alerts(FrozenOptions):
     window: Seconds = 3600.0
     severity: dict[AlertName, Literal["critical", "warning", "info"]] = Field(default_factory=dict)
     slos: dict[Quantity, Slo] = Field(default_factory=dict)
+    route_slos: dict[Route, dict[Quantity, Slo | None]] = Field(default_factory=dict, alias="slos.routes")
     burns: tuple[BurnWindows, ...] = _BURN_WINDOWS
     minimum_samples: int = Field(_LIMITS.samples, ge=2)
     hold: Seconds = _LIMITS.hold
@@ -85,18 +86,26 @@ class Alerts(FrozenOptions):
     degraded: StrictRatio = _LIMITS.degraded
     canary_answers: StrictRatio = _LIMITS.canary_answers
 
+    @model_validator(mode="before")
+    @classmethod
+    def _split_slos(cls, data: object) -> object:
+        return split_routes(data, "slos")
+
     @model_validator(mode="after")
     def _check_windows(self) -> Self:
         if list(self.windows) != sorted(set(self.windows)):
             raise ValueError("windows must rise, such as [15m, 1h, 1d]")
         if self.window not in self.windows or self.window == self.windows[-1]:
             raise ValueError("window must be one of windows, and not the longest, which is the baseline")
-        for pair in self.burns if self.slos else ():
+        slos = {f"slos.{quantity}": slo for quantity, slo in self.slos.items()}
+        for route, own in self.route_slos.items():
+            slos |= {f"slos.routes.{route}.{quantity}": slo for quantity, slo in own.items() if slo is not None}
+        for pair in self.burns if slos else ():
             if not {pair.long, pair.short} <= set(self.windows) or pair.short >= pair.long:
                 raise ValueError("burns: long and short must be of windows, and short the shorter one")
-        for quantity, slo in self.slos.items():
+        for key, slo in slos.items():
             for index, pair in enumerate(self.burns):
                 reason = impossible(slo.objective, pair.burn)
                 if reason is not None:
-                    raise ValueError(f"slos.{quantity}: burns[{index}] {reason}")
+                    raise ValueError(f"{key}: burns[{index}] {reason}")
         return self

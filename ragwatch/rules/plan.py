@@ -117,6 +117,11 @@ class RulePlan:
         """The judge whose scores are watched for drift."""
         return self.drift_judge or self.judge
 
+    def threshold(self, quantity: Quantity, route: str) -> float | None:
+        """Worst acceptable mean of a quantity on a route; None for none."""
+        own = self.route_thresholds.get(route, {})
+        return own[quantity] if quantity in own else self.thresholds.get(quantity)
+
     @property
     def limits_by_route(self) -> Iterator[tuple[Quantity, str, float]]:
         """Every threshold as quantity, matcher of the label `route`, and value."""

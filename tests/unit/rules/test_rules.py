@@ -297,6 +297,33 @@ def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_route_has_its_own_threshold_and_objective() -> None:
+    """The general one leaves that route out; null leaves the route without; names of routes are quoted in patterns."""
+    faith, relevancy = Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY
+    plan = replace(
+        PLAN,
+        thresholds={faith: 0.9, relevancy: 0.8},
+        route_thresholds={"v1.items": {faith: 0.5, relevancy: None}},
+        objectives={faith: 0.95},
+        route_objectives={"v1.items": {faith: 0.94}},
+    )
+    assert list(plan.limits_by_route) == [
+        (faith, 'route!~"v1\\\\.items"', 0.9),
+        (faith, 'route="v1.items"', 0.5),
+        (relevancy, 'route!~"v1\\\\.items"', 0.8),
+    ]
+    assert (plan.threshold(faith, "v1.items"), plan.threshold(relevancy, "v1.items")) == (0.5, None)
+    assert plan.threshold(faith, "other") == 0.9
+    rules: list[Any] = [
+        rule for group in prometheus(plan)["ragwatch-recording.yaml"]["groups"] for rule in group["rules"]
+    ]  # type: ignore[union-attr, index, call-overload]
+    shortfalls = [rule["expr"] for rule in rules if rule["record"] == "route:ragwatch_quality:shortfall"]
+    assert [expr.partition(" - ")[0] for expr in shortfalls] == ["0.9", "0.5", "0.8"]
+    burns = [alert.expr for alert in alerts(plan) if alert.name == "RagwatchErrorBudgetBurn"]
+    assert len(burns) == 2 * len(plan.burns)
+    assert all(expr.count("v1") == 4 for expr in burns)
+
+
 def test_every_objective_is_of_a_quantity() -> None:
     """A misspelt quantity is refused, a known one is taken."""
     taken = Alerts.model_validate({"slos": {"faithfulness": {"objective": 0.96}}})
