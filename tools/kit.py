@@ -45,7 +45,8 @@ One incident is one notification.
 
 - All pages of a job form one group: a break of all routes is one page; a route that follows is an update of it.
 - QualityDrift, QualityBad and the critical ErrorBudgetBurn are about the same: the quality of a route. Whichever starts
-  first pages, the others do not start for a day. So they do not hide each other, and nothing is sent after the mend.
+  first pages, the others do not start for a day, nor within an hour after it. So they do not hide each other, and
+  nothing is sent after the mend.
 - The ticket of a drift alarm that was not acknowledged comes after 5 minutes if there was no page, else 12 hours after
   the page has ended.
 - A warning never mutes a page. A failing or drifted judge mutes the tickets on its own quality, not those of other

@@ -75,7 +75,7 @@ def _condition(plan: RulePlan, quantity: Quantity, route: str, objective: float,
     )
     if burn.severity == "critical":
         others = (f'{_NAME},window!="{long}"', f'{_NAME},quantity!="{quantity}"')
-        return unless_paged(f"({burning})", _PAGES, *others)
+        return unless_paged(f"({burning})", short, _PAGES, *others)
     # After a page about the same route, a ticket would be new after the mend.
     names = "RagwatchQuality(Bad|Drift)|RagwatchErrorBudgetBurn"
     paged = f'ALERTS{{alertname=~"{names}",severity="critical",alertstate="firing"}}'

@@ -50,17 +50,19 @@ def matching(name: str, *matchers: str, **labels: str) -> str:
     return f"{name}{{{inner}}}" if inner else name
 
 
-def unless_paged(expr: str, *other_pages: str) -> str:
+def unless_paged(expr: str, window: str, *other_pages: str) -> str:
     """Builds a condition that does not start while another page about its route fires, for up to a day.
 
-    Alertmanager cannot do this: alerts that inhibit each other are both hidden, and one that inhibits another one-way
-    sends it as a fresh alert when it ends. Only critical alerts count, so that a warning never mutes a page.
+    Nor within a window after that page: it would be about answers from before the mend. Alertmanager cannot do this:
+    alerts that inhibit each other are both hidden, and one that inhibits another one-way sends it as a fresh alert when
+    it ends. Only critical alerts count, so that a warning never mutes a page.
 
     Args:
         expr: Condition with the labels job and route.
+        window: Window of the condition.
         other_pages: Matchers of the other alerts about the quality of a route.
     """
-    firing = 'alertstate="firing",severity="critical"'
-    firing_now = "\n    or ".join(f"ALERTS{{{matchers},{firing}}}" for matchers in other_pages)
-    before = "\n    or ".join(f"ALERTS{{{matchers},{firing}}} offset 1d" for matchers in other_pages)
-    return f"{expr}\nunless on (job, route) (\n    {firing_now}\n  unless on (job, route)\n    ({before})\n)"
+    series = [f'ALERTS{{{matchers},alertstate="firing",severity="critical"}}' for matchers in other_pages]
+    recent = "\n    or ".join(f"max_over_time({name}[{window}])" for name in series)
+    standing = "\n    or ".join(f"{name} offset 1d" for name in series)
+    return f"{expr}\nunless on (job, route) (\n    {recent}\n  unless on (job, route)\n    ({standing})\n)"

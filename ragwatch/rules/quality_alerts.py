@@ -65,6 +65,7 @@ def _bad(plan: RulePlan) -> Alert:
         area=Area.QUALITY,
         expr=unless_paged(
             f'max by (job, route, judge) (route:ragwatch_quality:shortfall{{quantity!="{_IGNORED}"}}) > 0',
+            window,
             'alertname=~"RagwatchQualityDrift|RagwatchErrorBudgetBurn"',
         ),
         summary=(
@@ -104,6 +105,7 @@ def _drift(plan: RulePlan) -> Alert:
         expr=unless_paged(
             "max by (job, route, judge) (\n  route:ragwatch_quality:drift > 0\n"
             f"  and on ({_CELL}) {_alarm(_OTHERS)}\n)",
+            window,
             'alertname=~"RagwatchQualityBad|RagwatchErrorBudgetBurn"',
         ),
         summary=(

@@ -155,6 +155,17 @@ def test_a_threshold_page_holds_drift_back_for_a_day_only(tmp_path: Path) -> Non
     assert "FAILED" not in told, told
 
 
+def test_a_threshold_page_that_ends_is_not_followed_by_one_about_drift(tmp_path: Path) -> None:
+    """The mean of the hour passes the threshold before the baseline: that is the mend, not another break."""
+    rules(PLAN, [BAD, DRIFT], tmp_path, texts=False)
+    late_alarm = {**HEALTHY, **scores("faithfulness", 0.5, 100)}
+    mended = {**HEALTHY, **drift(0.96, 1)}
+    ended = range(2 * PHASE, 3 * PHASE, 5)
+    checks = [firing(BAD, 2 * PHASE - 5, 1), *(firing(DRIFT, minute, 0) for minute in ended), firing(BAD, ended[-1], 0)]
+    told = play(tmp_path, [HEALTHY, late_alarm, mended], {"promql_expr_test": checks})
+    assert "FAILED" not in told, told
+
+
 def test_a_warning_holds_no_page_back(tmp_path: Path) -> None:
     """Where the threshold is made a ticket, drift pages all the same."""
     plan = replace(PLAN, severity={BAD: "warning"}, drift_quantities=(Quantity.FAITHFULNESS,))
