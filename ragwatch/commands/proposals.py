@@ -111,9 +111,9 @@ def proposals_of(config: Config, plan: RulePlan, store: Store) -> Iterator[Propo
             route,
             quantity,
             threshold,
-            pages(here, quantity, threshold, plan),
-            configured,
-            () if configured is None else pages(here, quantity, configured, plan),
+            pages=pages(here, quantity, threshold, plan),
+            configured=configured,
+            configured_pages=() if configured is None else pages(here, quantity, configured, plan),
         )
 
 
