@@ -103,7 +103,7 @@ async def test_a_baseline_becomes_a_threshold_of_its_route(tmp_path: Path) -> No
     assert proposed == pytest.approx(round(proposed, 2))
     assert re.search(r"# last week: no page; now 0\.99: [1-9] pages?, (?:the first )?2023-11-1", shown.stdout)
     taken = load(a_config(tmp_path, **section))
-    assert taken.settings.route_thresholds == {"search": {Quantity.FAITHFULNESS: proposed}}
+    assert taken.settings.route_thresholds["search"][Quantity.FAITHFULNESS] == proposed
 
 
 def test_without_a_baseline_there_is_no_proposal(tmp_path: Path) -> None:
