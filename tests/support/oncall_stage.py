@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -197,16 +198,10 @@ class Stage:
         return json.loads(get(url)[1])["data"]
 
     def told(self, receiver: str, job: str, name: str = ".+", status: str = "firing") -> list[dict[str, Any]]:
-        """Notifications of a receiver about a job and an alert (`.+`: any), in order."""
+        """Notifications of a receiver about a job and an alert (a pattern), in order."""
         return [
             body
             for place, body in list(self.heard)
             if (place, body["status"], body["groupLabels"]["job"]) == (receiver, status, job)
-            and (name == ".+" or any(alert["labels"]["alertname"] == name for alert in body["alerts"]))
+            and any(re.fullmatch(name, alert["labels"]["alertname"]) for alert in body["alerts"])
         ]
-
-    def suppressed(self, name: str, job: str) -> list[dict[str, Any]]:
-        """Alerts that Alertmanager knows of and holds back because of others."""
-        query = urllib.parse.urlencode({"filter": f'alertname="{name}"'})
-        found = json.loads(get(f"http://127.0.0.1:{self.manager}/api/v2/alerts?{query}")[1])
-        return [each for each in found if each["labels"]["job"] == job and each["status"]["inhibitedBy"]]

@@ -219,3 +219,12 @@ def test_a_state_in_use_is_told(tmp_path: Path) -> None:
         assert f"in use by a running ragwatch (process {os.getpid()})" in _said(result)
         assert "is in use, as it is while ragwatch runs" in _said(result)
         assert _check(tmp_path, GOOD, listen=listen).return_value == 1
+
+
+def test_what_cannot_page_is_named(tmp_path: Path) -> None:
+    """Each with its key; and links of alerts that only this machine could open are a warning."""
+    said = _said(_check(tmp_path, GOOD, more="routes: [search]\nthresholds: {}\n"))
+    for key in ("`thresholds` is empty", "`canaries` is empty", "`alerts.slos` is empty"):
+        assert key in said
+    assert "`routes` is empty" not in said
+    assert "web.external_url warning is not set: alerts carry no link to the answers" in said
