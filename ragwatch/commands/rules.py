@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import click
 
+from ragwatch.commands.dashboards import write_dashboards
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
 from ragwatch.config.alerts import Alerts
@@ -22,9 +23,14 @@ _MAX_RUNS = 10_000  # more than a week of `* * * * 1-5`
 _WILDCARD_HOSTS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound; links need a real host
 
 
-def rules(path: Path, shape: str, out: Path | None) -> None:
+def rules(path: Path, shape: str, out: Path | None, dashboards: Path | None) -> None:
     """Write recording rules and alerts for the thresholds, windows and objectives of a configuration."""
-    plan = plan_of(load(path))
+    config = load(path)
+    plan = plan_of(config)
+    if dashboards is not None:
+        write_dashboards(config, plan, dashboards)
+        if out is None:
+            return
     for key, url in (("runbooks", plan.links.runbooks), ("dashboards", plan.links.dashboards)):
         if url is None:
             click.echo(f"alerts.{key} is not set: alerts carry no link to {key}", err=True)

@@ -86,5 +86,14 @@ def map_log() -> None:
     help="Rule files, or a PrometheusRule resource.",
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Directory to write to; default: stdout.")
+@click.option(
+    "--dashboards",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory to write the Grafana dashboards to; the rules are then written only with --out.",
+)
 def rules() -> None:
-    """Write recording rules and alerts for the thresholds, windows and objectives of a configuration."""
+    """Write recording rules and alerts for the thresholds, windows and objectives of a configuration.
+
+    With --dashboards also the Grafana dashboards: their links lead to `web.external_url`, and panels that the
+    configured judges can never fill are left out.
+    """
