@@ -89,7 +89,7 @@ def parsed(expression: str) -> object:
     Raises:
         ValueError: It is not PromQL.
     """
-    return promql.parse(re.sub(r"\$\{?__(rate_)?interval\}?", "5m", expression).replace("$window", "1h"))
+    return promql.parse(re.sub(r"\$\{?window\}?", "1h", re.sub(r"\$\{?__(rate_)?interval\}?", "5m", expression)))
 
 
 def nodes(tree: object, above: tuple[object, ...] = ()) -> Iterator[tuple[object, tuple[object, ...]]]:

@@ -214,6 +214,7 @@ def every_panel_has_series(stage: Stage, fleet: Fleet) -> Took:
         "$route": ".+",
         "$judge": JUDGE,
         "$window": span(WINDOW),
+        "${window}": span(WINDOW),
     }
     asked, variables = set[str](), set[str]()
     for board in known.values():

@@ -6,7 +6,18 @@ from ragwatch.core.scores import Quantity
 from ragwatch.rules.dashboards import page
 from ragwatch.rules.dashboards.panel import LOGARITHMIC, Panel, Rows
 from ragwatch.rules.dashboards.quality import now, over_time, today
-from ragwatch.rules.dashboards.query import JUDGE, NOW, ROUTE, Query, grouped, keep, rate, recorded, scraped, spread
+from ragwatch.rules.dashboards.query import (
+    JUDGE,
+    ROUTE,
+    Query,
+    grouped,
+    keep,
+    rate,
+    recorded,
+    scraped,
+    spread,
+    windowed,
+)
 
 _HEADLINES = (
     (Quantity.FAITHFULNESS, "Share of claims in answers that the contexts support."),
@@ -53,8 +64,8 @@ def _alerts() -> Panel:
 
 
 def _stages() -> Panel:
-    samples = recorded("route:ragwatch_stage_samples:increase", ROUTE, 'window="$window"')
-    at_fault = recorded("route:ragwatch_stage_samples:increase", ROUTE, 'window="$window"', 'stage!="none"')
+    samples = windowed("route:ragwatch_stage_samples:increase", ROUTE)
+    at_fault = windowed("route:ragwatch_stage_samples:increase", ROUTE, 'stage!="none"')
     return Panel(
         "Stage at fault",
         "Share of judged answers by stage at fault; the rest is good.",
@@ -93,7 +104,7 @@ def _coverage() -> Panel:
         "Coverage",
         "Share of the draws that were judged. If it is low, the figures above may not represent the traffic.",
         "percentunit",
-        (Query(recorded("route:ragwatch_coverage:ratio", NOW, ROUTE), ("route",)),),
+        (Query(windowed("route:ragwatch_coverage:ratio", JUDGE, ROUTE), ("route",)),),
         page.UNJUDGED,
     )
 
@@ -145,7 +156,7 @@ def _effective_samples() -> Panel:
         "Effective sample size",
         "Number of equally weighted answers with the same precision. Alerts require a minimum.",
         "none",
-        (Query(recorded("route:ragwatch_quality:effective_samples", NOW, ROUTE), ("route", "quantity")),),
+        (Query(windowed("route:ragwatch_quality:effective_samples", JUDGE, ROUTE), ("route", "quantity")),),
         page.JUDGED,
         width=12,
     )

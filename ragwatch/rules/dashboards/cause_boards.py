@@ -10,7 +10,7 @@ from ragwatch.rules.dashboards.board_plan import Feature
 from ragwatch.rules.dashboards.page import Page
 from ragwatch.rules.dashboards.panel import Panel, Rows
 from ragwatch.rules.dashboards.quality import over_time
-from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, recorded, scraped, spread
+from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, scraped, spread, windowed
 
 _CANARY = (
     ("Recall", "Share of the expected contexts within the top k.", "recall", ("suite", "k")),
@@ -164,7 +164,7 @@ def _calls() -> Sequence[Panel]:
 
 
 def _cost() -> Sequence[Panel]:
-    cost = Query(recorded("judge:ragwatch_judge_cost_dollars_per_day:rate", 'window="$window"'), ("judge",))
+    cost = Query(windowed("judge:ragwatch_judge_cost_dollars_per_day:rate"), ("judge",))
     left = grouped("min", scraped("ragwatch_judge_budget_remaining_ratio"), "judge")
     tokens = rate("ragwatch_judge_tokens_total", "judge", "direction")
     return (
@@ -193,7 +193,7 @@ def _coverage() -> Panel:
         "Coverage",
         "Share of the draws that were judged.",
         "percentunit",
-        Query(recorded("all:ragwatch_coverage:ratio", 'window="$window"'), ("judge",)),
+        Query(windowed("all:ragwatch_coverage:ratio"), ("judge",)),
         page.UNJUDGED,
         width=12,
     )

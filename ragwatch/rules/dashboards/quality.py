@@ -7,7 +7,7 @@ from dataclasses import replace
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.rules.dashboards.page import WINDOW, scored
 from ragwatch.rules.dashboards.panel import TILES, Panel
-from ragwatch.rules.dashboards.query import NOW, ROUTE, Query, Style, grouped, keep, recorded, scraped
+from ragwatch.rules.dashboards.query import JUDGE, ROUTE, Query, Style, grouped, keep, recorded, scraped, windowed
 
 
 def title(quantity: Quantity) -> str:
@@ -21,16 +21,16 @@ def title(quantity: Quantity) -> str:
 
 def over_time(quantity: Quantity, description: str, *, width: int = 12) -> Panel:
     """Mean by route, mean of all routes with its interval, and thresholds."""
-    chosen = (NOW, f'quantity="{quantity}"')
+    chosen = (JUDGE, f'quantity="{quantity}"')
     ends = (("high", "upper end"), ("low", "lower end"))
     return Panel(
         title(quantity),
         f"{description} Dotted: confidence interval over all routes, valid for a single look. Dashed: threshold.",
         "percentunit",
         (
-            Query(recorded("all:ragwatch_quality:mean", *chosen), (), "all routes"),
-            *(Query(recorded(f"all:ragwatch_quality:{end}", *chosen), (), name, Style.LIMIT) for end, name in ends),
-            Query(recorded("route:ragwatch_quality:mean", *chosen, ROUTE), ("route",)),
+            Query(windowed("all:ragwatch_quality:mean", *chosen), (), "all routes"),
+            *(Query(windowed(f"all:ragwatch_quality:{end}", *chosen), (), name, Style.LIMIT) for end, name in ends),
+            Query(windowed("route:ragwatch_quality:mean", *chosen, ROUTE), ("route",)),
             _threshold_lines(quantity),
         ),
         scored(quantity),
@@ -41,11 +41,11 @@ def over_time(quantity: Quantity, description: str, *, width: int = 12) -> Panel
 
 def now(quantity: Quantity, *, width: int = 6) -> Panel:
     """Mean by route. A route is in one of the queries, whose colour says how it compares with its threshold."""
-    chosen = (NOW, f'quantity="{quantity}"', ROUTE)
+    chosen = (JUDGE, f'quantity="{quantity}"', ROUTE)
     low_is_good = quantity in LOW_IS_GOOD
     beyond, within = (">", "<=") if low_is_good else ("<", ">=")
-    mean = recorded("route:ragwatch_quality:mean", *chosen)
-    best = recorded(f"route:ragwatch_quality:{'low' if low_is_good else 'high'}", *chosen)
+    mean = windowed("route:ragwatch_quality:mean", *chosen)
+    best = windowed(f"route:ragwatch_quality:{'low' if low_is_good else 'high'}", *chosen)
     limit = _threshold_of(mean, quantity)
     queries = {
         Style.GOOD: f"{mean} {within} {limit}",

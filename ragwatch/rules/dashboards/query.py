@@ -16,7 +16,6 @@ RECORDED = 'job=~"$job",cluster=~"$cluster|",namespace=~"$namespace|"'
 SCRAPED = 'job=~"$job",cluster=~"$cluster",namespace=~"$namespace",instance=~"$instance"'
 ROUTE = 'route=~"$route"'
 JUDGE = 'judge="$judge"'
-NOW = f'{JUDGE},window="$window"'
 RATE = "$__rate_interval"
 
 
@@ -74,6 +73,11 @@ def keep(*labels: str) -> str:
 def recorded(name: str, *chosen: str) -> str:
     """Selector of a series of the recording rules."""
     return f"{name}{{{','.join((RECORDED, *chosen))}}}"
+
+
+def windowed(name: str, *chosen: str) -> str:
+    """Selector of a recorded series over the selected window."""
+    return recorded(name, *chosen, 'window="$window"')
 
 
 def scraped(name: str, *chosen: str) -> str:

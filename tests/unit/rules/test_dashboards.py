@@ -162,16 +162,16 @@ def _input() -> Iterator[dict[str, str]]:
 def _filled(expression: str) -> str:
     """An expression with the selection of somebody who looks at one namespace in all clusters."""
     selected = {
-        "$__rate_interval": "30m",
-        "$job": "ragwatch",
-        "$instance": ".+",
-        "$cluster": ".*",
-        "$namespace": "rag",
-        "$route": "search|support",
-        "$judge": "embedded",
-        "$window": "1h",
+        "__rate_interval": "30m",
+        "job": "ragwatch",
+        "instance": ".+",
+        "cluster": ".*",
+        "namespace": "rag",
+        "route": "search|support",
+        "judge": "embedded",
+        "window": "1h",
     }
-    return re.sub(r"\$\w+", lambda found: selected[found[0]], expression)
+    return re.sub(r"\$\{?(\w+)\}?", lambda found: selected[found[1]], expression)
 
 
 def _asked() -> Iterator[tuple[str, float]]:
@@ -193,7 +193,7 @@ def _asked() -> Iterator[tuple[str, float]]:
                     yield clusters, 2.0 * (colours[index] == colour)
                 elif is_threshold:
                     has = any(f'quantity="{quantity}"' in expression for quantity in THRESHOLDS)
-                    yield f"count({expression}) or vector(0)", float(has)
+                    yield f"count({expression}) > bool 0 or vector(0)", float(has)
                 else:
                     yield clusters, 2.0
         for each in board["annotations"]["list"]:
