@@ -1,6 +1,6 @@
-"""Writes rules (deploy/prometheus, kubernetes, jsonnet) and grafana/dashboards from config.example.yaml.
+"""Writes rules (deploy/prometheus, kubernetes, jsonnet), docs/alerts.md and grafana/dashboards.
 
-The dashboards have the panels of canaries and anchors, which the example only shows as comments.
+The dashboards have the panels of canaries and anchors, which config.example.yaml only shows as comments.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from pathlib import Path
 from ragwatch.commands.dashboards import board_plan_of, dashboard_files
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import load
-from ragwatch.rules import operator, prometheus, yaml_text
+from ragwatch.rules import RulePlan, alerts, operator, prometheus, yaml_text
+from ragwatch.rules.catalogue import CATALOGUE, PREFIX
 from ragwatch.rules.dashboards import Feature
 from tools.dashboard_linter import exclusions
 
@@ -31,7 +32,61 @@ def files() -> dict[str, str]:
     dashboards = dashboard_files(shown)
     texts |= {f"grafana/dashboards/{name}": text for name, text in dashboards.items()}
     texts["grafana/dashboards/.lint"] = yaml_text(exclusions(json.loads(text) for text in dashboards.values()))
+    texts["docs/alerts.md"] = alerts_page(plan)
     return texts
+
+
+ALERTS_PAGE = """# Alerts
+
+Written by `tools/kit.py` from the catalogue of alerts (`ragwatch/rules/catalogue.py`); the figures are those of the
+default configuration. `ragwatch rules` writes the rules for another one. `alerts.severity` changes a severity:
+`critical` pages, `warning` is a ticket, `info` notifies nobody.
+
+## How soon
+
+A new value waits for a scrape (15 s), for the recording rules and for the alert (30 s each, `evaluation_interval`). The
+first notification goes out at most one evaluation and `group_wait` (30 s) after the condition of the alert holds. So it
+comes at most 105 s after the cause is in the figures of ragwatch, plus the time in the column *delay*.
+
+## How many
+
+One incident is one notification.
+
+- All pages of a job form one group: a break of all routes is one page; a route that follows is an update of it.
+- QualityDrift, QualityBad and the critical ErrorBudgetBurn are about the same: the quality of a route. Whichever starts
+  first pages, the others do not start for a day. So they do not hide each other, and nothing is sent after the mend.
+- The ticket of a drift alarm that was not acknowledged comes after 5 minutes if there was no page, else 12 hours after
+  the page has ended.
+- A warning never mutes a page. A failing or drifted judge mutes the tickets on its own quality, not those of other
+  judges.
+- A page about a route names a judge or canaries that changed too: look at these first.
+
+## The list
+
+{table}
+
+## Silence
+
+Silence an alert only while someone works on it, and always with an end:
+
+```sh
+amtool silence add alertname=RagwatchQualityDrift route=search --duration 2h --comment "rollback is running, $USER"
+```
+"""
+
+
+def alerts_page(plan: RulePlan) -> str:
+    """The page about all alerts: severity, meaning, delay, false alarms and runbook of each."""
+    severities: dict[str, list[str]] = {}
+    for alert in alerts(plan):
+        severities.setdefault(alert.name, []).append(str(alert.severity))
+    rows = ["| alert | severity | it fires when | delay | false alarms |", "|---|---|---|---|---|"]
+    for entry in CATALOGUE:
+        name = PREFIX + entry.name
+        severity = ", ".join(dict.fromkeys(severities[name]))
+        link = f"[{name}](../deploy/runbooks/{name}.md)"
+        rows.append(f"| {link} | {severity} | {entry.meaning} | {entry.delay} | {entry.promise} |")
+    return ALERTS_PAGE.format(table="\n".join(rows))
 
 
 if __name__ == "__main__":

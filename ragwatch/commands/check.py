@@ -17,11 +17,13 @@ from rich.table import Column, Table
 from ragwatch import formats, judges, sources
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
+from ragwatch.commands.rules import link_warning, pages_of
 from ragwatch.commands.state_reader import has_started
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, JudgeConfig, KindConfig, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
+from ragwatch.config.paging import unpaged
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import faithfulness
 from ragwatch.daemon.suites import suite_of
@@ -75,6 +77,7 @@ def check(path: Path) -> int:
 def check_all(config: Config) -> Iterator[Finding]:
     """Test every part of a configuration."""
     yield Finding("configuration", OK, "every key is known and valid")
+    yield from _alerts(config)
     yield _run_test("state", lambda: _state(config.settings.state))
     owner = lock_owner(config.settings.state)
     yield _run_test("web.listen", lambda: _address(config.settings.web.listen, owner))
@@ -89,6 +92,15 @@ def check_all(config: Config) -> Iterator[Finding]:
     for index, suite in enumerate(config.canaries):
         subject = f"canaries[{index}]"
         yield _run_test(subject, lambda suite=suite, subject=subject: run_async(_suite(suite, subject)))  # type: ignore[misc]  # the same
+
+
+def _alerts(config: Config) -> Iterator[Finding]:
+    """What cannot page, and links of alerts that nobody else can open."""
+    reasons = unpaged(config)
+    yield Finding("alerts", OK, "; ".join(reasons) or "quality, drift, canaries and silence can page")
+    warning = link_warning(pages_of(config.settings.web))
+    if warning is not None:
+        yield Finding("web.external_url", WARNING, warning.removeprefix("web.external_url "))
 
 
 def _run_test(subject: str, test: Callable[[], Finding]) -> Finding:

@@ -25,7 +25,7 @@ _FREE = frozenset({"lexical", "local"})
 
 def write_dashboards(config: Config, plan: RulePlan, folder: Path) -> None:
     """Write the dashboards to a directory, as Grafana's provisioning and import read them."""
-    if config.settings.web.external_url is None:
+    if plan.links.pages is None:
         click.echo(f"web.external_url is not set: links of the dashboards lead to {PLACEHOLDER} until it is", err=True)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in dashboard_files(board_plan_of(config, plan)).items():
@@ -47,7 +47,7 @@ def board_plan_of(config: Config, plan: RulePlan) -> BoardPlan:
         plan: The plan of its rules, for the judge and the window that are selected.
     """
     return BoardPlan(
-        pages=(config.settings.web.external_url or PLACEHOLDER).rstrip("/"),
+        pages=(plan.links.pages or PLACEHOLDER).rstrip("/"),
         judge=plan.judge,
         window=span(plan.window),
         quantities=frozenset().union(*(_scored(judge) for judge in config.judges)),

@@ -68,7 +68,7 @@ def _rules(config: Config | None) -> GateRules:
     if config is None:
         return rules_of(GateOptions(), {})
     settings = config.settings
-    return rules_of(settings.gate, settings.thresholds, settings.estimates.confidence)
+    return rules_of(settings.gate, settings.gate_thresholds, settings.estimates.confidence)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 import click
 
 from ragwatch.commands.dashboards import write_dashboards
+from ragwatch.commands.proposals import show
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
 from ragwatch.config.alerts import Alerts
 from ragwatch.config.canaries import SuitePlace
+from ragwatch.config.model import WebOptions
 from ragwatch.daemon.schedule import trigger_of
 from ragwatch.errors import ConfigError
 from ragwatch.rules import Limits, Links, RulePlan, operator, prometheus, yaml_text
@@ -23,27 +26,41 @@ _MAX_RUNS = 10_000  # more than a week of `* * * * 1-5`
 _WILDCARD_HOSTS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound; links need a real host
 
 
-def rules(path: Path, shape: str, out: Path | None, dashboards: Path | None) -> None:
+def rules(path: Path, shape: str, out: Path | None, dashboards: Path | None, *, from_baseline: bool) -> int:
     """Write recording rules and alerts for the thresholds, windows and objectives of a configuration."""
     config = load(path)
     plan = plan_of(config)
+    if from_baseline:
+        return show(config, plan)
     if dashboards is not None:
         write_dashboards(config, plan, dashboards)
         if out is None:
-            return
+            return 0
     for key, url in (("runbooks", plan.links.runbooks), ("dashboards", plan.links.dashboards)):
         if url is None:
             click.echo(f"alerts.{key} is not set: alerts carry no link to {key}", err=True)
+    if (warning := link_warning(plan.links.pages)) is not None:
+        click.echo(warning, err=True)
     files = prometheus(plan) if shape == "prometheus" else {"ragwatch-prometheusrule.yaml": operator(plan)}
     if out is None:
         merged = {"groups": [group for file in prometheus(plan).values() for group in file["groups"]]}
         click.echo(yaml_text(merged if shape == "prometheus" else operator(plan)), nl=False)
-        return
+        return 0
     out.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
         with file_name_in_errors(str(out / name)):
             (out / name).write_text(yaml_text(file), encoding="utf-8")
         click.echo(f"wrote {out / name}", err=True)
+    return 0
+
+
+def link_warning(pages: str | None) -> str | None:
+    """Warning if the links of alerts to answers are missing, or lead to the machine of whoever opens them."""
+    if pages is None:
+        return "web.external_url is not set: alerts carry no link to the answers, because only this machine can open it"
+    if is_local(pages):
+        return f"web.external_url: {pages} leads to the machine of whoever opens it; give the address that others use"
+    return None
 
 
 def plan_of(config: Config) -> RulePlan:
@@ -65,11 +82,21 @@ def plan_of(config: Config) -> RulePlan:
         links=Links(
             runbooks=options.runbooks,
             dashboards=options.dashboards,
-            pages=settings.web.external_url or _own_address(settings.web.listen),
+            pages=pages_of(settings.web),
         ),
         thresholds=MappingProxyType(settings.live_thresholds),
+        route_thresholds=MappingProxyType(settings.route_thresholds),
         objectives=MappingProxyType({quantity: slo.objective for quantity, slo in options.slos.items()}),
+        route_objectives=MappingProxyType(
+            {
+                route: {quantity: None if slo is None else slo.objective for quantity, slo in slos.items()}
+                for route, slos in options.route_slos.items()
+            }
+        ),
         burns=tuple(window.burn for window in options.burns),
+        drift_judge=settings.drift.judge,
+        drift_quantities=settings.drift.quantities,
+        severity=MappingProxyType(dict(options.severity)),
         windows=options.windows,
         window=options.window,
         confidence=settings.estimates.confidence,
@@ -95,9 +122,26 @@ def longest_interval(place: SuitePlace) -> float:
     return longest + place.jitter
 
 
-def _own_address(listen: str) -> str:
-    host, _, port = listen.rpartition(":")
-    return f"http://{'localhost' if host in _WILDCARD_HOSTS else host}:{port}"
+def pages_of(web: WebOptions) -> str | None:
+    """Address of the pages that others can open; None if only this machine can."""
+    if web.external_url is None:
+        host, _, port = web.listen.rpartition(":")
+        return None if _is_local(host) or host in _WILDCARD_HOSTS else f"http://{host}:{port}"
+    return web.external_url.rstrip("/")
+
+
+def is_local(url: str) -> bool:
+    """Whether an address leads to the machine of whoever opens it.
+
+    >>> is_local("http://127.0.0.1:10477"), is_local("https://ragwatch.example.com")
+    (True, False)
+    """
+    return _is_local(urlsplit(url).hostname or "")
+
+
+def _is_local(host: str) -> bool:
+    name = host.strip("[]").lower()
+    return name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
 
 
 def _limits(options: Alerts) -> Limits:
@@ -114,4 +158,6 @@ def _limits(options: Alerts) -> Limits:
         budget=options.budget,
         unquoted=options.unquoted,
         free=options.free,
+        degraded=options.degraded,
+        canary_answers=options.canary_answers,
     )

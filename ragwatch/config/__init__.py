@@ -161,9 +161,15 @@ def _check_references(config: Config) -> None:
     _check_timeouts(config)
     _check_judge_names(config)
     check_routes(config.settings.drift, (*config.settings.routes, OTHER))
-    unknown_routes = set(config.settings.sampling.routes) - {*config.settings.routes, OTHER}
-    for route in sorted(unknown_routes):
-        raise ConfigError(f"sampling.routes.{route}: is not in `routes`; add it there")
+    settings = config.settings
+    by_route: dict[str, Mapping[str, object]] = {
+        "sampling.routes": settings.sampling.routes,
+        "thresholds.routes": settings.route_thresholds,
+        "alerts.slos.routes": settings.alerts.route_slos,
+    }
+    for key, routes in by_route.items():
+        for route in sorted(set(routes) - {*settings.routes, OTHER}):
+            raise ConfigError(f"{key}.{route}: is not in `routes`; add it there")
 
 
 def _check_unique(key: str, names: Sequence[str]) -> None:

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ragwatch.config.options import Bytes, FrozenOptions, Seconds, StrictRatio
+from ragwatch.config.options import Bytes, FrozenOptions, Route, Seconds, StrictRatio, split_routes
 from ragwatch.core.scores import Quantity
 from ragwatch.rules import BurnRate, Limits, impossible
 from ragwatch.rules.burn import BURNS
+from ragwatch.rules.catalogue import NAMES, PREFIX
 from ragwatch.rules.plan import WINDOWS
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s{}\"'\\]+$"), AfterValidator(lambda value: value.rstrip("/"))]
 Objective = Annotated[float, Field(gt=0.0, lt=1.0, strict=True)]
+
+
+def _full_name(name: str) -> str:
+    """Name of an alert with its prefix; an unknown name is refused."""
+    full = name if name.startswith(PREFIX) else PREFIX + name
+    if full not in NAMES:
+        short = sorted(known.removeprefix(PREFIX) for known in NAMES)
+        similar = get_close_matches(full.removeprefix(PREFIX), short, n=1)
+        advice = f"did you mean `{similar[0]}`?" if similar else f"use one of: {', '.join(short)}"
+        raise ValueError(f"is no alert; {advice}")
+    return full
+
+
+AlertName = Annotated[str, AfterValidator(_full_name)]
 
 
 class BurnWindows(FrozenOptions):
@@ -51,7 +67,9 @@ class Alerts(FrozenOptions):
     dashboards: Url | None = None
     windows: tuple[Seconds, ...] = Field(WINDOWS, min_length=2)
     window: Seconds = 3600.0
+    severity: dict[AlertName, Literal["critical", "warning", "info"]] = Field(default_factory=dict)
     slos: dict[Quantity, Slo] = Field(default_factory=dict)
+    route_slos: dict[Route, dict[Quantity, Slo | None]] = Field(default_factory=dict, alias="slos.routes")
     burns: tuple[BurnWindows, ...] = _BURN_WINDOWS
     minimum_samples: int = Field(_LIMITS.samples, ge=2)
     hold: Seconds = _LIMITS.hold
@@ -65,6 +83,13 @@ class Alerts(FrozenOptions):
     budget: StrictRatio = _LIMITS.budget
     unquoted: StrictRatio = _LIMITS.unquoted
     free: Bytes = _LIMITS.free
+    degraded: StrictRatio = _LIMITS.degraded
+    canary_answers: StrictRatio = _LIMITS.canary_answers
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split_slos(cls, data: object) -> object:
+        return split_routes(data, "slos")
 
     @model_validator(mode="after")
     def _check_windows(self) -> Self:
@@ -72,12 +97,15 @@ class Alerts(FrozenOptions):
             raise ValueError("windows must rise, such as [15m, 1h, 1d]")
         if self.window not in self.windows or self.window == self.windows[-1]:
             raise ValueError("window must be one of windows, and not the longest, which is the baseline")
-        for pair in self.burns if self.slos else ():
+        slos = {f"slos.{quantity}": slo for quantity, slo in self.slos.items()}
+        for route, own in self.route_slos.items():
+            slos |= {f"slos.routes.{route}.{quantity}": slo for quantity, slo in own.items() if slo is not None}
+        for pair in self.burns if slos else ():
             if not {pair.long, pair.short} <= set(self.windows) or pair.short >= pair.long:
                 raise ValueError("burns: long and short must be of windows, and short the shorter one")
-        for quantity, slo in self.slos.items():
+        for key, slo in slos.items():
             for index, pair in enumerate(self.burns):
                 reason = impossible(slo.objective, pair.burn)
                 if reason is not None:
-                    raise ValueError(f"slos.{quantity}: burns[{index}] {reason}")
+                    raise ValueError(f"{key}: burns[{index}] {reason}")
         return self

@@ -23,6 +23,12 @@ DEFAULTS: Mapping[Metric, tuple[float, GateSeverity]] = MappingProxyType(
 )
 
 
+LIVE_DEFAULTS: Mapping[Metric, float] = MappingProxyType(
+    {**{metric: threshold for metric, (threshold, _) in DEFAULTS.items()}, Quantity.TOP_RANKED_IGNORED: 0.30}
+)
+"""Thresholds of live traffic where the configuration has none. That of top_ranked_ignored is for pages only."""
+
+
 class MetricLimitOptions(FrozenOptions):
     """Limit of one metric. The severity defaults to that in `DEFAULTS`, else to `block`."""
 

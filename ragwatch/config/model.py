@@ -5,19 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from ragwatch.config.alerts import Alerts
 from ragwatch.config.drift import AnchorsOptions, DriftOptions
-from ragwatch.config.gate import GateOptions, MetricKey
+from ragwatch.config.gate import LIVE_DEFAULTS, GateOptions, MetricKey
 from ragwatch.config.labels import LabelsOptions
-from ragwatch.config.options import Bytes, FrozenOptions, Probability, Ratio, Seconds
+from ragwatch.config.options import Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
 from ragwatch.config.text import duration_seconds
+from ragwatch.core.gate import Metric
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.scores import Quantity
 
-# Prometheus allows any label value; characters that need escapes in PromQL, URLs or YAML are left out.
-Route = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./:{}~-]{1,128}$")]
 MAX_PORT = 65535
 MIN_WINDOW_SECONDS = 60.0  # windows are aggregated by the minute
 
@@ -116,7 +115,8 @@ class Settings(FrozenOptions):
     judging: JudgingOptions = JudgingOptions()
     estimates: EstimateOptions = EstimateOptions()
     labels: LabelsOptions = LabelsOptions()
-    thresholds: dict[MetricKey, Ratio] = Field(default_factory=dict)
+    thresholds: dict[MetricKey, Ratio] = Field(default_factory=lambda: dict(LIVE_DEFAULTS))
+    route_thresholds: dict[Route, dict[Quantity, Ratio | None]] = Field(default_factory=dict, alias="thresholds.routes")
     alerts: Alerts = Alerts()
     gate: GateOptions = GateOptions()
     drift: DriftOptions = DriftOptions()
@@ -125,6 +125,16 @@ class Settings(FrozenOptions):
     redaction: RedactionOptions = RedactionOptions()
     drain: Seconds = 10.0
     log: LogOptions = LogOptions()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split_thresholds(cls, data: object) -> object:
+        return split_routes(data, "thresholds")
+
+    @property
+    def gate_thresholds(self) -> dict[Metric, float]:
+        """The thresholds that the configuration names; the gate has defaults of its own."""
+        return self.thresholds if "thresholds" in self.model_fields_set else {}
 
     @property
     def live_thresholds(self) -> dict[Quantity, float]:

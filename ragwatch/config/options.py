@@ -18,6 +18,20 @@ class FrozenOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def split_routes(data: object, key: str) -> object:
+    """Move `routes` out of the mapping under a key to the key `KEY.routes`, where the model has a field for it.
+
+    >>> split_routes({"slos": {"faithfulness": 0.9, "routes": {"faq": {}}}}, "slos")
+    {'slos': {'faithfulness': 0.9}, 'slos.routes': {'faq': {}}}
+    """
+    section = data.get(key) if isinstance(data, dict) else None
+    if not isinstance(data, dict) or not isinstance(section, dict) or "routes" not in section:
+        return data
+    everywhere = {name: value for name, value in section.items() if name != "routes"}
+    others = {name: value for name, value in data.items() if name != key}
+    return {**others, **({key: everywhere} if everywhere else {}), f"{key}.routes": section["routes"]}
+
+
 def _reject_boolean(value: object) -> object:
     """Reject true and false: YAML reads yes, no, on and off as booleans, and pydantic reads booleans as 1 and 0."""
     if isinstance(value, bool):
@@ -27,6 +41,8 @@ def _reject_boolean(value: object) -> object:
 
 _Number = BeforeValidator(_reject_boolean)
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+# Prometheus allows any label value; characters that need escapes in PromQL, URLs or YAML are left out.
+Route = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./:{}~-]{1,128}$")]
 # A weight is 1 / probability: below one in a million, one answer would outweigh all others for months.
 Probability = Annotated[float, Field(ge=1e-6, le=1.0), _Number]
 Ratio = Annotated[float, Field(ge=0.0, le=1.0), _Number]

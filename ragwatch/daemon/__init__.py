@@ -14,6 +14,7 @@ from pathlib import Path
 from ragwatch import __version__, stores
 from ragwatch.board import Board
 from ragwatch.config import Config, load
+from ragwatch.config.paging import unpaged
 from ragwatch.daemon.actions import actions
 from ragwatch.daemon.loops import Loop, StopSignal, repeat
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
@@ -166,6 +167,11 @@ class Daemon:
             suites=tuple(suite.place.suite for suite in config.canaries),
             windows=tuple(config.settings.estimates.windows),
             thresholds={str(quantity): value for quantity, value in config.settings.live_thresholds.items()},
+            route_thresholds={
+                route: {str(quantity): value for quantity, value in limits.items()}
+                for route, limits in config.settings.route_thresholds.items()
+            },
+            unpaged=unpaged(config),
         )
 
     def _render(self, accept: str, names: Sequence[str]) -> tuple[bytes, str]:

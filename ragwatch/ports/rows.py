@@ -106,6 +106,7 @@ class Query:
     """Filters for stored verdicts: every field that is set narrows the result. Sorted newest first.
 
     Attributes:
+        worst: Whether the worst scores of `quantity` come first instead.
         after: `at` and `seq` of the last row of the previous page, for keyset pagination.
         texts: Whether samples are loaded.
     """
@@ -120,6 +121,7 @@ class Query:
     above: float | None = None
     since: float | None = None
     until: float | None = None
+    worst: bool = False
     limit: int = 50
     after: tuple[float, int] | None = None
     texts: bool = True

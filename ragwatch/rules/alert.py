@@ -40,10 +40,10 @@ class Alert:
         severity: Severity label.
         area: Area label.
         expr: Condition in PromQL; the description quotes its value.
-        summary: One sentence without figures.
-        description: Template with the figures.
+        summary: Template of one line: where, what, how much.
+        description: Template with further figures, and what else changed.
         board: Dashboard that the alert links to.
-        labels: Labels of the result of `expr`, passed on in links.
+        labels: Labels of the alert that links pass on.
         samples: Query string for the samples page, in addition to those labels; None for no such link.
         hold: Seconds that the condition must hold (`for`); None for the default of the plan.
         static_labels: Labels that distinguish rules of the same name.
@@ -64,12 +64,13 @@ class Alert:
     def rule(self, plan: RulePlan) -> dict[str, JsonValue]:
         """Renders the alerting rule as Prometheus reads it."""
         hold = plan.limits.hold if self.hold is None else self.hold
+        severity = plan.severity.get(self.name, str(self.severity))
         pending: dict[str, JsonValue] = {"for": span(hold)} if hold else {}
         return {
             "alert": self.name,
             "expr": self.expr,
             **pending,
-            "labels": {"severity": str(self.severity), "area": str(self.area), **self.static_labels},
+            "labels": {"severity": severity, "area": str(self.area), **self.static_labels},
             "annotations": self._annotations(plan),
         }
 
@@ -80,7 +81,7 @@ class Alert:
             annotations["runbook_url"] = f"{links.runbooks}/{self.name}.md"
         if links.dashboards is not None:
             annotations["dashboard_url"] = f"{links.dashboards}/d/ragwatch-{self.board}?{self._url_parameters('var-')}"
-        if self.samples is not None:
+        if self.samples is not None and links.pages is not None:
             parameters = self._url_parameters("", ("route", "judge"))
             annotations["samples_url"] = f"{links.pages}/samples?{parameters}{self.samples}"
         return annotations

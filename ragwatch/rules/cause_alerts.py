@@ -11,6 +11,7 @@ from ragwatch.rules.promql import pick, span
 
 _AGE = "{{ $value | humanizeDuration }}"
 _COUNT = '{{ $value | printf "%.0f" }}'
+_SUITE, _JUDGE, _SOURCE, _ROUTE = (f"{{{{ $labels.{label} }}}}" for label in ("suite", "judge", "source", "route"))
 _MIN_COUNT = 5
 
 
@@ -19,27 +20,61 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
     yield from _canaries(plan)
     yield from _judges(plan)
     yield from _sources(plan)
+    yield _silent_route(plan)
     yield from _coverage(plan)
 
 
 def _canaries(plan: RulePlan) -> Iterator[Alert]:
-    yield _retrieval(
-        "RagwatchCanariesDegraded",
-        "max by (job, suite) (ragwatch_canary_degraded) > 0",
-        "Canary queries no longer retrieve their expected contexts.",
-        f"{_COUNT} canaries of suite {{{{ $labels.suite }}}} are degraded. The stage at fault is retrieval.",
-    )
+    yield from _degraded(plan)
+    yield _wrong_answers(plan)
     yield _retrieval(
         "RagwatchCanariesStale",
         "\nor ".join(_stale(matchers, pause + plan.limits.canaries) for matchers, pause in _schedules(plan)),
-        "A canary suite has not run for too long.",
-        f"Suite {{{{ $labels.suite }}}} last ran {_AGE} ago.",
+        f"{_SUITE} canaries last ran {_AGE} ago.",
+        f"Suite {_SUITE} has not run for longer than its schedule allows; its figures are old.",
     )
     yield _retrieval(
         "RagwatchCanariesFailing",
         "\nor ".join(_failing(matchers, 2 * max(pause, plan.limits.canaries)) for matchers, pause in _schedules(plan)),
-        "Canary queries fail in consecutive runs.",
-        f"{_COUNT} queries of suite {{{{ $labels.suite }}}} failed in its last runs. Reason: {{{{ $labels.reason }}}}.",
+        f"{_SUITE}: {_COUNT} canary queries got no usable reply ({{{{ $labels.reason }}}}).",
+        f"{_COUNT} queries of suite {_SUITE} failed in its last runs. Reason: {{{{ $labels.reason }}}}.",
+    )
+
+
+def _degraded(plan: RulePlan) -> Iterator[Alert]:
+    """Critical if most of a suite is degraded: the retriever is broken for everybody, not for one topic."""
+    share = (
+        "max by (job, suite) (\n"
+        "  ragwatch_canary_degraded / on (job, instance, suite)\n"
+        "  count by (job, instance, suite) (ragwatch_canary_success)\n)"
+    )
+    most = f"{share} > {plan.limits.degraded:g}"
+    for severity, expr in ((Severity.CRITICAL, most), (Severity.WARNING, f"({share} > 0)\nunless {most}")):
+        yield _retrieval(
+            "RagwatchCanariesDegraded",
+            expr,
+            f"{_SUITE}: {PERCENT} of the canaries no longer retrieve their expected contexts.",
+            f"{PERCENT} of the canaries of suite {_SUITE} are degraded. The stage at fault is retrieval.",
+            severity=severity,
+        )
+
+
+def _wrong_answers(plan: RulePlan) -> Alert:
+    """Compares with the same suite's own past: a judge scores right answers differently from suite to suite."""
+    scores = 'ragwatch_canary_answer_ratio{quantity=~"correctness|faithfulness|answer_relevancy"}'
+    now = f"min by (job, suite, quantity, contexts) ({scores})"
+    window = span(plan.windows[-1])
+    past = (
+        "max by (job, suite, quantity, contexts) (\n"
+        f"  quantile_over_time(0.5, {scores}[{window}] offset {span(plan.windows[0])})\n)"
+    )
+    return _retrieval(
+        "RagwatchCanaryAnswersWrong",
+        f"{now} < {past} - {plan.limits.canary_answers:g}",
+        f'{_SUITE}: {{{{ $labels.quantity }}}} of the canary answers fell to {{{{ $value | printf "%.2f" }}}}.',
+        f"The answers to suite {_SUITE} from its {{{{ $labels.contexts }}}} contexts are worse than the median of the "
+        f"last {window}. If those from expected contexts are worse too, the stage at fault is generation.",
+        severity=Severity.CRITICAL,
     )
 
 
@@ -73,10 +108,10 @@ def _of_suites(name: str, matchers: str) -> str:
     return f"{name}{{{matchers}}}" if matchers else name
 
 
-def _retrieval(name: str, expr: str, summary: str, description: str) -> Alert:
+def _retrieval(name: str, expr: str, summary: str, description: str, *, severity: Severity = Severity.WARNING) -> Alert:
     return Alert(
         name,
-        severity=Severity.WARNING,
+        severity=severity,
         area=Area.RETRIEVAL,
         expr=expr,
         summary=summary,
@@ -94,33 +129,33 @@ def _judges(plan: RulePlan) -> Iterator[Alert]:
     yield _judge(
         "RagwatchJudgeFailing",
         f"{failed}\n  / ({called} >= {_MIN_COUNT}) > {limits.failures:g}",
-        "Most calls to a judge fail.",
+        f"{_JUDGE}: {PERCENT} of the calls to the judge failed in the last {short}.",
         f"{PERCENT} of the calls to judge {{{{ $labels.judge }}}} failed in the last {short}; "
         "its draws wait or stay unjudged.",
     )
     yield _judge(
         "RagwatchJudgeCircuitOpen",
         "max by (job, judge) (ragwatch_judge_breaker_open) == 1",
-        "The circuit breaker of a judge is open.",
+        f"{_JUDGE}: the circuit breaker of the judge is open.",
         "ragwatch has suspended calls to judge {{ $labels.judge }} because too many failed or one failed permanently; "
         "its draws wait or stay unjudged.",
     )
     yield _judge(
         "RagwatchJudgeFallback",
         "max by (job, judge) (ragwatch_judge_fallback) == 1",
-        "A judge runs without its model.",
+        f"{_JUDGE}: the judge runs without its model.",
         "Judge {{ $labels.judge }} cannot load its model and falls back to the lexical judge, which is less accurate.",
     )
     yield _judge(
         "RagwatchJudgeBudgetLow",
         f"min by (job, judge) (ragwatch_judge_budget_remaining_ratio) < {limits.budget:g}",
-        "A judge has used most of its budget.",
+        f"{_JUDGE}: {PERCENT} of the budget of the judge is left.",
         f"Judge {{{{ $labels.judge }}}} has {PERCENT} of its budget left; ragwatch lowers its sampling probability.",
     )
     yield _judge(
         "RagwatchJudgeDrift",
         "max by (job, judge) (ragwatch_judge_drift_alarm) == 1",
-        "A judge gives different verdicts on the same samples.",
+        f"{_JUDGE}: the judge gives different verdicts on the same samples.",
         "Judge {{ $labels.judge }} changed its verdicts on the anchor samples; its scores before and after are not "
         "comparable.",
         hold=0.0,
@@ -136,23 +171,32 @@ def _replies(plan: RulePlan) -> Iterator[Alert]:
     yield _judge(
         "RagwatchJudgeUnverifiedQuotes",
         f"{unquoted}\n  / ({judged} >= {limits.samples}) > {limits.unquoted:g}",
-        "A judge calls claims supported without a verbatim quote from the context.",
+        f"{_JUDGE}: the judge calls claims supported without a verbatim quote from the context.",
         'Judge {{ $labels.judge }}: {{ $value | printf "%.2f" }} such claims per answer; they count as not supported.',
     )
     yield _judge(
         "RagwatchPromptInjection",
         f"sum by (job, judge, place) (increase(ragwatch_judge_instructions_total[{window}])) > 0",
-        "Suspected prompt injection in texts sent to a judge.",
+        f"{_JUDGE}: suspected prompt injection in about {_COUNT} texts sent to the judge.",
         f"About {_COUNT} texts (place: {{{{ $labels.place }}}}) sent to judge {{{{ $labels.judge }}}} contain "
         "instructions to the judge.",
         hold=0.0,
+        severity=Severity.INFO,
     )
 
 
-def _judge(name: str, expr: str, summary: str, description: str, *, hold: float | None = None) -> Alert:
+def _judge(
+    name: str,
+    expr: str,
+    summary: str,
+    description: str,
+    *,
+    hold: float | None = None,
+    severity: Severity = Severity.WARNING,
+) -> Alert:
     return Alert(
         name,
-        severity=Severity.WARNING,
+        severity=severity,
         area=Area.JUDGE,
         expr=expr,
         summary=summary,
@@ -173,28 +217,65 @@ def _sources(plan: RulePlan) -> Iterator[Alert]:
         "RagwatchSourceSilent",
         f"{seen.format(silent)} == 0\nand ({ever.format('')} > 0 or {ever.format('')} == 0 and {seen.format('1d')} > 0)"
         f"\nand {ever.format(f' offset {silent}')} >= 0",  # otherwise ragwatch itself was down
-        "A source delivers no records.",
+        f"{_SOURCE}: the source has delivered no record for {silent} or longer.",
         f"ragwatch has read no record from source {{{{ $labels.source }}}} for {silent} or longer; "
         "the source delivered records before.",
     )
     yield _source(
         "RagwatchSourceLag",
         f"max by (job, source) (ragwatch_source_lag_seconds) > {limits.lag:g}",
-        "ragwatch lags behind a source.",
+        f"{_SOURCE}: the oldest unread record is {_AGE} old.",
         f"The oldest unread record of source {{{{ $labels.source }}}} is {_AGE} old.",
     )
     yield _source(
         "RagwatchSourceUnreadable",
         "max by (job, source) (ragwatch_source_unreadable_files) > 0",
-        "Files of a source cannot be read.",
+        f"{_SOURCE}: {_COUNT} files cannot be read.",
         "ragwatch cannot read {{ $value }} files of source {{ $labels.source }}; their records are not measured.",
     )
     rejected = f"sum by (job, source) (increase(ragwatch_requests_rejected_total[{window}]))"
     yield _source(
         "RagwatchSourceRejects",
         f"{rejected}\n  / ({seen.format(window)} >= {limits.samples}) > {limits.rejects:g}",
-        "Many records of a source are rejected.",
+        f"{_SOURCE}: {PERCENT} of the records were rejected in the last {window}.",
         f"{PERCENT} of the records of source {{{{ $labels.source }}}} were rejected in the last {window}.",
+    )
+
+
+def _silent_route(plan: RulePlan) -> Alert:
+    """A route that answered regularly and answers nothing now, by its own rate.
+
+    Either it answered until now at a rate at which a quarter of the window is not empty by chance; or it answered in
+    the same window of another day: a week ago, or yesterday where there is no week yet. Where the same window of
+    another day was empty too, the route rests at this time of the day or week.
+    """
+    limits, answers = plan.limits, "ragwatch_traffic_contexts_count"
+    long, short = span(limits.silent), span(limits.silent / 4)
+
+    def grown(window: str, offset: str = "") -> str:
+        return f"sum by (job, route) (increase({answers}[{window}]{f' offset {offset}' if offset else ''}))"
+
+    rests = " or ".join(f"{grown(long, day)} == 0" for day in ("1d", "7d"))
+    recently = f"{grown(short)} == 0\n  and {grown(long, short)} >= {4 * limits.samples}\n  unless ({rests})"
+    usually = (
+        f"{grown(long)} == 0\n"
+        f"  and ({grown(long, '7d')} >= {limits.samples} or {grown(long, '1d')} >= {limits.samples})\n"
+        f"  unless {grown(long, '7d')} < {limits.samples}"
+    )
+    firing = 'ALERTS{alertname="RagwatchRouteSilent",alertstate="firing"}'
+    lasting = f"{grown(short)} == 0\n  and on (job, route) {firing}\n  unless ({rests})"
+    return Alert(
+        "RagwatchRouteSilent",
+        severity=Severity.WARNING,
+        area=Area.SOURCE,
+        expr=f"({recently})\nor ({usually})\nor ({lasting})",
+        summary=f"{_ROUTE}: no answer for {short} or longer, although the route usually answers at this time.",
+        description=(
+            f"ragwatch has read no answer on route {_ROUTE}. Either the service answers nothing, or its answers carry "
+            "another route or are no longer logged."
+        ),
+        board="retrieval",
+        labels=("job", "route"),
     )
 
 
@@ -208,7 +289,7 @@ def _coverage(plan: RulePlan) -> Iterator[Alert]:
     yield _unmeasured(
         "RagwatchCoverageLow",
         f"{covered} < {limits.coverage:g}\nand on (job, route, judge) {settled} >= {limits.samples}",
-        "Many sampled answers are not judged.",
+        f"{_ROUTE}: judge {_JUDGE} judged only {PERCENT} of its draws in the last {window}.",
         f"Judge {{{{ $labels.judge }}}} judged {PERCENT} of its draws on route {{{{ $labels.route }}}} in the last "
         f"{window}.",
     )
@@ -218,7 +299,7 @@ def _coverage(plan: RulePlan) -> Iterator[Alert]:
         "RagwatchNoFreshSamples",
         f"time() - max by (job, route, judge) ({newest}) > {limits.stale:g}\n"
         f"and sum by (job, route, judge) ({settled}) >= {_MIN_COUNT}",
-        "A judge has scored no answer for too long.",
+        f"{_ROUTE}: judge {_JUDGE} last scored an answer {_AGE} ago.",
         f"The newest answer on route {{{{ $labels.route }}}} scored by judge {{{{ $labels.judge }}}} is {_AGE} old.",
     )
 

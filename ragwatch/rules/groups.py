@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragwatch.rules import cause_alerts, own_alerts, quality_alerts, recording
+from ragwatch.rules import burn_alerts, cause_alerts, own_alerts, quality_alerts, recording
 from ragwatch.rules.alert import Alert
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.yaml_writer import JsonValue
@@ -10,7 +10,12 @@ from ragwatch.rules.yaml_writer import JsonValue
 
 def alerts(plan: RulePlan) -> tuple[Alert, ...]:
     """Builds every alert of a plan."""
-    return (*quality_alerts.alerts(plan), *cause_alerts.alerts(plan), *own_alerts.alerts(plan))
+    return (
+        *quality_alerts.alerts(plan),
+        *burn_alerts.alerts(plan),
+        *cause_alerts.alerts(plan),
+        *own_alerts.alerts(plan),
+    )
 
 
 def prometheus(plan: RulePlan) -> dict[str, dict[str, list[JsonValue]]]:

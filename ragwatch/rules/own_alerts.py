@@ -9,6 +9,7 @@ from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import pick, span
 
 _COUNT = '{{ $value | printf "%.0f" }}'
+_AGE, _FREE, _JOB = "{{ $value | humanizeDuration }}", "{{ $value | humanize1024 }}B", "{{ $labels.job }}"
 _MAX_FAILED_STEPS = 3
 
 
@@ -18,7 +19,7 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
     yield _own(
         "RagwatchAbsent",
         f"absent({pick('ragwatch_build_info', job=plan.job)})",
-        "No ragwatch instance is running, or none is scraped.",
+        f"{_JOB}: no ragwatch instance is running, or none is scraped.",
         "Prometheus has no series of job {{ $labels.job }}. Answer quality is not monitored.",
         severity=Severity.CRITICAL,
     )
@@ -26,26 +27,26 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
     yield _own(  # per instance, not `for`: in a long rollout there is always one that is not up yet
         "RagwatchDown",
         f"count by (job) (\n  {up} == 0 and max_over_time({up}[{hold}]) == 0 and {up} offset {hold}\n)",
-        "An instance of ragwatch cannot be scraped.",
+        f"{_JOB}: {_COUNT} ragwatch instances cannot be scraped.",
         f"Prometheus could not scrape {_COUNT} instances of job {{{{ $labels.job }}}} for {hold}.",
         hold=0.0,
     )
     yield _own(
         "RagwatchFiguresStale",
         f"max by (job) (time() - ragwatch_last_digest_timestamp_seconds) > {plan.limits.lag:g}",
-        "ragwatch exports stale figures because its digest does not run.",
+        f"{_JOB}: the figures of ragwatch are {_AGE} old, because its digest does not run.",
         "The figures of an instance are {{ $value | humanizeDuration }} old; alerts that use them cannot fire.",
     )
     yield _own(
         "RagwatchReloadFailed",
         "count by (job) (ragwatch_config_last_reload_successful == 0)",
-        "ragwatch refused its new configuration.",
+        f"{_JOB}: {_COUNT} ragwatch instances refused their new configuration.",
         f"{_COUNT} instances could not load the new configuration and keep running with the previous one.",
     )
     yield _own(
         "RagwatchDiskLow",
         f"min by (job) (ragwatch_state_free_bytes) < {plan.limits.free}",
-        "The disk of the ragwatch state directory is almost full.",
+        f"{_JOB}: {_FREE} are free on the disk of the ragwatch state directory.",
         "{{ $value | humanize1024 }}B are free on the disk of the state directory; below store.min_free ragwatch stops "
         "reading its sources.",
     )
@@ -58,13 +59,13 @@ def _internals(plan: RulePlan) -> Iterator[Alert]:
     yield _own(
         "RagwatchStepsFailing",
         f"sum by (job, loop) (increase(ragwatch_step_failures_total[{short}])) > {_MAX_FAILED_STEPS}",
-        "A background loop of ragwatch fails repeatedly.",
+        f"{_JOB}: ragwatch loop {{{{ $labels.loop }}}} failed about {_COUNT} times in {short}.",
         f"Loop {{{{ $labels.loop }}}} failed about {_COUNT} times in the last {short}. Check disk and database.",
     )
     yield _own(
         "RagwatchInvariantViolated",
         f"sum by (job, law) (increase(ragwatch_invariant_violations_total[{window}])) > 0",
-        "The counters of ragwatch violate an invariant. This is a bug.",
+        f"{_JOB}: the counters of ragwatch violate invariant {{{{ $labels.law }}}}. This is a bug.",
         f"Invariant {{{{ $labels.law }}}} was violated about {_COUNT} times in {window}. Figures may be wrong.",
         hold=0.0,
     )

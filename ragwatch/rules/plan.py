@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -10,6 +11,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.rules.burn import BURNS, BurnRate
 
 WINDOWS = (900.0, 3600.0, 21600.0, 86400.0, 259200.0)
+RouteLimits = Mapping[str, Mapping[Quantity, float | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +21,12 @@ class Links:
     Attributes:
         runbooks: Folder of the runbooks; None omits the links, because a dead link costs time.
         dashboards: Grafana; None omits the links.
-        pages: ragwatch pages, as users reach them.
+        pages: ragwatch pages, as users reach them; None omits the links: nobody else can open a loopback address.
     """
 
     runbooks: str | None
     dashboards: str | None
-    pages: str
+    pages: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Limits:
         hold: Time that most conditions must hold before the alert fires (`for`).
         coverage: Minimum judged share of the draws.
         stale: Age of the newest scored answer.
-        silent: Time without any record from a source.
+        silent: Time without any record from a source, or without an answer on a route.
         lag: Age of the oldest unread record, and of the exported figures.
         rejects: Share of records rejected.
         canaries: Age of the last run of a suite that runs at least twice as often; for others, the delay of a run.
@@ -44,6 +46,8 @@ class Limits:
         budget: Remaining share of a judge's budget.
         unquoted: Claims called supported without a verbatim quote, per judged answer.
         free: Free bytes on the disk of the state directory.
+        degraded: Share of the canaries of a suite that are degraded, above which the alert is critical.
+        canary_answers: Fall of the mean score of a suite's answers below their median of the longest window.
     """
 
     samples: int = 30
@@ -58,6 +62,8 @@ class Limits:
     budget: float = 0.1
     unquoted: float = 0.2
     free: int = 512 << 20
+    degraded: float = 0.5
+    canary_answers: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +75,15 @@ class RulePlan:
         job: Value of the label `job` under which Prometheus scrapes ragwatch.
         links: Base URLs of the links in alerts.
         thresholds: Worst acceptable mean, by quantity.
+        route_thresholds: By route: thresholds that take precedence; None for no threshold on that route.
         objectives: Mean, 0 to 1, to be met over 30 days, by quantity; 1 - mean for quantities where lower is better.
+        route_objectives: By route: objectives that take precedence; None for no objective on that route.
+        drift_judge: Judge whose scores are watched for drift; None for `judge`.
+        drift_quantities: Quantities that are watched for drift.
+        severity: Severity by name of the alert, instead of the default.
         burns: Burn rates of the error budget 1 - objective that raise an alert.
-        windows: Windows of the recording rules in seconds, ascending. The first is for sudden changes, the last is the
-            baseline.
+        windows: Windows of the recording rules in seconds, ascending. The first is for sudden changes, the last is what
+            texts compare with.
         window: The window of the threshold alerts, one of `windows`.
         confidence: Two-sided level of the intervals.
         rare: Longest time between two runs in seconds, for canary suites that run less than twice within
@@ -84,10 +95,57 @@ class RulePlan:
     job: str
     links: Links
     thresholds: Mapping[Quantity, float] = field(default_factory=lambda: MappingProxyType({}))
+    route_thresholds: RouteLimits = field(default_factory=lambda: MappingProxyType({}))
     objectives: Mapping[Quantity, float] = field(default_factory=lambda: MappingProxyType({}))
+    route_objectives: RouteLimits = field(default_factory=lambda: MappingProxyType({}))
+    drift_judge: str | None = None
+    drift_quantities: tuple[Quantity, ...] = (
+        Quantity.FAITHFULNESS,
+        Quantity.CONTEXT_PRECISION,
+        Quantity.ANSWER_RELEVANCY,
+    )
+    severity: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     burns: tuple[BurnRate, ...] = BURNS
     windows: tuple[float, ...] = WINDOWS
     window: float = 3600.0
     confidence: float = 0.95
     rare: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     limits: Limits = Limits()
+
+    @property
+    def watcher(self) -> str:
+        """The judge whose scores are watched for drift."""
+        return self.drift_judge or self.judge
+
+    def threshold(self, quantity: Quantity, route: str) -> float | None:
+        """Worst acceptable mean of a quantity on a route; None for none."""
+        own = self.route_thresholds.get(route, {})
+        return own[quantity] if quantity in own else self.thresholds.get(quantity)
+
+    @property
+    def limits_by_route(self) -> Iterator[tuple[Quantity, str, float]]:
+        """Every threshold as quantity, matcher of the label `route`, and value."""
+        yield from by_route(self.thresholds, self.route_thresholds)
+
+    @property
+    def objectives_by_route(self) -> Iterator[tuple[Quantity, str, float]]:
+        """Every objective as quantity, matcher of the label `route`, and value."""
+        yield from by_route(self.objectives, self.route_objectives)
+
+
+def by_route(everywhere: Mapping[Quantity, float], routes: RouteLimits) -> Iterator[tuple[Quantity, str, float]]:
+    """Every limit as quantity, matcher of the label `route` (empty for all routes), and value.
+
+    >>> [limit[1:] for limit in by_route({Quantity.FAITHFULNESS: 0.9}, {"faq": {Quantity.FAITHFULNESS: 0.5}})]
+    [('route!~"faq"', 0.9), ('route="faq"', 0.5)]
+    """
+    named = {quantity for limits in routes.values() for quantity in limits}
+    for quantity in dict.fromkeys((*everywhere, *(quantity for quantity in Quantity if quantity in named))):
+        own = [route for route, limits in routes.items() if quantity in limits]
+        if quantity in everywhere:
+            others = "|".join(re.escape(route).replace("\\", "\\\\") for route in own)
+            yield quantity, f'route!~"{others}"' if own else "", everywhere[quantity]
+        for route in own:
+            limit = routes[route][quantity]
+            if limit is not None:
+                yield quantity, f'route="{route}"', limit

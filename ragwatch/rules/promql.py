@@ -38,3 +38,29 @@ def gain(counter: str, window: str) -> str:
         f"(max_over_time({counter}[{window}]) - min_over_time({counter}[{window}])) "
         f"unless resets({counter}[{window}]) > 0 or increase({counter}[{window}])"
     )
+
+
+def matching(name: str, *matchers: str, **labels: str) -> str:
+    """Builds a series selector with further matchers; empty ones are left out.
+
+    >>> matching("up", 'route!="x"', "", job="ragwatch")
+    'up{job="ragwatch",route!="x"}'
+    """
+    inner = ",".join([*(f'{label}="{value}"' for label, value in labels.items()), *filter(None, matchers)])
+    return f"{name}{{{inner}}}" if inner else name
+
+
+def unless_paged(expr: str, *other_pages: str) -> str:
+    """Builds a condition that does not start while another page about its route fires, for up to a day.
+
+    Alertmanager cannot do this: alerts that inhibit each other are both hidden, and one that inhibits another one-way
+    sends it as a fresh alert when it ends. Only critical alerts count, so that a warning never mutes a page.
+
+    Args:
+        expr: Condition with the labels job and route.
+        other_pages: Matchers of the other alerts about the quality of a route.
+    """
+    firing = 'alertstate="firing",severity="critical"'
+    firing_now = "\n    or ".join(f"ALERTS{{{matchers},{firing}}}" for matchers in other_pages)
+    before = "\n    or ".join(f"ALERTS{{{matchers},{firing}}} offset 1d" for matchers in other_pages)
+    return f"{expr}\nunless on (job, route) (\n    {firing_now}\n  unless on (job, route)\n    ({before})\n)"

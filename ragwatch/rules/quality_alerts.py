@@ -1,174 +1,191 @@
-"""Alerts on answer quality. They compare the limit of a confidence interval, not the mean, and need enough samples."""
+"""Alerts on answer quality. They compare the limit of a confidence interval, not the mean, and need enough samples.
+
+One page per route: each of these alerts starts only while none of the others pages about its route.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
-from math import ceil
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
-from ragwatch.rules.alert import PERCENT, Alert, Area, Severity
-from ragwatch.rules.burn import BurnRate
+from ragwatch.core.scores import Quantity
+from ragwatch.rules import texts
+from ragwatch.rules.alert import Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
-from ragwatch.rules.promql import pick, span
+from ragwatch.rules.promql import span, unless_paged
 
-_PAIR = "job='%s',route='%s'"
+_WARNED_SIGNALS = "abstentions|empty_retrievals"
+_IGNORED = str(Quantity.TOP_RANKED_IGNORED)
+_OTHERS = f'quantity!="{_IGNORED}"'
+_CELL = "job, route, quantity"
+_TICKET_AFTER_PAGE = "12h"
 
 
 def alerts(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on answer quality, the most severe first."""
-    if plan.thresholds:
+    if any(quantity is not Quantity.TOP_RANKED_IGNORED for quantity, _, _ in plan.limits_by_route):
         yield _bad(plan)
-    for (quantity, objective), burn in product(plan.objectives.items(), plan.burns):
-        yield _burning(plan, quantity, objective, burn)
+    if any(quantity is not Quantity.TOP_RANKED_IGNORED for quantity in plan.drift_quantities):
+        yield _drift(plan)
+        yield _standing(plan)
     yield _ignored(plan)
-    yield Alert(
-        name="RagwatchQualityDrift",
-        severity=Severity.WARNING,
-        area=Area.QUALITY,
-        expr="max by (job, route, quantity) (ragwatch_drift_alarm) == 1",
-        summary="Answer quality has drifted from its baseline.",
-        description=(
-            "{{ $labels.quantity }} on route {{ $labels.route }} has drifted from its baseline"
-            f"{_figure('mean', 'ragwatch_drift_baseline_ratio')}. The alarm stays active until someone acknowledges it "
-            f"or renews the baseline (ragwatch acknowledge).{_stage(plan)}"
-        ),
-        board="overview",
-        labels=("job", "route", "quantity"),
-        samples="&quantity={{ $labels.quantity }}",
-        hold=0.0,
-    )
-    yield Alert(
-        name="RagwatchTrafficDrift",
-        severity=Severity.INFO,
-        area=Area.RETRIEVAL,
-        expr="max by (job, route, signal) (ragwatch_traffic_drift_alarm) == 1",
-        summary="The distribution of a traffic signal has changed.",
-        description="The distribution of {{ $labels.signal }} on route {{ $labels.route }} differs from its reference.",
-        board="retrieval",
-        labels=("job", "route", "signal"),
-        hold=0.0,
-    )
+    yield from _traffic()
 
 
-def _figure(label: str, series: str) -> str:
-    """Template text with the value of a series for the alert's route and quantity; empty if there is no such value."""
-    query = f"max({series}{{{_PAIR},quantity='%s'}})"
-    return (
-        f'{{{{ with printf "{query}" $labels.job $labels.route $labels.quantity | query }}}}'
-        f" ({label} {{{{ . | first | value | humanizePercentage }}}}){{{{ end }}}}"
-    )
+def _alarm(matcher: str) -> str:
+    return f"max by ({_CELL}) (ragwatch_drift_alarm{{{matcher}}}) == 1"
 
 
-def _worst_stage(plan: RulePlan, then: str) -> str:
-    """Template text with the most frequent stage at fault in the window; empty if no answer was bad."""
-    stages = f"route:ragwatch_stage_samples:increase{{{_PAIR},stage!='none',window='{span(plan.window)}'}}"
-    return f'{{{{ with printf "topk(1, {stages} > 0)" $labels.job $labels.route | query }}}}{then}{{{{ end }}}}'
-
-
-def _stage(plan: RulePlan) -> str:
-    return _worst_stage(plan, ' Stage at fault in most bad answers: {{ . | first | label "stage" }}.')
+def _judged(alarm: str, plan: RulePlan) -> str:
+    """The series of drift have no label `judge`: it is that of the configuration."""
+    return f'label_replace({alarm}, "judge", "{plan.watcher}", "", "")'
 
 
 def _bad(plan: RulePlan) -> Alert:
     """One alert per route, however many quantities are bad: they usually drop together, and one page is enough."""
-    window = span(plan.window)
-    chosen = "job='%s',route='%s',judge='%s'"
-    arguments = "$labels.job $labels.route $labels.judge"
-    mean = f"route:ragwatch_quality:mean{{{chosen},quantity='%s',window='{window}'}}"
-    worst = f"sort_desc(route:ragwatch_quality:shortfall{{{chosen}}} > 0)"
-    percent = "{{ .Value | humanizePercentage }}"
-    entry = (
-        "{{ .Labels.quantity }}"
-        f'{{{{ range printf "{mean}" {arguments} .Labels.quantity | query }}}} {percent}{{{{ end }}}}'
-        f"{{{{ range printf \"ragwatch:quality_threshold{{quantity='%s'}}\" .Labels.quantity | query }}}}"
-        f", threshold {percent}{{{{ end }}}}, worse by at least {percent}; "
+    window, limit = span(plan.window), "route:ragwatch_quality:threshold"
+    here = f"{limit}{{{texts.PLACE},quantity='%s'}}"
+    bad = f"route:ragwatch_quality:shortfall{{{texts.PLACE},quantity!='{_IGNORED}'}} > 0"
+    headline = (
+        f"{{{{ $worst }}}}{texts.figure(texts.mean(plan.window), ' is ')}{texts.figure(here, ', threshold ')}"
+        f"{texts.since_when(plan, limit)}"
     )
+    mean = f"route:ragwatch_quality:mean{{{texts.PLACE},quantity='%s',window='{window}'}}"
+    listed = "".join(
+        f'{{{{ range printf "{query}" {texts.ARGUMENTS} .Labels.quantity | query }}}}{text}{{{{ end }}}}'
+        for query, text in (
+            (mean, ' {{ .Value | printf "%.2f" }}'),
+            (here, ', threshold {{ .Value | printf "%.2f" }}'),
+        )
+    )
+    entry = f'{{{{ .Labels.quantity }}}}{listed}, worse by at least {{{{ .Value | printf "%.2f" }}}}; '
+    parameters = texts.of_worst(bad, texts.ARGUMENTS, texts.failing(plan, limit))
     return Alert(
         name="RagwatchQualityBad",
         severity=Severity.CRITICAL,
         area=Area.QUALITY,
-        expr="max by (job, route, judge) (route:ragwatch_quality:shortfall) > 0",
-        summary="Answer quality is significantly worse than its threshold.",
+        expr=unless_paged(
+            f'max by (job, route, judge) (route:ragwatch_quality:shortfall{{quantity!="{_IGNORED}"}}) > 0',
+            'alertname=~"RagwatchQualityDrift|RagwatchErrorBudgetBurn"',
+        ),
+        summary=(
+            "{{ $labels.route }}: "
+            f"{texts.of_worst(bad, texts.ARGUMENTS, headline, 'answer quality is worse than a threshold')}."
+        ),
         description=(
-            f"Route {{{{ $labels.route }}}}, last {window}, {plan.confidence:.0%} confidence: "
-            f'{{{{ range printf "{worst}" {arguments} | query }}}}{entry}{{{{ end }}}}'
-            f"measured by judge {{{{ $labels.judge }}}}.{_stage(plan)}"
+            f"Last {window}, {plan.confidence:.0%} confidence: "
+            f'{{{{ range printf "sort_desc({bad})" {texts.ARGUMENTS} | query }}}}{entry}{{{{ end }}}}'
+            f"measured by judge {{{{ $labels.judge }}}}.{texts.stage()}{texts.also_changed()}"
+            f"{texts.newest(plan, parameters)}"
         ),
         board="overview",
         labels=("job", "route", "judge"),
-        samples=_worst_stage(plan, '&stage={{ . | first | label "stage" }}'),
+        samples=f"{parameters}&sort=worst",
     )
 
 
-def _burning(plan: RulePlan, quantity: Quantity, objective: float, burn: BurnRate) -> Alert:
-    long, short = span(burn.long), span(burn.short)
-    chosen = {"quantity": str(quantity), "judge": plan.judge}
-    error = burn.factor * (1 - objective)
-    sure = _error(quantity, "low" if quantity in LOW_IS_GOOD else "high", long, chosen)
-    now = _error(quantity, "mean", short, chosen)
-    samples = "route:ragwatch_quality:effective_samples"
-    enough = pick(samples, **chosen, window=long), pick(samples, **chosen, window=short)
+def _drift(plan: RulePlan) -> Alert:
+    """Pages while the newest answers are beyond the baseline: it ends by itself, and a second break pages again."""
+    window, limit = span(plan.window), "ragwatch_drift_baseline_ratio"
+    place = "job='%s',route='%s'"
+    alarm = _alarm(f"{place},quantity!='{_IGNORED}'")
+    drifted = f"route:ragwatch_quality:drift{{{texts.PLACE}}} > 0 and on ({_CELL}) {alarm}"
+    arguments = f"{texts.ARGUMENTS} $labels.job $labels.route"
+    moved = f'{{{{ if match "{texts.RISING}" $worst }}}} rose{{{{ else }}}} fell{{{{ end }}}}'
+    headline = (
+        f"{{{{ $worst }}}}{moved}{texts.figure(texts.mean_before(plan), ' from ')}"
+        f"{texts.figure(texts.mean(plan.window), ' to ')}{texts.since_when(plan, limit)}"
+    )
+    parameters = texts.of_worst(drifted, arguments, texts.failing(plan, limit))
+    listed = texts.asked(f"sort_desc({drifted})", arguments, "{{ range . }} {{ .Labels.quantity }},{{ end }}")
     return Alert(
-        name="RagwatchErrorBudgetBurn",
-        severity=Severity(burn.severity),
+        name="RagwatchQualityDrift",
+        severity=Severity.CRITICAL,
         area=Area.QUALITY,
-        expr=(
-            f"{sure} > {error:.6g}\n"
-            f"and on (job, route) {now} > {error:.6g}\n"
-            f"and on (job, route) {enough[0]} >= {plan.limits.samples}\n"
-            f"and on (job, route) {enough[1]} >= {ceil(plan.limits.samples / 3)}"
+        expr=unless_paged(
+            "max by (job, route, judge) (\n  route:ragwatch_quality:drift > 0\n"
+            f"  and on ({_CELL}) {_alarm(_OTHERS)}\n)",
+            'alertname=~"RagwatchQualityBad|RagwatchErrorBudgetBurn"',
         ),
-        summary="The error budget of an answer quality objective is burning too fast.",
+        summary=(
+            "{{ $labels.route }}: "
+            f"{texts.of_worst(drifted, arguments, headline, 'answer quality has changed')} (drift)."
+        ),
         description=(
-            f"{quantity} on route {{{{ $labels.route }}}}: the mean error is at least {PERCENT} over {long} and above "
-            f"{error:.1%} over {short}, {burn.factor:.3g} times the error that an objective of {objective:.4g} allows. "
-            f"This rate burns {burn.budget:.0%} of the 30-day error budget in {long}.{_stage(plan)}"
+            f"The drift alarm is active, and over the last {window} the whole confidence interval lies beyond the "
+            f"baseline:{listed} by judge {{{{ $labels.judge }}}}. This page ends when the interval reaches the "
+            f"baseline again.{texts.stage()}{texts.also_changed()}{texts.newest(plan, parameters)}"
         ),
         board="overview",
         labels=("job", "route", "judge"),
-        samples=f"&quantity={quantity}"
-        + (f"&above={1.0 - objective:g}" if quantity in LOW_IS_GOOD else f"&below={objective:g}"),
+        samples=f"{parameters}&sort=worst",
         hold=0.0,
-        static_labels={"quantity": str(quantity), "window": long},
     )
 
 
-def _error(quantity: Quantity, figure: str, window: str, chosen: dict[str, str]) -> str:
-    read = pick(f"route:ragwatch_quality:{figure}", **chosen, window=window)
-    return read if quantity in LOW_IS_GOOD else f"1 - {read}"
+def _standing(plan: RulePlan) -> Alert:
+    """The ticket of an alarm that nobody has acknowledged. It waits where there was a page about the same route."""
+    pages = f'ALERTS{{alertname=~"RagwatchQualityBad|RagwatchQualityDrift",alertstate="firing"}}[{_TICKET_AFTER_PAGE}]'
+    cell = "job='%s',route='%s',quantity='%s'"
+    arguments = "$labels.job $labels.route $labels.quantity"
+    baseline = texts.asked(f"max(ragwatch_drift_baseline_ratio{{{cell}}})", arguments, f" {texts.TWO_DIGITS}")
+    route = "--route '{{ $labels.route }}' --quantity {{ $labels.quantity }}"
+    return Alert(
+        name="RagwatchQualityDriftStanding",
+        severity=Severity.WARNING,
+        area=Area.QUALITY,
+        expr=(f"{_judged(_alarm(_OTHERS), plan)}\nunless on (job, route) max by (job, route) (max_over_time({pages}))"),
+        summary="{{ $labels.route }}: the drift alarm of {{ $labels.quantity }} awaits acknowledgement.",
+        description=(
+            f"{{{{ $labels.quantity }}}} on route {{{{ $labels.route }}}} has drifted beyond its baseline{baseline}. "
+            f"After the mend: ragwatch acknowledge {route}. If the new level is intended: add --renew."
+            f"{texts.stage()}"
+        ),
+        board="overview",
+        labels=("job", "route", "judge", "quantity"),
+        samples="&quantity={{ $labels.quantity }}&sort=worst",
+    )
 
 
 def _ignored(plan: RulePlan) -> Alert:
-    """Compares with the same route's own baseline, because the normal rate differs from service to service."""
-    chosen = {"quantity": str(Quantity.TOP_RANKED_IGNORED), "judge": plan.judge}
-    window, long = span(plan.window), span(plan.windows[-1])
-    now = pick("route:ragwatch_quality:low", **chosen, window=window)
-    before = f"{pick('route:ragwatch_quality:high', **chosen, window=long)} offset {window}"
-    samples = "route:ragwatch_quality:effective_samples"
+    """From the drift detector, which controls false alarms: the normal rate differs from route to route."""
+    window = span(plan.window)
+    faults = "sum by (fault) (increase(ragwatch_top_ranked_fault_samples_total{job='%s',route='%s'}" + f"[{window}]))"
+    fault = texts.asked(
+        f"topk(1, {faults} > 0)",
+        "$labels.job $labels.route",
+        ' Most frequent fault: {{ . | first | label "fault" }}.',
+    )
     return Alert(
         name="RagwatchTopContextIgnored",
-        severity=Severity.WARNING,
+        severity=Severity.INFO,
         area=Area.QUALITY,
-        expr=(
-            f"{now}\n  > on (job, route, judge, quantity) {before}\n"
-            f"and on (job, route) {pick(samples, **chosen, window=window)} >= {plan.limits.samples}\n"
-            f"and on (job, route) {pick(samples, **chosen, window=long)} offset {window} >= {plan.limits.samples}"
-        ),
-        summary="Answers ignore the top-ranked context more often than before.",
+        expr=_judged(_alarm(f'quantity="{_IGNORED}"'), plan),
+        summary="{{ $labels.route }}: more answers than before do not use the top-ranked context.",
         description=(
-            f"At least {PERCENT} of the answers on route {{{{ $labels.route }}}} in the last {window} did not use the "
-            f"top-ranked context, more than over the {long} before.{_fault(window)}"
+            f"The drift alarm of top_ranked_ignored is active; it needs top_ranked_ignored in drift.quantities.{fault}"
         ),
         board="retrieval",
         labels=("job", "route", "judge"),
-        samples="&quantity=top_ranked_ignored",
+        samples=f"&quantity={_IGNORED}&sort=worst",
+        hold=0.0,
     )
 
 
-def _fault(window: str) -> str:
-    faults = f"sum by (fault) (increase(ragwatch_top_ranked_fault_samples_total{{{_PAIR}}}[{window}]))"
-    return (
-        f'{{{{ with printf "topk(1, {faults} > 0)" $labels.job $labels.route | query }}}}'
-        ' Most frequent fault: {{ . | first | label "fault" }}.{{ end }}'
-    )
+def _traffic() -> Iterator[Alert]:
+    """Signals that users feel at once are warnings; others are early signs only."""
+    for severity, operator in ((Severity.WARNING, "=~"), (Severity.INFO, "!~")):
+        alarm = f'ragwatch_traffic_drift_alarm{{signal{operator}"{_WARNED_SIGNALS}"}}'
+        yield Alert(
+            name="RagwatchTrafficDrift",
+            severity=severity,
+            area=Area.RETRIEVAL,
+            expr=f"max by (job, route, signal) ({alarm}) == 1",
+            summary="{{ $labels.route }}: {{ $labels.signal }} differ from their reference.",
+            description=(
+                "The distribution of {{ $labels.signal }} on route {{ $labels.route }} differs from its reference. "
+                "After the mend: ragwatch acknowledge --route '{{ $labels.route }}' --quantity {{ $labels.signal }}."
+            ),
+            board="retrieval",
+            labels=("job", "route", "signal"),
+            hold=0.0,
+        )

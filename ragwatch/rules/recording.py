@@ -7,32 +7,20 @@ rules of a group are evaluated at the same instant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from statistics import NormalDist
 
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.rules.comparisons import comparisons
 from ragwatch.rules.plan import RulePlan
-from ragwatch.rules.promql import gain, pick, span
+from ragwatch.rules.promql import gain, matching, pick, span
+from ragwatch.rules.record import RecordingRule
 from ragwatch.rules.yaml_writer import JsonValue
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
 DAY = 86400.0
 _LONG = 6 * 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class RecordingRule:
-    """One recording rule."""
-
-    name: str
-    expr: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-    def rule(self) -> dict[str, JsonValue]:
-        """Renders the recording rule as Prometheus reads it."""
-        labels: dict[str, JsonValue] = {"labels": dict(self.labels)} if self.labels else {}
-        return {"record": self.name, "expr": self.expr, **labels}
 
 
 def groups(plan: RulePlan) -> Iterator[dict[str, JsonValue]]:
@@ -42,13 +30,16 @@ def groups(plan: RulePlan) -> Iterator[dict[str, JsonValue]]:
         group: dict[str, JsonValue] = {"name": f"ragwatch-estimates-{window}"}
         if seconds >= _LONG:  # costly and slow to change; an interval above 5m would exceed Prometheus' lookback
             group["interval"] = "2m"
-        records = (*_sums(window), *_estimates(plan, window), *_rates(window))
+        records = [*_sums(window), *_estimates(plan, window), *_rates(window)]
+        if seconds == plan.window:
+            records += comparisons(plan)
         yield {
             **group,
             "rules": [replace(record, labels={**record.labels, "window": window}).rule() for record in records],
         }
-    if plan.thresholds or plan.objectives:
-        yield {"name": "ragwatch-thresholds", "rules": [record.rule() for record in _thresholds(plan)]}
+    limits = [record.rule() for record in _limits(plan)]
+    if limits:
+        yield {"name": "ragwatch-thresholds", "rules": limits}
 
 
 def _sums(window: str) -> Iterator[RecordingRule]:
@@ -136,35 +127,25 @@ def _rates(window: str) -> Iterator[RecordingRule]:
     )
 
 
-def _thresholds(plan: RulePlan) -> Iterator[RecordingRule]:
-    """Thresholds as series for the dashboards, and the distance of the confidence interval beyond them."""
-    window = span(plan.window)
+def _limits(plan: RulePlan) -> Iterator[RecordingRule]:
+    """Thresholds of all routes as series for the dashboards, and what remains of the error budgets."""
     for quantity, threshold in plan.thresholds.items():
         about = {"job": plan.job, "quantity": str(quantity)}
         yield RecordingRule("ragwatch:quality_threshold", f"vector({threshold:g})", about)
-    for quantity, threshold in plan.thresholds.items():
-        about = {"quantity": str(quantity)}
-        chosen = {**about, "judge": plan.judge, "window": window}
-        low, high = pick("route:ragwatch_quality:low", **chosen), pick("route:ragwatch_quality:high", **chosen)
-        beyond = f"{low} - {threshold:g}" if quantity in LOW_IS_GOOD else f"{threshold:g} - {high}"
-        enough = pick("route:ragwatch_quality:effective_samples", **chosen)
-        yield RecordingRule(
-            "route:ragwatch_quality:shortfall", f"{beyond}\n  and {enough} >= {plan.limits.samples}", about
-        )
-    for quantity, objective in plan.objectives.items():
+    for quantity, route, objective in plan.objectives_by_route:
         yield RecordingRule(
             "route:ragwatch_quality:error_budget_remaining",
-            f"1 - ({_mean_error(quantity, plan.judge, plan.window)}) / {1 - objective:.6g}",
+            f"1 - ({_mean_error(quantity, plan.judge, plan.window, route)}) / {1 - objective:.6g}",
             {"quantity": str(quantity), "objective": f"{objective:g}"},
         )
 
 
-def _mean_error(quantity: Quantity, judge: str, seconds: float) -> str:
+def _mean_error(quantity: Quantity, judge: str, seconds: float, route: str) -> str:
     """PromQL for the mean error over 30 days, from the recorded sums of consecutive windows."""
     chosen = {"quantity": str(quantity), "judge": judge, "window": span(seconds)}
     steps = f"[30d:{span(seconds)}]"
     scores, weights = (
-        f"sum_over_time({pick(f'route:ragwatch_quality_{addend}:increase', **chosen)}{steps})"
+        f"sum_over_time({matching(f'route:ragwatch_quality_{addend}:increase', route, **chosen)}{steps})"
         for addend in ("weighted_score", "weight")
     )
     mean = f"{scores} / ({weights} > 0)"

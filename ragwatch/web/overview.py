@@ -108,6 +108,7 @@ def overview(
         "sources": [_source(builder, source) for source in _names(scope.sources, shown.lags)],
         "judges": [_judge(builder, judge) for judge in _names(scope.judges, shown.judges)],
         "failing": [dict(sample) for sample in failing],
+        "unpaged": list(scope.unpaged),
     }
 
 
@@ -182,7 +183,7 @@ def _figure(
     figure: dict[str, Any] = {
         "quantity": str(quantity),
         "lower_is_better": quantity in LOW_IS_GOOD,
-        "threshold": builder.scope.thresholds.get(quantity),
+        "threshold": builder.scope.threshold(quantity, route),
         "last_sample_at": last,
         "age_seconds": None if last is None else max(builder.now - last, 0.0),
     }

@@ -21,7 +21,7 @@ MAX_FAILING = 10
 QUESTION_CHARS = 140
 EXCERPT_CHARS = 300
 _EXCERPTS = ("id", "question", "answer")
-_PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "limit")
+_PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit")
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _FAULT_STAGES = (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
@@ -32,6 +32,13 @@ class Outcome(StrEnum):
 
     JUDGED = "judged"
     UNJUDGED = "unjudged"
+
+
+class Order(StrEnum):
+    """Order of a list of verdicts."""
+
+    NEWEST = "newest"
+    WORST = "worst"
 
 
 class ParameterError(ValueError):
@@ -62,6 +69,8 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float) -> Query:
     for name in ("below", "above"):
         if name in values and "quantity" not in values:
             raise ParameterError(f"{name}: needs a quantity")
+    if values.get("sort") == Order.WORST and "quantity" not in values:
+        raise ParameterError("sort: worst needs a quantity")
     quantity = _one_of(values, "quantity", Quantity)
     return Query(
         route=values.get("route"),
@@ -73,6 +82,7 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float) -> Query:
         above=_number(values, "above"),
         since=_moment(values, "since", now),
         until=_moment(values, "until", now),
+        worst=_one_of(values, "sort", Order) == Order.WORST,
         limit=_limit(values.get("limit", "50")),
     )
 
@@ -162,6 +172,8 @@ def json_query_of(parameters: Iterable[tuple[str, str]], *, now: float) -> tuple
     pairs = list(parameters)
     more = {name: value for name, value in pairs if name in ("texts", "after")}
     query = query_of((pair for pair in pairs if pair[0] not in more), now=now)
+    if query.worst:
+        raise ParameterError("sort: worst is for the page; here the newest come first, in pages of any length")
     if len(more) < sum(name in more for name, _ in pairs):
         raise ParameterError(f"{min(more)}: given twice")
     if more.get("texts", "false") not in ("true", "false"):

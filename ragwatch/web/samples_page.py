@@ -26,7 +26,7 @@ from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.sample_page import cut, sample
 from ragwatch.web.scope import PageScope
 
-FIELDS = ("route", "judge", "stage", "outcome", "quantity", "below", "above", "since", "until", "limit")
+FIELDS = ("route", "judge", "stage", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit")
 LIMITS = ("25", "50", "100", "250", "500")
 COLUMNS = (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION, Quantity.ANSWER_RELEVANCY)
 QUESTION_CHARS = 240
@@ -61,7 +61,7 @@ def sample_routes(
 
 def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float) -> Response:
     filters = [(name, value) for name, value in pairs if value]  # forms submit empty fields as well
-    view: dict[str, Any] = {"rows": [], "older": None, "crowded": False}
+    view: dict[str, Any] = {"rows": [], "older": None, "crowded": False, "worst": False}
     status = 200
     error = None
     try:
@@ -107,6 +107,7 @@ def listing(filters: Pairs, store: Store | None, *, now: float) -> dict[str, Any
     fixed = [*_fixed(filters, now), *([] if until is None else [("until", repr(until))])]
     return {
         "rows": [row(stored) for stored in verdicts],
+        "worst": query.worst,
         "older": None if until is None else f"?{urlencode(fixed)}",
         "crowded": crowded,
     }
@@ -118,6 +119,8 @@ def read_page(store: Store, query: Query) -> tuple[list[StoredVerdict], float | 
     A page never splits verdicts with the same timestamp, because `until` cannot. If more verdicts than a page holds
     have the same timestamp, the page holds all of them, up to `MAX_LIMIT`.
     """
+    if query.worst:  # one page: the time of its last row is no place to continue from
+        return store.summaries(query), None, False
     verdicts = store.summaries(_narrowed(query, limit=query.limit + 1))
     if len(verdicts) <= query.limit:
         return verdicts, None, False
@@ -181,9 +184,11 @@ def form(filters: Pairs, scope: PageScope) -> dict[str, Any]:
         "stage": map(str, Stage),
         "outcome": map(str, samples.Outcome),
         "quantity": map(str, Quantity),
+        "sort": map(str, samples.Order),
         "limit": LIMITS,
     }
     values["limit"] = values["limit"] or "50"
+    values["sort"] = values["sort"] or str(samples.Order.NEWEST)
     return {
         "current": values,
         "choices": {name: _with_current(choices, values[name]) for name, choices in options.items()},

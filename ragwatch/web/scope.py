@@ -17,6 +17,8 @@ class PageScope:
         judges: Configured judges, the default one first.
         windows: Configured windows, the shortest first.
         thresholds: Worst acceptable mean, by quantity.
+        route_thresholds: By route: thresholds that take precedence; None for no threshold.
+        unpaged: What cannot page, and why.
         suites: Configured canary suites.
     """
 
@@ -26,3 +28,10 @@ class PageScope:
     windows: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     suites: tuple[str, ...] = ()
+    route_thresholds: Mapping[str, Mapping[str, float | None]] = field(default_factory=lambda: MappingProxyType({}))
+    unpaged: tuple[str, ...] = ()
+
+    def threshold(self, quantity: str, route: str) -> float | None:
+        """Worst acceptable mean of a quantity on a route; None for none."""
+        own = self.route_thresholds.get(route, {})
+        return own[quantity] if quantity in own else self.thresholds.get(quantity)

@@ -18,31 +18,32 @@ ROUTE = {**HERE, "route": "search"}
 JUDGED = {**ROUTE, "judge": "embedded"}
 LABELS = {
     "RagwatchQualityBad": JUDGED,
+    "RagwatchQualityDrift": JUDGED,
     "RagwatchErrorBudgetBurn": JUDGED,
     "RagwatchTopContextIgnored": JUDGED,
-    "RagwatchQualityDrift": {**ROUTE, "quantity": "faithfulness"},
+    "RagwatchQualityDriftStanding": {**JUDGED, "quantity": "faithfulness"},
     "RagwatchCoverageLow": JUDGED,
     "RagwatchNoFreshSamples": JUDGED,
     "RagwatchJudgeFailing": {**HERE, "judge": "embedded"},
     "RagwatchJudgeCircuitOpen": {**HERE, "judge": "embedded"},
     "RagwatchJudgeDrift": {**HERE, "judge": "embedded"},
     "RagwatchSourceSilent": {**HERE, "source": "app"},
+    "RagwatchRouteSilent": ROUTE,
     "RagwatchSourceLag": {**HERE, "source": "app"},
     "RagwatchAbsent": HERE,
     "RagwatchDown": HERE,
     "RagwatchCanariesDegraded": {**HERE, "suite": "docs"},
 }
-QUALITY = {name for name in LABELS if name.startswith(("RagwatchQuality", "RagwatchError", "RagwatchTop"))}
-DOWNSTREAM = QUALITY - {"RagwatchQualityBad"}
 SEVERITY = {each.name: str(each.severity) for each in alerts(PLAN)} | {"RagwatchErrorBudgetBurn": "warning"}
-CIRCUIT_OPEN = QUALITY | {"RagwatchJudgeFailing", "RagwatchCoverageLow", "RagwatchNoFreshSamples"}
+TICKETS = {"RagwatchErrorBudgetBurn", "RagwatchTopContextIgnored", "RagwatchQualityDriftStanding"}
 HELD_BACK = {
-    "RagwatchJudgeFailing": QUALITY,
-    "RagwatchJudgeCircuitOpen": CIRCUIT_OPEN,
-    "RagwatchJudgeDrift": QUALITY,
-    "RagwatchSourceSilent": DOWNSTREAM,
-    "RagwatchSourceLag": DOWNSTREAM,
-    "RagwatchQualityBad": DOWNSTREAM,
+    "RagwatchJudgeFailing": TICKETS,
+    "RagwatchJudgeCircuitOpen": TICKETS | {"RagwatchJudgeFailing", "RagwatchCoverageLow", "RagwatchNoFreshSamples"},
+    "RagwatchJudgeDrift": TICKETS,
+    "RagwatchSourceSilent": TICKETS | {"RagwatchRouteSilent"},
+    "RagwatchSourceLag": TICKETS | {"RagwatchRouteSilent"},
+    "RagwatchQualityDrift": {"RagwatchQualityBad", "RagwatchErrorBudgetBurn"},
+    "RagwatchQualityBad": {"RagwatchErrorBudgetBurn"},
     "RagwatchCanariesDegraded": set(),
     "RagwatchDown": set(),
     "RagwatchAbsent": set(LABELS) - {"RagwatchAbsent"},
@@ -101,31 +102,57 @@ def test_a_cause_holds_back_what_it_explains_and_nothing_else(address: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("cause", "elsewhere"),
+    ("cause", "name", "elsewhere"),
     [
-        ("RagwatchJudgeFailing", {"judge": "claude"}),
-        ("RagwatchQualityBad", {"route": "support"}),
-        ("RagwatchSourceSilent", {"job": "another"}),
-        ("RagwatchAbsent", {"job": "a third"}),
+        ("RagwatchJudgeFailing", "RagwatchQualityDriftStanding", {"judge": "claude"}),
+        ("RagwatchQualityDrift", "RagwatchQualityBad", {"route": "support"}),
+        ("RagwatchQualityBad", "RagwatchErrorBudgetBurn", {"route": "support"}),
+        ("RagwatchSourceSilent", "RagwatchRouteSilent", {"job": "another"}),
+        ("RagwatchAbsent", "RagwatchQualityBad", {"job": "a third"}),
     ],
 )
-def test_what_it_does_not_explain_is_told(cause: str, elsewhere: dict[str, str], address: str) -> None:
+def test_what_it_does_not_explain_is_told(cause: str, name: str, elsewhere: dict[str, str], address: str) -> None:
     """Another judge, route or job is another matter."""
     about = {"job": f"elsewhere {cause}"}
     first = {**LABELS[cause], "alertname": cause, **about, **elsewhere}
-    names = [name for name in DOWNSTREAM | {"RagwatchQualityBad"} if name != cause and "judge" in LABELS[name]]
-    found = tell(address, [first, *({**LABELS[name], "alertname": name, **about} for name in names[:1])])
+    found = tell(address, [first, {**LABELS[name], "alertname": name, **about}])
     assert not any(map(_held, found))
 
 
-@pytest.mark.parametrize("page", ["RagwatchQualityBad", "RagwatchErrorBudgetBurn"])
-@pytest.mark.parametrize("cause", ["RagwatchSourceSilent", "RagwatchSourceLag"])
-def test_a_quiet_source_mutes_no_page(cause: str, page: str, address: str) -> None:
-    """Of several sources one may be quiet while the others' answers are bad; the severity is the rule's own."""
+@pytest.mark.parametrize("page", ["RagwatchQualityBad", "RagwatchQualityDrift", "RagwatchErrorBudgetBurn"])
+@pytest.mark.parametrize(
+    "cause", ["RagwatchSourceSilent", "RagwatchSourceLag", "RagwatchJudgeFailing", "RagwatchJudgeDrift"]
+)
+def test_a_warning_mutes_no_page(cause: str, page: str, address: str) -> None:
+    """One of several sources may be quiet, and answers may be bad while a judge fails."""
     here = {"job": f"{page} beside {cause}"}
     first = {**LABELS[cause], "alertname": cause, **here}
     found = tell(address, [first, {**LABELS[page], "alertname": page, "severity": "critical", **here}])
     assert not any(map(_held, found))
+
+
+def test_a_judge_whose_alert_pages_mutes_its_own_pages(address: str) -> None:
+    """With `alerts.severity: {JudgeDrift: critical}` the judge is told, and what it says is not."""
+    here = {"job": "a judge that pages"}
+    cause = {**LABELS["RagwatchJudgeDrift"], "alertname": "RagwatchJudgeDrift", "severity": "critical", **here}
+    page = {**LABELS["RagwatchQualityDrift"], "alertname": "RagwatchQualityDrift", **here}
+    found = tell(address, [cause, page, {**page, "judge": "claude"}])
+    assert [each["labels"]["judge"] for each in found if _held(each)] == ["embedded"]
+
+
+def test_a_break_of_all_routes_is_one_notification(address: str) -> None:
+    """Pages of a job are one group, whatever they are about; tickets are a group by area."""
+    here = {"job": "all routes"}
+    pages = [
+        {**JUDGED, "alertname": "RagwatchQualityDrift", "route": route, **here} for route in ("search", "faq", "other")
+    ]
+    pages.append({"suite": "docs", "alertname": "RagwatchCanariesDegraded", "severity": "critical", **here})
+    tickets = [{**ROUTE, "signal": signal, "alertname": "RagwatchTrafficDrift", **here} for signal in ("a", "b")]
+    tickets = [{**each, "severity": "warning"} for each in tickets]
+    tell(address, [*pages, *tickets])
+    groups = json.loads(get(f"{address}/groups")[1])
+    told = [(each["receiver"]["name"], len(each["alerts"])) for each in groups if each["labels"]["job"] == here["job"]]
+    assert sorted(told) == [("morning", 2), ("oncall", 4)]
 
 
 def _held(alert: dict[str, Any]) -> bool:

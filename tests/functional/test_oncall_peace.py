@@ -72,6 +72,11 @@ def _reading(route: str, *, unscored: str) -> dict[str, str]:
     }
 
 
+def _answers(values: str) -> dict[str, str]:
+    return {'ragwatch_traffic_contexts_count{job="ragwatch",instance="a",route="search"}': values}
+
+
+DAY = 24 * HOUR
 INJECTIONS = 'ragwatch_judge_instructions_total{job="ragwatch",instance="a",judge="claude",place="context"}'
 SCENES = {
     "a rollout of many pods": Scene(
@@ -109,6 +114,21 @@ SCENES = {
         | {'ragwatch_requests_seen_total{job="ragwatch",instance="b",source="app"}': f"{gone(60)} {flat(0, 200)}"},
         quiet=(60, 100),
         firing=(130, 200),
+    ),
+    "a busy route that answers nothing from now on, on its first day": Scene(
+        "RagwatchRouteSilent",
+        _answers(f"{climb(0, 3, 120)} {flat(357, 300)} {climb(360, 3, 30)}"),
+        quiet=(30, 119, 130, 424, 445),
+        firing=(141, 200, 300, 415),
+    ),
+    "a slow route whose answers pause": Scene(
+        "RagwatchRouteSilent", _answers(f"{climb(0, 1, 90)} {flat(89, 45)} {climb(90, 1, 60)}"), quiet=(100, 120, 134)
+    ),
+    "a route that rests at night": Scene(
+        "RagwatchRouteSilent",
+        _answers(f"{climb(0, 1, 10 * HOUR)} {flat(599, 14 * HOUR)} " * 2 + f"{climb(1200, 1, 60)} {flat(1260, 600)}"),
+        quiet=tuple(range(DAY, 2 * DAY + HOUR, 30)),
+        firing=(2 * DAY + 2 * HOUR + 10, 2 * DAY + 5 * HOUR),
     ),
     "a judge that reads a share, and has not read this route": Scene(
         "RagwatchNoFreshSamples", _reading("search", unscored=flat(7, 3 * HOUR)), quiet=(90, 150)

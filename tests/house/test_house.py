@@ -14,10 +14,11 @@ from pydantic import BaseModel
 
 from ragwatch import judges, probes, sources, stores
 from ragwatch.config import load
+from ragwatch.config.alerts import Alerts
 from ragwatch.config.canaries import SuitePlace
 from ragwatch.config.drift import AnchorsOptions
 from ragwatch.config.judge_options import JudgeOptions
-from ragwatch.config.model import Settings
+from ragwatch.config.model import SamplingOptions, Settings
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = sorted((ROOT / "ragwatch").rglob("*.py"))
@@ -116,7 +117,8 @@ def section(key: str) -> str:
 def test_example_names_every_key(key: str, model: type[BaseModel]) -> None:
     """Every key that can be set stands in the example, set or as a comment."""
     text = section(key)
-    assert [name for name in model.model_fields if not re.search(rf"(?<![\w.]){name}:(\s|$)", text)] == []
+    names = [(field.alias or name).rpartition(".")[2] for name, field in model.model_fields.items()]
+    assert [name for name in names if not re.search(rf"(?<![\w.]){name}:(\s|$)", text)] == []
 
 
 def test_example_shows_defaults() -> None:
@@ -127,7 +129,9 @@ def test_example_shows_defaults() -> None:
         for key, field in Settings.model_fields.items()
         if not field.is_required() and getattr(settings, key) != field.get_default(call_default_factory=True)
     }
-    assert different <= {"routes", "sampling", "thresholds", "alerts"}  # examples of what has no default
+    assert different <= {"routes", "sampling", "alerts"}  # examples of what has no default
+    assert settings.alerts.model_copy(update={"slos": {}}) == Alerts()
+    assert settings.sampling.model_copy(update={"routes": {}}) == SamplingOptions()
 
 
 @pytest.mark.parametrize("room", [sources, judges, probes, stores], ids=["sources", "judges", "probes", "stores"])

@@ -11,11 +11,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from support.oncall_cases import CASES, PLAN
+from support.oncall_links import filled
 
 from ragwatch.rules import alerts, prometheus, yaml_text
 from ragwatch.web.samples import query_of
 
-FILLED = {"stage": "retrieval", "quantity": "faithfulness"}
+FILLED = {"route": "search", "judge": "embedded", "quantity": "faithfulness"}
 
 
 def promtool(*arguments: str | Path) -> str:
@@ -46,8 +47,9 @@ def test_every_alert_says_what_is_needed_at_night() -> None:
         rule: Any = alert.rule(PLAN)
         told = rule["annotations"]
         assert rule["labels"]["severity"] in {"critical", "warning", "info"}
-        assert re.fullmatch(r"[A-Za-z].*\.", told["summary"])
-        assert "{{" not in told["summary"]
+        about = next(label for label in ("route", "suite", "source", "judge", "job") if label in alert.labels)
+        assert told["summary"].startswith(f"{{{{ $labels.{about} }}}}"), told["summary"]
+        assert re.fullmatch(r"[^\n]*\.", told["summary"])
         assert "{{" in told["description"]
         assert told["runbook_url"] == f"{PLAN.links.runbooks}/{alert.name}.md"
         assert told["dashboard_url"].startswith(f"{PLAN.links.dashboards}/d/ragwatch-")
@@ -61,6 +63,4 @@ def test_links_to_samples_ask_for_what_the_page_knows() -> None:
     asked = [str(link) for link in links if link is not None and "/samples?" in str(link)]
     assert len(asked) > 5
     for link in asked:
-        label = re.compile(r"\{\{ (?:\$labels\.(\w+)|[^}]*label \"(\w+)\") \}\}")
-        filled = re.sub(r"\{\{[^}]*\}\}", "", label.sub(lambda found: FILLED.get(found[1] or found[2], "x"), link))
-        query_of(parse_qsl(urlsplit(filled).query, strict_parsing=True), now=0.0)
+        query_of(parse_qsl(urlsplit(filled(link, FILLED)).query, strict_parsing=True), now=0.0)

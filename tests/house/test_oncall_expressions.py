@@ -18,7 +18,8 @@ promql = pytest.importorskip("promql_parser")
 
 ROOT = Path(__file__).parents[2]
 TARGET = {"job", "instance", "cluster", "namespace"}
-OF_PROMETHEUS = {"up": TARGET, "ALERTS": {"alertname", "alertstate", "severity", *TARGET}}
+OF_ALERTS = {"alertname", "alertstate", "severity", "route", "quantity", "window", *TARGET}
+OF_PROMETHEUS = {"up": TARGET, "ALERTS": OF_ALERTS}
 NEWER_THAN_2_42 = {"info", "mad_over_time", "double_exponential_smoothing", "sort_by_label", "sort_by_label_desc"}
 
 
@@ -43,6 +44,7 @@ def known() -> dict[str, set[str]]:
         labels |= level[rule["record"].partition(":")[0]]
         labels |= {"quantity"} if "quality" in rule["record"] else set()
         labels |= {"stage"} if "stage" in rule["record"] else set()
+        labels |= {"objective"} if "budget" in rule["record"] else set()
         found[rule["record"]] = labels
     return found
 
@@ -110,7 +112,7 @@ def test_templates_ask_for_series_that_exist() -> None:
     for alert in alerts(PLAN):
         texts: Any = alert.rule(PLAN)["annotations"]
         for text in texts.values():
-            for query in re.findall(r'printf "([^"]+)" [^|]*\| query', text):
+            for query in re.findall(r'printf "([^"]+)"[^|}]* \| query', text):
                 check(query.replace("%s", "x"))
                 asked += 1
     assert asked > 5

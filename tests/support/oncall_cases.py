@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ragwatch.core.scores import Quantity
-from ragwatch.rules import Limits, Links, RulePlan
+from ragwatch.rules import BurnRate, Limits, Links, RulePlan
 from ragwatch.rules.burn import BURNS
 
 STEP = 300
@@ -18,10 +18,11 @@ PLAN = RulePlan(
     links=Links("https://runbooks.example.com", "https://grafana.example.com", "https://ragwatch.example.com"),
     thresholds={Quantity.FAITHFULNESS: 0.85, Quantity.CONTRADICTION: 0.2},
     objectives={Quantity.FAITHFULNESS: 0.95, Quantity.CONTRADICTION: 0.95},
-    burns=BURNS[:2],
+    burns=(*BURNS[:2], BurnRate(21600.0, 3600.0, 0.025, "warning")),
     windows=(900.0, 3600.0, 21600.0),
     limits=Limits(stale=3600.0),
     rare={"nightly": 86400.0},
+    drift_quantities=(Quantity.FAITHFULNESS, Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED),
 )
 
 
@@ -94,7 +95,7 @@ def series(phases: Iterable[Phase], instances: Iterable[str] = ("a",)) -> list[d
     return found
 
 
-def scores(quantity: str, mean: float, count: int = 5) -> dict[str, Shape]:
+def scores(quantity: str, mean: float, count: float = 5) -> dict[str, Shape]:
     """Counters of a quantity whose answers score 1 or 0, `count` answers a step, all of weight 1."""
     place = '{route="search",judge="embedded"}'
     sums = {
@@ -105,12 +106,26 @@ def scores(quantity: str, mean: float, count: int = 5) -> dict[str, Shape]:
     return {f"ragwatch_{quantity}_{each}_total{place}": Climb(by) for each, by in sums.items()}
 
 
-def _level(alert: str, name: str, own: str, *values: float) -> Case:
+def _drift(quantity: str, baseline: float, alarm: int = 1) -> dict[str, Shape]:
+    """A drift alarm and its baseline."""
+    place = f'{{quantity="{quantity}",route="search"}}'
+    return {f"ragwatch_drift_alarm{place}": Flat(alarm), f"ragwatch_drift_baseline_ratio{place}": Flat(baseline)}
+
+
+def _canaries(severity: str, *, degraded: int, short: int) -> Case:
+    """A suite of four canaries, so many of which are degraded."""
+    suite: dict[str, Shape] = {f'ragwatch_canary_success{{suite="docs",canary="{n}"}}': Flat(0) for n in range(4)}
+    bad, close, good = ({**suite, 'ragwatch_canary_degraded{suite="docs"}': Flat(n)} for n in (degraded, short, 0))
+    return Case("RagwatchCanariesDegraded", {"suite": "docs", "severity": severity}, bad, close, good)
+
+
+def _level(alert: str, name: str, own: str, *values: float, severity: str | None = None) -> Case:
     """An alert on a gauge: values that are bad, just short of it, and good."""
     bad, short, good = values
     labels = dict(each.split("=") for each in own.split(",") if each)
     inner = ",".join(f'{label}="{value}"' for label, value in labels.items())
     metric = f"{name}{{{inner}}}" if inner else name
+    labels |= {} if severity is None else {"severity": severity}
     return Case(alert, labels, {metric: Flat(bad)}, {metric: Flat(short)}, {metric: Flat(good)})
 
 
@@ -128,6 +143,8 @@ _RUN = 'ragwatch_canary_last_run_timestamp_seconds{suite="docs"}'
 _WHOLE = 'ragwatch_canary_last_success_timestamp_seconds{suite="docs"}'
 _ASKED = 'ragwatch_canary_failures_total{suite="docs",reason="timeout"}'
 _STEPS = 'ragwatch_step_failures_total{loop="judge embedded"}'
+_ANSWERED = 'ragwatch_canary_answer_ratio{suite="docs",quantity="correctness",contexts="retrieved"}'
+_ANSWERS = 'ragwatch_traffic_contexts_count{route="search"}'
 _LAW = 'ragwatch_invariant_violations_total{law="seen"}'
 _BUILD = 'ragwatch_build_info{version="1",python_version="3"}'
 _DIGEST = "ragwatch_last_digest_timestamp_seconds"
@@ -165,23 +182,71 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "RagwatchErrorBudgetBurn",
-        {**_SEARCH, "quantity": "contradiction", "window": "6h"},
+        {**_SEARCH, "quantity": "contradiction", "window": "6h", "severity": "critical"},
         scores("contradiction", 0.5, 20),
         scores("contradiction", 0.32, 20),
         scores("contradiction", 0.0, 20),
     ),
-    Case(
-        "RagwatchTopContextIgnored",
-        {**_SEARCH, "quantity": "top_ranked_ignored"},
-        scores("top_ranked_ignored", 0.9),
-        scores("top_ranked_ignored", 0.25),
-        scores("top_ranked_ignored", 0.1),
-        before=scores("top_ranked_ignored", 0.1),
-        after=10,
+    Case(  # no error budget of this size is gone: 14.4 times 5 % needs 72 %, 6 times 30 %
+        "RagwatchErrorBudgetBurn",
+        {**_SEARCH, "quantity": "faithfulness", "window": "6h", "severity": "warning"},
+        scores("faithfulness", 0.8, 20),
+        scores("faithfulness", 0.87, 20),
+        scores("faithfulness", 0.99, 20),
     ),
-    _level("RagwatchQualityDrift", "ragwatch_drift_alarm", "quantity=faithfulness,route=search", 1, 0, 0),
-    _level("RagwatchTrafficDrift", "ragwatch_traffic_drift_alarm", "signal=contexts,route=search", 1, 0, 0),
-    _level("RagwatchCanariesDegraded", "ragwatch_canary_degraded", "suite=docs", 1, 0, 0),
+    Case(  # the alarm is latched; the page is about the newest hour
+        "RagwatchQualityDrift",
+        {**_SEARCH, "severity": "critical"},
+        {**scores("faithfulness", 0.80), **_drift("faithfulness", 0.95)},
+        {**scores("faithfulness", 0.93), **_drift("faithfulness", 0.95)},
+        {**scores("faithfulness", 0.99), **_drift("faithfulness", 0.95)},
+    ),
+    Case(  # a figure below the baseline without an alarm: chance, or too early
+        "RagwatchQualityDrift",
+        _SEARCH,
+        {**scores("contradiction", 0.30), **_drift("contradiction", 0.05)},
+        {**scores("contradiction", 0.30), **_drift("contradiction", 0.05, alarm=0)},
+        {**scores("contradiction", 0.01), **_drift("contradiction", 0.05)},
+    ),
+    Case(  # 5 judged answers an hour are too few; 6 hours of them are not
+        "RagwatchQualityDrift",
+        _SEARCH,
+        {**scores("faithfulness", 0.1, 0.5), **_drift("faithfulness", 0.95)},
+        {**scores("faithfulness", 0.1, 0.2), **_drift("faithfulness", 0.95)},
+        {**scores("faithfulness", 0.99, 50), **_drift("faithfulness", 0.95)},
+    ),
+    _level("RagwatchQualityDriftStanding", "ragwatch_drift_alarm", "quantity=faithfulness,route=search", 1, 0, 0),
+    _level("RagwatchTopContextIgnored", "ragwatch_drift_alarm", "quantity=top_ranked_ignored,route=search", 1, 0, 0),
+    _level(
+        "RagwatchTrafficDrift", "ragwatch_traffic_drift_alarm", "signal=contexts,route=search", 1, 0, 0, severity="info"
+    ),
+    _level(
+        "RagwatchTrafficDrift",
+        "ragwatch_traffic_drift_alarm",
+        "signal=abstentions,route=s",
+        1,
+        0,
+        0,
+        severity="warning",
+    ),
+    _canaries("warning", degraded=2, short=0),
+    _canaries("critical", degraded=3, short=2),
+    Case(
+        "RagwatchCanaryAnswersWrong",
+        {"suite": "docs", "quantity": "correctness", "contexts": "retrieved"},
+        {_ANSWERED: Flat(0.69)},
+        {_ANSWERED: Flat(0.71)},
+        {_ANSWERED: Flat(0.9)},
+        before={_ANSWERED: Flat(0.9)},
+    ),
+    Case(  # it stays until the route answers again
+        "RagwatchRouteSilent",
+        {"route": "search"},
+        {_ANSWERS: Climb(0)},
+        {_ANSWERS: Climb(1)},
+        {_ANSWERS: Climb(11)},
+        before={_ANSWERS: Climb(11)},
+    ),
     Case(
         "RagwatchCanariesStale",
         {"suite": "docs"},

@@ -50,6 +50,7 @@ UNJUDGED = Page("Unjudged answers", "/samples", ("outcome=unjudged", *SHOWN_TIME
 
 
 def scored(quantity: Quantity, since: tuple[str, ...] = SHOWN_TIME) -> Page:
-    """Page of the answers that the selected judge did not score best for a quantity."""
+    """Page of the answers that the selected judge did not score best for a quantity, the worst first."""
     short_of_best = "above=0" if quantity in LOW_IS_GOOD else "below=1"
-    return Page("Answers behind this", "/samples", (JUDGE, f"quantity={quantity}", short_of_best, *since), ("route",))
+    parameters = (JUDGE, f"quantity={quantity}", short_of_best, "sort=worst", *since)
+    return Page("Answers behind this", "/samples", parameters, ("route",))

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, Query, StoredVerdict
@@ -70,9 +70,13 @@ def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
     if query.after is not None:
         where.append("(v.at, v.seq) < (?, ?)")
         parameters += query.after
+    order = "v.at DESC, v.seq DESC"
+    if query.worst and query.quantity is not None:
+        order = f"{_SCORE} {'DESC' if query.quantity in LOW_IS_GOOD else 'ASC'}, {order}"
+        parameters.append(f"$.{query.quantity}")
     sql = (
         f"SELECT {columns} FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - constants only
-        f" WHERE {' AND '.join(where)} ORDER BY v.at DESC, v.seq DESC LIMIT ?"
+        f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"
     )
     return sql, [*parameters, query.limit]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ragwatch.config import Config, load, parse
+from ragwatch.config.paging import unpaged
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
@@ -49,6 +50,59 @@ def test_thresholds_name_what_only_a_gate_can_hold_against_them() -> None:
     settings = a_config(thresholds={"faithfulness": 0.9, "context_recall": 0.8, "correctness": 0.5}).settings
     assert settings.thresholds[ReferenceQuantity.CONTEXT_RECALL] == 0.8
     assert settings.live_thresholds == {Quantity.FAITHFULNESS: 0.9}
+
+
+def test_the_seeds_thresholds_hold_where_none_is_named() -> None:
+    """Without the section, or with a level by route only; an empty one is none, and the gate keeps its own defaults."""
+    seeds = {
+        Quantity.FAITHFULNESS: 0.85,
+        Quantity.ANSWER_RELEVANCY: 0.75,
+        Quantity.CONTEXT_PRECISION: 0.70,
+        Quantity.TOP_RANKED_IGNORED: 0.30,
+    }
+    by_route = {"routes": {"faq": {"faithfulness": 0.6, "answer_relevancy": None}}}
+    assert a_config().settings.live_thresholds == seeds
+    assert a_config(thresholds={}).settings.live_thresholds == {}
+    settings = a_config(routes=["faq"], thresholds=by_route).settings
+    assert settings.live_thresholds == seeds
+    assert settings.gate_thresholds == {}
+    assert settings.route_thresholds == {"faq": {Quantity.FAITHFULNESS: 0.6, Quantity.ANSWER_RELEVANCY: None}}
+    both = a_config(routes=["faq"], thresholds={"faithfulness": 0.9, **by_route}).settings
+    assert both.live_thresholds == both.gate_thresholds == {Quantity.FAITHFULNESS: 0.9}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"thresholds": {"routes": {"nowhere": {"faithfulness": 0.6}}}}, r"thresholds\.routes\.nowhere: is not in"),
+        ({"thresholds": {"routes": {"faq": {"faith": 0.6}}}}, r"thresholds\.routes\.faq\.faith"),
+        ({"thresholds": {"routes": {"faq": {"faithfulness": 1.6}}}}, r"thresholds\.routes\.faq\.faithfulness: .*1"),
+        ({"thresholds": {"routes": 3}}, r"thresholds\.routes"),
+        ({"alerts": {"slos": {"routes": {"nowhere": {}}}}}, r"alerts\.slos\.routes\.nowhere: is not in"),
+        (
+            {"alerts": {"slos": {"routes": {"faq": {"faithfulness": {"objective": 0.5}}}}}},
+            r"slos\.routes\.faq\.faithfulness: burns\[0\] can never fire",
+        ),
+    ],
+)
+def test_a_level_by_route_is_checked(wrong: dict[str, Any], told: str) -> None:
+    """Errors name the key as it stands in the file."""
+    with pytest.raises(ConfigError, match=told):
+        a_config(routes=["faq"], **wrong)
+
+
+def test_what_cannot_page_is_known() -> None:
+    """The configuration of five minutes pages on thresholds and drift; each other alert is named with its key."""
+    reasons = unpaged(a_config(routes=["faq"]))
+    assert [reason.partition("`")[2].partition("`")[0] for reason in reasons] == ["canaries", "alerts.slos"]
+    nothing = a_config(
+        thresholds={"top_ranked_ignored": 0.3},
+        drift={"quantities": []},
+        alerts={"severity": {"QualityDrift": "info"}, "slos": {"faithfulness": {"objective": 0.95}}},
+    )
+    told = " ".join(unpaged(nothing))
+    for key in ("`thresholds`", "`drift.quantities`", "`canaries`", "`routes`", "`alerts.severity` makes it info"):
+        assert key in told
 
 
 def test_windows_may_have_names() -> None:

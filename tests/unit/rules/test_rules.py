@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import accumulate
 from math import sqrt
 from pathlib import Path
@@ -25,7 +26,10 @@ from ragwatch.config.alerts import Alerts
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.scores import Quantity
+from ragwatch.errors import ConfigError
 from ragwatch.rules import BurnRate, Links, RulePlan, alerts, impossible, operator, prometheus, yaml_text
+from ragwatch.rules.alert import Severity
+from ragwatch.rules.catalogue import CATALOGUE, NAMES
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
 PLAN = RulePlan("embedded", "ragwatch", Links("https://r", "https://d", "https://p"))
@@ -98,10 +102,11 @@ def test_alerts_that_make_no_sense_are_refused(wrong: dict[str, Any], told: str)
 
 
 def test_links_lead_to_the_address_people_use() -> None:
-    """The external URL if there is one, else the address it listens on, never a wildcard."""
-    assert plan_of(parse(MINIMAL, folder=Path())).links.pages == "http://127.0.0.1:10477"
-    everywhere = parse({**MINIMAL, "web": {"listen": "0.0.0.0:80"}}, folder=Path())
-    assert plan_of(everywhere).links.pages == "http://localhost:80"
+    """The external URL if there is one, else an address that others can open; never loopback, never a wildcard."""
+    for listen in ("127.0.0.1:10477", "localhost:80", "[::1]:80", "0.0.0.0:80", "[::]:80"):
+        assert plan_of(parse({**MINIMAL, "web": {"listen": listen}}, folder=Path())).links.pages is None
+    named = parse({**MINIMAL, "web": {"listen": "10.0.0.7:80"}}, folder=Path())
+    assert plan_of(named).links.pages == "http://10.0.0.7:80"
     outside = parse({**MINIMAL, "web": {"external_url": "https://rag.example.com"}}, folder=Path())
     assert plan_of(outside).links.pages == "https://rag.example.com"
 
@@ -126,13 +131,62 @@ def test_suites_that_are_run_seldom_are_given_their_time(schedule: str, pause: f
     assert stale.endswith(f" > {limit:g}")
 
 
-def test_a_link_that_leads_nowhere_is_left_out() -> None:
-    """Without an address of runbooks or of Grafana alerts carry none, and the command says so."""
-    annotations = [alert.rule(plan_of(parse(MINIMAL, folder=Path())))["annotations"] for alert in alerts(PLAN)]
-    assert not any({"runbook_url", "dashboard_url"} & set(links) for links in annotations)  # type: ignore[arg-type]
+def test_a_link_that_leads_nowhere_is_left_out(tmp_path: Path) -> None:
+    """Without an address of runbooks, Grafana or pages alerts carry none, and the command says so."""
+    plan = plan_of(parse(MINIMAL, folder=Path()))
+    texts: list[Any] = [alert.rule(plan)["annotations"] for alert in alerts(plan)]
+    assert not any({"runbook_url", "dashboard_url", "samples_url"} & set(links) for links in texts)
+    assert not any("http" in text for links in texts for text in links.values())
     shown = CliRunner().invoke(cli, ["rules", "--config", str(EXAMPLE)], catch_exceptions=False)
     assert "alerts.runbooks is not set" in shown.stderr
     assert "alerts.dashboards is not set" in shown.stderr
+    assert "web.external_url is not set: alerts carry no link to the answers" in shown.stderr
+    local = tmp_path / "local.yaml"
+    local.write_text(yaml.safe_dump({**MINIMAL, "web": {"external_url": "http://localhost:10477"}}))
+    shown = CliRunner().invoke(cli, ["rules", "--config", str(local)], catch_exceptions=False)
+    assert "leads to the machine of whoever opens it" in shown.stderr
+
+
+def test_severities_are_a_key_and_unknown_names_are_refused() -> None:
+    """With or without the prefix; all rules of a name; a misspelt name is answered with a near one."""
+    alerts_section = {"severity": {"QualityDrift": "warning", "RagwatchCanariesDegraded": "info"}}
+    plan = plan_of(parse({**MINIMAL, "alerts": alerts_section}, folder=Path()))
+    rules: list[Any] = [alert.rule(plan) for alert in alerts(plan)]
+    by_name = {(rule["alert"], rule["labels"]["severity"]) for rule in rules}
+    assert {each for each in by_name if each[0] in {"RagwatchQualityDrift", "RagwatchCanariesDegraded"}} == {
+        ("RagwatchQualityDrift", "warning"),
+        ("RagwatchCanariesDegraded", "info"),
+    }
+    with pytest.raises(ConfigError, match=r"alerts\.severity.*did you mean `QualityDrift`"):
+        parse({**MINIMAL, "alerts": {"severity": {"QualtyDrift": "warning"}}}, folder=Path())
+    with pytest.raises(ConfigError, match="Xyz: is no alert; use one of"):
+        parse({**MINIMAL, "alerts": {"severity": {"Xyz": "warning"}}}, folder=Path())
+    with pytest.raises(ConfigError, match="critical"):
+        parse({**MINIMAL, "alerts": {"severity": {"QualityDrift": "page"}}}, folder=Path())
+
+
+def test_what_pages_by_default() -> None:
+    """Every alert has one severity, but for those that have two degrees."""
+    plan = replace(PLAN, thresholds={Quantity.FAITHFULNESS: 0.8})
+    pages = {alert.name for alert in alerts(plan) if alert.severity is Severity.CRITICAL}
+    assert pages == {
+        "RagwatchQualityBad",
+        "RagwatchQualityDrift",
+        "RagwatchCanariesDegraded",
+        "RagwatchCanaryAnswersWrong",
+        "RagwatchAbsent",
+    }
+    told = {alert.name for alert in alerts(plan) if alert.severity is Severity.INFO}
+    assert told == {"RagwatchTopContextIgnored", "RagwatchTrafficDrift", "RagwatchPromptInjection"}
+    ignored = replace(PLAN, thresholds={Quantity.TOP_RANKED_IGNORED: 0.3})
+    assert "RagwatchQualityBad" not in {alert.name for alert in alerts(ignored)}
+
+
+def test_the_catalogue_is_complete() -> None:
+    """Every alert that can be generated has one entry, and every entry an alert."""
+    plan = replace(PLAN, thresholds={Quantity.FAITHFULNESS: 0.8}, objectives={Quantity.FAITHFULNESS: 0.95})
+    assert {alert.name for alert in alerts(plan)} == NAMES
+    assert len(NAMES) == len(CATALOGUE)
 
 
 def test_the_command_prints_or_writes(tmp_path: Path) -> None:
@@ -241,6 +295,33 @@ def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> Non
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_route_has_its_own_threshold_and_objective() -> None:
+    """The general one leaves that route out; null leaves the route without; names of routes are quoted in patterns."""
+    faith, relevancy = Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY
+    plan = replace(
+        PLAN,
+        thresholds={faith: 0.9, relevancy: 0.8},
+        route_thresholds={"v1.items": {faith: 0.5, relevancy: None}},
+        objectives={faith: 0.95},
+        route_objectives={"v1.items": {faith: 0.94}},
+    )
+    assert list(plan.limits_by_route) == [
+        (faith, 'route!~"v1\\\\.items"', 0.9),
+        (faith, 'route="v1.items"', 0.5),
+        (relevancy, 'route!~"v1\\\\.items"', 0.8),
+    ]
+    assert (plan.threshold(faith, "v1.items"), plan.threshold(relevancy, "v1.items")) == (0.5, None)
+    assert plan.threshold(faith, "other") == 0.9
+    rules: list[Any] = [
+        rule for group in prometheus(plan)["ragwatch-recording.yaml"]["groups"] for rule in group["rules"]
+    ]  # type: ignore[union-attr, index, call-overload]
+    shortfalls = [rule["expr"] for rule in rules if rule["record"] == "route:ragwatch_quality:shortfall"]
+    assert [expr.partition(" - ")[0] for expr in shortfalls] == ["0.9", "0.5", "0.8"]
+    burns = [alert.expr for alert in alerts(plan) if alert.name == "RagwatchErrorBudgetBurn"]
+    assert len(burns) == 2 * len(plan.burns)
+    assert all(expr.count("v1") == 4 for expr in burns)
 
 
 def test_every_objective_is_of_a_quantity() -> None:

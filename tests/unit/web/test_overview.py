@@ -54,6 +54,15 @@ def test_only_a_whole_interval_is_good_or_bad(quantity: Quantity, value: float, 
     assert view["state"] == state
 
 
+@pytest.mark.parametrize(("own", "state"), [(0.5, "good"), (0.7, "bad"), (None, "plain")])
+def test_a_route_may_have_its_own_threshold(own: float | None, state: str) -> None:
+    """It takes precedence, and None is no threshold; what cannot page is listed."""
+    scope = replace(SCOPE, route_thresholds={"search": {"faithfulness": own}}, unpaged=("no drift pages",))
+    view = overview(with_estimate(Quantity.FAITHFULNESS, 0.6, 0.05), scope, now=AT)
+    assert (figure(view, "faithfulness")["threshold"], figure(view, "faithfulness")["state"]) == (own, state)
+    assert view["unpaged"] == ["no drift pages"]
+
+
 def test_a_figure_carries_the_whole_estimate() -> None:
     """Value, interval, bounds, numbers and age stand side by side."""
     row = figure(overview(small(), SCOPE, now=AT + 10), "faithfulness")

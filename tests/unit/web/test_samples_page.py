@@ -12,6 +12,7 @@ import pytest
 from support.asked import XSS, Reading, get, settle
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.oncall_cases import PLAN
+from support.oncall_links import filled
 
 from ragwatch.rules import alerts
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -39,11 +40,7 @@ async def test_every_alerts_link_opens(alert: Any, store: SqliteStore) -> None:
     settle(store, ["good"], route="support")
     store.settle([a_verdict(bad, an_evidence(a_claim((0, 0), "contradicted")))])
     address = alert.rule(PLAN)["annotations"]["samples_url"]
-    address = re.sub(
-        r"\{\{ with .*? \}\}(.*?)\{\{ \. \| first \| label \"stage\" \}\}\{\{ end \}\}", r"\1generation", address
-    )
-    for label, value in {"route": "search", "judge": JUDGE, "quantity": "faithfulness"}.items():
-        address = address.replace(f"{{{{ $labels.{label} }}}}", value)
+    address = filled(address, {"route": "search", "judge": JUDGE, "quantity": "faithfulness"})
     assert "{" not in address
     where = urlsplit(address)
     answer = await get(store, f"{where.path}?{where.query}")
@@ -64,6 +61,21 @@ async def test_rows_are_newest_first_and_say_what_matters(store: SqliteStore) ->
     missed = body.split("unjudged: timeout")[1].split("</tr>")[0]
     assert (missed.count("–"), "0.00" in missed) == (3, False)
     assert "these are all" in text
+
+
+async def test_the_worst_come_first_if_asked_for(store: SqliteStore) -> None:
+    """By the score of a quantity, whichever side of it is bad; ties are newest first, and the page says so."""
+    ages = {"good": 0, "worst": 60, "bad": 30, "tied": 90}
+    draws = {name: a_draw(name, at=AT - age) for name, age in ages.items()}
+    store.admit(an_admission(*draws.values()))
+    claims = {"good": ((1, 0),), "worst": ((0, 0),), "bad": ((1, 0), (0, 0)), "tied": ((1, 0), (0, 0))}
+    store.settle([a_verdict(draws[name], an_evidence(*claims[name])) for name in draws])
+    answer = await get(store, "/samples?quantity=faithfulness&sort=worst&limit=3")
+    assert keys_on(answer.text) == [draws[name].key for name in ("worst", "bad", "tied")]
+    assert "the worst first" in Reading(answer.text).text
+    assert (await get(store, "/samples?sort=worst")).status_code == 400
+    assert (await get(store, "/samples?quantity=faithfulness&sort=best")).status_code == 400
+    assert (await get(store, "/api/v1/samples?quantity=faithfulness&sort=worst")).status_code == 400
 
 
 async def test_a_filter_is_shown_and_can_be_taken_back(store: SqliteStore) -> None:

@@ -1,0 +1,170 @@
+"""Proposes thresholds by route from stored drift baselines, and counts what they would have paged last week."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import floor
+
+import click
+
+from ragwatch import stores
+from ragwatch.config import Config
+from ragwatch.config.drift import lowest_probability
+from ragwatch.core.estimate import Addends
+from ragwatch.core.estimators import hajek
+from ragwatch.core.sample import OTHER
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.daemon.runtime import sampling_plan
+from ragwatch.pipeline.drift.loop import name_of
+from ragwatch.pipeline.drift.scores import KIND
+from ragwatch.ports import ScoreRow, Store
+from ragwatch.rules import RulePlan
+
+WEEK = 7 * 86400.0
+_PAGE_ROWS = 5000
+_STEP = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A threshold for one quantity on one route.
+
+    Attributes:
+        route: Value of the label `route`.
+        quantity: Quantity.
+        threshold: The drift baseline (lower bound of the mean, less the tolerance), rounded away from it.
+        pages: Times at which a page would have begun in the last week.
+        configured: Threshold in the configuration; None for none.
+        configured_pages: The same for that threshold.
+    """
+
+    route: str
+    quantity: Quantity
+    threshold: float
+    pages: tuple[float, ...]
+    configured: float | None
+    configured_pages: tuple[float, ...]
+
+
+def show(config: Config, plan: RulePlan) -> int:
+    """Print the proposals as YAML, and as comments what they would have paged. Returns 3 if there is no baseline."""
+    store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
+    try:
+        proposals = list(proposals_of(config, plan, store))
+    finally:
+        store.close()
+    if not proposals:
+        click.echo("no baseline is learned yet; /drift shows how far it is", err=True)
+        return 3
+    click.echo("thresholds:\n  routes:")
+    for route in dict.fromkeys(proposal.route for proposal in proposals):
+        click.echo(f"    {route}:")
+        for proposal in (proposal for proposal in proposals if proposal.route == route):
+            line = f"      {proposal.quantity}: {proposal.threshold:g}"
+            click.echo(f"{line:<40}# last week: {_pages(proposal.pages)}{_configured(proposal)}")
+    return 0
+
+
+def _configured(proposal: Proposal) -> str:
+    if proposal.configured is None:
+        return "; no threshold now"
+    return f"; now {proposal.configured:g}: {_pages(proposal.configured_pages)}"
+
+
+def _pages(times: Sequence[float]) -> str:
+    if not times:
+        return "no page"
+    first = f"{datetime.fromtimestamp(times[0], UTC):%Y-%m-%d %H:%M} UTC"
+    return f"1 page, {first}" if len(times) == 1 else f"{len(times)} pages, the first {first}"
+
+
+def proposals_of(config: Config, plan: RulePlan, store: Store) -> Iterator[Proposal]:
+    """A proposal for each stored baseline.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    state = store.recall(KIND)
+    if state is None:
+        return
+    sampling, routes = sampling_plan(config), (*config.settings.routes, OTHER)
+    probability = next(judge.place.probability for judge in config.judges if judge.place.name == plan.watcher)
+    lowest = {route: lowest_probability(sampling, route, probability) for route in routes}
+    rules = config.settings.drift.rules(plan.watcher, str(state["version"]), routes, lowest)
+    rows = [row for row in _rows(store) if row.judge == plan.judge and row.scores is not None]
+    for quantity, route in rules.cells:
+        stream = rules.stream(quantity, route)
+        try:
+            stream.load(state["streams"][name_of((quantity, route))])
+        except (KeyError, TypeError, ValueError):
+            continue
+        baseline = stream.baseline
+        if baseline is None or quantity is Quantity.TOP_RANKED_IGNORED:
+            continue
+        threshold = _rounded(baseline, quantity)
+        configured = plan.threshold(quantity, route)
+        here = [row for row in rows if row.route == route]
+        yield Proposal(
+            route,
+            quantity,
+            threshold,
+            pages(here, quantity, threshold, plan),
+            configured,
+            () if configured is None else pages(here, quantity, configured, plan),
+        )
+
+
+def _rounded(baseline: float, quantity: Quantity) -> float:
+    """Two digits, on the side of fewer pages."""
+    return 1.0 - floor((1.0 - baseline) * 100) / 100 if quantity in LOW_IS_GOOD else floor(baseline * 100) / 100
+
+
+def _rows(store: Store) -> Iterator[ScoreRow]:
+    """Score rows of the last week, counted from the newest."""
+    rows: list[ScoreRow] = []
+    while page := store.window(rows[-1].seq if rows else 0, 0.0, _PAGE_ROWS):
+        rows += page
+    newest = max((row.at for row in rows), default=0.0)
+    yield from sorted((row for row in rows if row.at > newest - WEEK), key=lambda row: row.at)
+
+
+def pages(rows: Iterable[ScoreRow], quantity: Quantity, threshold: float, plan: RulePlan) -> tuple[float, ...]:
+    """Times at which RagwatchQualityBad would have begun, looking every quarter of an hour.
+
+    Args:
+        rows: Of one route, in order of time.
+        quantity: Quantity.
+        threshold: Worst acceptable mean.
+        plan: Its window, confidence and minimum of samples.
+    """
+    scored = [(row.at, row.scores[quantity], row.probability) for row in rows if row.scores and quantity in row.scores]
+    known = deque((at, value, probability) for at, value, probability in scored if value is not None)
+    window: deque[tuple[float, float, float]] = deque()
+    begun: list[float] = []
+    firing = False
+    now = known[0][0] + _STEP if known else 0.0
+    while known or window:
+        while known and known[0][0] <= now:
+            window.append(known.popleft())
+        while window and window[0][0] <= now - plan.window:
+            window.popleft()
+        if not known and not window:
+            break
+        bad = _is_bad([(value, probability) for _, value, probability in window], quantity, threshold, plan)
+        if bad and not firing:
+            begun.append(now)
+        firing = bad
+        now += _STEP
+    return tuple(begun)
+
+
+def _is_bad(scores: Sequence[tuple[float, float]], quantity: Quantity, threshold: float, plan: RulePlan) -> bool:
+    if not scores:
+        return False
+    _, low, high, effective = hajek.interval(Addends.of(scores), plan.confidence)
+    if effective < plan.limits.samples:
+        return False
+    return low > threshold if quantity in LOW_IS_GOOD else high < threshold

@@ -1,0 +1,31 @@
+"""Lists which alerts a configuration can never raise, for `ragwatch check` and the overview page."""
+
+from __future__ import annotations
+
+from ragwatch.config import Config
+from ragwatch.core.scores import Quantity
+
+_PAGES = ("QualityBad", "QualityDrift")
+
+
+def unpaged(config: Config) -> tuple[str, ...]:
+    """What cannot page under a configuration, each with the key that changes it."""
+    settings, reasons = config.settings, []
+    thresholds = {*settings.live_thresholds, *(name for own in settings.route_thresholds.values() for name in own)}
+    if not thresholds - {Quantity.TOP_RANKED_IGNORED}:
+        reasons.append("no threshold pages: `thresholds` is empty")
+    if not set(settings.drift.quantities) - {Quantity.TOP_RANKED_IGNORED}:
+        reasons.append("no drift pages: `drift.quantities` is empty")
+    if not config.canaries:
+        reasons.append("no broken retriever pages before users notice: `canaries` is empty")
+    elif not any(suite.place.judge for suite in config.canaries):
+        reasons.append("no wrong canary answer pages: no suite in `canaries` has a `judge`")
+    if not settings.alerts.slos and not settings.alerts.route_slos:
+        reasons.append("no error budget pages: `alerts.slos` is empty")
+    if not settings.routes:
+        reasons.append("no single route pages: `routes` is empty, so all answers have the route `other`")
+    for name in _PAGES:
+        severity = settings.alerts.severity.get(f"Ragwatch{name}", "critical")
+        if severity != "critical":
+            reasons.append(f"{name} does not page: `alerts.severity` makes it {severity}")
+    return tuple(reasons)

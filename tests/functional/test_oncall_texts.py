@@ -1,0 +1,165 @@
+"""Texts of alerts, rendered by promtool, and which of several alerts about one route pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from functional.test_oncall_rules import needed, promtool
+from support.oncall_cases import PLAN, Climb, Flat, Phase, Shape, scores, series
+
+from ragwatch.core.scores import Quantity
+from ragwatch.rules import BurnRate, RulePlan, yaml_text
+
+MINUTES = 5
+PHASE = 24 * MINUTES
+
+
+def rules(plan: RulePlan, names: Collection[str], folder: Path, *, texts: bool = True) -> None:
+    """Write these alerts and what they build upon, in the order in which they ship; without texts it is faster."""
+    groups = needed(plan, names, ["faithfulness"])
+    for group in groups if not texts else ():  # alerts compare the hour; the other windows are for texts
+        group["rules"] = [rule for rule in group["rules"] if rule["labels"].get("window", "1h") == "1h"]
+        for rule in group["rules"]:
+            rule.pop("annotations", None)
+    (folder / "rules.yaml").write_text(yaml_text({"groups": [group for group in groups if group["rules"]]}))
+
+
+def play(folder: Path, phases: Iterable[Phase], tests: Mapping[str, Any]) -> str:
+    """Play phases of 24 steps to the rules; what promtool says."""
+    test = {"interval": "5m", "input_series": series(phases), **tests}
+    content = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [test]}
+    (folder / "case.json").write_text(json.dumps(content))
+    return promtool("test", "rules", folder / "case.json")[1]
+
+
+def annotations(told: str) -> dict[str, str]:
+    """Annotations of the only alert that promtool did not expect."""
+    return dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', told.partition("Annotations:")[2]))
+
+
+def drift(baseline: float, alarm: int) -> dict[str, Shape]:
+    """Gauges of a detector of faithfulness."""
+    place = '{quantity="faithfulness",route="search"}'
+    return {f"ragwatch_drift_alarm{place}": Flat(alarm), f"ragwatch_drift_baseline_ratio{place}": Flat(baseline)}
+
+
+def stages(**shares: float) -> dict[str, Shape]:
+    """Answers a step by stage at fault, of a hundred."""
+    counts = {"none": 100 - sum(shares.values()), "retrieval": 0.0, "generation": 0.0, **shares}
+    return {f'ragwatch_stage_samples_total{{route="search",stage="{name}"}}': Climb(by) for name, by in counts.items()}
+
+
+HEALTHY = {**scores("faithfulness", 0.99, 100), **drift(0.96, 0), **stages(retrieval=12, generation=1)}
+BROKEN = {**scores("faithfulness", 0.80, 100), **drift(0.96, 1), **stages(retrieval=13, generation=20)}
+
+
+def test_a_page_of_drift_says_what_is_needed_at_night(tmp_path: Path) -> None:
+    """Route, quantity, how much, since when; the stage that rose most, not the most frequent one before; the judge."""
+    rules(PLAN, ["RagwatchQualityDrift"], tmp_path)
+    judge = {'ragwatch_judge_drift_alarm{judge="embedded"}': Flat(1), 'ragwatch_canary_degraded{suite="docs"}': Flat(3)}
+    at = PHASE + 75
+    expected = [{"alertname": "RagwatchQualityDrift", "eval_time": f"{at}m", "exp_alerts": []}]
+    said = annotations(play(tmp_path, [HEALTHY, {**BROKEN, **judge}], {"alert_rule_test": expected}))
+    assert said["summary"] == "search: faithfulness fell from 0.99 to 0.80 since 01:59 UTC (drift)."
+    assert "Stage that changed most: generation, from 1 to 20 % of answers." in said["description"]
+    assert "The judge changed too (RagwatchJudgeDrift)" in said["description"]
+    assert "Canaries degraded: 3." in said["description"]
+    asked = "route=search&judge=embedded&quantity=faithfulness&below=0.96&since=7140"
+    assert said["samples_url"] == f"https://ragwatch.example.com/samples?{asked}&sort=worst"
+    assert said["description"].endswith(f"samples?{asked}&limit=3")
+
+
+def test_no_stage_is_named_below_ten_answers(tmp_path: Path) -> None:
+    """Nine answers of an hour name no stage."""
+    few = {
+        **BROKEN,
+        **{name: Climb(by.by / 200) for name, by in stages(generation=50).items() if isinstance(by, Climb)},
+    }
+    rules(PLAN, ["RagwatchQualityDrift"], tmp_path)
+    expected = [{"alertname": "RagwatchQualityDrift", "eval_time": f"{PHASE + 75}m", "exp_alerts": []}]
+    said = annotations(play(tmp_path, [HEALTHY, few], {"alert_rule_test": expected}))
+    assert said["summary"].startswith("search: faithfulness fell from")
+    assert "Stage" not in said["description"]
+
+
+def test_a_page_about_a_threshold_says_how_far_and_since_when(tmp_path: Path) -> None:
+    """The worst quantity first."""
+    rules(PLAN, ["RagwatchQualityBad"], tmp_path)
+    expected = [{"alertname": "RagwatchQualityBad", "eval_time": f"{PHASE + 90}m", "exp_alerts": []}]
+    told = play(tmp_path, [HEALTHY, {**BROKEN, **scores("faithfulness", 0.7, 100)}], {"alert_rule_test": expected})
+    said = annotations(told)
+    assert said["summary"] == "search: faithfulness is 0.70, threshold 0.85 since 02:04 UTC."
+    assert "faithfulness 0.70, threshold 0.85, worse by at least 0.12; " in said["description"]
+    assert "&quantity=faithfulness&below=0.85&since=7440&sort=worst" in said["samples_url"]
+
+
+@pytest.mark.parametrize(("mean", "told"), [(0.94, "is used up in 14 days"), (0.3, "is used up in 21 hours")])
+def test_a_burn_rate_says_when_the_budget_is_gone(mean: float, told: str, tmp_path: Path) -> None:
+    """Not how many times as fast as planned."""
+    plan = replace(PLAN, burns=(BurnRate(3600.0, 900.0, 0.0014, "critical"),))
+    rules(plan, ["RagwatchErrorBudgetBurn"], tmp_path)
+    good, bad = (scores("faithfulness", each, 500) for each in (1.0, mean))
+    at = PHASE + 25 if mean < 0.9 else PHASE + 75
+    expected = [{"alertname": "RagwatchErrorBudgetBurn", "eval_time": f"{at}m", "exp_alerts": []}]
+    said = annotations(play(tmp_path, [good, bad], {"alert_rule_test": expected}))
+    assert told in said["summary"], said
+    assert " times" not in said["summary"] + said["description"]
+
+
+def firing(name: str, minute: int, count: int) -> dict[str, Any]:
+    """Whether an alert fires at a minute."""
+    expected = [{"labels": "{}", "value": count}] if count else []
+    return {
+        "expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}})',
+        "eval_time": f"{minute}m",
+        "exp_samples": expected,
+    }
+
+
+BAD, DRIFT, STANDING = "RagwatchQualityBad", "RagwatchQualityDrift", "RagwatchQualityDriftStanding"
+
+
+def test_one_route_is_one_page_and_nothing_new_comes_after_the_mend(tmp_path: Path) -> None:
+    """Drift pages first; the threshold, crossed later, does not; the ticket of the alarm waits for half a day."""
+    rules(PLAN, [BAD, DRIFT, STANDING], tmp_path, texts=False)
+    worse = {**BROKEN, **scores("faithfulness", 0.5, 100)}
+    mended = {**HEALTHY, **drift(0.96, 1)}
+    checks = [
+        *(firing(name, PHASE - 5, 0) for name in (BAD, DRIFT, STANDING)),
+        *(firing(name, PHASE + 90, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING)),
+        *(firing(name, minute, 0) for name in (BAD, DRIFT, STANDING) for minute in (2 * PHASE + 65, 4 * PHASE)),
+        firing(STANDING, 9 * PHASE - 5, 1),
+        # A second break while the alarm is still active.
+        *(firing(name, 9 * PHASE + 60, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING)),
+    ]
+    told = play(tmp_path, [HEALTHY, worse, *[mended] * 7, worse], {"promql_expr_test": checks})
+    assert "FAILED" not in told, told
+
+
+def test_a_threshold_page_holds_drift_back_for_a_day_only(tmp_path: Path) -> None:
+    """A threshold that is too high for a route pages all the time; a break of that route is told all the same."""
+    rules(PLAN, [BAD, DRIFT], tmp_path, texts=False)
+    low = {**scores("faithfulness", 0.6, 100), **drift(0.58, 0)}
+    worse = {**scores("faithfulness", 0.3, 100), **drift(0.58, 1)}
+    checks = [
+        *(firing(name, PHASE + 90, int(name == BAD)) for name in (BAD, DRIFT)),
+        *(firing(name, 13 * PHASE, int(name == DRIFT)) for name in (BAD, DRIFT)),
+    ]
+    told = play(tmp_path, [low, *[worse] * 13], {"promql_expr_test": checks})
+    assert "FAILED" not in told, told
+
+
+def test_a_warning_holds_no_page_back(tmp_path: Path) -> None:
+    """Where the threshold is made a ticket, drift pages all the same."""
+    plan = replace(PLAN, severity={BAD: "warning"}, drift_quantities=(Quantity.FAITHFULNESS,))
+    rules(plan, [BAD, DRIFT], tmp_path, texts=False)
+    low = {**scores("faithfulness", 0.6, 100), **drift(0.58, 0)}
+    worse = {**scores("faithfulness", 0.3, 100), **drift(0.58, 1)}
+    checks = [firing(BAD, PHASE - 5, 1), firing(DRIFT, PHASE + 60, 1)]
+    assert "FAILED" not in play(tmp_path, [low, worse], {"promql_expr_test": checks})

@@ -1,0 +1,112 @@
+"""`ragwatch rules --from-baseline`: thresholds from stored baselines, and what they would have paged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from support.kit import AT, JUDGE, Clock
+from support.watched import faithful, settle
+
+from ragwatch import stores
+from ragwatch.commands import cli
+from ragwatch.commands.proposals import pages
+from ragwatch.commands.rules import plan_of
+from ragwatch.config import load
+from ragwatch.core.scores import Quantity
+from ragwatch.pipeline.drift.scores import ScoreDriftLoop
+from ragwatch.ports import ScoreRow
+from ragwatch.telemetry import Telemetry
+
+HOUR = 3600.0
+
+
+def rows(*hours: float, every: float = 60.0) -> list[ScoreRow]:
+    """Answers of a route, one a minute; a share of each hour's has the score 1, the others 0, in turns."""
+    found: list[ScoreRow] = []
+    for hour, share in enumerate(hours):
+        for number in range(int(HOUR / every)):
+            score = float(int((number + 1) * share) > int(number * share))
+            at = hour * HOUR + number * every
+            scores = {Quantity.FAITHFULNESS: score}
+            row = ScoreRow(
+                len(found) + 1,
+                f"{len(found)}",
+                at,
+                "search",
+                JUDGE,
+                "v",
+                1.0,
+                scores=scores,
+                reason=None,
+                trace_id=None,
+            )
+            found.append(row)
+    return found
+
+
+def a_config(folder: Path, **sections: Any) -> Path:
+    """A configuration with its state in a folder."""
+    file = folder / "ragwatch.yaml"
+    data = {
+        "state": str(folder / "state"),
+        "routes": ["search"],
+        "sources": [{"kind": "tail", "name": "a", "path": "/x"}],
+        "sampling": {"probability": 1.0},
+        "judges": [{"kind": "lexical", "name": JUDGE}],
+    }
+    file.write_text(yaml.safe_dump({**data, **sections}))
+    return file
+
+
+def test_pages_are_counted_by_their_beginnings(tmp_path: Path) -> None:
+    """Two breaks are two pages; a mean within its interval of the threshold is none; too few answers are none."""
+    plan = plan_of(load(a_config(tmp_path)))
+    broken = rows(0.95, 0.95, 0.4, 0.4, 0.95, 0.95, 0.95, 0.3, 0.95)
+    begun = pages(broken, Quantity.FAITHFULNESS, 0.85, plan)
+    assert len(begun) == 2
+    assert 2 * HOUR < begun[0] <= 3 * HOUR
+    assert 7 * HOUR < begun[1] <= 8 * HOUR
+    assert pages(rows(0.85, 0.85, 0.9), Quantity.FAITHFULNESS, 0.85, plan) == ()
+    assert pages(rows(0.0, every=150.0), Quantity.FAITHFULNESS, 0.85, plan) == ()
+    assert pages([], Quantity.FAITHFULNESS, 0.85, plan) == ()
+    assert len(pages(broken, Quantity.CONTRADICTION, 0.5, plan)) == 0
+
+
+def asked(file: Path) -> Any:
+    """What the command answers."""
+    return CliRunner().invoke(cli, ["rules", "--config", str(file), "--from-baseline"], standalone_mode=False)
+
+
+async def test_a_baseline_becomes_a_threshold_of_its_route(tmp_path: Path) -> None:
+    """The printed section is one of the configuration; comments say what it, and the present one, would have paged."""
+    file = a_config(tmp_path, drift={"reference": 300, "reference_time": "1s"}, thresholds={"faithfulness": 0.99})
+    config = load(file)
+    store = stores.KINDS["sqlite"].build(config.store.options, config.settings.state)
+    settle(store, faithful(400))
+    rules = config.settings.drift.rules(JUDGE, "scripted-1", ["search", "other"], {})
+    loop = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
+    loop.resume()
+    await loop.step()
+    store.close()
+    shown = asked(file)
+    assert shown.return_value == 0
+    section = yaml.safe_load(shown.stdout)
+    (route,) = section["thresholds"]["routes"]
+    proposed = section["thresholds"]["routes"][route]["faithfulness"]
+    assert route == "search"
+    assert 0.7 < proposed < 0.9
+    assert proposed == pytest.approx(round(proposed, 2))
+    assert "# last week: no page; now 0.99: 1 page, 2023-11-" in shown.stdout
+    taken = load(a_config(tmp_path, **section))
+    assert taken.settings.route_thresholds == {"search": {Quantity.FAITHFULNESS: proposed}}
+
+
+def test_without_a_baseline_there_is_no_proposal(tmp_path: Path) -> None:
+    """Exit code 3, and where to look."""
+    shown = asked(a_config(tmp_path))
+    assert shown.return_value == 3
+    assert "no baseline is learned yet" in shown.stderr
