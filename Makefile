@@ -73,7 +73,8 @@ rules: .venv/dev.stamp
 	$(BIN)/python -m pytest tests/functional/test_prometheus.py tests/functional/test_oncall.py \
 	  tests/functional/test_oncall_inhibition.py tests/functional/test_oncall_rules.py tests/functional/test_oncall_peace.py \
 	  tests/unit/exporter tests/unit/rules \
-	  tests/house/test_catalogue.py tests/house/test_oncall.py tests/house/test_oncall_expressions.py tests/house/test_oncall_files.py
+	  tests/house/test_catalogue.py tests/house/test_oncall.py tests/house/test_oncall_expressions.py tests/house/test_oncall_files.py \
+	  tests/house/test_dashboards.py
 
 .venv/deploy.stamp: .venv/dev.stamp requirements-deploy.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-deploy.lock
@@ -86,6 +87,7 @@ check-deploy: .venv/deploy.stamp
 	$(BIN)/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
+	$(BIN)/python tools/dashboard_linter.py grafana/dashboards/*.json
 
 bench: .venv/dev.stamp
 	@for each in $(filter-out bench/judge_accuracy.py,$(wildcard bench/*.py)); do echo "== $$each"; $(BIN)/python $$each || exit 1; done

@@ -13,13 +13,18 @@ from typing import Any
 PACKAGES = ("@grafana/schema@13.2.3", "typescript@5")
 BOARDS = Path(__file__).parent.parent / "grafana" / "dashboards"
 RAW = "@grafana/schema/dist/esm/raw/composable"
-KINDS = {"timeseries": "TimeSeries", "stat": "Stat", "table": "Table", "heatmap": "Heatmap"}
+KINDS = {"timeseries": "TimeSeries", "stat": "Stat", "table": "Table"}
 TYPED = """import {Dashboard} from '@grafana/schema';
 type J<T> = T extends string ? T | `${T}` : T extends number ? T : T extends object ? {[K in keyof T]: J<T[K]>} : T;
 type Some<T> = T extends object ? {[K in keyof T]?: Some<T[K]>} : T;
 """
 CHECK = ("--noEmit", "--skipLibCheck", "--strict", "--moduleResolution", "bundler", "--module", "esnext", "--target")
-OF_SOURCES = ("expr", "titleFormat", "target")  # of an annotation: added by data sources, missing from the common type
+OF_SOURCES = (
+    "expr",
+    "titleFormat",
+    "target",
+    "useValueForTime",
+)  # of an annotation: added by data sources, missing from the common type
 
 
 def typescript(board: dict[str, Any]) -> str:

@@ -1,28 +1,37 @@
-"""Writes rules (deploy/prometheus, kubernetes, jsonnet), docs/alerts.md and grafana/dashboards."""
+"""Writes rules (deploy/prometheus, kubernetes, jsonnet), docs/alerts.md and grafana/dashboards.
+
+The dashboards have the panels of canaries and anchors, which config.example.yaml only shows as comments.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+from ragwatch.commands.dashboards import board_plan_of, dashboard_files
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import load
 from ragwatch.rules import RulePlan, alerts, operator, prometheus, yaml_text
 from ragwatch.rules.catalogue import CATALOGUE, PREFIX
-from tools.dashboards import boards
+from ragwatch.rules.dashboards import Feature
+from tools.dashboard_linter import exclusions
 
 ROOT = Path(__file__).parent.parent
-LOCAL_PAGES = "http://127.0.0.1:10477"  # where config.example.yaml listens
 
 
 def files() -> dict[str, str]:
     """Text of every generated file, by its path in the repository."""
-    plan = plan_of(load(ROOT / "config.example.yaml"))
+    config = load(ROOT / "config.example.yaml")
+    plan = plan_of(config)
     texts = {f"deploy/prometheus/{name}": yaml_text(file) for name, file in prometheus(plan).items()}
     texts["deploy/kubernetes/prometheusrule.yaml"] = yaml_text(operator(plan))
     texts["deploy/jsonnet/rules.json"] = json.dumps(prometheus(plan), indent=1, ensure_ascii=False) + "\n"
-    for name, board in boards(plan.links.pages or LOCAL_PAGES).items():
-        texts[f"grafana/dashboards/{name}"] = json.dumps(board, indent=1, ensure_ascii=False) + "\n"
+    shown = board_plan_of(config, plan)
+    shown = replace(shown, features=shown.features | {Feature.CANARIES, Feature.ANCHORS})
+    dashboards = dashboard_files(shown)
+    texts |= {f"grafana/dashboards/{name}": text for name, text in dashboards.items()}
+    texts["grafana/dashboards/.lint"] = yaml_text(exclusions(json.loads(text) for text in dashboards.values()))
     texts["docs/alerts.md"] = alerts_page(plan)
     return texts
 

@@ -5,9 +5,25 @@
   _config+:: {
     // Additional labels for your Alertmanager, such as {team: 'search'}.
     labels: {},
+    // URL of the ragwatch pages, to which the dashboards link. For the panels of your judges write the dashboards with
+    // `ragwatch rules --config FILE --dashboards DIR`.
+    pages: 'https://ragwatch.example.com',
   },
   local rules = import 'rules.json',
   local labels = self._config.labels,
+  local pages = self._config.pages,
+  local linked(board) = board {
+    templating+: {
+      list: [
+        if variable.name == 'pages' then variable {
+          query: pages,
+          current+: { text: pages, value: pages },
+          options: [self.current],
+        } else variable
+        for variable in board.templating.list
+      ],
+    },
+  },
 
   prometheusRules+:: rules['ragwatch-recording.yaml'],
 
@@ -19,10 +35,10 @@
   },
 
   grafanaDashboards+:: {
-    'ragwatch-overview.json': import '../../grafana/dashboards/overview.json',
-    'ragwatch-retrieval.json': import '../../grafana/dashboards/retrieval.json',
-    'ragwatch-generation.json': import '../../grafana/dashboards/generation.json',
-    'ragwatch-judges.json': import '../../grafana/dashboards/judges.json',
-    'ragwatch-operation.json': import '../../grafana/dashboards/operation.json',
+    'ragwatch-overview.json': linked(import '../../grafana/dashboards/overview.json'),
+    'ragwatch-retrieval.json': linked(import '../../grafana/dashboards/retrieval.json'),
+    'ragwatch-generation.json': linked(import '../../grafana/dashboards/generation.json'),
+    'ragwatch-judges.json': linked(import '../../grafana/dashboards/judges.json'),
+    'ragwatch-operation.json': linked(import '../../grafana/dashboards/operation.json'),
   },
 }

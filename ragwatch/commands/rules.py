@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from ragwatch.commands.dashboards import write_dashboards
 from ragwatch.commands.proposals import show
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
@@ -25,12 +26,16 @@ _MAX_RUNS = 10_000  # more than a week of `* * * * 1-5`
 _WILDCARD_HOSTS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound; links need a real host
 
 
-def rules(path: Path, shape: str, out: Path | None, *, from_baseline: bool) -> int:
+def rules(path: Path, shape: str, out: Path | None, dashboards: Path | None, *, from_baseline: bool) -> int:
     """Write recording rules and alerts for the thresholds, windows and objectives of a configuration."""
     config = load(path)
     plan = plan_of(config)
     if from_baseline:
         return show(config, plan)
+    if dashboards is not None:
+        write_dashboards(config, plan, dashboards)
+        if out is None:
+            return 0
     for key, url in (("runbooks", plan.links.runbooks), ("dashboards", plan.links.dashboards)):
         if url is None:
             click.echo(f"alerts.{key} is not set: alerts carry no link to {key}", err=True)

@@ -106,6 +106,7 @@ class Gauge(StrEnum):
     LAST_LABEL = "last_label"  # none
     STATE_FREE = "state_free"  # none
     STATE_DAMAGED = "state_damaged"  # none
+    LAST_EVENT = "last_event"  # kind
 
 
 Gauges = Mapping[tuple[Gauge, tuple[str, ...]], float]

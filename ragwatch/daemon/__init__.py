@@ -150,7 +150,7 @@ class Daemon:
             render=self._render,
             scope=self._scope,
             ready=self.ready,
-            actions=actions(self._reloads.request, self.in_force),
+            actions=actions(self._reloads.request, self.in_force, self.record),
             labels=lambda: self._runtime.labelling,
             hosts=lambda: allowed_hosts(host, self._runtime.config.settings.web.external_url),
             external=lambda: self._runtime.config.settings.web.external_url,

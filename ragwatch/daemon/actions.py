@@ -1,24 +1,31 @@
-"""Actions of the daemon behind POST endpoints: reload, run canaries, acknowledge alarms."""
+"""Actions of the daemon behind POST endpoints: reload, run canaries, acknowledge alarms, report an event."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from ragwatch.core.canary.report import SuiteReport
+from ragwatch.daemon.events import REPORTED
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
 from ragwatch.web import Action, ParameterError
 
+MAX_DETAIL_CHARS = 500
+
 
 def actions(
-    reload: Callable[[], Awaitable[None]], in_force: Callable[[], AbstractAsyncContextManager[Runtime]]
+    reload: Callable[[], Awaitable[None]],
+    in_force: Callable[[], AbstractAsyncContextManager[Runtime]],
+    record: Callable[[str, str], None],
 ) -> Mapping[str, Action]:
     """Build the actions, by path.
 
     Args:
         reload: Reloads the configuration.
         in_force: Context manager that holds the active runtime: no reload replaces it meanwhile.
+        record: Stores an event of the monitored service, from its kind and detail.
     """
 
     async def reload_configuration(_: Mapping[str, str]) -> str:
@@ -46,7 +53,29 @@ def actions(
         async with in_force() as runtime:  # a runtime that starts meanwhile would not see the change
             return await _acknowledge(runtime.watchers, parameters)
 
-    return {"/-/reload": reload_configuration, "/-/canaries/run": run_canaries, "/-/drift/acknowledge": acknowledge}
+    async def report(parameters: Mapping[str, str]) -> str:
+        """Store an event of the monitored service, which the drift page lists and dashboards mark."""
+        kind, detail = _event_of(parameters)
+        await asyncio.to_thread(record, kind, detail)
+        return f"{kind} recorded"
+
+    return {
+        "/-/reload": reload_configuration,
+        "/-/canaries/run": run_canaries,
+        "/-/drift/acknowledge": acknowledge,
+        "/-/events": report,
+    }
+
+
+def _event_of(parameters: Mapping[str, str]) -> tuple[str, str]:
+    if unknown := set(parameters) - {"kind", "detail"}:
+        raise ParameterError(f"{min(unknown)}: is not known; use kind, detail")
+    kind, detail = parameters.get("kind", ""), parameters.get("detail", "")
+    if kind not in set(REPORTED):
+        raise ParameterError(f"kind: {kind!r} is not known; use one of: {', '.join(REPORTED)}")
+    if len(detail) > MAX_DETAIL_CHARS:
+        raise ParameterError(f"detail: {len(detail)} characters, at most {MAX_DETAIL_CHARS} are stored")
+    return kind, detail
 
 
 def _summary(report: SuiteReport | None) -> str:

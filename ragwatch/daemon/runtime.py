@@ -16,6 +16,7 @@ from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
+from ragwatch.daemon.events import RECENT_SECONDS, last_events
 from ragwatch.daemon.process import free_disk_bytes
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.suites import canary_loop
@@ -153,6 +154,7 @@ def build(
             **watchers.gauges(),
             **free_disk_bytes(config.settings.state),
             **_damaged(shared),
+            **last_events(shared.store.last_events(shared.clock() - RECENT_SECONDS)),
         },
     )
     labels = _label_rules(config, built_judges)

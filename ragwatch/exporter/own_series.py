@@ -54,6 +54,13 @@ OWN: tuple[SeriesDefinition, ...] = (
         Gauge.STATE_DAMAGED,
     ),
     SeriesDefinition(
+        "ragwatch_last_event_timestamp_seconds",
+        _G,
+        "Unix timestamp of the last event (release, index, other, judge, drift) of the last 7 days, by kind.",
+        ("kind",),
+        Gauge.LAST_EVENT,
+    ),
+    SeriesDefinition(
         "ragwatch_build_info",
         _I,
         "Version of ragwatch and of the Python interpreter; the value is always 1.",

@@ -172,6 +172,10 @@ class Store(Accounts, Batches, NoteStore, Protocol):
         """Return the events since an instant, oldest first."""
         ...
 
+    def last_events(self, since: float) -> dict[str, float]:
+        """Return the time of the last event by kind, of the events since an instant."""
+        ...
+
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
         """Return score rows with a `seq` above `after`, of answers not older than `since`, in order of settlement.
 

@@ -1,7 +1,8 @@
 """Recording rules: estimates over all replicas, computed from counters that can be summed.
 
-The prefix of a name gives its labels: `route:` has job, route, judge (and quantity, window); `all:` the same without
-route. All rules of a window form one group, because the rules of a group are evaluated at the same instant.
+The prefix of a name gives its labels: `route:` has job, cluster, namespace (where the scrape configuration sets them),
+route, judge (and quantity, window); `all:` the same without route. All rules of a window form one group, because the
+rules of a group are evaluated at the same instant.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _sums(window: str) -> Iterator[RecordingRule]:
             counter = f"ragwatch_{quantity}_{addend}_total"
             yield RecordingRule(
                 f"route:ragwatch_quality_{addend}:increase",
-                f"sum by (job, route, judge) (\n  {gain(counter, window)}\n)",
+                f"sum by (job, cluster, namespace, route, judge) (\n  {gain(counter, window)}\n)",
                 {"quantity": str(quantity)},
             )
         yield RecordingRule(
@@ -96,7 +97,7 @@ def _rates(window: str) -> Iterator[RecordingRule]:
     )
     for name, counter in ((judged, "judged"), (unjudged, "unjudged")):
         series = f"ragwatch_samples_{counter}_total"
-        yield RecordingRule(name, f"sum by (job, route, judge) (\n  {gain(series, window)}\n)")
+        yield RecordingRule(name, f"sum by (job, cluster, namespace, route, judge) (\n  {gain(series, window)}\n)")
     yield RecordingRule(settled, f"{pick(judged, **at)} + {pick(unjudged, **at)}")
     yield RecordingRule("route:ragwatch_coverage:ratio", f"{pick(judged, **at)} / ({pick(settled, **at)} > 0)")
     yield RecordingRule(
@@ -105,22 +106,24 @@ def _rates(window: str) -> Iterator[RecordingRule]:
     )
     stages = "route:ragwatch_stage_samples:increase"
     grown = gain("ragwatch_stage_samples_total", window)
-    yield RecordingRule(stages, f"sum by (job, route, stage) (\n  {grown}\n)")
+    yield RecordingRule(stages, f"sum by (job, cluster, namespace, route, stage) (\n  {grown}\n)")
     yield RecordingRule(
         "route:ragwatch_stage:ratio",
-        f"{pick(stages, **at)}\n  / on (job, route, window) group_left ()\n"
-        f"    (sum by (job, route, window) ({pick(stages, **at)}) > 0)",
+        f"{pick(stages, **at)}\n  / on (job, cluster, namespace, route, window) group_left ()\n"
+        f"    (sum by (job, cluster, namespace, route, window) ({pick(stages, **at)}) > 0)",
     )
     for name in ("runs", "failures"):
         series = f"ragwatch_canary_{name}_total"
-        yield RecordingRule(f"suite:ragwatch_canary_{name}:rate", f"sum by (job, suite) (rate({series}[{window}]))")
+        yield RecordingRule(
+            f"suite:ragwatch_canary_{name}:rate", f"sum by (job, cluster, namespace, suite) (rate({series}[{window}]))"
+        )
     yield RecordingRule(
         "suite:ragwatch_canary_health:mean",
-        f"avg by (job, suite) (avg_over_time(ragwatch_canary_health_ratio[{window}]))",
+        f"avg by (job, cluster, namespace, suite) (avg_over_time(ragwatch_canary_health_ratio[{window}]))",
     )
     yield RecordingRule(
         "judge:ragwatch_judge_cost_dollars_per_day:rate",
-        f"{DAY:.0f} * sum by (job, judge) (rate(ragwatch_judge_cost_dollars_total[{window}]))",
+        f"{DAY:.0f} * sum by (job, cluster, namespace, judge) (rate(ragwatch_judge_cost_dollars_total[{window}]))",
     )
 
 

@@ -203,6 +203,9 @@ def test_events(store: Store) -> None:
     for event in events:
         store.record(event)
     assert store.events(AT - 5) == [events[1], events[0]]
+    store.record(RecordedEvent(AT - 1, "deploy", "v1"))
+    assert store.last_events(AT - 5) == {"deploy": AT, "note": AT - 5}
+    assert store.last_events(AT + 1) == {}
 
 
 def test_age_takes_successes_first(store: Store) -> None:

@@ -140,13 +140,15 @@ def test_what_is_inhibited_exists() -> None:
 
 
 def test_the_mixin_holds_rules_and_dashboards() -> None:
-    """Jsonnet renders it, with labels of one's own."""
+    """Jsonnet renders it, with labels and a URL of one's own."""
     mixin = DEPLOY / "jsonnet" / "mixin.libsonnet"
     asked = (
-        f"local kit = (import '{mixin}') + {{_config+:: {{labels: {{team: 'x'}}}}}};"
+        f"local kit = (import '{mixin}') + {{_config+:: {{labels: {{team: 'x'}}, pages: 'https://own.example'}}}};"
         "std.length(kit.prometheusRules.groups) > 5"
         " && std.length(std.objectFields(kit.grafanaDashboards)) == 5"
         " && kit.prometheusAlerts.groups[0].rules[0].labels.team == 'x'"
+        " && std.filter(function(v) v.name == 'pages', kit.grafanaDashboards['ragwatch-overview.json'].templating.list)"
+        "[0].options[0].value == 'https://own.example'"
     )
     assert tool("jsonnet", "-e", asked, package="jsonnet") == "true\n"
 

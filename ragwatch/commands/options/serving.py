@@ -87,12 +87,20 @@ def map_log() -> None:
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Directory to write to; default: stdout.")
 @click.option(
+    "--dashboards",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory to write the Grafana dashboards to; the rules are then written only with --out.",
+)
+@click.option(
     "--from-baseline",
     is_flag=True,
     help="Instead, propose thresholds by route from the stored drift baselines.",
 )
 def rules() -> None:
     """Write recording rules and alerts for the thresholds, windows and objectives of a configuration.
+
+    With --dashboards also the Grafana dashboards: their links lead to `web.external_url`, and panels that the
+    configured judges can never fill are left out.
 
     With --from-baseline, print a section `thresholds` for the configuration: for each route and quantity the lower
     bound of its baseline, less the tolerance. Comments say how often each threshold would have paged last week, and how

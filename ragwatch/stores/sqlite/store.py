@@ -220,6 +220,10 @@ class SqliteStore(SqliteNotes):
             RecordedEvent(*row) for row in self._pages.rows("SELECT * FROM events WHERE at >= ? ORDER BY at", (since,))
         ]
 
+    def last_events(self, since: float) -> dict[str, float]:
+        """See `Store.last_events`."""
+        return dict(self._reader.rows("SELECT kind, MAX(at) FROM events WHERE at >= ? GROUP BY kind", (since,)))
+
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
         """See `Store.window`."""
         newest = rows.single_number(self._reader.rows("SELECT MAX(at) FROM verdicts"))

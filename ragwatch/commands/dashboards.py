@@ -1,0 +1,72 @@
+"""Writes the Grafana dashboards for a configuration, for `ragwatch rules --dashboards`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import click
+
+from ragwatch.commands.terminal import file_name_in_errors
+from ragwatch.config import Config, JudgeConfig
+from ragwatch.core.scores import Quantity
+from ragwatch.rules import RulePlan
+from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, Feature, boards
+from ragwatch.rules.promql import span
+
+_UNREAD: Mapping[str, frozenset[Quantity]] = MappingProxyType(
+    {"lexical": frozenset({Quantity.CONTRADICTION, Quantity.NEED_RECALL}), "local": frozenset({Quantity.NEED_RECALL})}
+)
+"""Quantities that a kind of judge never scores."""
+_FREE = frozenset({"lexical", "local"})
+
+
+def write_dashboards(config: Config, plan: RulePlan, folder: Path) -> None:
+    """Write the dashboards to a directory, as Grafana's provisioning and import read them."""
+    if plan.links.pages is None:
+        click.echo(f"web.external_url is not set: links of the dashboards lead to {PLACEHOLDER} until it is", err=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in dashboard_files(board_plan_of(config, plan)).items():
+        with file_name_in_errors(str(folder / name)):
+            (folder / name).write_text(text, encoding="utf-8")
+        click.echo(f"wrote {folder / name}", err=True)
+
+
+def dashboard_files(plan: BoardPlan) -> dict[str, str]:
+    """Text of the dashboards, by file name."""
+    return {name: json.dumps(board, indent=1, ensure_ascii=False) + "\n" for name, board in boards(plan).items()}
+
+
+def board_plan_of(config: Config, plan: RulePlan) -> BoardPlan:
+    """The plan of the dashboards for a configuration.
+
+    Args:
+        config: The configuration.
+        plan: The plan of its rules, for the judge and the window that are selected.
+    """
+    return BoardPlan(
+        pages=(plan.links.pages or PLACEHOLDER).rstrip("/"),
+        judge=plan.judge,
+        window=span(plan.window),
+        quantities=frozenset().union(*(_scored(judge) for judge in config.judges)),
+        features=frozenset(_features(config)),
+    )
+
+
+def _scored(judge: JudgeConfig) -> frozenset[Quantity]:
+    wanted = frozenset(Quantity) if judge.place.quantities is None else frozenset(judge.place.quantities)
+    return wanted - _UNREAD.get(judge.kind, frozenset())
+
+
+def _features(config: Config) -> Iterator[Feature]:
+    has = {
+        Feature.PAID: any(judge.kind not in _FREE for judge in config.judges),
+        Feature.BUDGET: any(judge.place.budget.caps for judge in config.judges),
+        Feature.REPEAT: any(judge.place.repeat > 0 for judge in config.judges),
+        Feature.KNOWN_BAD: any(judge.place.known_bad > 0 for judge in config.judges),
+        Feature.ANCHORS: bool(config.anchors),
+        Feature.CANARIES: bool(config.canaries),
+    }
+    return (feature for feature, is_there in has.items() if is_there)

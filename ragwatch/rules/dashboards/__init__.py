@@ -1,0 +1,37 @@
+"""Builds the five Grafana dashboards, which `ragwatch rules --dashboards` writes; nothing else in ragwatch uses them.
+
+They read series of the recording rules where replicas are summed, and series of the exporter elsewhere.
+"""
+
+from __future__ import annotations
+
+from ragwatch.rules.dashboards import answer_boards as answers
+from ragwatch.rules.dashboards import cause_boards as causes
+from ragwatch.rules.dashboards.board import board
+from ragwatch.rules.dashboards.board_plan import PLACEHOLDER, BoardPlan, Feature
+from ragwatch.rules.dashboards.panel import Json
+
+__all__ = ["PLACEHOLDER", "BoardPlan", "Feature", "Json", "boards"]
+
+_BOARDS = (
+    ("overview", "Overview", "Answer quality, the stage at fault, and how both have changed.", answers.overview),
+    (
+        "retrieval",
+        "Retrieval",
+        "Retrieval quality from canaries, judged answers and traffic signals.",
+        causes.retrieval,
+    ),
+    (
+        "generation",
+        "Generation",
+        "How faithfully and completely the generator answers from its contexts.",
+        answers.generation,
+    ),
+    ("judges", "Judges", "Calls, coverage, cost and reliability of the judges.", causes.judges),
+    ("operation", "Operation", "Health of ragwatch itself: reading, sampling, background loops.", causes.operation),
+)
+
+
+def boards(plan: BoardPlan) -> dict[str, Json]:
+    """Builds the dashboards, by file name. Panels that the configured judges can never fill are left out."""
+    return {f"{uid}.json": board(uid, title, description, rows(), plan) for uid, title, description, rows in _BOARDS}

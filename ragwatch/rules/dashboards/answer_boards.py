@@ -1,0 +1,185 @@
+"""Dashboards on answer quality: overview and generation."""
+
+from __future__ import annotations
+
+from ragwatch.core.scores import Quantity
+from ragwatch.rules.dashboards import page
+from ragwatch.rules.dashboards.panel import LOGARITHMIC, Panel, Rows
+from ragwatch.rules.dashboards.quality import now, over_time, today
+from ragwatch.rules.dashboards.query import (
+    JUDGE,
+    ROUTE,
+    Query,
+    grouped,
+    keep,
+    rate,
+    recorded,
+    scraped,
+    spread,
+    windowed,
+)
+
+_HEADLINES = (
+    (Quantity.FAITHFULNESS, "Share of claims in answers that the contexts support."),
+    (Quantity.ANSWER_RELEVANCY, "How completely answers address their question."),
+    (Quantity.CONTEXT_PRECISION, "Rank-weighted precision of the contexts."),
+    (
+        Quantity.TOP_RANKED_IGNORED,
+        "Share of answers that do not use the top-ranked context; lower is better.",
+    ),
+)
+_LOW_SCORES = ("0.3", "0.6", "0.9")
+
+
+def overview() -> Rows:
+    """Answer quality, the stage at fault, and how both have changed."""
+    return (
+        ("Quality now, by route", tuple(now(quantity) for quantity, _ in _HEADLINES)),
+        ("Quality over time", tuple(over_time(quantity, text) for quantity, text in _HEADLINES)),
+        ("Stage at fault and drift", (_stages(), _drift(), _coverage(), _alerts())),
+        (
+            "Today (valid at every look)",
+            tuple(today(quantity) for quantity in (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION)),
+        ),
+    )
+
+
+def _alerts() -> Panel:
+    return Panel(
+        "Firing alerts",
+        "Alerts that are firing now. Empty: none.",
+        "none",
+        (
+            Query(
+                recorded("ALERTS", 'alertname=~"Ragwatch.+"', 'alertstate="firing"'),
+                ("alertname", "severity", "route", "suite"),
+            ),
+        ),
+        page.JUDGED,
+        kind="table",
+        width=24,
+        height=6,
+        columns=("Time", "Value", "__name__", "alertstate"),
+    )
+
+
+def _stages() -> Panel:
+    samples = windowed("route:ragwatch_stage_samples:increase", ROUTE)
+    at_fault = windowed("route:ragwatch_stage_samples:increase", ROUTE, 'stage!="none"')
+    return Panel(
+        "Stage at fault",
+        "Share of judged answers by stage at fault; the rest is good.",
+        "percentunit",
+        (
+            Query(
+                f"sum by ({keep('stage')}) ({at_fault})"
+                f" / on ({keep()}) group_left () (sum by ({keep()}) ({samples}) > 0)",
+                ("stage",),
+            ),
+        ),
+        page.JUDGED,
+        custom={"fillOpacity": 15},
+    )
+
+
+def _drift() -> Panel:
+    evidence, threshold = (
+        grouped("max", scraped(f"ragwatch_drift_evidence{part}", ROUTE), "route", "quantity")
+        for part in ("", "_threshold")
+    )
+    return Panel(
+        "Drift evidence",
+        "Evidence of drift from the baseline / alarm threshold, on a logarithmic scale; below 0.001 it is drawn as "
+        "0.001. An alarm is raised at the dashed line, at 1.",
+        "none",
+        (Query(f"clamp_min({evidence.expr} / {threshold.expr}, 0.001)", evidence.labels),),
+        page.DRIFT,
+        custom=LOGARITHMIC,
+        line=1.0,
+    )
+
+
+def _coverage() -> Panel:
+    return Panel(
+        "Coverage",
+        "Share of the draws that were judged. If it is low, the figures above may not represent the traffic.",
+        "percentunit",
+        (Query(windowed("route:ragwatch_coverage:ratio", JUDGE, ROUTE), ("route",)),),
+        page.UNJUDGED,
+    )
+
+
+def generation() -> Rows:
+    """How faithfully and completely the generator answers from its contexts."""
+    return (
+        (
+            "Quality",
+            (
+                over_time(*_HEADLINES[0]),
+                over_time(
+                    Quantity.CONTRADICTION,
+                    "Share of claims in answers that the contexts contradict; lower is better.",
+                ),
+                over_time(*_HEADLINES[1]),
+                over_time(Quantity.CONTEXT_USE, "Share of the retrieved contexts that answers use."),
+            ),
+        ),
+        ("Scores", (_scores(), _effective_samples())),
+        ("All traffic (no judge needed)", (_abstentions(), _lengths())),
+    )
+
+
+def _scores() -> Panel:
+    chosen = (ROUTE, JUDGE)
+    scores = rate("ragwatch_faithfulness_score_count", chosen=chosen).expr
+    bounds = {bound: (*chosen, f'le="{bound}"') for bound in _LOW_SCORES}
+    return Panel(
+        "Low scores of faithfulness",
+        "Share of individual answers that score at most so much: tells a drop of all answers from a few failed ones.",
+        "percentunit",
+        tuple(
+            Query(
+                f"{rate('ragwatch_faithfulness_score_bucket', chosen=below).expr} / ({scores} > 0)",
+                (),
+                f"at most {bound}",
+            )
+            for bound, below in bounds.items()
+        ),
+        page.scored(Quantity.FAITHFULNESS),
+        width=12,
+        needs=Quantity.FAITHFULNESS,
+    )
+
+
+def _effective_samples() -> Panel:
+    return Panel(
+        "Effective sample size",
+        "Number of equally weighted answers with the same precision. Alerts require a minimum.",
+        "none",
+        (Query(windowed("route:ragwatch_quality:effective_samples", JUDGE, ROUTE), ("route", "quantity")),),
+        page.JUDGED,
+        width=12,
+    )
+
+
+def _abstentions() -> Panel:
+    return Panel(
+        "Abstentions",
+        "Answers per second that decline to answer.",
+        "reqps",
+        (rate("ragwatch_traffic_abstentions_total", "route", chosen=(ROUTE,)),),
+        page.ANSWERS,
+        width=12,
+    )
+
+
+def _lengths() -> Panel:
+    shares = ((0.5, "median"), (0.9, "90 %"))
+    return Panel(
+        "Answer length",
+        "Number of characters: median and 90th percentile.",
+        "none",
+        tuple(spread("ragwatch_traffic_answer_chars", share, name, ROUTE) for share, name in shares),
+        page.ANSWERS,
+        width=12,
+    )

@@ -1,0 +1,162 @@
+"""Builds the frame of every dashboard: variables, annotations, and links to other dashboards and ragwatch pages."""
+
+from __future__ import annotations
+
+from ragwatch.rules.dashboards.board_plan import BoardPlan
+from ragwatch.rules.dashboards.page import JUDGED, OVERVIEW
+from ragwatch.rules.dashboards.panel import SOURCE, Json, Rows, placed
+from ragwatch.rules.dashboards.query import PLACE, grouped, recorded, scraped
+from ragwatch.rules.yaml_writer import JsonValue
+
+_EVENTS = "ragwatch_last_event_timestamp_seconds"
+_LOADED = "ragwatch_config_last_reload_success_timestamp_seconds"
+_ANY, _ANY_OR_NONE = ".+", ".*"  # job and instance are on every series, cluster and namespace are not
+_BY_NAME, _BY_NUMBER = 1, 3
+
+
+def board(uid: str, title: str, description: str, rows: Rows, plan: BoardPlan) -> Json:
+    """Builds a dashboard as Grafana JSON.
+
+    Args:
+        uid: Grafana uid, without the prefix `ragwatch-`.
+        title: Title, without the prefix `ragwatch / `.
+        description: What the dashboard shows.
+        rows: Panels by row.
+        plan: URL of the pages, selected judge and window, and what the configuration can fill.
+    """
+    return {
+        "uid": f"ragwatch-{uid}",
+        "title": f"ragwatch / {title}",
+        "description": description,
+        "tags": ["ragwatch"],
+        "schemaVersion": 41,
+        "editable": False,
+        "graphTooltip": 1,
+        "refresh": "1m",
+        "time": {"from": "now-6h", "to": "now"},
+        "timezone": "browser",
+        "annotations": {"list": _annotations()},
+        "templating": {"list": _variables(plan)},
+        "links": _links(),
+        "panels": placed(rows, plan),
+    }
+
+
+def _annotations() -> list[JsonValue]:
+    firing = recorded("ALERTS", 'alertname=~"Ragwatch.+"', 'alertstate="firing"')
+    tagged: Json = {"type": "tags", "tags": ["deploy"], "limit": 100, "matchAny": True}
+    return [
+        _annotation("Alerts", firing, "red", "{{alertname}} {{route}}{{suite}}"),
+        _moments("Deploys", scraped(_EVENTS, 'kind=~"release|index|other"'), "green", "kind"),
+        _moments("Changes of judge and baseline", scraped(_EVENTS, 'kind=~"judge|drift"'), "purple", "kind"),
+        _moments("Configuration loaded", scraped(_LOADED), "blue", "instance"),
+        {
+            "name": "Deploys annotated in Grafana",
+            "enable": True,
+            "iconColor": "green",
+            "datasource": {"type": "grafana", "uid": "-- Grafana --"},
+            "target": tagged,
+        },
+    ]
+
+
+def _moments(name: str, selector: str, colour: str, label: str) -> Json:
+    """Annotates the times that a series has as its values: the last time of each kind, at every instant shown."""
+    latest = grouped("max", selector, label)
+    return {**_annotation(name, f"1000 * {latest.expr}", colour, f"{{{{{label}}}}}"), "useValueForTime": True}
+
+
+def _annotation(name: str, expr: str, colour: str, title: str) -> Json:
+    return {
+        "name": name,
+        "enable": True,
+        "iconColor": colour,
+        "datasource": SOURCE,
+        "expr": expr,
+        "titleFormat": f"{title} {' '.join(f'{{{{{label}}}}}' for label in PLACE)}",
+    }
+
+
+def _variables(plan: BoardPlan) -> list[JsonValue]:
+    cluster, namespace, job = 'cluster=~"$cluster"', 'namespace=~"$namespace"', 'job=~"$job"'
+    info = "ragwatch_build_info"
+    drawn = f"ragwatch_samples_drawn_total{{{job},{cluster},{namespace}}}"
+    judges = f"ragwatch_judge_info{{{job},{cluster},{namespace}}}"
+    return [
+        {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"},
+        _many("cluster", info, _ANY_OR_NONE),
+        _many("namespace", f"{info}{{{cluster}}}", _ANY_OR_NONE),
+        _many("job", f"{info}{{{cluster},{namespace}}}", _ANY),
+        _many("instance", f"{info}{{{job},{cluster},{namespace}}}", _ANY),
+        _many("route", drawn, _ANY),
+        _one("judge", judges, plan.judge, _BY_NAME),
+        _one("window", recorded("", '__name__=~"all:ragwatch_quality:mean.*"'), plan.window, _BY_NUMBER),
+        _constant("pages", plan.pages),
+    ]
+
+
+def _variable(name: str, selector: str, current: Json, sort: int) -> Json:
+    return {
+        "name": name,
+        "label": name.capitalize(),
+        "type": "query",
+        "datasource": SOURCE,
+        "query": {"query": f"label_values({selector}, {name})", "refId": name},
+        "refresh": 2,
+        "sort": sort,
+        "current": current,
+    }
+
+
+def _many(name: str, selector: str, every: str) -> Json:
+    current: Json = {"selected": True, "text": ["All"], "value": ["$__all"]}
+    return {
+        **_variable(name, selector, current, _BY_NAME),
+        "multi": True,
+        "includeAll": True,
+        "allValue": every,
+    }
+
+
+def _one(name: str, selector: str, value: str, sort: int) -> Json:
+    """A variable with one value. Where Prometheus does not have it, Grafana selects the first that it has."""
+    return _variable(name, selector, {"selected": True, "text": value, "value": value}, sort)
+
+
+def _constant(name: str, value: str) -> Json:
+    """A variable that nobody can change, not even with an address that leads to the dashboard."""
+    option: Json = {"selected": True, "text": value, "value": value}
+    return {
+        "name": name,
+        "label": "URL of ragwatch",
+        "type": "constant",
+        "query": value,
+        "hide": 2,
+        "skipUrlSync": True,
+        "current": option,
+        "options": [option],
+    }
+
+
+def _links() -> list[JsonValue]:
+    others = _link("ragwatch", "")
+    return [
+        {**others, "type": "dashboards", "tags": ["ragwatch"], "asDropdown": True, "includeVars": True},
+        _link(OVERVIEW.title, OVERVIEW.url()),
+        _link(JUDGED.title, JUDGED.url()),
+    ]
+
+
+def _link(title: str, url: str) -> Json:
+    return {
+        "type": "link",
+        "title": title,
+        "url": url,
+        "tags": [],
+        "icon": "external link",
+        "tooltip": "",
+        "asDropdown": False,
+        "includeVars": False,
+        "keepTime": not url,
+        "targetBlank": bool(url),
+    }

@@ -1,0 +1,340 @@
+"""Dashboards on causes: retrieval, judges, operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragwatch.core.scores import Quantity
+from ragwatch.rules.dashboards import page
+from ragwatch.rules.dashboards.board_plan import Feature
+from ragwatch.rules.dashboards.page import Page
+from ragwatch.rules.dashboards.panel import Panel, Rows
+from ragwatch.rules.dashboards.quality import over_time
+from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, scraped, spread, windowed
+
+_CANARY = (
+    ("Recall", "Share of the expected contexts within the top k.", "recall", ("suite", "k")),
+    ("NDCG", "Normalized discounted cumulative gain of the top k.", "ndcg", ("suite", "k")),
+    ("Reciprocal rank", "Mean of 1 / rank of the first expected context (MRR).", "reciprocal_rank", ("suite",)),
+    ("Health", "Relevance grade of the first context / highest expected grade.", "health", ("suite",)),
+)
+_QUARTER = 6
+
+
+def line(
+    title: str,
+    description: str,
+    unit: str,
+    query: Query,
+    behind: Page = page.OVERVIEW,
+    *,
+    width: int = 8,
+    needs: Feature | None = None,
+) -> Panel:
+    """Builds a panel with one query."""
+    return Panel(title, description, unit, (query,), behind, width=width, needs=needs)
+
+
+def retrieval() -> Rows:
+    """Retrieval quality from canaries, judged answers and traffic signals."""
+    canaries = [
+        line(
+            title,
+            f"{description} Last run of the canaries.",
+            "percentunit",
+            grouped("avg", scraped(f"ragwatch_canary_{name}_ratio"), *labels),
+            page.CANARIES,
+            width=_QUARTER,
+            needs=Feature.CANARIES,
+        )
+        for title, description, name, labels in _CANARY
+    ]
+    return (
+        ("Canaries (known queries)", (*canaries, _degraded())),
+        (
+            "Judged answers",
+            (
+                over_time(Quantity.CONTEXT_PRECISION, "Rank-weighted precision of the contexts."),
+                over_time(Quantity.NEED_RECALL, "Share of the sub-questions that the contexts can answer."),
+                over_time(
+                    Quantity.TOP_RANKED_IGNORED,
+                    "Share of answers that do not use the top-ranked context; lower is better.",
+                ),
+                _faults(),
+            ),
+        ),
+        ("All traffic (no judge needed)", _signals()),
+    )
+
+
+def _degraded() -> Panel:
+    return Panel(
+        "Canaries at the last run",
+        "1: the expected contexts were retrieved; 0: they were not.",
+        "none",
+        (grouped("min", scraped("ragwatch_canary_success"), "suite", "canary"),),
+        page.CANARIES,
+        kind="table",
+        width=24,
+        needs=Feature.CANARIES,
+        columns=("Time",),
+    )
+
+
+def _faults() -> Panel:
+    return line(
+        "Fault for the ignored top context",
+        "retriever: not relevant; generator: relevant but not used; redundant: other contexts support the same claims.",
+        "reqps",
+        rate("ragwatch_top_ranked_fault_samples_total", "fault", chosen=(ROUTE,)),
+        page.scored(Quantity.TOP_RANKED_IGNORED),
+        width=12,
+    )
+
+
+def _signals() -> Sequence[Panel]:
+    rates = (
+        ("Empty retrievals", "Answers per second without any retrieved context.", "empty_retrievals"),
+        ("Duplicate contexts", "Answers per second with duplicate contexts.", "duplicate_contexts"),
+    )
+    spreads = (
+        (
+            "Score of the top context",
+            "In the unit of the retriever: 10th, 50th and 90th percentile.",
+            "top_context_score",
+        ),
+        ("Contexts", "Number of contexts per answer: 10th, 50th and 90th percentile.", "contexts"),
+    )
+    return (
+        *(
+            line(
+                title,
+                description,
+                "reqps",
+                rate(f"ragwatch_traffic_{name}_total", "route", chosen=(ROUTE,)),
+                page.ANSWERS,
+                width=_QUARTER,
+            )
+            for title, description, name in rates
+        ),
+        *(
+            Panel(
+                title,
+                description,
+                "none",
+                tuple(spread(f"ragwatch_traffic_{name}", share, f"{share:.0%}", ROUTE) for share in (0.1, 0.5, 0.9)),
+                page.ANSWERS,
+                width=_QUARTER,
+            )
+            for title, description, name in spreads
+        ),
+        Panel(
+            "Question novelty",
+            "Novelty of the words in questions against earlier questions: 0 is common, 1 is unseen.",
+            "percentunit",
+            tuple(
+                spread("ragwatch_traffic_question_strangeness_ratio", share, name, ROUTE)
+                for share, name in ((0.5, "median"), (0.9, "90 %"))
+            ),
+            page.ANSWERS,
+            width=24,
+        ),
+    )
+
+
+def judges() -> Rows:
+    """Calls, coverage, cost and reliability of the judges."""
+    return (
+        ("Calls", _calls()),
+        ("Coverage", (_coverage(), _unjudged())),
+        ("Cost", _cost()),
+        ("Reliability", _reliability()),
+    )
+
+
+def _calls() -> Sequence[Panel]:
+    calls = rate("ragwatch_judge_calls_total", "judge", "model")
+    failures = rate("ragwatch_judge_call_failures_total", "judge", "reason")
+    spans = tuple(spread("ragwatch_judge_call_duration_seconds", share, f"{share:.0%}") for share in (0.5, 0.99))
+    return (
+        line("Calls", "Calls per second.", "reqps", calls, page.JUDGED),
+        line("Failures", "Failed calls per second, by reason.", "reqps", failures, page.UNJUDGED),
+        Panel("Call duration", "Median and 99th percentile.", "s", spans, page.JUDGED),
+    )
+
+
+def _cost() -> Sequence[Panel]:
+    cost = Query(windowed("judge:ragwatch_judge_cost_dollars_per_day:rate"), ("judge",))
+    left = grouped("min", scraped("ragwatch_judge_budget_remaining_ratio"), "judge")
+    tokens = rate("ragwatch_judge_tokens_total", "judge", "direction")
+    return (
+        line(
+            "Cost per day",
+            "US dollars per day at the rate of the window.",
+            "currencyUSD",
+            cost,
+            page.JUDGED,
+            needs=Feature.PAID,
+        ),
+        line(
+            "Budget remaining",
+            "Share left in the scarcest budget period.",
+            "percentunit",
+            left,
+            page.JUDGED,
+            needs=Feature.BUDGET,
+        ),
+        line("Tokens", "Tokens per second.", "none", tokens, page.JUDGED, needs=Feature.PAID),
+    )
+
+
+def _coverage() -> Panel:
+    return line(
+        "Coverage",
+        "Share of the draws that were judged.",
+        "percentunit",
+        Query(windowed("all:ragwatch_coverage:ratio"), ("judge",)),
+        page.UNJUDGED,
+        width=12,
+    )
+
+
+def _unjudged() -> Panel:
+    return line(
+        "Unjudged",
+        "Draws per second that could not be judged, by reason.",
+        "reqps",
+        rate("ragwatch_samples_unjudged_total", "judge", "reason", chosen=(ROUTE,)),
+        page.UNJUDGED,
+        width=12,
+    )
+
+
+def _reliability() -> Sequence[Panel]:
+    ratios = (
+        (
+            "Agreement with people",
+            "Share of labelled answers on which judge and people agree.",
+            "agreement",
+            ("judge", "quantity"),
+            None,
+        ),
+        (
+            "Repeatability",
+            "Share of answers with the same score in two readings.",
+            "repeat_agreement",
+            ("judge", "quantity"),
+            Feature.REPEAT,
+        ),
+        (
+            "Known-bad accepted",
+            "Share of known-bad answers with a prompt injection that it accepted; lower is better.",
+            "probe_fooled",
+            ("judge",),
+            Feature.KNOWN_BAD,
+        ),
+        (
+            "Changed verdicts",
+            "Share of anchor samples with another verdict than at the first reading.",
+            "drift_flips",
+            ("judge",),
+            Feature.ANCHORS,
+        ),
+    )
+    return [
+        line(
+            title,
+            description,
+            "percentunit",
+            grouped("avg", scraped(f"ragwatch_judge_{name}_ratio"), *labels),
+            page.DRIFT if needs is Feature.ANCHORS else page.JUDGED,
+            width=_QUARTER,
+            needs=needs,
+        )
+        for title, description, name, labels, needs in ratios
+    ]
+
+
+def operation() -> Rows:
+    """Health of ragwatch itself: reading, sampling, background loops."""
+    return (("Reading", _reading()), ("Sampling", _sampling()), ("ragwatch itself", _internals()))
+
+
+def _reading() -> Sequence[Panel]:
+    seen = rate("ragwatch_requests_seen_total", "source")
+    rejected = rate("ragwatch_requests_rejected_total", "source", "reason")
+    lag = grouped("max", scraped("ragwatch_source_lag_seconds"), "source")
+    return (
+        line("Records", "Records read per second.", "reqps", seen),
+        line("Rejected", "Records rejected per second, by reason.", "reqps", rejected),
+        line("Lag", "Age of the oldest unread record.", "s", lag),
+    )
+
+
+def _sampling() -> Sequence[Panel]:
+    drawn = rate("ragwatch_samples_drawn_total", "route", chosen=(ROUTE,))
+    probability = grouped("avg", scraped("ragwatch_sampling_probability", ROUTE), "route")
+    pending = grouped("sum", scraped("ragwatch_samples_pending"), name="pending")
+    return (
+        line("Draws", "Answers sampled for judging per second.", "reqps", drawn, page.ANSWERS),
+        line("Probability", "Inclusion probability of an answer.", "percentunit", probability, page.ANSWERS),
+        line("Pending", "Draws waiting for a judge.", "none", pending),
+    )
+
+
+def _state() -> Sequence[Panel]:
+    return (
+        line(
+            "Free disk",
+            "Free bytes on the disk of the state directory; below store.min_free ragwatch stops reading.",
+            "bytes",
+            grouped("min", scraped("ragwatch_state_free_bytes"), "instance"),
+        ),
+        line(
+            "Damaged rows",
+            "Number of damaged rows in the state; a value above 0 means that the disk returned wrong data.",
+            "none",
+            grouped("max", scraped("ragwatch_state_damaged_rows"), "instance"),
+        ),
+    )
+
+
+def _internals() -> Sequence[Panel]:
+    digest = f"max by ({keep('instance')}) (time() - {scraped('ragwatch_last_digest_timestamp_seconds')})"
+    versions = grouped("count", scraped("ragwatch_build_info"), "version", "python_version")
+    return (
+        line(
+            "Failed steps",
+            "Failed steps of background loops per second; failed steps are retried.",
+            "reqps",
+            rate("ragwatch_step_failures_total", "loop"),
+        ),
+        line(
+            "Invariant violations",
+            "Digests per second in which a counter invariant was violated; any value above 0 is a bug.",
+            "reqps",
+            rate("ragwatch_invariant_violations_total", "law"),
+        ),
+        *_state(),
+        line(
+            "Configuration",
+            "1: the last load succeeded; 0: it failed.",
+            "none",
+            grouped("min", scraped("ragwatch_config_last_reload_successful"), "instance"),
+        ),
+        line(
+            "Time since the last digest",
+            "Age of the exported figures; a few seconds are normal.",
+            "s",
+            Query(digest, ("instance",)),
+        ),
+        Panel(
+            "Versions",
+            "Running versions of ragwatch and Python.",
+            "none",
+            (versions,),
+            page.OVERVIEW,
+            kind="table",
+            columns=("Time",),
+        ),
+    )

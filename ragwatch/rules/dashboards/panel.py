@@ -1,0 +1,157 @@
+"""Defines one panel of a Grafana dashboard as data. Schema 41 (Grafana 11.6); versions from 10 on read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypeAlias
+
+from ragwatch.core.scores import Quantity
+from ragwatch.rules.dashboards.board_plan import BoardPlan, Feature
+from ragwatch.rules.dashboards.page import Page
+from ragwatch.rules.dashboards.query import Query, Style
+from ragwatch.rules.yaml_writer import JsonValue
+
+Json: TypeAlias = dict[str, JsonValue]
+Rows: TypeAlias = Sequence[tuple[str, Sequence["Panel"]]]
+
+SOURCE: Mapping[str, JsonValue] = {"type": "prometheus", "uid": "$datasource"}
+COLUMNS = 24
+_COLOURS = frozenset({Style.GOOD, Style.DOUBTFUL, Style.BAD, Style.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel.
+
+    Attributes:
+        title: Title.
+        description: How to read it.
+        unit: Grafana unit.
+        queries: Queries.
+        page: Page of ragwatch behind it, for the data links.
+        kind: timeseries, stat or table.
+        width: Of 24 columns.
+        options: Grafana options of the panel type.
+        custom: Grafana field options of the lines.
+        line: Value of a fixed threshold, drawn as a dashed line.
+        needs: What a configuration must have for the panel to be filled; None if nothing.
+        columns: Columns of a table that are not shown.
+    """
+
+    title: str
+    description: str
+    unit: str
+    queries: Sequence[Query]
+    page: Page
+    kind: str = "timeseries"
+    width: int = 8
+    height: int = 8
+    options: Mapping[str, JsonValue] = field(default_factory=dict)
+    custom: Mapping[str, JsonValue] = field(default_factory=dict)
+    line: float | None = None
+    needs: Quantity | Feature | None = None
+    columns: Sequence[str] = ()
+
+    def json(self, number: int, left: int, top: int) -> Json:
+        """Renders the panel as Grafana JSON at a grid position."""
+        hidden: JsonValue = {"excludeByName": dict.fromkeys(self.columns, True)}
+        return {
+            "id": number,
+            "type": self.kind,
+            "title": self.title,
+            "description": self.description,
+            "datasource": SOURCE,
+            "gridPos": {"h": self.height, "w": self.width, "x": left, "y": top},
+            "fieldConfig": {"defaults": self._defaults(), "overrides": [*self._overrides()]},
+            "options": dict(self.options),
+            "targets": [self._target(index, query) for index, query in enumerate(self.queries)],
+            **({"transformations": [{"id": "organize", "options": hidden}]} if self.columns else {}),
+        }
+
+    def _defaults(self) -> Json:
+        shared = set(self.queries[0].labels).intersection(*(query.labels for query in self.queries))
+        custom = dict(self.custom)
+        thresholds: Json = {}
+        if self.line is not None:
+            steps: list[JsonValue] = [{"color": "green", "value": None}, {"color": "red", "value": self.line}]
+            thresholds = {"thresholds": {"mode": "absolute", "steps": steps}, "color": {"mode": "palette-classic"}}
+            custom["thresholdsStyle"] = {"mode": "dashed"}
+        scale: Json = {"min": 0, "max": 1} if self.unit == "percentunit" else {}
+        links: list[JsonValue] = [self._link(shared)]
+        return {"unit": self.unit, "custom": custom, "links": links, **thresholds, **scale}
+
+    def _link(self, labels: Iterable[str]) -> Json:
+        url = self.page.url(frozenset(labels), cells=self.kind == "table")
+        return {"title": self.page.title, "url": url, "targetBlank": True}
+
+    def _overrides(self) -> Iterable[Json]:
+        for index, query in enumerate(self.queries):
+            properties: list[JsonValue] = [*_drawn(query.style)]
+            link = self._link(query.labels)
+            if [link] != self._defaults()["links"]:
+                properties.append({"id": "links", "value": [link]})
+            if properties:
+                yield {"matcher": {"id": "byFrameRefID", "options": _reference(index)}, "properties": properties}
+
+    def _target(self, index: int, query: Query) -> Json:
+        instant: Json = {"instant": True, "range": False} if self.kind in {"table", "stat"} else {}  # the present value
+        instant = {**instant, "format": "table"} if self.kind == "table" else instant
+        return {
+            "refId": _reference(index),
+            "datasource": SOURCE,
+            "expr": query.expr,
+            "legendFormat": query.legend,
+            **instant,
+        }
+
+
+def _reference(index: int) -> str:
+    return chr(ord("A") + index)
+
+
+def _drawn(style: Style) -> Iterable[Json]:
+    """Grafana properties that draw a query in a style."""
+    if style in _COLOURS:
+        yield {"id": "color", "value": {"mode": "fixed", "fixedColor": str(style)}}
+    elif style is Style.LIMIT:
+        yield {"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [2, 6]}}
+    elif style is Style.THRESHOLD:
+        yield {"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [8, 8]}}
+        yield {"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}
+
+
+LOGARITHMIC: Mapping[str, JsonValue] = MappingProxyType({"scaleDistribution": {"type": "log", "log": 10}})
+TILES: Mapping[str, JsonValue] = MappingProxyType(
+    {
+        "graphMode": "none",
+        "colorMode": "background",
+        "textMode": "value_and_name",
+        "reduceOptions": {"calcs": ["lastNotNull"]},
+    }
+)
+
+
+def placed(rows: Rows, plan: BoardPlan) -> list[JsonValue]:
+    """Lays out rows of panels from top to bottom without gaps, without the panels that can never be filled."""
+    panels_json: list[JsonValue] = []
+    top = 0
+    for title, panels in rows:
+        filled = [panel for panel in panels if plan.fills(panel.needs)]
+        if not filled:
+            continue
+        panels_json.append(_row(title, len(panels_json) + 1, top))
+        top, left, height = top + 1, 0, 0
+        for panel in filled:
+            if left + panel.width > COLUMNS:
+                top, left, height = top + height, 0, 0
+            panels_json.append(panel.json(len(panels_json) + 1, left, top))
+            left, height = left + panel.width, max(height, panel.height)
+        top += height
+    return panels_json
+
+
+def _row(title: str, number: int, top: int) -> Json:
+    place: Json = {"h": 1, "w": COLUMNS, "x": 0, "y": top}
+    return {"id": number, "type": "row", "title": title, "collapsed": False, "gridPos": place, "panels": []}

@@ -1,0 +1,112 @@
+"""Builds the panels of one quantity: its mean now, coloured by the threshold, and its mean over time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.rules.dashboards.page import WINDOW, scored
+from ragwatch.rules.dashboards.panel import TILES, Panel
+from ragwatch.rules.dashboards.query import JUDGE, ROUTE, Query, Style, grouped, keep, recorded, scraped, windowed
+
+
+def title(quantity: Quantity) -> str:
+    """Title of a quantity.
+
+    >>> title(Quantity.TOP_RANKED_IGNORED)
+    'Top ranked ignored'
+    """
+    return quantity.replace("_", " ").capitalize()
+
+
+def over_time(quantity: Quantity, description: str, *, width: int = 12) -> Panel:
+    """Mean by route, mean of all routes with its interval, and thresholds."""
+    chosen = (JUDGE, f'quantity="{quantity}"')
+    ends = (("high", "upper end"), ("low", "lower end"))
+    return Panel(
+        title(quantity),
+        f"{description} Dotted: confidence interval over all routes, valid for a single look. Dashed: threshold.",
+        "percentunit",
+        (
+            Query(windowed("all:ragwatch_quality:mean", *chosen), (), "all routes"),
+            *(Query(windowed(f"all:ragwatch_quality:{end}", *chosen), (), name, Style.LIMIT) for end, name in ends),
+            Query(windowed("route:ragwatch_quality:mean", *chosen, ROUTE), ("route",)),
+            _threshold_lines(quantity),
+        ),
+        scored(quantity),
+        width=width,
+        needs=quantity,
+    )
+
+
+def now(quantity: Quantity, *, width: int = 6) -> Panel:
+    """Mean by route. A route is in one of the queries, whose colour says how it compares with its threshold."""
+    chosen = (JUDGE, f'quantity="{quantity}"', ROUTE)
+    low_is_good = quantity in LOW_IS_GOOD
+    beyond, within = (">", "<=") if low_is_good else ("<", ">=")
+    mean = windowed("route:ragwatch_quality:mean", *chosen)
+    best = windowed(f"route:ragwatch_quality:{'low' if low_is_good else 'high'}", *chosen)
+    limit = _threshold_of(mean, quantity)
+    queries = {
+        Style.GOOD: f"{mean} {within} {limit}",
+        Style.DOUBTFUL: f"{mean} {beyond} {limit} and {best} {within} {limit}",
+        Style.BAD: f"{mean} and {best} {beyond} {limit}",
+        Style.UNKNOWN: f"{mean} unless {limit}",
+    }
+    return Panel(
+        f"{title(quantity)} now",
+        f"Mean by route over the selected window. Green: {'at most' if low_is_good else 'at least'} the "
+        "threshold; orange: beyond it, within the uncertainty; red: beyond it with confidence, which pages; blue: no "
+        "threshold. Empty: no answer was scored.",
+        "percentunit",
+        tuple(Query(expr, ("route",), style=style) for style, expr in queries.items()),
+        scored(quantity, WINDOW),
+        kind="stat",
+        width=width,
+        height=6,
+        options=TILES,
+        needs=quantity,
+    )
+
+
+def _thresholds(quantity: Quantity) -> tuple[str, str]:
+    """Selectors of the thresholds by route, and of those of all routes.
+
+    The latter count for a job only if none by route is recorded: rules of an older version record no others.
+    """
+    about = f'quantity="{quantity}"'
+    return recorded("route:ragwatch_quality:threshold", about, ROUTE), recorded("ragwatch:quality_threshold", about)
+
+
+def _threshold_lines(quantity: Quantity) -> Query:
+    of_route, of_all = _thresholds(quantity)
+    lines = grouped("max", of_route, "route", name="threshold", style=Style.THRESHOLD)
+    return replace(lines, expr=f"{lines.expr} or max by ({keep()}) ({of_all}) unless on (job) {of_route}")
+
+
+def _threshold_of(mean: str, quantity: Quantity) -> str:
+    """The threshold of each series of `mean`, with its labels."""
+    of_route, of_all = _thresholds(quantity)
+    return (
+        f"(0 * {mean} + on (job, route) group_left () max by (job, route) ({of_route})"
+        f" or 0 * {mean} + on (job) group_left () (max by (job) ({of_all}) unless on (job) {of_route}))"
+    )
+
+
+def today(quantity: Quantity) -> Panel:
+    """Confidence sequence since midnight."""
+    chosen = (ROUTE, f'quantity="{quantity}"')
+    parts = (("", "", Style.LINE), ("_high", "upper end", Style.LIMIT), ("_low", "lower end", Style.LIMIT))
+    return Panel(
+        f"{title(quantity)} today",
+        "Mean since midnight UTC. Dotted: its confidence sequence, which is valid at every look, unlike the intervals "
+        "above. Empty: the quantity is not monitored for drift.",
+        "percentunit",
+        tuple(
+            grouped("min", scraped(f"ragwatch_drift_band_ratio{part}", *chosen), "route", name=name, style=style)
+            for part, name, style in parts
+        ),
+        scored(quantity),
+        width=12,
+        needs=quantity,
+    )

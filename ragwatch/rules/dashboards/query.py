@@ -1,0 +1,96 @@
+"""Defines one query of a panel, and the selectors and groupings that all queries share.
+
+Every selector restricts job, cluster and namespace, and every grouping keeps them: lines of two deployments never look
+alike. `cluster` and `namespace` are labels of the scrape configuration, which may be absent; an empty label matches
+"All". Recorded series and alerts have no `instance`, and they have lost cluster and namespace where the rules of an
+older version recorded them, so their selectors also match series without these labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+PLACE = ("job", "cluster", "namespace")
+RECORDED = 'job=~"$job",cluster=~"$cluster|",namespace=~"$namespace|"'
+SCRAPED = 'job=~"$job",cluster=~"$cluster",namespace=~"$namespace",instance=~"$instance"'
+ROUTE = 'route=~"$route"'
+JUDGE = 'judge="$judge"'
+RATE = "$__rate_interval"
+
+
+class Style(StrEnum):
+    """How the lines of a query are drawn."""
+
+    LINE = "line"
+    LIMIT = "limit of an interval"
+    THRESHOLD = "threshold"
+    GOOD = "green"
+    DOUBTFUL = "orange"
+    BAD = "red"
+    UNKNOWN = "blue"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A PromQL expression with its legend.
+
+    Attributes:
+        expr: The expression.
+        labels: Labels of its lines besides job, cluster and namespace.
+        name: Text of the legend that the labels do not tell.
+        style: How its lines are drawn.
+        place: Labels that tell where a line comes from.
+    """
+
+    expr: str
+    labels: tuple[str, ...] = ()
+    name: str = ""
+    style: Style = Style.LINE
+    place: tuple[str, ...] = PLACE
+
+    @property
+    def legend(self) -> str:
+        """Legend of its lines: what, then where. Grafana leaves out labels that are absent."""
+        what = [f"{{{{{label}}}}}" for label in self.labels]
+        return " ".join([*what, *filter(None, [self.name]), *(f"{{{{{label}}}}}" for label in self.place)])
+
+
+def grouped(operator: str, inner: str, *labels: str, name: str = "", style: Style = Style.LINE) -> Query:
+    """Builds an aggregation that keeps job, cluster, namespace and these labels."""
+    return Query(f"{operator} by ({keep(*labels)}) ({inner})", labels, name, style)
+
+
+def keep(*labels: str) -> str:
+    """Labels of a grouping: job, cluster, namespace and these.
+
+    >>> keep("route")
+    'job, cluster, namespace, route'
+    """
+    return ", ".join((*PLACE, *labels))
+
+
+def recorded(name: str, *chosen: str) -> str:
+    """Selector of a series of the recording rules."""
+    return f"{name}{{{','.join((RECORDED, *chosen))}}}"
+
+
+def windowed(name: str, *chosen: str) -> str:
+    """Selector of a recorded series over the selected window."""
+    return recorded(name, *chosen, 'window="$window"')
+
+
+def scraped(name: str, *chosen: str) -> str:
+    """Selector of a series of the exporter."""
+    return f"{name}{{{','.join((SCRAPED, *chosen))}}}"
+
+
+def rate(counter: str, *labels: str, chosen: tuple[str, ...] = (), name: str = "") -> Query:
+    """Builds the per-second rate of a counter, summed by labels."""
+    return grouped("sum", f"rate({scraped(counter, *chosen)}[{RATE}])", *labels, name=name)
+
+
+def spread(histogram: str, share: float, name: str, *chosen: str) -> Query:
+    """Builds a quantile of a histogram."""
+    buckets = grouped("sum", f"rate({scraped(f'{histogram}_bucket', *chosen)}[{RATE}])", "le").expr
+    return Query(f"histogram_quantile({share}, {buckets})", (), name)

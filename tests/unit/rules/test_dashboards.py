@@ -1,0 +1,223 @@
+"""Dashboards: `ragwatch rules --dashboards`, and every query as PromQL over two deployments that look alike."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ragwatch.commands import cli
+from ragwatch.commands.dashboards import board_plan_of
+from ragwatch.commands.rules import plan_of
+from ragwatch.config import parse
+from ragwatch.core.scores import Quantity
+from ragwatch.exporter.catalogue import CATALOGUE, MetricType
+from ragwatch.rules import Links, RulePlan, prometheus, yaml_text
+from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, boards
+
+MINIMAL = {"sources": [{"kind": "tail", "name": "app", "path": "/var/log/x"}]}
+EXAMPLE = Path(__file__).parents[3] / "config.example.yaml"
+LLM = {"name": "claude", "kind": "claude", "model": "claude-haiku-5-5", "api_key": "x"}
+THRESHOLDS = {  # every mean below is 0.5
+    Quantity.FAITHFULNESS: 0.4,
+    Quantity.ANSWER_RELEVANCY: 0.51,
+    Quantity.CONTEXT_PRECISION: 0.9,
+}
+COLOURS = {
+    "Faithfulness": "green",
+    "Answer relevancy": "orange",
+    "Context precision": "red",
+    "Top ranked ignored": "blue",
+}
+PLAN = RulePlan(
+    "embedded", "ragwatch", Links("https://r", "https://d", "https://p"), THRESHOLDS, windows=(1800.0, 3600.0)
+)
+GROWTH = {  # of a counter in ten minutes; of other counters 1
+    "weighted_score": 0.5,
+    "squared_weight_score": 0.5,
+    "squared_weight_squared_score": 0.45,
+}
+VALUES = {
+    "route": ("search", "support"),
+    "judge": ("embedded",),
+    "suite": ("docs",),
+    "kind": ("release", "judge"),
+    "stage": ("none", "retrieval"),
+    "quantity": ("faithfulness", "context_precision"),
+}
+
+
+def plan(**parts: Any) -> BoardPlan:
+    """The plan of the dashboards for a configuration."""
+    config = parse({**MINIMAL, **parts}, folder=Path())
+    return board_plan_of(config, plan_of(config))
+
+
+def titles(shown: BoardPlan) -> set[str]:
+    """Titles of all panels."""
+    found: Any = boards(shown)
+    return {panel["title"] for board in found.values() for panel in board["panels"] if panel["type"] != "row"}
+
+
+def test_the_command_writes_dashboards(tmp_path: Path) -> None:
+    """With the URL and the judge of the configuration; the rules only where they are asked for as well."""
+    config = tmp_path / "ragwatch.yaml"
+    web = {"external_url": "https://rag.example.org/watch/"}
+    config.write_text(json.dumps({**MINIMAL, "web": web, "judges": [{"name": "reader", "kind": "lexical"}]}))
+    places = [str(tmp_path / name) for name in ("boards", "more", "rules")]
+    command = ["rules", "--config", str(config), "--dashboards"]
+    shown = CliRunner().invoke(cli, [*command, places[0]], catch_exceptions=False)
+    both = CliRunner().invoke(cli, [*command, places[1], "--out", places[2]], catch_exceptions=False)
+    assert (shown.exit_code, shown.stdout, both.exit_code) == (0, "", 0)
+    assert "external_url" not in shown.stderr
+    written = {path.name: path.read_text() for path in Path(places[0]).iterdir()}
+    assert len(written) == 5
+    assert written == {path.name: path.read_text() for path in Path(places[1]).iterdir()}
+    assert len(list(Path(places[2]).iterdir())) == 2
+    for text in written.values():
+        variables = {each["name"]: each for each in json.loads(text)["templating"]["list"]}
+        assert variables["pages"]["query"] == "https://rag.example.org/watch"
+        assert variables["judge"]["current"]["value"] == "reader"
+
+
+def test_a_missing_url_is_told(tmp_path: Path) -> None:
+    """Links then lead to a reserved domain, never to the machine of whoever opens them."""
+    shown = CliRunner().invoke(
+        cli, ["rules", "--config", str(EXAMPLE), "--dashboards", str(tmp_path)], catch_exceptions=False
+    )
+    assert f"web.external_url is not set: links of the dashboards lead to {PLACEHOLDER}" in shown.stderr
+    assert PLACEHOLDER in (tmp_path / "overview.json").read_text()
+
+
+def test_panels_that_cannot_be_filled_are_left_out() -> None:
+    """Those of quantities that no judge scores, of cost without an LLM, of self-tests that are off."""
+    everything, embedded = titles(BoardPlan()), titles(plan())
+    assert everything - embedded == {
+        "Contradiction",
+        "Need recall",
+        "Cost per day",
+        "Tokens",
+        "Budget remaining",
+        "Repeatability",
+        "Known-bad accepted",
+        "Changed verdicts",
+        "Canaries at the last run",
+        "Recall",
+        "NDCG",
+        "Reciprocal rank",
+        "Health",
+    }
+    lexical = {"name": "embedded", "kind": "lexical"}
+    paid = plan(judges=[lexical, {**LLM, "repeat": 0.1, "known_bad": 0.1, "budget": {"usd_per_day": 5.0}}])
+    assert everything - titles(paid) == {
+        "Changed verdicts",
+        "Canaries at the last run",
+        "Recall",
+        "NDCG",
+        "Reciprocal rank",
+        "Health",
+    }
+    assert "Faithfulness" not in titles(plan(judges=[{**lexical, "quantities": ["context_precision"]}]))
+    assert "Contradiction" in titles(plan(judges=[{"name": "reader", "kind": "local"}]))
+
+
+def test_windows_and_judges_of_alerts_are_selected() -> None:
+    """The window and the judge that page are those that a dashboard opens with."""
+    other = {"name": "second", "kind": "lexical"}
+    shown = plan(judges=[{"name": "first", "kind": "lexical"}, other], alerts={"judge": "second", "window": "6h"})
+    assert (shown.judge, shown.window, shown.features) == ("second", "6h", frozenset())
+
+
+def _labels(names: tuple[str, ...]) -> Iterator[str]:
+    """Label sets of two deployments that differ in their cluster only."""
+    for cluster, *values in product(("east", "west"), *(VALUES.get(name, ("a",)) for name in names)):
+        inner = ",".join(f'{name}="{value}"' for name, value in zip(names, values, strict=True))
+        yield f'job="ragwatch",instance="{cluster}",cluster="{cluster}",namespace="rag"{"," * bool(inner)}{inner}'
+
+
+def _input() -> Iterator[dict[str, str]]:
+    """Two hours of every series of the catalogue, and of alerts."""
+    for row in CATALOGUE:
+        growth = next((by for end, by in GROWTH.items() if row.name.endswith(f"_{end}_total")), 1.0)
+        values = f"0+{growth}x12" if row.kind in {MetricType.COUNTER, MetricType.HISTOGRAM} else "0.5x12"
+        if row.kind is MetricType.HISTOGRAM:
+            for labels, bound in product(_labels(row.labels), ("0.3", "0.6", "0.9", "+Inf")):
+                yield {"series": f'{row.name}_bucket{{{labels},le="{bound}"}}', "values": values}
+            yield from ({"series": f"{row.name}_count{{{labels}}}", "values": values} for labels in _labels(row.labels))
+        else:
+            yield from ({"series": f"{row.name}{{{labels}}}", "values": values} for labels in _labels(row.labels))
+    for labels in _labels(("route",)):
+        alert = 'alertname="RagwatchDown",alertstate="firing",severity="critical"'
+        yield {"series": f"ALERTS{{{alert},{labels}}}", "values": "1x12"}
+
+
+def _filled(expression: str) -> str:
+    """An expression with the selection of somebody who looks at one namespace in all clusters."""
+    selected = {
+        "__rate_interval": "30m",
+        "job": "ragwatch",
+        "instance": ".+",
+        "cluster": ".*",
+        "namespace": "rag",
+        "route": "search|support",
+        "judge": "embedded",
+        "window": "1h",
+    }
+    return re.sub(r"\$\{?(\w+)\}?", lambda found: selected[found[1]], expression)
+
+
+def _asked() -> Iterator[tuple[str, float]]:
+    """Expressions that tell how many lines a query has, and expected values; -1 for two lines of one legend."""
+    found: Any = boards(BoardPlan())
+    for board in found.values():
+        for panel in (panel for panel in board["panels"] if panel["type"] != "row"):
+            colour = COLOURS.get(panel["title"].removesuffix(" now")) if panel["type"] == "stat" else None
+            colours = [
+                each["properties"][0]["value"]["fixedColor"] for each in panel["fieldConfig"]["overrides"] if colour
+            ]
+            for index, target in enumerate(panel["targets"]):
+                expression = _filled(target["expr"])
+                legend = ",".join(re.findall(r"{{(\w+)}}", target["legendFormat"]))
+                unique = f"count({expression}) == count(count by ({legend}) ({expression}))"
+                clusters = f"count(count by (cluster) ({expression} and on () ({unique}))) or vector(0)"
+                is_threshold = "threshold" in target["legendFormat"]
+                if colour is not None:
+                    yield clusters, 2.0 * (colours[index] == colour)
+                elif is_threshold:
+                    has = any(f'quantity="{quantity}"' in expression for quantity in THRESHOLDS)
+                    yield f"count({expression}) > bool 0 or vector(0)", float(has)
+                else:
+                    yield clusters, 2.0
+        for each in board["annotations"]["list"]:
+            if "expr" in each:
+                yield f"count(count by (cluster) ({_filled(each['expr'])}))", 2.0
+
+
+def test_every_query_tells_two_deployments_apart(tmp_path: Path) -> None:
+    """Each finds both, draws no two lines with the same legend, and colours means by their thresholds."""
+    promtool = shutil.which("promtool") or pytest.skip("promtool is missing: Debian package `prometheus`")
+    asked = list(dict.fromkeys(_asked()))
+    assert len(asked) > 90
+    test = {
+        "interval": "10m",
+        "input_series": list(_input()),
+        "promql_expr_test": [
+            {"expr": expression, "eval_time": "110m", "exp_samples": [{"labels": "{}", "value": value}]}
+            for expression, value in asked
+        ],
+    }
+    (tmp_path / "rules.yaml").write_text(yaml_text(prometheus(PLAN)["ragwatch-recording.yaml"]))
+    (tmp_path / "test.json").write_text(
+        json.dumps({"rule_files": ["rules.yaml"], "evaluation_interval": "10m", "tests": [test]})
+    )
+    command = [promtool, "test", "rules", str(tmp_path / "test.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, (done.stdout + done.stderr)[:6000]
