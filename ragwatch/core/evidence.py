@@ -68,6 +68,7 @@ class Claim:
         in_reference: Whether the reference contains it; None without a reference, or if not read.
         said_by_user: Whether it is not in the contexts, but repeats what the user stated in an earlier turn. It is no
             invention and no support either: no score counts it.
+        sentence: Offsets of the sentence that it is a part of; None if it is a whole one.
     """
 
     text: str
@@ -79,6 +80,7 @@ class Claim:
     evidence: str | None = None
     in_reference: bool | None = None
     said_by_user: bool = False
+    sentence: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         _check_ratio(self.support, "support")
@@ -192,6 +194,27 @@ class ReferenceClaim:
             raise ShapeError(f"offsets {self.start}..{self.end} do not enclose text of the reference")
 
 
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A context that a sentence of the answer cites (see `core.citations`).
+
+    Attributes:
+        context: 0-based rank of the context; one that the sample does not have supports nothing.
+        start: Offset, in the answer, of the first character of what cites it.
+        end: Offset after its last character.
+        claims: Rows of the claims that it is cited for.
+    """
+
+    context: int
+    start: int
+    end: int
+    claims: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.context < 0 or not 0 <= self.start < self.end or not self.claims:
+            raise ShapeError(f"a citation of context {self.context} at {self.start}..{self.end} for {self.claims}")
+
+
 class UnreadReason(StrEnum):
     """Why a judge could not read an answer that it reads otherwise."""
 
@@ -239,6 +262,7 @@ class Evidence:
         reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
         expected: Expectations of the judge beside its hard calls.
         unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
+        citations: What the answer cites, filled in from its text after the judge has read it.
     """
 
     claims: tuple[Claim, ...]
@@ -250,6 +274,7 @@ class Evidence:
     reference: tuple[ReferenceClaim, ...] | None = None
     expected: Expectation = HARD_CALLS
     unread: UnreadReason | None = None
+    citations: tuple[Citation, ...] = ()
 
     def __post_init__(self) -> None:
         columns = len(self.contexts)
@@ -259,6 +284,12 @@ class Evidence:
         for row, reference_claim in enumerate(self.reference or ()):
             if len(reference_claim.cells) != columns:
                 raise ShapeError(f"reference claim {row} has {len(reference_claim.cells)} cells for {columns} contexts")
+        if any(row >= len(self.claims) for citation in self.citations for row in citation.claims):
+            raise ShapeError(f"a citation is for a claim after the last of {len(self.claims)}")
+
+    def supports(self, citation: Citation) -> bool:
+        """Whether a cited context supports a claim that it is cited for, alone or jointly with others."""
+        return any(citation.context in self.claims[row].contexts for row in citation.claims)
 
     @property
     def counted(self) -> tuple[Claim, ...]:

@@ -24,6 +24,7 @@ class Quantity(StrEnum):
     NEED_RECALL = "need_recall"
     TOP_RANKED_IGNORED = "top_ranked_ignored"
     CONTEXT_USE = "context_use"
+    CITATION_PRECISION = "citation_precision"
 
 
 LOW_IS_GOOD = frozenset({Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED})
@@ -161,6 +162,23 @@ def context_use(evidence: Evidence) -> float | None:
     return sum(evidence.used) / len(evidence.used)
 
 
+def citation_precision(evidence: Evidence) -> float | None:
+    """Return citations whose context supports a claim that cites it / citations; None if nothing is cited.
+
+    A citation is a context that a sentence cites. It is right if the context supports, alone or jointly, at least one
+    claim of that sentence. The number of a context that the sample does not have supports nothing.
+
+    >>> from ragwatch.core.evidence import Citation, Claim, ContextReading
+    >>> claim = Claim("c", 0, 1, ClaimVerdict.SUPPORTED, (True, False))
+    >>> citations = tuple(Citation(context, 1, 4, (0,)) for context in (0, 1, 6))
+    >>> round(citation_precision(Evidence((claim,), (ContextReading(True),) * 2, citations=citations)), 3)
+    0.333
+    """
+    if not evidence.citations or evidence.abstained:
+        return None
+    return sum(map(evidence.supports, evidence.citations)) / len(evidence.citations)
+
+
 SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType(
     {
         Quantity.FAITHFULNESS: faithfulness,
@@ -171,6 +189,7 @@ SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType
         Quantity.NEED_RECALL: need_recall,
         Quantity.TOP_RANKED_IGNORED: top_ranked_ignored,
         Quantity.CONTEXT_USE: context_use,
+        Quantity.CITATION_PRECISION: citation_precision,
     }
 )
 
@@ -207,10 +226,17 @@ class UnknownReason(StrEnum):
     NOT_READ = "not_read"
     LANGUAGE = "language"
     SHORT_ANSWER = "short_answer"
+    NO_CITATIONS = "no_citations"
 
 
 _NEEDS_CLAIMS = frozenset(
-    {Quantity.FAITHFULNESS, Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED, Quantity.CONTEXT_USE}
+    {
+        Quantity.FAITHFULNESS,
+        Quantity.CONTRADICTION,
+        Quantity.TOP_RANKED_IGNORED,
+        Quantity.CONTEXT_USE,
+        Quantity.CITATION_PRECISION,
+    }
 )
 _NEEDS_CONTEXTS = frozenset(
     {
@@ -240,5 +266,7 @@ def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
         return UnknownReason.ABSTAINED
     if quantity in _NEEDS_CLAIMS and not evidence.counted:
         return UnknownReason.NO_CLAIMS
+    if quantity is Quantity.CITATION_PRECISION:
+        return UnknownReason.NO_CITATIONS
     lacks_contexts = quantity in _NEEDS_CONTEXTS and not evidence.contexts
     return UnknownReason.NO_CONTEXTS if lacks_contexts else UnknownReason.NOT_READ

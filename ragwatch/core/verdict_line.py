@@ -51,6 +51,22 @@ class ClaimRecord(NamedTuple):
         return Cell.INFORMED if rank in self.informed else None
 
 
+class CitationRecord(NamedTuple):
+    """A citation in a verdict line.
+
+    Attributes:
+        context: Position of the context that is cited, from 0; it may be after the last.
+        start: Offset, in the answer, of the first character of what cites it.
+        end: Offset after its last character.
+        supports: Whether the context supports a claim that it is cited for.
+    """
+
+    context: int
+    start: int
+    end: int
+    supports: bool
+
+
 class ContextRecord(NamedTuple):
     """A context in a verdict line.
 
@@ -99,6 +115,7 @@ class VerdictRecord:
         reference: Score by quantity that needs a reference; empty without a reference.
         read_by: Kind and version of the judge, with cost.
         unread: Why its claims could not be read (`language`, `short_answer`); None where they were.
+        citations: What the answer cites.
     """
 
     key: str
@@ -121,6 +138,7 @@ class VerdictRecord:
     read_by: JudgeRecord
     expected: Mapping[Quantity, float] = field(default_factory=dict)
     unread: str | None = None
+    citations: tuple[CitationRecord, ...] = ()
 
     @property
     def judged(self) -> bool:
@@ -175,6 +193,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
             cost_usd=_number(judge.get("cost_usd")),
         ),
         expected=expected_of(line.get("expected")),
+        citations=tuple(map(_citation_record, line.get("citations") or ())),
     )
 
 
@@ -200,6 +219,12 @@ def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
         said_by_user=bool(claim.get("said_by_user")),
         joint=claim.get("joint") is True,  # lines of older versions have none: their contexts support alone
         informed=tuple(claim.get("informed") or ()),
+    )
+
+
+def _citation_record(citation: Mapping[str, Any]) -> CitationRecord:
+    return CitationRecord(
+        int(citation["context"]), int(citation["start"]), int(citation["end"]), citation["supports"] is True
     )
 
 
@@ -253,6 +278,7 @@ def _judged(verdict: Judged) -> dict[str, Any]:
         "stage": None if verdict.stage is None else str(verdict.stage),
         "fault": None if verdict.fault is None else str(verdict.fault),
         "claims": [_claim(claim) for claim in evidence.claims],
+        **({"citations": _citations(evidence)} if evidence.citations else {}),
         "contexts": _contexts(verdict, evidence),
         "missing": [need.text for need in evidence.needs or () if not need.answerable],
         "address": None if evidence.address is None else str(evidence.address),
@@ -282,6 +308,13 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "evidence": claim.evidence,
         **({"said_by_user": True} if claim.said_by_user else {}),
     }
+
+
+def _citations(evidence: Evidence) -> list[dict[str, Any]]:
+    return [
+        {"context": one.context, "start": one.start, "end": one.end, "supports": evidence.supports(one)}
+        for one in evidence.citations
+    ]
 
 
 def _contexts(verdict: Judged, evidence: Evidence) -> list[dict[str, Any]]:

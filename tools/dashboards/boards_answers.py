@@ -129,6 +129,11 @@ def generation() -> Rows:
                 ),
                 quality("Answer relevancy", "answer_relevancy", "How completely answers address their question."),
                 quality("Context use", "context_use", "Share of the retrieved contexts that answers use."),
+                quality(
+                    "Citation precision",
+                    "citation_precision",
+                    "Share of the cited contexts that support the claims citing them. Empty: answers cite nothing.",
+                ),
             ),
         ),
         ("Scores", (_scores(), _effective_samples())),

@@ -158,6 +158,7 @@ def _claim(
         support=ruling.support,
         evidence=_best_sentence(row, sample, passages),
         said_by_user=ruling.verdict is ClaimVerdict.NOT_IN_CONTEXT and repeats(row.claim.words, stated),
+        sentence=(row.whole.claim.start, row.whole.claim.end) if row.sentence else None,
     )
 
 

@@ -212,6 +212,7 @@ def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:
             evidence=next(iter((claim.cells or {}).values()), claim.against),
             in_reference=claim.other,
             said_by_user=claim.verdict is ClaimVerdict.NOT_IN_CONTEXT and units.repeats_user(claim.cut),
+            sentence=units.line_of(claim.cut),
         )
         for claim in checked
     )

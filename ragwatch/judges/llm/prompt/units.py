@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 
 from ragwatch.core.sample import Role, Sample, Turn
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
@@ -52,6 +54,11 @@ class SampleUnits:
     instructions: tuple[str, ...]
     history: tuple[Turn, ...]
     stated: tuple[Statement, ...]
+
+    def line_of(self, cut: Cut) -> Cut | None:
+        """Offsets of the claim that a fact is a part of; None if it is a whole one."""
+        line = self.claims[max(0, bisect_right(self.claims, cut[0], key=itemgetter(0)) - 1)]
+        return None if line == cut else line
 
     def repeats_user(self, cut: Cut) -> bool:
         """Whether a claim of the answer, or a fact of one, repeats what the user stated."""
