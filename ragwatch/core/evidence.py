@@ -223,32 +223,6 @@ class UnreadReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
-    """Calibrated expectations of shares of yes/no, which estimates average instead of the hard calls.
-
-    A rate of hard calls is biased even where the judge is good, by its false alarms and misses (Forman 2008). None if
-    the judge gives no probability: then the hard call counts.
-
-    Attributes:
-        first_used: Probability that the answer uses the first context.
-        supported: Expected share of claims that are supported.
-        contradicted: Expected share of claims that are contradicted.
-    """
-
-    first_used: float | None = None
-    supported: float | None = None
-    contradicted: float | None = None
-
-    def __post_init__(self) -> None:
-        _check_ratio(self.first_used, "first_used")
-        _check_ratio(self.supported, "supported")
-        _check_ratio(self.contradicted, "contradicted")
-
-
-HARD_CALLS = Expectation()
-
-
-@dataclass(frozen=True, slots=True)
 class Evidence:
     """Everything that a judge read in one sample.
 
@@ -260,7 +234,7 @@ class Evidence:
         reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
         reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
         reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
-        expected: Expectations of the judge beside its hard calls.
+        first_used: Calibrated probability that the answer uses the first context; None if the judge gives none.
         unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
         citations: What the answer cites, filled in from its text after the judge has read it.
     """
@@ -272,11 +246,12 @@ class Evidence:
     reads_contradiction: bool = True
     reads_claims: bool = True
     reference: tuple[ReferenceClaim, ...] | None = None
-    expected: Expectation = HARD_CALLS
+    first_used: float | None = None
     unread: UnreadReason | None = None
     citations: tuple[Citation, ...] = ()
 
     def __post_init__(self) -> None:
+        _check_ratio(self.first_used, "first_used")
         columns = len(self.contexts)
         for row, claim in enumerate(self.claims):
             if len(claim.cells) != columns:

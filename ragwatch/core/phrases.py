@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.core.citations import without_markers
+from ragwatch.core.citation_markers import without_markers
 
 _FRAGMENTS = {
     "PAPERS": (

@@ -202,19 +202,19 @@ def score_all(evidence: Evidence) -> dict[Quantity, float | None]:
 def expected_scores(evidence: Evidence) -> dict[Quantity, float]:
     """Return the calibrated expectations of the judge, which estimates average, of quantities that have a score.
 
-    Only of `top_ranked_ignored`: expected shares of claims were no nearer to the truth than hard calls, and on good
+    A rate of hard calls is biased even where the judge is good, by its false alarms and misses (Forman 2008). Only
+    `top_ranked_ignored` has one: expected shares of claims were no nearer to the truth than hard calls, and on good
     answers further from it (`docs/statistics.md`).
 
-    >>> from ragwatch.core.evidence import Claim, ContextReading, Expectation
+    >>> from ragwatch.core.evidence import Claim, ContextReading
     >>> claim = Claim("c", None, None, ClaimVerdict.SUPPORTED, (True,))
-    >>> evidence = Evidence((claim,), (ContextReading(True),), expected=Expectation(first_used=0.75))
+    >>> evidence = Evidence((claim,), (ContextReading(True),), first_used=0.75)
     >>> top_ranked_ignored(evidence), expected_scores(evidence)[Quantity.TOP_RANKED_IGNORED]
     (0.0, 0.25)
     """
-    used = evidence.expected.first_used
-    if used is None or top_ranked_ignored(evidence) is None:
+    if evidence.first_used is None or top_ranked_ignored(evidence) is None:
         return {}
-    return {Quantity.TOP_RANKED_IGNORED: 1.0 - used}
+    return {Quantity.TOP_RANKED_IGNORED: 1.0 - evidence.first_used}
 
 
 class UnknownReason(StrEnum):
@@ -264,9 +264,7 @@ def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
         return UnknownReason.NOT_READ
     if quantity in _NEEDS_ANSWER and evidence.abstained:
         return UnknownReason.ABSTAINED
-    if quantity in _NEEDS_CLAIMS and not evidence.counted:
-        return UnknownReason.NO_CLAIMS
-    if quantity is Quantity.CITATION_PRECISION:
-        return UnknownReason.NO_CITATIONS
+    if quantity in _NEEDS_CLAIMS and (not evidence.counted or quantity is Quantity.CITATION_PRECISION):
+        return UnknownReason.NO_CITATIONS if evidence.counted else UnknownReason.NO_CLAIMS
     lacks_contexts = quantity in _NEEDS_CONTEXTS and not evidence.contexts
     return UnknownReason.NO_CONTEXTS if lacks_contexts else UnknownReason.NOT_READ

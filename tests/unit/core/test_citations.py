@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_claim, a_draw, a_judge_context, a_reading, an_evidence
 
-from ragwatch.core.citations import MAX_CITATIONS, markers_of, with_citations, without_markers
+from ragwatch.core.citation_markers import markers_of, without_markers
+from ragwatch.core.citations import MAX_CITATIONS, with_citations
 from ragwatch.core.evidence import Citation, Claim, ClaimVerdict, ContextReading, Evidence, ShapeError
 from ragwatch.core.phrases import without_leads
 from ragwatch.core.scores import Quantity, UnknownReason, citation_precision, why_unknown
@@ -18,6 +20,7 @@ from ragwatch.core.verdict import judged
 from ragwatch.core.verdict_line import parse_verdict_line, verdict_line
 from ragwatch.judges.lexical import judge as lexical
 
+COLUMN = ContextReading(relevant=True)
 TEXTS = st.text(alphabet="[]()【】†^#0123,;:-–. \n`_axABsource document passage ref", max_size=200)
 
 
@@ -65,13 +68,18 @@ def test_forms_of_a_citation(text: str, numbers: list[tuple[int, ...]]) -> None:
 )
 def test_what_is_no_citation(text: str) -> None:
     """Indexes, intervals, code, years, versions and other things with numbers."""
-    assert markers_of(text) == []
+    assert list(markers_of(text)) == []
 
 
 def test_marks_are_no_words_of_a_claim() -> None:
     """What stands apart is blanked; "document 2" in the text is a lead, which is blanked as one."""
     assert without_markers("Tea is green [1]. (Source: 2)") == "Tea is green  .  "
-    assert without_leads("According to document 2, tea is green 【1†s】 [Source 3].").split() == ["tea", "is", "green", "."]
+    assert without_leads("According to document 2, tea is green 【1†s】 [Source 3].").split() == [
+        "tea",
+        "is",
+        "green",
+        ".",
+    ]
 
 
 def evidence_of(answer: str, *sentences: str, contexts: int = 2, **parts: Any) -> Evidence:
@@ -82,7 +90,8 @@ def evidence_of(answer: str, *sentences: str, contexts: int = 2, **parts: Any) -
         cells = tuple(rank == row for rank in range(contexts))
         verdict = ClaimVerdict.SUPPORTED if any(cells) else ClaimVerdict.NOT_IN_CONTEXT
         claims.append(Claim(sentence, position, position + len(sentence), verdict, cells))
-    return with_citations(Evidence(tuple(claims), (ContextReading(True),) * contexts, **parts), answer)
+        position += len(sentence)
+    return with_citations(Evidence(tuple(claims), (COLUMN,) * contexts, **parts), answer)
 
 
 @pytest.mark.parametrize(
@@ -197,14 +206,14 @@ def test_the_embedded_judge_tells_right_from_wrong_citations() -> None:
 @given(TEXTS, st.lists(st.integers(0, 200), max_size=6))
 def test_any_text_is_read(answer: str, edges: list[int]) -> None:
     """Markers are in order and apart, inside the answer; citations are bounded and name claims that there are."""
-    markers = markers_of(answer)
+    markers = list(markers_of(answer))
     ends = [0, *(marker.end for marker in markers)]
     assert all(end <= marker.start < marker.end <= len(answer) for end, marker in zip(ends, markers, strict=False))
     assert len(without_markers(answer)) <= len(answer) + len(markers)
     places = sorted({min(edge, len(answer)) for edge in edges})
-    pairs = zip(places, places[1:], strict=False)
+    pairs = pairwise(places)
     claims = tuple(Claim("c", start, end, ClaimVerdict.NOT_IN_CONTEXT, (False,)) for start, end in pairs)
-    found = with_citations(Evidence(claims, (ContextReading(True),)), answer)
+    found = with_citations(Evidence(claims, (COLUMN,)), answer)
     assert all(row < len(claims) for citation in found.citations for row in citation.claims)
     assert citation_precision(found) in (None, 0.0)
     keys = [(citation.context, row) for citation in found.citations for row in citation.claims]
