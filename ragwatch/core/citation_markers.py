@@ -1,9 +1,9 @@
 r"""Finds the citations in a text: the places that name contexts by their numbers.
 
 The numbers begin at 1, in the order in which the sample lists its contexts: `[1]`, `[2, 3]`, `[1-3]`, `[^2]`,
-`【1†source】`, `(Passage 2)`, `[doc 3]`, `(Source: Document 2, page 4)`, "Source: 2" at the end of a line, and in the text
-"according to document 2" or "documents 1 and 3 say". Indexes (`x[1]`), intervals with 0, years and code are none; "the
-first passage", names of contexts and superscripts are not read.
+`【1†source】`, `(Passage 2)`, `[doc 3]`, `(Source: Document 2, page 4)`, "Source: 2" at the end of a line, and in the
+text "according to document 2" or "documents 1 and 3 say". Indexes (`x[1]`), intervals with 0, years and code are none;
+"the first passage", names of contexts and superscripts are not read.
 
 Every pattern reads a bounded number of characters from where it begins, so the time is linear in the text.
 """

@@ -4,6 +4,9 @@ A citation (see `citation_markers`) belongs to the claims of the sentence in whi
 stop, to those of the sentence before. A line of markers alone ("Sources: [1], [3]") cites for the claims before it,
 back to the last such line, what they do not cite themselves. Headings, code and lists of references cite nothing.
 
+A citation is right (ALCE, arXiv 2305.14627) if the contexts that its sentence cites support every claim of the
+sentence, and it supports one of them, alone or jointly with others; in a line of markers, if it supports one claim.
+
 The time is linear in the answer.
 """
 
@@ -12,13 +15,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
 from ragwatch.core.alphabet import unicode14
 from ragwatch.core.citation_markers import Marker, is_line_of_markers, markers_of
-from ragwatch.core.evidence import Citation, Evidence
+from ragwatch.core.evidence import Citation, Claim, Evidence
 
 MAX_CITATIONS = 1000
 """Number of citations of an answer that are read, the first ones."""
@@ -49,7 +53,11 @@ def with_citations(evidence: Evidence, answer: str) -> Evidence:
         if claim.start is not None and claim.end is not None and not claim.said_by_user:
             rows.setdefault(claim.sentence or (claim.start, claim.end), []).append(row)
     sentences = [_Sentence(start, end, tuple(claims)) for (start, end), claims in sorted(rows.items())]
-    return replace(evidence, citations=tuple(islice(_citations(unicode14(answer), sentences), MAX_CITATIONS)))
+    cited = list(islice(_cited(unicode14(answer), sentences), MAX_CITATIONS))
+    contexts: dict[tuple[int, ...], set[int]] = {}
+    for one in cited:
+        contexts.setdefault(one.claims, set()).add(one.context)
+    return replace(evidence, citations=tuple(_citation(one, contexts[one.claims], evidence.claims) for one in cited))
 
 
 class _Sentence(NamedTuple):
@@ -60,13 +68,31 @@ class _Sentence(NamedTuple):
     claims: tuple[int, ...]
 
 
-def _citations(answer: str, sentences: Sequence[_Sentence]) -> Iterator[Citation]:
-    """Yield what each sentence, and each line of markers alone, cites; every context once."""
+class _Cited(NamedTuple):
+    """A context that claims cite, where they do, and whether in a line of markers."""
+
+    context: int
+    start: int
+    end: int
+    claims: tuple[int, ...]
+    in_line: bool
+
+
+def _citation(cited: _Cited, together: AbstractSet[int], claims: Sequence[Claim]) -> Citation:
+    """A citation, given all contexts that its claims cite."""
+    supporting = [claims[row].contexts for row in cited.claims]
+    is_complete = cited.in_line or all(not together.isdisjoint(ranks) for ranks in supporting)
+    supports = is_complete and any(cited.context in ranks for ranks in supporting)
+    return Citation(cited.context, cited.start, cited.end, cited.claims, supports)
+
+
+def _cited(answer: str, sentences: Sequence[_Sentence]) -> Iterator[_Cited]:
+    """Yield what each sentence, and each line of markers, cites; every context once."""
     starts = [sentence.start for sentence in sentences]
     heading = _HEADING.search(answer)
     references = heading.end() if heading else len(answer)
     lines: dict[tuple[int, int], bool] = {}
-    cited: set[tuple[int, int]] = set()
+    seen: set[tuple[int, int]] = set()
     since = block = anchor = end = 0
     for marker in markers_of(answer):
         if not (marker.is_apart and end and _GAP.fullmatch(answer, end, marker.start)):
@@ -76,7 +102,8 @@ def _citations(answer: str, sentences: Sequence[_Sentence]) -> Iterator[Citation
         if line and line not in lines:
             lines[line] = is_line_of_markers(answer[slice(*line)])
         claims: tuple[int, ...] = ()
-        if line and lines[line]:
+        in_line = line is not None and lines[line]
+        if line and in_line:
             if line[0] != block:
                 since, block = block, line[0]
             first, last = bisect_left(starts, since), bisect_left(starts, block)
@@ -85,9 +112,9 @@ def _citations(answer: str, sentences: Sequence[_Sentence]) -> Iterator[Citation
             claims = _claims_at(anchor, sentences, starts) or _claims_at(marker.start, sentences, starts)
         for number in marker.numbers if claims else ():
             pairs = {(row, number) for row in claims}
-            if cited.isdisjoint(pairs):
-                yield Citation(number - 1, marker.start, marker.end, claims)
-            cited |= pairs
+            if seen.isdisjoint(pairs):
+                yield _Cited(number - 1, marker.start, marker.end, claims, in_line)
+            seen |= pairs
 
 
 def _claims_at(position: int, sentences: Sequence[_Sentence], starts: Sequence[int]) -> tuple[int, ...]:

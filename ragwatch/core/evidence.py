@@ -203,12 +203,14 @@ class Citation:
         start: Offset, in the answer, of the first character of what cites it.
         end: Offset after its last character.
         claims: Rows of the claims that it is cited for.
+        supports: Whether it is rightly cited: see `core.citations`.
     """
 
     context: int
     start: int
     end: int
     claims: tuple[int, ...]
+    supports: bool
 
     def __post_init__(self) -> None:
         if self.context < 0 or not 0 <= self.start < self.end or not self.claims:
@@ -259,12 +261,6 @@ class Evidence:
         for row, reference_claim in enumerate(self.reference or ()):
             if len(reference_claim.cells) != columns:
                 raise ShapeError(f"reference claim {row} has {len(reference_claim.cells)} cells for {columns} contexts")
-        if any(row >= len(self.claims) for citation in self.citations for row in citation.claims):
-            raise ShapeError(f"a citation is for a claim after the last of {len(self.claims)}")
-
-    def supports(self, citation: Citation) -> bool:
-        """Whether a cited context supports a claim that it is cited for, alone or jointly with others."""
-        return any(citation.context in self.claims[row].contexts for row in citation.claims)
 
     @property
     def counted(self) -> tuple[Claim, ...]:

@@ -163,20 +163,19 @@ def context_use(evidence: Evidence) -> float | None:
 
 
 def citation_precision(evidence: Evidence) -> float | None:
-    """Return citations whose context supports a claim that cites it / citations; None if nothing is cited.
+    """Return citations that are right / citations; None if nothing is cited, or if the answer abstains.
 
-    A citation is a context that a sentence cites. It is right if the context supports, alone or jointly, at least one
-    claim of that sentence. The number of a context that the sample does not have supports nothing.
+    A citation is a context that a sentence cites; see `core.citations` for when it is right. The number of a context
+    that the sample does not have supports nothing.
 
-    >>> from ragwatch.core.evidence import Citation, Claim, ContextReading
-    >>> claim = Claim("c", 0, 1, ClaimVerdict.SUPPORTED, (True, False))
-    >>> citations = tuple(Citation(context, 1, 4, (0,)) for context in (0, 1, 6))
-    >>> round(citation_precision(Evidence((claim,), (ContextReading(True),) * 2, citations=citations)), 3)
+    >>> from ragwatch.core.evidence import Citation
+    >>> citations = tuple(Citation(context, 1, 4, (0,), supports=not context) for context in (0, 1, 6))
+    >>> round(citation_precision(Evidence((), (), citations=citations)), 3)
     0.333
     """
     if not evidence.citations or evidence.abstained:
         return None
-    return sum(map(evidence.supports, evidence.citations)) / len(evidence.citations)
+    return sum(citation.supports for citation in evidence.citations) / len(evidence.citations)
 
 
 SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType(

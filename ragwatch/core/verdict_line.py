@@ -58,7 +58,7 @@ class CitationRecord(NamedTuple):
         context: Position of the context that is cited, from 0; it may be after the last.
         start: Offset, in the answer, of the first character of what cites it.
         end: Offset after its last character.
-        supports: Whether the context supports a claim that it is cited for.
+        supports: Whether it is rightly cited: it supports what it is cited for.
     """
 
     context: int
@@ -312,7 +312,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
 
 def _citations(evidence: Evidence) -> list[dict[str, Any]]:
     return [
-        {"context": one.context, "start": one.start, "end": one.end, "supports": evidence.supports(one)}
+        {"context": one.context, "start": one.start, "end": one.end, "supports": one.supports}
         for one in evidence.citations
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -123,18 +124,37 @@ def test_citations_belong_to_the_claims_of_their_sentence(
     assert [(citation.context, citation.claims) for citation in found.citations] == cited
 
 
-def test_facts_of_a_sentence_share_its_citations() -> None:
-    """A context that supports one of them is rightly cited; claims that repeat the user cite nothing."""
-    answer = "Tea is green, and it costs nine euros [1]."
-    facts = (
-        Claim("Tea is green", 0, 12, ClaimVerdict.SUPPORTED, (True, False), sentence=(0, 42)),
-        Claim("it costs nine euros [1].", 18, 42, ClaimVerdict.NOT_IN_CONTEXT, (False, False), sentence=(0, 42)),
-    )
-    found = with_citations(an_evidence(*facts), answer)
-    assert [(citation.context, citation.claims) for citation in found.citations] == [(0, (0, 1))]
-    assert citation_precision(found) == 1.0
-    said = an_evidence(a_claim((0, 0), said_by_user=True, start=0, end=42))
-    assert with_citations(said, answer).citations == ()
+@pytest.mark.parametrize(
+    ("marks", "rows", "right"),
+    [
+        ("[1]", [(1, 0, 0), (1, 0, 0)], [True]),
+        ("[1][2]", [(1, 0, 0), (0, 1, 0)], [True, True]),  # each has one of the facts
+        ("[1]", [(1, 0, 0), (0, 1, 0)], [False]),  # the other fact is not covered
+        ("[1][2]", [(1, 0, 0), (0, 0, 0)], [False, False]),
+        ("[1][3]", [(1, 0, 0), (1, 0, 0)], [True, False]),
+        ("[1]", [("jointly", "jointly", None), (1, 0, 0)], [True]),
+        ("\nSources: 1, 3", [(1, 0, 0), (0, 1, 0)], [True, False]),  # a line for both claims: one is enough
+    ],
+)
+def test_cited_contexts_have_to_support_the_whole_sentence(marks: str, rows: list[Any], right: list[bool]) -> None:
+    """All facts of a sentence share its citations, which together have to support them."""
+    answer = f"Tea is green, and it costs nine euros {marks}"
+    end = len(answer) if "\n" not in marks else answer.index("\n")
+    facts = [
+        a_claim(cells, "supported" if any(cells) else None, start=start, end=stop, sentence=(0, end))
+        for cells, start, stop in zip(rows, (0, 18), (12, end), strict=True)
+    ]
+    facts = [replace(fact, cells=row) for fact, row in zip(facts, rows, strict=True)]
+    found = with_citations(an_evidence(*facts, relevant=(True, True, False)), answer)
+    assert [citation.claims for citation in found.citations] == [(0, 1)] * len(right)
+    assert [citation.supports for citation in found.citations] == right
+    assert citation_precision(found) == sum(right) / len(right)
+
+
+def test_a_claim_that_repeats_the_user_cites_nothing() -> None:
+    """No score counts it."""
+    said = an_evidence(a_claim((0, 0), said_by_user=True, start=0, end=12))
+    assert with_citations(said, "I am 9 [1].").citations == ()
 
 
 def test_precision_is_the_share_of_citations_that_are_right() -> None:
@@ -149,7 +169,7 @@ def test_precision_is_the_share_of_citations_that_are_right() -> None:
         for sentence, start, word, row in zip(sentences, starts, words, cells, strict=True)
     ]
     found = with_citations(an_evidence(*claims), answer)
-    assert [found.supports(citation) for citation in found.citations] == [True, True, True, False, False]
+    assert [citation.supports for citation in found.citations] == [True, True, True, False, False]
     assert citation_precision(found) == 0.6
 
 
@@ -163,7 +183,7 @@ def test_an_answer_that_cites_nothing_has_no_precision() -> None:
     assert not any(tally is Tally.W and labels[0] == "citation_precision" for tally, labels in tallies)
     cited = evidence_of("Tea [1].", "Tea [1].", address=None)
     assert why_unknown(cited, Quantity.CITATION_PRECISION) is None
-    abstained = an_evidence((1, 0), address="abstained", citations=(Citation(0, 0, 1, (0,)),))
+    abstained = an_evidence((1, 0), address="abstained", citations=(Citation(0, 0, 1, (0,), supports=True),))
     assert citation_precision(abstained) is None
     assert why_unknown(abstained, Quantity.CITATION_PRECISION) is UnknownReason.ABSTAINED
     assert why_unknown(an_evidence(), Quantity.CITATION_PRECISION) is UnknownReason.NO_CLAIMS
@@ -240,6 +260,4 @@ def test_citations_fit_their_evidence() -> None:
     """Impossible ones are an error of a judge."""
     for context, start, end, rows in ((-1, 0, 1, (0,)), (0, 1, 1, (0,)), (0, 0, 1, ())):
         with pytest.raises(ShapeError):
-            Citation(context, start, end, rows)
-    with pytest.raises(ShapeError):
-        an_evidence((1, 0), citations=(Citation(0, 0, 1, (1,)),))
+            Citation(context, start, end, rows, supports=False)
