@@ -84,7 +84,7 @@ def known_bad(sample: Sample, seed: str) -> Sample:
 
 def _phrase(texts: Sequence[str], choice: int) -> str:
     """Some content words in a row of one of the texts; a phrase of ours if no text has any."""
-    phrases = [found for text in texts if (found := list(islice(_phrases(text[:_READ_CHARS]), _PHRASES)))]
+    phrases = [some for text in texts if (some := list(islice(_phrases(text[:_READ_CHARS]), _PHRASES)))]
     if not phrases:
         return _UNKNOWN_PHRASE
     some = phrases[choice % len(phrases)]
