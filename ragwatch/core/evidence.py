@@ -53,6 +53,11 @@ def _check_ratio(value: float | None, name: str) -> None:
         raise ShapeError(f"{name} must be in [0, 1], not {value}")
 
 
+def _check_facts(facts: int) -> None:
+    if facts < 1:
+        raise ShapeError(f"a claim cannot count for {facts} facts")
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One row: a claim of the answer, and what each context is to it.
@@ -69,6 +74,7 @@ class Claim:
         said_by_user: Whether it is not in the contexts, but repeats what the user stated in an earlier turn. It is no
             invention and no support either: no score counts it.
         sentence: Offsets of the sentence that it is a part of; None if it is a whole one.
+        facts: Number of facts that it counts for, more than one if a judge rules on a whole sentence of several facts.
     """
 
     text: str
@@ -81,9 +87,11 @@ class Claim:
     in_reference: bool | None = None
     said_by_user: bool = False
     sentence: tuple[int, int] | None = None
+    facts: int = 1
 
     def __post_init__(self) -> None:
         _check_ratio(self.support, "support")
+        _check_facts(self.facts)
         if self.said_by_user and self.verdict is not ClaimVerdict.NOT_IN_CONTEXT:
             raise ShapeError(f"a claim that only repeats the user cannot be {self.verdict}")
         if (self.start is None) != (self.end is None):
@@ -181,6 +189,7 @@ class ReferenceClaim:
         end: Offset after its last character.
         cells: For each context, whether that context supports the claim.
         in_answer: Whether the answer contains it; None if not read.
+        facts: Number of facts that it counts for.
     """
 
     text: str
@@ -188,8 +197,10 @@ class ReferenceClaim:
     end: int
     cells: tuple[bool, ...]
     in_answer: bool | None = None
+    facts: int = 1
 
     def __post_init__(self) -> None:
+        _check_facts(self.facts)
         if not 0 <= self.start < self.end:
             raise ShapeError(f"offsets {self.start}..{self.end} do not enclose text of the reference")
 

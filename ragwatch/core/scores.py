@@ -40,7 +40,7 @@ class Fault(StrEnum):
 
 
 def faithfulness(evidence: Evidence) -> float | None:
-    """Return supported claims / claims; None if the answer has no claims.
+    """Return supported claims / claims, each for its number of facts; None if the answer has no claims.
 
     Contradicted claims and claims that are not in the context both count as unsupported. Claims that only repeat what
     the user stated earlier in the conversation count as neither.
@@ -62,7 +62,8 @@ def contradiction(evidence: Evidence) -> float | None:
 
 def _share_of_claims(evidence: Evidence, verdict: ClaimVerdict) -> float | None:
     claims = evidence.counted
-    return sum(claim.verdict is verdict for claim in claims) / len(claims) if claims else None
+    total = sum(claim.facts for claim in claims)
+    return sum(claim.facts for claim in claims if claim.verdict is verdict) / total if claims else None
 
 
 def average_precision(relevant: Sequence[bool]) -> float | None:

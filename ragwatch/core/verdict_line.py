@@ -31,6 +31,7 @@ class ClaimRecord(NamedTuple):
         said_by_user: Whether it only repeats what the user stated earlier; no score counts it.
         joint: Whether none of `contexts` supports it alone.
         informed: Positions of the contexts that a claim without support has its specific content from.
+        facts: Number of facts that it counts for.
     """
 
     text: str
@@ -43,6 +44,7 @@ class ClaimRecord(NamedTuple):
     said_by_user: bool = False
     joint: bool = False
     informed: tuple[int, ...] = ()
+    facts: int = 1
 
     def cell(self, rank: int) -> Cell | None:
         """What the context at this position is to the claim."""
@@ -219,6 +221,7 @@ def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
         said_by_user=bool(claim.get("said_by_user")),
         joint=claim.get("joint") is True,  # lines of older versions have none: their contexts support alone
         informed=tuple(claim.get("informed") or ()),
+        facts=int(claim.get("facts", 1)),
     )
 
 
@@ -307,6 +310,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "informed": list(claim.informed_by),
         "evidence": claim.evidence,
         **({"said_by_user": True} if claim.said_by_user else {}),
+        **({"facts": claim.facts} if claim.facts > 1 else {}),
     }
 
 

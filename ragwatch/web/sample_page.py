@@ -210,6 +210,7 @@ def _claim(number: int, claim: ClaimRecord) -> dict[str, Any]:
         "informed": [place + 1 for place in claim.informed],
         "evidence": None if claim.evidence is None else cut(claim.evidence, QUOTE_CHARS)["text"],
         "said_by_user": claim.said_by_user,
+        "facts": claim.facts,
     }
 
 

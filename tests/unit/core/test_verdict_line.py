@@ -138,7 +138,7 @@ def test_stored_lines_are_decoded() -> None:
     assert [
         claim._asdict() | {"contexts": list(claim.contexts), "informed": list(claim.informed)}
         for claim in record.claims
-    ] == [claim | {"said_by_user": False} for claim in line["claims"]]
+    ] == [claim | {"said_by_user": False, "facts": 1} for claim in line["claims"]]
     assert [context._asdict() for context in record.contexts] == line["contexts"]
     assert (record.missing, record.address, record.read_by._asdict()) == (
         tuple(line["missing"]),
