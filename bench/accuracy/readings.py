@@ -102,7 +102,7 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
             for claim in evidence.claims
         ),
         uses_first=any(evidence.used[:1]),
-        first_used=evidence.expected.first_used,
+        first_used=evidence.first_used,
     )
 
 

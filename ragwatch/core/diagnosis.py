@@ -30,6 +30,7 @@ STAGES: Mapping[Metric, Stage] = MappingProxyType(
         ReferenceQuantity.CORRECTNESS: Stage.GENERATION,
         Quantity.TOP_RANKED_IGNORED: Stage.ALIGNMENT,
         Quantity.CONTEXT_USE: Stage.ALIGNMENT,
+        Quantity.CITATION_PRECISION: Stage.GENERATION,
     }
 )
 """Stage at fault if a metric fails and nothing else is known."""

@@ -53,6 +53,11 @@ def _check_ratio(value: float | None, name: str) -> None:
         raise ShapeError(f"{name} must be in [0, 1], not {value}")
 
 
+def _check_facts(facts: int) -> None:
+    if facts < 1:
+        raise ShapeError(f"a claim cannot count for {facts} facts")
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One row: a claim of the answer, and what each context is to it.
@@ -68,6 +73,8 @@ class Claim:
         in_reference: Whether the reference contains it; None without a reference, or if not read.
         said_by_user: Whether it is not in the contexts, but repeats what the user stated in an earlier turn. It is no
             invention and no support either: no score counts it.
+        sentence: Offsets of the sentence that it is a part of; None if it is a whole one.
+        facts: Number of facts that it counts for, more than one if a judge rules on a whole sentence of several facts.
     """
 
     text: str
@@ -79,9 +86,12 @@ class Claim:
     evidence: str | None = None
     in_reference: bool | None = None
     said_by_user: bool = False
+    sentence: tuple[int, int] | None = None
+    facts: int = 1
 
     def __post_init__(self) -> None:
         _check_ratio(self.support, "support")
+        _check_facts(self.facts)
         if self.said_by_user and self.verdict is not ClaimVerdict.NOT_IN_CONTEXT:
             raise ShapeError(f"a claim that only repeats the user cannot be {self.verdict}")
         if (self.start is None) != (self.end is None):
@@ -179,6 +189,7 @@ class ReferenceClaim:
         end: Offset after its last character.
         cells: For each context, whether that context supports the claim.
         in_answer: Whether the answer contains it; None if not read.
+        facts: Number of facts that it counts for.
     """
 
     text: str
@@ -186,10 +197,35 @@ class ReferenceClaim:
     end: int
     cells: tuple[bool, ...]
     in_answer: bool | None = None
+    facts: int = 1
 
     def __post_init__(self) -> None:
+        _check_facts(self.facts)
         if not 0 <= self.start < self.end:
             raise ShapeError(f"offsets {self.start}..{self.end} do not enclose text of the reference")
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A context that a sentence of the answer cites (see `core.citations`).
+
+    Attributes:
+        context: 0-based rank of the context; one that the sample does not have supports nothing.
+        start: Offset, in the answer, of the first character of what cites it.
+        end: Offset after its last character.
+        claims: Rows of the claims that it is cited for.
+        supports: Whether it is rightly cited: see `core.citations`.
+    """
+
+    context: int
+    start: int
+    end: int
+    claims: tuple[int, ...]
+    supports: bool
+
+    def __post_init__(self) -> None:
+        if self.context < 0 or not 0 <= self.start < self.end or not self.claims:
+            raise ShapeError(f"a citation of context {self.context} at {self.start}..{self.end} for {self.claims}")
 
 
 class UnreadReason(StrEnum):
@@ -197,32 +233,6 @@ class UnreadReason(StrEnum):
 
     LANGUAGE = "language"
     SHORT_ANSWER = "short_answer"
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """Calibrated expectations of shares of yes/no, which estimates average instead of the hard calls.
-
-    A rate of hard calls is biased even where the judge is good, by its false alarms and misses (Forman 2008). None if
-    the judge gives no probability: then the hard call counts.
-
-    Attributes:
-        first_used: Probability that the answer uses the first context.
-        supported: Expected share of claims that are supported.
-        contradicted: Expected share of claims that are contradicted.
-    """
-
-    first_used: float | None = None
-    supported: float | None = None
-    contradicted: float | None = None
-
-    def __post_init__(self) -> None:
-        _check_ratio(self.first_used, "first_used")
-        _check_ratio(self.supported, "supported")
-        _check_ratio(self.contradicted, "contradicted")
-
-
-HARD_CALLS = Expectation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +247,9 @@ class Evidence:
         reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
         reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
         reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
-        expected: Expectations of the judge beside its hard calls.
+        first_used: Calibrated probability that the answer uses the first context; None if the judge gives none.
         unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
+        citations: What the answer cites, filled in from its text after the judge has read it.
     """
 
     claims: tuple[Claim, ...]
@@ -248,10 +259,12 @@ class Evidence:
     reads_contradiction: bool = True
     reads_claims: bool = True
     reference: tuple[ReferenceClaim, ...] | None = None
-    expected: Expectation = HARD_CALLS
+    first_used: float | None = None
     unread: UnreadReason | None = None
+    citations: tuple[Citation, ...] = ()
 
     def __post_init__(self) -> None:
+        _check_ratio(self.first_used, "first_used")
         columns = len(self.contexts)
         for row, claim in enumerate(self.claims):
             if len(claim.cells) != columns:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 
+from ragwatch.core.citation_markers import without_markers
+
 _FRAGMENTS = {
     "PAPERS": (
         "(?:passages?|contexts?|documents?|documentation|docs|texts?|excerpts?|snippets?|articles?|search results?"
@@ -180,4 +182,4 @@ def without_leads(sentence: str) -> str:
     >>> without_leads("According to passage 2, tea is green [1].").split()
     ['tea', 'is', 'green', '.']
     """
-    return _LEAD_RE.sub(" ", sentence)
+    return _LEAD_RE.sub(" ", without_markers(sentence))

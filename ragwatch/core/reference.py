@@ -8,7 +8,7 @@ share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -34,7 +34,8 @@ def context_recall(evidence: Evidence) -> float | None:
     """
     if not evidence.reference:
         return None
-    return sum(any(claim.cells) for claim in evidence.reference) / len(evidence.reference)
+    total = sum(claim.facts for claim in evidence.reference)
+    return sum(claim.facts for claim in evidence.reference if any(claim.cells)) / total
 
 
 def correctness(evidence: Evidence) -> float | None:
@@ -53,18 +54,18 @@ def correctness(evidence: Evidence) -> float | None:
     """
     if evidence.abstained:
         return None
-    precision = _share([claim.in_reference for claim in evidence.counted])
-    recall = _share([claim.in_answer for claim in evidence.reference or ()])
+    precision = _share([(claim.in_reference, claim.facts) for claim in evidence.counted])
+    recall = _share([(claim.in_answer, claim.facts) for claim in evidence.reference or ()])
     if precision is None or recall is None:
         return None
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _share(flags: list[bool | None]) -> float | None:
-    """Share of True; None if the list is empty or contains None."""
-    if not flags or None in flags:
+def _share(flags: Sequence[tuple[bool | None, int]]) -> float | None:
+    """Weighted share of True; None if there is no flag, or one is None."""
+    if not flags or any(flag is None for flag, _ in flags):
         return None
-    return sum(flag is True for flag in flags) / len(flags)
+    return sum(weight for flag, weight in flags if flag) / sum(weight for _, weight in flags)
 
 
 def context_precision_with_reference(evidence: Evidence) -> float | None:

@@ -24,6 +24,7 @@ class Quantity(StrEnum):
     NEED_RECALL = "need_recall"
     TOP_RANKED_IGNORED = "top_ranked_ignored"
     CONTEXT_USE = "context_use"
+    CITATION_PRECISION = "citation_precision"
 
 
 LOW_IS_GOOD = frozenset({Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED})
@@ -39,7 +40,7 @@ class Fault(StrEnum):
 
 
 def faithfulness(evidence: Evidence) -> float | None:
-    """Return supported claims / claims; None if the answer has no claims.
+    """Return supported claims / claims, each for its number of facts; None if the answer has no claims.
 
     Contradicted claims and claims that are not in the context both count as unsupported. Claims that only repeat what
     the user stated earlier in the conversation count as neither.
@@ -61,7 +62,8 @@ def contradiction(evidence: Evidence) -> float | None:
 
 def _share_of_claims(evidence: Evidence, verdict: ClaimVerdict) -> float | None:
     claims = evidence.counted
-    return sum(claim.verdict is verdict for claim in claims) / len(claims) if claims else None
+    total = sum(claim.facts for claim in claims)
+    return sum(claim.facts for claim in claims if claim.verdict is verdict) / total if claims else None
 
 
 def average_precision(relevant: Sequence[bool]) -> float | None:
@@ -161,6 +163,22 @@ def context_use(evidence: Evidence) -> float | None:
     return sum(evidence.used) / len(evidence.used)
 
 
+def citation_precision(evidence: Evidence) -> float | None:
+    """Return citations that are right / citations; None if nothing is cited, or if the answer abstains.
+
+    A citation is a context that a sentence cites; see `core.citations` for when it is right. The number of a context
+    that the sample does not have supports nothing.
+
+    >>> from ragwatch.core.evidence import Citation
+    >>> citations = tuple(Citation(context, 1, 4, (0,), supports=not context) for context in (0, 1, 6))
+    >>> round(citation_precision(Evidence((), (), citations=citations)), 3)
+    0.333
+    """
+    if not evidence.citations or evidence.abstained:
+        return None
+    return sum(citation.supports for citation in evidence.citations) / len(evidence.citations)
+
+
 SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType(
     {
         Quantity.FAITHFULNESS: faithfulness,
@@ -171,6 +189,7 @@ SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType
         Quantity.NEED_RECALL: need_recall,
         Quantity.TOP_RANKED_IGNORED: top_ranked_ignored,
         Quantity.CONTEXT_USE: context_use,
+        Quantity.CITATION_PRECISION: citation_precision,
     }
 )
 
@@ -183,19 +202,19 @@ def score_all(evidence: Evidence) -> dict[Quantity, float | None]:
 def expected_scores(evidence: Evidence) -> dict[Quantity, float]:
     """Return the calibrated expectations of the judge, which estimates average, of quantities that have a score.
 
-    Only of `top_ranked_ignored`: expected shares of claims were no nearer to the truth than hard calls, and on good
+    A rate of hard calls is biased even where the judge is good, by its false alarms and misses (Forman 2008). Only
+    `top_ranked_ignored` has one: expected shares of claims were no nearer to the truth than hard calls, and on good
     answers further from it (`docs/statistics.md`).
 
-    >>> from ragwatch.core.evidence import Claim, ContextReading, Expectation
+    >>> from ragwatch.core.evidence import Claim, ContextReading
     >>> claim = Claim("c", None, None, ClaimVerdict.SUPPORTED, (True,))
-    >>> evidence = Evidence((claim,), (ContextReading(True),), expected=Expectation(first_used=0.75))
+    >>> evidence = Evidence((claim,), (ContextReading(True),), first_used=0.75)
     >>> top_ranked_ignored(evidence), expected_scores(evidence)[Quantity.TOP_RANKED_IGNORED]
     (0.0, 0.25)
     """
-    used = evidence.expected.first_used
-    if used is None or top_ranked_ignored(evidence) is None:
+    if evidence.first_used is None or top_ranked_ignored(evidence) is None:
         return {}
-    return {Quantity.TOP_RANKED_IGNORED: 1.0 - used}
+    return {Quantity.TOP_RANKED_IGNORED: 1.0 - evidence.first_used}
 
 
 class UnknownReason(StrEnum):
@@ -207,10 +226,17 @@ class UnknownReason(StrEnum):
     NOT_READ = "not_read"
     LANGUAGE = "language"
     SHORT_ANSWER = "short_answer"
+    NO_CITATIONS = "no_citations"
 
 
 _NEEDS_CLAIMS = frozenset(
-    {Quantity.FAITHFULNESS, Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED, Quantity.CONTEXT_USE}
+    {
+        Quantity.FAITHFULNESS,
+        Quantity.CONTRADICTION,
+        Quantity.TOP_RANKED_IGNORED,
+        Quantity.CONTEXT_USE,
+        Quantity.CITATION_PRECISION,
+    }
 )
 _NEEDS_CONTEXTS = frozenset(
     {
@@ -238,7 +264,7 @@ def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
         return UnknownReason.NOT_READ
     if quantity in _NEEDS_ANSWER and evidence.abstained:
         return UnknownReason.ABSTAINED
-    if quantity in _NEEDS_CLAIMS and not evidence.counted:
-        return UnknownReason.NO_CLAIMS
+    if quantity in _NEEDS_CLAIMS and (not evidence.counted or quantity is Quantity.CITATION_PRECISION):
+        return UnknownReason.NO_CITATIONS if evidence.counted else UnknownReason.NO_CLAIMS
     lacks_contexts = quantity in _NEEDS_CONTEXTS and not evidence.contexts
     return UnknownReason.NO_CONTEXTS if lacks_contexts else UnknownReason.NOT_READ

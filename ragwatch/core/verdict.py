@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ragwatch.core.citations import with_citations
 from ragwatch.core.evidence import Evidence, ShapeError
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Fault, Quantity, expected_scores, score_all, top_ranked_fault
@@ -129,7 +130,7 @@ Verdict = Judged | Unjudged
 
 
 def judged(draw: Draw, reading: Reading, evidence: Evidence) -> Judged:
-    """Compute the verdict from the evidence.
+    """Compute the verdict from the evidence, to which the citations of the answer are added.
 
     Raises:
         ShapeError: The evidence does not fit the sample: another number of contexts, or claims after the answer's end.
@@ -139,6 +140,7 @@ def judged(draw: Draw, reading: Reading, evidence: Evidence) -> Judged:
         raise ShapeError(f"{len(evidence.contexts)} contexts were read of {len(sample.contexts)}")
     if any(claim.end is not None and claim.end > len(sample.answer) for claim in evidence.claims):
         raise ShapeError("a claim ends after the answer")
+    evidence = with_citations(evidence, sample.answer)
     return Judged(
         draw,
         reading,

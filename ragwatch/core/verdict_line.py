@@ -31,6 +31,7 @@ class ClaimRecord(NamedTuple):
         said_by_user: Whether it only repeats what the user stated earlier; no score counts it.
         joint: Whether none of `contexts` supports it alone.
         informed: Positions of the contexts that a claim without support has its specific content from.
+        facts: Number of facts that it counts for.
     """
 
     text: str
@@ -43,12 +44,29 @@ class ClaimRecord(NamedTuple):
     said_by_user: bool = False
     joint: bool = False
     informed: tuple[int, ...] = ()
+    facts: int = 1
 
     def cell(self, rank: int) -> Cell | None:
         """What the context at this position is to the claim."""
         if rank in self.contexts:
             return Cell.JOINTLY if self.joint else Cell.ALONE
         return Cell.INFORMED if rank in self.informed else None
+
+
+class CitationRecord(NamedTuple):
+    """A citation in a verdict line.
+
+    Attributes:
+        context: Position of the context that is cited, from 0; it may be after the last.
+        start: Offset, in the answer, of the first character of what cites it.
+        end: Offset after its last character.
+        supports: Whether it is rightly cited: it supports what it is cited for.
+    """
+
+    context: int
+    start: int
+    end: int
+    supports: bool
 
 
 class ContextRecord(NamedTuple):
@@ -99,6 +117,7 @@ class VerdictRecord:
         reference: Score by quantity that needs a reference; empty without a reference.
         read_by: Kind and version of the judge, with cost.
         unread: Why its claims could not be read (`language`, `short_answer`); None where they were.
+        citations: What the answer cites.
     """
 
     key: str
@@ -121,6 +140,7 @@ class VerdictRecord:
     read_by: JudgeRecord
     expected: Mapping[Quantity, float] = field(default_factory=dict)
     unread: str | None = None
+    citations: tuple[CitationRecord, ...] = ()
 
     @property
     def judged(self) -> bool:
@@ -175,6 +195,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
             cost_usd=_number(judge.get("cost_usd")),
         ),
         expected=expected_of(line.get("expected")),
+        citations=tuple(map(_citation_record, line.get("citations") or ())),
     )
 
 
@@ -200,6 +221,13 @@ def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
         said_by_user=bool(claim.get("said_by_user")),
         joint=claim.get("joint") is True,  # lines of older versions have none: their contexts support alone
         informed=tuple(claim.get("informed") or ()),
+        facts=int(claim.get("facts", 1)),
+    )
+
+
+def _citation_record(citation: Mapping[str, Any]) -> CitationRecord:
+    return CitationRecord(
+        int(citation["context"]), int(citation["start"]), int(citation["end"]), citation["supports"] is True
     )
 
 
@@ -253,6 +281,7 @@ def _judged(verdict: Judged) -> dict[str, Any]:
         "stage": None if verdict.stage is None else str(verdict.stage),
         "fault": None if verdict.fault is None else str(verdict.fault),
         "claims": [_claim(claim) for claim in evidence.claims],
+        **({"citations": _citations(evidence)} if evidence.citations else {}),
         "contexts": _contexts(verdict, evidence),
         "missing": [need.text for need in evidence.needs or () if not need.answerable],
         "address": None if evidence.address is None else str(evidence.address),
@@ -281,7 +310,15 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "informed": list(claim.informed_by),
         "evidence": claim.evidence,
         **({"said_by_user": True} if claim.said_by_user else {}),
+        **({"facts": claim.facts} if claim.facts > 1 else {}),
     }
+
+
+def _citations(evidence: Evidence) -> list[dict[str, Any]]:
+    return [
+        {"context": one.context, "start": one.start, "end": one.end, "supports": one.supports}
+        for one in evidence.citations
+    ]
 
 
 def _contexts(verdict: Judged, evidence: Evidence) -> list[dict[str, Any]]:

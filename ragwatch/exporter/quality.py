@@ -20,6 +20,7 @@ MEANINGS: Mapping[Quantity, str] = MappingProxyType(
         Quantity.NEED_RECALL: "share of the sub-questions of a question that the retrieved contexts can answer",
         Quantity.TOP_RANKED_IGNORED: "share of answers that do not use the top-ranked context; lower is better",
         Quantity.CONTEXT_USE: "share of the retrieved contexts that an answer uses",
+        Quantity.CITATION_PRECISION: "share of the cited contexts that support the claims citing them",
     }
 )
 

@@ -22,6 +22,7 @@ _NO_SCORE_REASONS = {
     UnknownReason.NOT_READ: "this judge does not score it",
     UnknownReason.LANGUAGE: "this judge has no measured accuracy in the language of the answers",
     UnknownReason.SHORT_ANSWER: "the answers are a bare yes or no, which this judge cannot decide",
+    UnknownReason.NO_CITATIONS: "the answers cite no contexts",
 }
 _STATES = ("bad", "unsure", "good", "plain")  # the worst first
 _HEADLINES = {

@@ -90,7 +90,7 @@ def _verdict_on_page(entry: PackedVerdict) -> VerdictOnPage:
     try:
         fields, whole = entry.line.beginning(LINE_BYTES)
         if not whole:  # the last item of a list may be truncated
-            fields |= {name: fields.get(name, [])[:-1] for name in ("claims", "contexts")}
+            fields |= {name: fields.get(name, [])[:-1] for name in ("claims", "contexts", "citations")}
         return VerdictOnPage(parse_verdict_line({**entry.bare, **fields, **entry.place}))
     except (StoreError, ValueError) as error:
         return VerdictOnPage(entry.verdict, damage=str(error))
@@ -130,6 +130,7 @@ def view(
         "claims": claims,
         "claims_left_out": max(0, len(chosen.claims) - MAX_CLAIMS),
         "contexts": _contexts(chosen, kept, claims),
+        "citations_out_of_range": sum(one.context >= len(chosen.contexts) for one in chosen.citations),
         "contexts_left_out": max(0, _context_count(chosen, kept) - MAX_CONTEXTS),
         "text": None if kept is None else _text(kept, claims),
         "labels": [_label(label) for label in labels[-MAX_LABELS:]],
@@ -209,6 +210,7 @@ def _claim(number: int, claim: ClaimRecord) -> dict[str, Any]:
         "informed": [place + 1 for place in claim.informed],
         "evidence": None if claim.evidence is None else cut(claim.evidence, QUOTE_CHARS)["text"],
         "said_by_user": claim.said_by_user,
+        "facts": claim.facts,
     }
 
 
@@ -221,6 +223,8 @@ def _contexts(
 ) -> list[dict[str, Any]]:
     """Contexts in the order of the retriever, with the readings of the judge."""
     texts = [] if kept is None else kept["contexts"][:MAX_CONTEXTS]
+    cited = Counter(citation.context + 1 for citation in verdict.citations)
+    cited_rightly = Counter(citation.context + 1 for citation in verdict.citations if citation.supports)
     contexts = []
     pairs = zip_longest(texts, verdict.contexts[:MAX_CONTEXTS])
     for rank, (stored_text, stored_reading) in enumerate(pairs, start=1):
@@ -242,6 +246,8 @@ def _contexts(
                     if rank in claim["contexts"]
                 ],
                 "informed": [claim["number"] for claim in claims if rank in claim["informed"]],
+                "cited": cited[rank],
+                "cited_rightly": cited_rightly[rank],
             }
         )
     return contexts

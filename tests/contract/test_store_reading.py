@@ -6,7 +6,6 @@ import json
 
 from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
 
-from ragwatch.core.evidence import Expectation
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.ports import PackedVerdict, Query, Store
@@ -61,7 +60,7 @@ def test_expectations_are_read_beside_scores(store: Store) -> None:
     """Score rows have what estimates average, summaries the scores alone."""
     draw = a_draw("a")
     store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence((1, 0), expected=Expectation(first_used=0.75)))])
+    store.settle([a_verdict(draw, an_evidence((1, 0), first_used=0.75))])
     (row,) = store.window(0, 0.0, 10)
     assert row.expected == {Quantity.TOP_RANKED_IGNORED: 0.25}
     assert (row.scores or {})[Quantity.TOP_RANKED_IGNORED] == 0.0

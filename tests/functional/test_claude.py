@@ -126,7 +126,8 @@ def test_two_judges_are_two_series(tmp_path: Path, loopback: LoopbackProcess) ->
 def test_a_judge_that_is_fooled_or_wavers_is_told(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
     """Known-bad probes and second readings that differ have their series.
 
-    A model that calls everything supported fools nobody: no quote of the passages has a word of a probe's claim.
+    The claims of probes have words of the passages, so a model that calls everything supported is believed; one that
+    finds nothing for them is right.
     """
     loopback.control("fooled")
     write_log(tmp_path, records(20))
@@ -134,13 +135,13 @@ def test_a_judge_that_is_fooled_or_wavers_is_told(tmp_path: Path, loopback: Loop
     fooled, agreed = 'ragwatch_judge_probe_fooled_ratio{judge="claude"}', "ragwatch_judge_repeat_agreement_ratio"
     config = configure(tmp_path, judge)
     with AskingProcess(config) as ragwatch:
-        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 20.0, fooled: 0.0})
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 20.0, fooled: 1.0})
     assert len(loopback.requests()) == 60
     assert by_label(series, agreed, "quantity")["faithfulness"] == 1.0  # the answers are good: nothing can differ
     loopback.control({"kind": "waver", "share": 0.5})
     write_log(tmp_path, records(40)[20:], "more.jsonl")
     with AskingProcess(config) as ragwatch:
-        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 40.0, fooled: 0.0})
+        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 40.0, fooled: 0.5})
     assert 0.5 < by_label(series, agreed, "quantity")["faithfulness"] < 1.0
 
 

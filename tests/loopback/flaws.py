@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from loopback.page import Page
 
 Reply = dict[str, Any]
+_WORD = re.compile(r"\w{4,}")
 _INVENTED = "words that stand nowhere in this context at all"
 
 
@@ -62,9 +64,16 @@ def _unquoted(reply: Reply, page: Page) -> Any:
 
 
 def _fooled(reply: Reply, page: Page) -> Any:
-    """Everything supported by the first context, with words that do stand there."""
-    first = {mark: " ".join(lines[0].seen.split()) for mark, lines in page.contexts if lines}
-    return _with_claims(reply, "supported", lambda mark: first[mark], list(first)[:1])
+    """Everything supported by the context that shares most words with the answer, with a quote that stands there."""
+    claimed = {word for line in page.answer for word in _WORD.findall(line.meant.lower())}
+    lines = [(mark, line) for mark, some in page.contexts for line in some]
+    if not lines:
+        return _with_claims(reply, "supported", lambda _: "", [])
+    mark, line = max(lines, key=lambda one: len(claimed.intersection(_WORD.findall(one[1].meant.lower()))))
+    words = line.seen.split()
+    first = next((index for index, word in enumerate(words) if claimed.intersection(_WORD.findall(word.lower()))), 0)
+    quote = " ".join(words[max(0, first - 5) : first + 10])
+    return _with_claims(reply, "supported", lambda _: quote, [mark])
 
 
 def _contradicted(reply: Reply, _: Page) -> Any:

@@ -7,20 +7,9 @@ Evidence follows from them in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress
-from statistics import fmean
 
 from ragwatch.core.alphabet import unicode14
-from ragwatch.core.evidence import (
-    HARD_CALLS,
-    Address,
-    Claim,
-    ClaimVerdict,
-    ContextReading,
-    Evidence,
-    Expectation,
-    UnreadReason,
-)
+from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, UnreadReason
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import (
@@ -47,7 +36,7 @@ from ragwatch.judges.lexical.rows import (
     prepared_question,
     rows_of,
 )
-from ragwatch.judges.lexical.tables import FittedTables, logit
+from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.use import lead_of_first
 from ragwatch.judges.lexical.words import identifiers, terms
 
@@ -103,7 +92,7 @@ def read(
         address=None if unread else _address(answer, question, used, passages, sample.question),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
-        expected=_expectation(claims, rows, rulings, tables) if passages else HARD_CALLS,
+        first_used=_first_used(claims, rows, tables),
     )
 
 
@@ -118,28 +107,12 @@ def _unread(sample: Sample, answer: AnswerClaims, reason: UnreadReason) -> Evide
     )
 
 
-def _expectation(
-    claims: Sequence[Claim], all_rows: Sequence[ClaimRow], all_rulings: Sequence[ClaimRuling], tables: FittedTables
-) -> Expectation:
-    """Expectations of the shares that estimates average, over the claims that scores count."""
-    counted = [not claim.said_by_user for claim in claims]
-    rows, rulings = list(compress(all_rows, counted)), list(compress(all_rulings, counted))
-    if not rows:
-        return HARD_CALLS
-    supported = [
-        (tables.supported_by_model if ruling.by_model else tables.supported).probability((logit(ruling.support),))
-        for ruling in rulings
-    ]
-    contradicted = [
-        ruling.contradicted * (1.0 - share) / (1.0 - ruling.support)  # calibrated like the rest of what is unsupported
-        for ruling, share in zip(rulings, supported, strict=True)
-        if ruling.contradicted is not None
-    ]
-    return Expectation(
-        first_used=tables.first_used.probability(lead_of_first([(row.whole.matches, row.whole.alone) for row in rows])),
-        supported=fmean(supported),
-        contradicted=fmean(contradicted) if len(contradicted) == len(rulings) else None,
-    )
+def _first_used(claims: Sequence[Claim], rows: Sequence[ClaimRow], tables: FittedTables) -> float | None:
+    """Calibrated probability that the first context is used by a claim that scores count; None without one."""
+    counted = [row.whole for claim, row in zip(claims, rows, strict=True) if not claim.said_by_user]
+    if not counted or not counted[0].matches:
+        return None
+    return tables.first_used.probability(lead_of_first([(whole.matches, whole.alone) for whole in counted]))
 
 
 def _claim(
@@ -158,6 +131,7 @@ def _claim(
         support=ruling.support,
         evidence=_best_sentence(row, sample, passages),
         said_by_user=ruling.verdict is ClaimVerdict.NOT_IN_CONTEXT and repeats(row.claim.words, stated),
+        sentence=(row.whole.claim.start, row.whole.claim.end) if row.sentence else None,
     )
 
 

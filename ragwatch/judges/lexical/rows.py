@@ -138,8 +138,6 @@ class ClaimRuling:
         cells: For each context, what it is to the claim.
         alone: For each context, the best known probability that it alone supports the claim.
         against: Whether contradiction was read too.
-        by_model: Whether `support` is by a model; else it is by words.
-        contradicted: Probability that the contexts contradict the claim; None if it was not read.
     """
 
     verdict: ClaimVerdict
@@ -147,8 +145,6 @@ class ClaimRuling:
     cells: tuple[Cell | None, ...]
     alone: tuple[float, ...]
     against: bool = False
-    by_model: bool = False
-    contradicted: float | None = None
 
 
 def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:

@@ -56,8 +56,6 @@ class FittedTables:
         support: Probability that passages support a claim, from `features.NAMES`.
         relevance: Probability that a context is useful for the answer, from `relevance.NAMES`.
         first_used: Calibrated probability that an answer uses the first context, from `use.NAMES`.
-        supported: Calibrated probability that a claim is supported, from the logit of that by words.
-        supported_by_model: The same, from the logit of the probability by the model of the local judge.
         rarity: Inverse document frequency of a term, scaled to [0, 1]; 1 for a term that is not in the table.
         names: Terms of that table that are names: nearly always written with a capital.
         version: Eight hexadecimal digits of the hash of the files.
@@ -66,8 +64,6 @@ class FittedTables:
     support: LogisticModel
     relevance: LogisticModel
     first_used: LogisticModel
-    supported: LogisticModel
-    supported_by_model: LogisticModel
     rarity: Mapping[str, float]
     version: str
     names: frozenset[str] = frozenset()
@@ -86,8 +82,6 @@ def parse(weights: str, idf: str, expected: str) -> FittedTables:
         support=_linear(fitted["support"]),
         relevance=_linear(fitted["relevance"]),
         first_used=_linear(calibrated["first_used"]),
-        supported=_linear(calibrated["supported"]),
-        supported_by_model=_linear(calibrated["supported_by_model"]),
         rarity={word.lower(): value for word, value in listed.items()},
         version=version,
         names=frozenset(word.lower() for word in listed if not word.islower() and word[0].isalpha()),

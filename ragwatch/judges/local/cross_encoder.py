@@ -188,15 +188,12 @@ class CrossEncoderPass:
             contradicted = against >= self._rules.contradicted_from
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         cells = () if verdict is ClaimVerdict.SUPPORTED else row.informed_cells()
-        return ClaimRuling(
-            verdict, support, cells, row.alone, against=True, by_model=True, contradicted=min(against, 1.0 - support)
-        )
+        return ClaimRuling(verdict, support, cells, row.alone, against=True)
 
     def _lexical(self, row: ClaimRow) -> ClaimRuling:
         """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
         no_words = all(passage.sentence is None for passage in row.matches)
-        ruling = lexical_ruling(row, self._rules.lexical)
-        return replace(ruling, against=no_words, contradicted=0.0 if no_words else None)
+        return replace(lexical_ruling(row, self._rules.lexical), against=no_words)
 
     def _inconclusive(
         self,
@@ -260,9 +257,7 @@ class _SampleTexts(NamedTuple):
 
 def _at_least(ruling: ClaimRuling, support: float) -> ClaimRuling:
     """A ruling with no less than this support."""
-    support = max(support, ruling.support)
-    against = None if ruling.contradicted is None else min(ruling.contradicted, 1.0 - support)
-    return replace(ruling, support=support, contradicted=against)
+    return replace(ruling, support=max(support, ruling.support))
 
 
 def _is_doubtful(ruling: ClaimRuling | None) -> bool:

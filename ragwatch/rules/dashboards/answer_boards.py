@@ -122,6 +122,10 @@ def generation() -> Rows:
                 ),
                 over_time(*_HEADLINES[1]),
                 over_time(Quantity.CONTEXT_USE, "Share of the retrieved contexts that answers use."),
+                over_time(
+                    Quantity.CITATION_PRECISION,
+                    "Share of the cited contexts that support the claims citing them. Empty: answers cite nothing.",
+                ),
             ),
         ),
         ("Scores", (_scores(), _effective_samples())),

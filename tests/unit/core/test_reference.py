@@ -112,3 +112,11 @@ def test_cells_fit_the_contexts() -> None:
     """A cell for each context, as in every row."""
     with pytest.raises(ShapeError, match="reference claim 1 has 1 cells for 2 contexts"):
         an_evidence_with(a_known(1, 0), a_known(1))
+
+
+def test_claims_of_several_facts_count_for_these() -> None:
+    """As if they stood there one by one."""
+    known = replace(a_known(1, 0, in_answer=True), facts=3), a_known(0, 0, in_answer=False)
+    assert context_recall(an_evidence_with(*known)) == 0.75
+    evidence = an_evidence(a_claim((0, 0), in_reference=True, facts=2), a_claim((0, 0), in_reference=False))
+    assert correctness(replace(evidence, reference=known)) == pytest.approx(2 * (2 / 3) * 0.75 / (2 / 3 + 0.75))

@@ -8,7 +8,7 @@ import pytest
 from support.kit import a_claim, an_evidence
 
 from ragwatch.core import scores
-from ragwatch.core.evidence import Cell, ContextReading, Evidence, UnreadReason
+from ragwatch.core.evidence import Cell, ContextReading, Evidence, ShapeError, UnreadReason
 from ragwatch.core.scores import Quantity, UnknownReason, score_all, top_ranked_fault, why_unknown
 
 CONTRADICTED = a_claim((0, 0), "contradicted")
@@ -153,3 +153,13 @@ def test_what_the_user_stated_is_not_counted() -> None:
     for quantity in (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED, Quantity.CONTEXT_USE):
         assert score_all(alone)[quantity] is None
         assert why_unknown(alone, quantity) is UnknownReason.NO_CLAIMS
+
+
+def test_a_claim_counts_for_its_facts() -> None:
+    """A sentence of three facts that is supported as a whole weighs as three that are supported one by one."""
+    whole = an_evidence(a_claim((1, 0), facts=3), (0, 0))
+    split = an_evidence((1, 0), (1, 0), (1, 0), (0, 0))
+    assert scores.faithfulness(whole) == scores.faithfulness(split) == 0.75
+    assert scores.contradiction(an_evidence(a_claim((0, 0), "contradicted"), a_claim((1, 0), facts=3))) == 0.25
+    with pytest.raises(ShapeError):
+        a_claim((1, 0), facts=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,11 @@ def test_the_claim_of_a_known_bad_sample_is_in_no_context(seed: int) -> None:
     changed = [new.text for old, new in zip(sample.contexts, bad.contexts, strict=True) if new != old]
     assert len(changed) == 1
     assert "support" in changed[0]
-    assert not any(bad.answer[:12] in context.text for context in bad.contexts)
+    claimed, said = (
+        set(re.findall(r"[A-Za-z]{4,}", text)) for text in (bad.answer, "Cats purr. Dogs bark. Hens cluck.")
+    )
+    assert 1 <= len(claimed & said) <= 2  # what it is about; the rest stands in no context
+    assert len(claimed - said) >= 4
     assert (bad.id, bad.question) == (sample.id, sample.question)
 
 
@@ -30,6 +36,13 @@ def test_there_must_be_a_context_for_the_injection() -> None:
         known_bad(a_sample(contexts=()), "1")
 
 
+def test_contexts_without_words_are_no_matter() -> None:
+    """Then the claim is about something of ours."""
+    bad = known_bad(a_sample(contexts=("1 2 3", "")), "1")
+    assert "the seventh pump" in bad.answer
+    assert known_bad(a_sample(contexts=("", "the tickets")), "1").answer.count("tickets") == 1
+
+
 def test_the_embedded_judge_is_not_fooled() -> None:
     """It has no model to inject a prompt into: over 50 samples it accepts none."""
     read = lexical.build(lexical.Options(), name="mine", context=a_judge_context()).evidence
@@ -37,8 +50,10 @@ def test_the_embedded_judge_is_not_fooled() -> None:
 
 
 def test_fooled_means_supported() -> None:
-    """Contradicted and not in the context are both right answers."""
-    assert fooled(an_evidence((1, 0)))
+    """Contradicted and not in the context are both right answers, for any fact of the claim; so is no claim."""
+    assert fooled(an_evidence((1, 0), (0, 1)))
+    assert not fooled(an_evidence((1, 0), (0, 0)))
+    assert not fooled(an_evidence())
     assert not fooled(an_evidence((0, 0)))
 
 

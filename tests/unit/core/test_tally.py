@@ -9,7 +9,6 @@ import pytest
 from support.kit import a_draw, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.estimate import Addends
-from ragwatch.core.evidence import Expectation
 from ragwatch.core.tally import (
     BUCKETS,
     Tallies,
@@ -44,7 +43,7 @@ def test_judged_adds_weighted_sums() -> None:
 
 def test_sums_are_of_expectations_and_buckets_of_hard_calls() -> None:
     """Where the judge gives an expectation, the estimate averages that; the histogram keeps the score."""
-    tallies = verdict_tallies(a_verdict(evidence=an_evidence((1, 0), (0, 0), expected=Expectation(first_used=0.75))))
+    tallies = verdict_tallies(a_verdict(evidence=an_evidence((1, 0), (0, 0), first_used=0.75)))
     ignored = ("top_ranked_ignored", *FAITHFUL[1:])
     assert (tallies[Tally.N, ignored], tallies[Tally.WX, ignored]) == (1, 0.25)
     assert tallies[Tally.SCORE, (*ignored, "0.1")] == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.kit import a_claim, a_draw, a_reading, a_record, a_stored_line, a_verdict, an_evidence, an_unjudged
 
-from ragwatch.core.evidence import Cell, ContextReading, Expectation, ReferenceClaim
+from ragwatch.core.evidence import Cell, ContextReading, ReferenceClaim
 from ragwatch.core.sample import Context
 from ragwatch.core.verdict import Usage
 from ragwatch.core.verdict_line import parse_verdict_line, verdict_line
@@ -38,6 +38,7 @@ def test_judged_line() -> None:
             "need_recall": 0.5,
             "top_ranked_ignored": 0.0,
             "context_use": 0.5,
+            "citation_precision": None,
         },
         "expected": {},
         "stage": "generation",
@@ -137,7 +138,7 @@ def test_stored_lines_are_decoded() -> None:
     assert [
         claim._asdict() | {"contexts": list(claim.contexts), "informed": list(claim.informed)}
         for claim in record.claims
-    ] == [claim | {"said_by_user": False} for claim in line["claims"]]
+    ] == [claim | {"said_by_user": False, "facts": 1} for claim in line["claims"]]
     assert [context._asdict() for context in record.contexts] == line["contexts"]
     assert (record.missing, record.address, record.read_by._asdict()) == (
         tuple(line["missing"]),
@@ -164,7 +165,7 @@ def test_cells_come_back_from_a_line() -> None:
 
 def test_expectations_come_back_from_a_line() -> None:
     """Beside the scores, which stay those of the hard calls; a line without them has none."""
-    line = a_stored_line(a_verdict(evidence=an_evidence((1, 0), expected=Expectation(0.7, 0.6))))
+    line = a_stored_line(a_verdict(evidence=an_evidence((1, 0), first_used=0.7)))
     record = parse_verdict_line(line)
     assert (record.scores["faithfulness"], record.scores["top_ranked_ignored"]) == (1.0, 0.0)
     assert {name: round(value, 6) for name, value in record.expected.items()} == {"top_ranked_ignored": 0.3}

@@ -27,6 +27,7 @@ class CheckedClaim:
         rejected_quotes: Contexts whose quotes were all rejected.
         other: Whether the other text (the reference, the answer) states the claim too.
         cut: Where it stands: (start, end) in the answer or the reference.
+        whole: Whether the reply reports a line as a whole: then its verdict is that of every fact of the line.
     """
 
     verdict: ClaimVerdict = ClaimVerdict.NOT_IN_CONTEXT
@@ -37,6 +38,11 @@ class CheckedClaim:
     cut: Cut = (0, 0)
     jointly: bool | None = None
     informed: Mapping[int, str] | None = None
+    whole: bool = False
+
+    def weight(self, facts: Mapping[Cut, int]) -> int:
+        """Number of facts that it counts for, given that of each line."""
+        return facts[self.cut] if self.whole else 1
 
 
 def check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
@@ -88,7 +94,7 @@ def _check_claim(rows: ClaimRows, text: str, cut: Cut, units: SampleUnits) -> li
     start, end = cut
     claim = text[start:end]
     if not any(row.fact for row in rows):
-        return [replace(check_row(row, claim, units), cut=cut) for row in rows]
+        return [replace(check_row(row, claim, units), cut=cut, whole=True) for row in rows]
     spans = {span: row for row in rows if (span := locate(row.fact, claim)) is not None}
     facts: list[CheckedClaim] = []
     if len(spans) == len(rows):
@@ -152,6 +158,7 @@ def merge(claims: Sequence[CheckedClaim]) -> CheckedClaim:
         sum(claim.rejected_quotes for claim in claims),
         next((claim.other for claim in claims if claim.other is not None), None),
         informed={rank: quote for claim in claims for rank, quote in (claim.informed or {}).items()},
+        whole=all(claim.whole for claim in claims),
     )
 
 
@@ -194,7 +201,13 @@ def evidence_of(units: SampleUnits, requested: frozenset[Part], findings: Findin
 
 
 def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:
-    checked = findings.claims if findings.claims is not None else [CheckedClaim(cut=cut) for cut in units.claims]
+    """The claims of the answer. A line that is reported as a whole counts as many facts as it is split into elsewhere.
+
+    Otherwise the lines that a reply splits, because something in them is not supported, would weigh more than others.
+    """
+    checked = findings.claims
+    if checked is None:
+        checked = [CheckedClaim(cut=cut, whole=True) for cut in units.claims]
     reader = CellReader(units, findings.isolated)
     return tuple(
         Claim(
@@ -212,6 +225,8 @@ def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:
             evidence=next(iter((claim.cells or {}).values()), claim.against),
             in_reference=claim.other,
             said_by_user=claim.verdict is ClaimVerdict.NOT_IN_CONTEXT and units.repeats_user(claim.cut),
+            sentence=units.line_of(claim.cut),
+            facts=claim.weight(units.facts),
         )
         for claim in checked
     )
@@ -239,6 +254,7 @@ def _reference(units: SampleUnits, requested: frozenset[Part], findings: Finding
             *claim.cut,
             tuple(rank in (claim.cells or {}) for rank in range(len(units.folded))),
             claim.other,
+            claim.weight(units.reference_facts),
         )
         for claim in findings.reference or ()
     )

@@ -40,6 +40,7 @@ _PARTS: Mapping[Quantity, frozenset[Part]] = MappingProxyType(
         Quantity.NEED_RECALL: frozenset({Part.NEEDS}),
         Quantity.TOP_RANKED_IGNORED: frozenset({Part.CLAIMS, Part.CONTEXTS, Part.ADDRESS}),
         Quantity.CONTEXT_USE: frozenset({Part.CLAIMS, Part.ADDRESS}),
+        Quantity.CITATION_PRECISION: frozenset({Part.CLAIMS}),
     }
 )
 

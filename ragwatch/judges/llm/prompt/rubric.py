@@ -74,13 +74,17 @@ def _text(name: str) -> str:
     return (files("ragwatch.judges") / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
+READING_VERSION = 2
+"""Changes with how replies are read: 2 counts a line that is reported as a whole for its facts."""
+
+
 def _version() -> str:
-    """Eight hexadecimal digits of the hash of all texts and schemas."""
+    """Eight hexadecimal digits of the hash of all texts and schemas, and of how replies are read."""
     names = sorted({"opening", "history", "closing"}.union(*(texts.values() for texts in _TEXTS.values())))
     all_parts = frozenset(Part)
     shapes = json.dumps([(schema(turn, all_parts), _pattern(turn, all_parts)) for turn in PromptTurn])
-    return hashlib.sha256("\0".join([*map(_text, names), shapes]).encode()).hexdigest()[:8]
+    return hashlib.sha256("\0".join([*map(_text, names), shapes, str(READING_VERSION)]).encode()).hexdigest()[:8]
 
 
 PROMPT_VERSION = _version()
-"""Changes with every change of the rubric or the schema of replies."""
+"""Changes with every change of the rubric, the schema of replies, or `READING_VERSION`."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 
+from ragwatch.core.alphabet import unicode14
 from ragwatch.core.sample import Role, Sample, Turn
+from ragwatch.judges.lexical.atomic_facts import split
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.lexical.conversation import Statement, repeats, statements_of
 from ragwatch.judges.lexical.language import ENGLISH, language_of
@@ -37,6 +41,8 @@ class SampleUnits:
         instructions: Where prompt injections were found: some of `question`, `context`, `answer`, `history`.
         history: The turns before the question that are not blank; empty if the question is unknown.
         stated: What the user stated in these turns.
+        facts: Number of facts that the embedded judges find in each claim of the answer, by where it stands.
+        reference_facts: The same of the claims of the reference.
     """
 
     sample: Sample
@@ -52,6 +58,13 @@ class SampleUnits:
     instructions: tuple[str, ...]
     history: tuple[Turn, ...]
     stated: tuple[Statement, ...]
+    facts: Mapping[Cut, int]
+    reference_facts: Mapping[Cut, int]
+
+    def line_of(self, cut: Cut) -> Cut | None:
+        """Offsets of the claim that a fact is a part of; None if it is a whole one."""
+        line = self.claims[max(0, bisect_right(self.claims, cut[0], key=itemgetter(0)) - 1)]
+        return None if line == cut else line
 
     def repeats_user(self, cut: Cut) -> bool:
         """Whether a claim of the answer, or a fact of one, repeats what the user stated."""
@@ -97,7 +110,14 @@ def units_of(sample: Sample) -> SampleUnits:
         instructions=_places(question or "", sample.answer, history, in_context=any(injected)),
         history=history,
         stated=tuple(stated),
+        facts=_facts(answer.claims, sample.answer),
+        reference_facts=_facts(reference or (), sample.reference or ""),
     )
+
+
+def _facts(claims: Sequence[ClaimText], text: str) -> dict[Cut, int]:
+    text = unicode14(text)
+    return {(claim.start, claim.end): len(split(claim, text)) for claim in claims}
 
 
 def _foreign(answer: str, texts: Sequence[str]) -> frozenset[int]:

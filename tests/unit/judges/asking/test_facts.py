@@ -266,3 +266,20 @@ def test_long_lines_take_linear_time() -> None:
     assert locate("b a " * 50_000, line) == (2, 200_001)
     assert left_out(line, [(0, 3)]) == []
     assert time.process_time() - start < 5.0
+
+
+@pytest.mark.parametrize("reading", ["joint", "isolated"])
+def test_a_line_that_is_reported_as_a_whole_counts_its_facts(honest: Any, ask_about: Any, reading: str) -> None:
+    """The seed's line has four facts for the embedded judges, so that beside it a line of one weighs a fifth."""
+    answer = f"{LINE} He liked tea."
+    evidence = honest.read(ask_about("Who?", answer, LINE, "Nothing.", reading=reading, reference=answer))
+    assert [claim.facts for claim in evidence.claims] == [4, 1]
+    assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.8
+    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.8
+
+
+def test_facts_of_a_reply_count_once_each(judged: Callable[..., tuple[Evidence, Any]]) -> None:
+    """Whatever the line would have counted."""
+    evidence, _ = judged(FACTS)
+    assert [claim.facts for claim in evidence.claims] == [1] * 4
+    assert {claim.sentence for claim in evidence.claims} == {(0, len(LINE))}

@@ -1,0 +1,110 @@
+r"""Finds the citations in a text: the places that name contexts by their numbers.
+
+The numbers begin at 1, in the order in which the sample lists its contexts: `[1]`, `[2, 3]`, `[1-3]`, `[^2]`,
+`【1†source】`, `(Passage 2)`, `[doc 3]`, `(Source: Document 2, page 4)`, "Source: 2" at the end of a line, and in the
+text "according to document 2" or "documents 1 and 3 say". Indexes (`x[1]`), intervals with 0, years and code are none;
+"the first passage", names of contexts and superscripts are not read.
+
+Every pattern reads a bounded number of characters from where it begins, so the time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MAX_RANGE = 20
+"""`[1-3]` cites three contexts; of a longer range than this one only the ends are cited."""
+
+_NAMES = "passage|document|doc|source|context|excerpt|snippet|chunk"
+_NOUN = rf"(?:{_NAMES}|search result|ref(?:erence)?|citation)s?\.?"
+_AND = r" ?(?:,? and|,? ?&|[,;–-]) ?"
+_NUMBER = r"#?[0-9]{1,3}(?![0-9])"
+_ITEM = rf"(?:{_NOUN}(?: no\.)?[ :#]{{0,2}})?\^?{_NUMBER}"
+_ITEMS = rf"{_ITEM}(?:{_AND}{_ITEM}){{0,15}}"
+_NUMBERS = rf"{_NUMBER}(?:{_AND}{_NUMBER}){{0,15}}"
+_NO_VALUE = r"(?![\w%]|[.,:/-][0-9])"
+_MARKER = re.compile(
+    rf"(?P<marker>(?<![_\\])(?<!\b[a-z])\[{_ITEMS}\]"  # `x[1]` is an index
+    rf"|【{_ITEMS}(?:†[^】\n]{{0,80}})?】"
+    rf"|[\[(](?:(?:see|cf\.|from|in|{_NOUN}):? )?(?={_NOUN}[ :#]){_ITEMS}(?:[:,;] [^\](){{}}\n]{{0,80}})?[\])]"
+    rf"|(?<!\w )(?<!, )\b(?:(?:{_NAMES})s?|citations?|references): ?{_ITEMS}(?=[\W_]{{0,6}}$))"
+    rf"|\b(?:{_NAMES})s {_NUMBERS}{_NO_VALUE}|\b(?:{_NAMES}) {_NUMBER}{_NO_VALUE}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DIGIT = re.compile("[0-9]")
+_LIST = re.compile(_ITEMS, re.IGNORECASE)
+_LISTED = re.compile(r"(?P<to>[–-] ?)?#?(?P<number>[0-9]{1,3})")
+_FILLER = re.compile(rf"(?:(?:{_NOUN}|see|and|from|used|cited)\b|[\W_])*", re.IGNORECASE)
+_CODE = re.compile(r"`[^`\n]{1,200}`")
+
+
+class Marker(NamedTuple):
+    """One place of an answer that cites.
+
+    Attributes:
+        start: Offset of its first character.
+        end: Offset after its last character.
+        numbers: The numbers of the contexts that it names.
+        is_apart: Whether it is no part of the text: it stands in brackets, or behind "Source:".
+    """
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+    is_apart: bool
+
+
+def markers_of(answer: str) -> Iterator[Marker]:
+    """Yield the places that cite, in order.
+
+    >>> [marker.numbers for marker in markers_of("Tea is green [1][2-4]. (Passage 2) By document 3, it is in [0, 1].")]
+    [(1,), (2, 3, 4), (2,), (3,)]
+    """
+    if _DIGIT.search(answer) is None:
+        return
+    code = [span.span() for span in _CODE.finditer(answer)]
+    for match in _MARKER.finditer(answer):
+        index = bisect_right(code, match.span()) - 1
+        is_code = index >= 0 and match.start() < code[index][1]
+        numbers = () if is_code else _numbers(match.group())
+        if numbers:
+            yield Marker(*match.span(), numbers, match["marker"] is not None)
+
+
+def without_markers(text: str) -> str:
+    """Return a text with a space in place of every marker that is no part of it.
+
+    >>> without_markers("Tea is green [1]. (Source: 2)"), without_markers("Passage 2 says so.")
+    ('Tea is green  .  ', 'Passage 2 says so.')
+    """
+    parts, position = [], 0
+    for marker in markers_of(text):
+        if marker.is_apart:
+            parts += [text[position : marker.start], " "]
+            position = marker.end
+    return "".join((*parts, text[position:]))
+
+
+def is_line_of_markers(line: str) -> bool:
+    """Return whether a line has markers and nothing else: it cites for what stands before it.
+
+    >>> is_line_of_markers("Sources: [1], [3]."), is_line_of_markers("[1]: Tea"), is_line_of_markers("Passage 1:")
+    (True, False, False)
+    """
+    rest = without_markers(line)
+    return rest != line and _FILLER.fullmatch(rest) is not None and not rest.rstrip(" *_").endswith(":")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The numbers of a marker, ranges filled in; none if one of them is 0: that is an index or an interval."""
+    listed = _LIST.search(text)
+    numbers: list[int] = []
+    for match in _LISTED.finditer(listed.group() if listed else ""):
+        number = int(match["number"])
+        if match["to"] and numbers and 0 < number - numbers[-1] <= MAX_RANGE:
+            numbers += range(numbers[-1] + 1, number)
+        numbers.append(number)
+    return () if 0 in numbers else tuple(dict.fromkeys(numbers))
