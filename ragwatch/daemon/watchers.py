@@ -17,6 +17,7 @@ from ragwatch.pipeline.drift.anchors import AnchorLoop
 from ragwatch.pipeline.drift.bridge import VersionBridge
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.pipeline.drift.signals import Signal
+from ragwatch.pipeline.drift.standing import StandingAlerts
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Judge
@@ -78,14 +79,17 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
             holder=holder(),
             clock=shared.clock,
         )
+    standing = StandingAlerts(shared.board, judge.name, lambda _: settings.live_thresholds)
+    drift = ScoreDriftLoop(
+        settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
+        store=shared.store,
+        telemetry=shared.telemetry,
+        judge_moved=(lambda: False) if anchors is None else anchors.moved,
+        clock=shared.clock,
+        standing=standing.reason,
+    )
     return Watchers(
-        drift=ScoreDriftLoop(
-            settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
-            store=shared.store,
-            telemetry=shared.telemetry,
-            judge_moved=(lambda: False) if anchors is None else anchors.moved,
-            clock=shared.clock,
-        ),
+        drift=drift,
         traffic=TrafficDriftLoop(
             traffic,
             tallies=shared.store.tallies,
@@ -93,6 +97,7 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
             telemetry=shared.telemetry,
             clock=shared.clock,
             vocabularies=vocabularies,
+            standing=drift.paused,
         ),
         bridge=VersionBridge(
             judge,
