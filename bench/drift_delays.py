@@ -2,8 +2,9 @@
 
 Run: python bench/drift_delays.py [--runs N] [--rows N] [--per-day N]. Real answers are judged once by the embedded
 judge, healthy and broken in each way; traffic is then drawn from these readings, with a share of broken ones from some
-answer on. Detectors, thresholds and budget are those of a configuration with three routes and nothing set. The answers: CLAPNQ
-of ../shared/data where it is, and the service of the demo. Signals of traffic need no judge: their shares are drawn.
+answer on. Detectors, thresholds and budget are those of a configuration with three routes and nothing else set. The
+answers: CLAPNQ of ../shared/data where it is, and the service of the demo. Signals of traffic need no judge: their
+shares are drawn.
 
 The delay is counted in judged answers of the route (for signals of traffic: in requests), from the first that may be
 broken to the first alarm of any quantity. Fewer answers per day leave fewer to learn from, and lower the threshold.

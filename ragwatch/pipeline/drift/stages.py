@@ -46,7 +46,8 @@ class RouteStages:
     def normal_shares(self, cells: Iterable[Cell]) -> dict[Stage, float]:
         """Share of each stage in the largest of some references; empty if there is none."""
         references = [self._normal[cell] for cell in cells if cell in self._normal]
-        return stage_shares(max(references, key=lambda counts: counts.total())) if references else {}
+        largest: Counter[str] = max(references, key=Counter[str].total, default=Counter())
+        return stage_shares(largest)
 
     def to_dict(self) -> dict[str, Any]:
         """The counts as JSON values."""

@@ -5,8 +5,8 @@ that failures triple. There the tolerance is one on the scale of odds instead: m
 takes .9 to .9 - t. A rise of a small share is a fall of 1 - share, so the same holds for it.
 
 Quality differs by the hour. The reference is therefore also kept by part of the day, and the mean may fall to that of
-the worst part, as far as the worst part differs by more than chance. With little traffic no part does, and none needs
-to: a night then has too few scores for an alarm.
+the worst part, as far as that differs by more than its standard error. With little traffic no part does, and none needs to:
+a night then has too few scores for an alarm.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from collections.abc import Iterable
 PARTS = 8
 """Parts of a day of 24 hours (UTC) by which a reference is kept."""
 _PART_SECONDS = 86400.0 / PARTS
-_DEVIATIONS = 2.0
-"""Standard errors by which a part of the day must differ."""
 _ODDS_FROM = 0.9
 
 
@@ -48,14 +46,14 @@ def lowest_unchanged(mean: float, tolerance: float) -> float:
 
 
 def worst_part(parts: Iterable[tuple[float, float, float]], variance: float) -> float:
-    """Return the mean of the worst part of the day, less bad by two standard errors; 1 if there is no part.
+    """Return the mean of the worst part of the day, less bad by its standard error; 1 if there is no part.
 
     Args:
         parts: For each part, the sum of weights w, the sum of w x and the sum of w^2. Parts without scores are skipped.
         variance: Variance of one score.
 
-    >>> worst_part([(100.0, 50.0, 100.0), (100.0, 90.0, 100.0), (0.0, 0.0, 0.0)], 0.25)         # .5 + 2 * .5 / 10
-    0.6
+    >>> worst_part([(100.0, 50.0, 100.0), (100.0, 90.0, 100.0), (0.0, 0.0, 0.0)], 0.25)           # .5 + .5 / 10
+    0.55
     """
-    means = (wx / w + _DEVIATIONS * math.sqrt(variance * w2) / w for w, wx, w2 in parts if w > 0.0)
+    means = (wx / w + math.sqrt(variance * w2) / w for w, wx, w2 in parts if w > 0.0)
     return min(means, default=1.0)
