@@ -264,13 +264,13 @@ class Telemetry:
         figures = {"evidence": round(evidence, 1), "judge_moved": judge_moved, "stage": stage}
         self._log.error("drift", quantity=quantity, route=route, **figures)
 
-    def learning_paused(self, kind: str, route: str, reason: str) -> None:
-        """No baseline is learnt on a route, because an alert stands there: bad answers would become the baseline."""
-        self._log.warning("baseline is not learnt during an alert", kind=kind, route=route, reason=reason)
+    def learning_paused(self, kind: str, routes: Mapping[str, str]) -> None:
+        """No baseline is learnt on these routes, each with the reason: during an alert, bad answers would become it."""
+        self._log.warning("baseline is not learnt during an alert", kind=kind, routes=dict(routes))
 
-    def learning_resumed(self, kind: str, route: str) -> None:
-        """No alert stands on a route any more, or no baseline remains to be learnt."""
-        self._log.info("baseline is learnt again", kind=kind, route=route)
+    def learning_resumed(self, kind: str, routes: Iterable[str]) -> None:
+        """No alert stands on these routes any more, or no baseline remains to be learnt."""
+        self._log.info("baseline is learnt again", kind=kind, routes=list(routes))
 
     def traffic_shifted(self, signal: str, route: str, *, cut: str, direction: str) -> None:
         """A traffic signal has drifted: the share of values above `cut` has changed."""

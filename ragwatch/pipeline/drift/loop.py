@@ -125,18 +125,18 @@ class DriftLoop(ABC, Generic[_S]):
 
     def _update_pauses(self) -> None:
         """Find out which references are not learnt at present, and log where that has changed."""
-        before = {(route, reason) for (_, route), reason in self._pauses.items()}
+        before = {route for _, route in self._pauses}
         reasons = {route: self.paused(route) for route in {cell[1] for cell in self._streams}}
         self._pauses = {
             cell: reason
             for cell, stream in self._streams.items()
             if stream.learning and (reason := reasons[cell[1]]) is not None
         }
-        now = {(route, reason) for (_, route), reason in self._pauses.items()}
-        for route, reason in sorted(now - before):
-            self._telemetry.learning_paused(self.kind, route, str(reason))
-        for route in sorted({route for route, _ in before} - {route for route, _ in now}):
-            self._telemetry.learning_resumed(self.kind, route)
+        now = {route: str(reason) for (_, route), reason in self._pauses.items()}
+        if paused := {route: reason for route, reason in now.items() if route not in before}:
+            self._telemetry.learning_paused(self.kind, paused)
+        if resumed := before - set(now):
+            self._telemetry.learning_resumed(self.kind, sorted(resumed))
 
     def _record_alarms(self) -> None:
         """Record each alarm once, whether or not a process was killed after it."""

@@ -146,6 +146,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
                 if stream.learning:
                     self._stages.add_normal(cell, row)
                 stream.take(row.seq, at, Score(value, weight), control=control)
+                self._stages.follow(cell, stream.evidence, stream.threshold)
             if not control:
                 self._bands[cell] = self._bands[cell].after(at, value, weight)
 

@@ -1,4 +1,8 @@
-"""Stages at fault beside drift detection: of the newest answers of each route, and while each reference was learnt."""
+"""Stages at fault beside drift detection: of the newest answers of each route, and while each reference was learnt.
+
+What is compared with the reference are the answers since the evidence began to rise: earlier ones may have had another
+fault, which is over. A sudden breakage is noticed within a few answers; then the newest `MIN_NEWEST` are compared.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,9 @@ from ragwatch.core.stage_change import IGNORED, StageChange, changed_stage, coun
 from ragwatch.pipeline.drift.loop import Cell, name_of
 from ragwatch.ports import ScoreRow
 
-NEWEST = 200
+NEWEST, MIN_NEWEST = 200, 20
+RISING_FROM = 1e-3
+"""Share of the threshold above which evidence counts as rising: about half of its logarithm."""
 _LETTERS: Mapping[str, str] = MappingProxyType({name[0]: name for name in (*map(str, Stage), IGNORED)})
 
 
@@ -23,6 +29,7 @@ class RouteStages:
     def __init__(self) -> None:
         self._newest: dict[str, deque[str]] = {}
         self._normal: dict[Cell, Counter[str]] = {}
+        self._rising: Counter[Cell] = Counter()
 
     def add(self, row: ScoreRow) -> None:
         """Count an answer among the newest of its route."""
@@ -34,14 +41,21 @@ class RouteStages:
         if (name := _name_of(row)) is not None:
             self._normal.setdefault(cell, Counter())[name] += 1
 
+    def follow(self, cell: Cell, evidence: float | None, threshold: float | None) -> None:
+        """Count the answers since the evidence of a detector began to rise."""
+        if evidence is None or threshold is None or evidence < RISING_FROM * threshold:
+            self._rising.pop(cell, None)
+        else:
+            self._rising[cell] += 1
+
     def forget(self, cell: Cell) -> None:
         """Drop the counts of a reference that is learnt again."""
         self._normal.pop(cell, None)
 
     def change(self, cell: Cell) -> StageChange | None:
         """The stage that has become more frequent since the reference was learnt."""
-        newest = Counter(self._newest.get(cell[1], ()))
-        return changed_stage(newest, self._normal.get(cell, {}), Quantity(cell[0]))
+        newest = list(self._newest.get(cell[1], ()))[-max(MIN_NEWEST, self._rising[cell]) :]
+        return changed_stage(Counter(newest), self._normal.get(cell, {}), Quantity(cell[0]))
 
     def normal_shares(self, cells: Iterable[Cell]) -> dict[Stage, float]:
         """Share of each stage in the largest of some references; empty if there is none."""
@@ -52,7 +66,8 @@ class RouteStages:
     def to_dict(self) -> dict[str, Any]:
         """The counts as JSON values."""
         newest = {route: "".join(name[0] for name in names) for route, names in self._newest.items()}
-        return {"newest": newest, "normal": {name_of(cell): dict(counts) for cell, counts in self._normal.items()}}
+        normal = {name_of(cell): dict(counts) for cell, counts in self._normal.items()}
+        return {"newest": newest, "normal": normal, "rising": {name_of(cell): n for cell, n in self._rising.items()}}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue with counts that `to_dict` returned.
@@ -65,11 +80,17 @@ class RouteStages:
         newest = {
             route: deque((_LETTERS[letter] for letter in letters), NEWEST) for route, letters in state["newest"].items()
         }
-        normal: dict[Cell, Counter[str]] = {}
-        for name, counts in state["normal"].items():
-            quantity, _, route = name.partition("/")
-            normal[quantity, route] = Counter({key: int(count) for key, count in counts.items()})
-        self._newest, self._normal = newest, normal
+        normal = {
+            _cell(name): Counter({key: int(count) for key, count in counts.items()})
+            for name, counts in state["normal"].items()
+        }
+        rising = Counter({_cell(name): int(count) for name, count in state["rising"].items()})
+        self._newest, self._normal, self._rising = newest, normal, rising
+
+
+def _cell(name: str) -> Cell:
+    quantity, _, route = name.partition("/")
+    return quantity, route
 
 
 def _name_of(row: ScoreRow) -> str | None:

@@ -72,8 +72,11 @@ async def test_what_is_bad_does_not_become_the_baseline(
     await drift.step()
     assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > 0.85
     assert not any(gauge is Gauge.DRIFT_PAUSED for gauge, _ in drift.gauges())
-    events = [(entry["event"], entry.get("reason")) for entry in log.entries]
-    assert events == [("baseline is not learnt during an alert", "canaries"), ("baseline is learnt again", None)]
+    events = [(entry["event"], entry["routes"]) for entry in log.entries]
+    assert events == [
+        ("baseline is not learnt during an alert", {"search": "canaries"}),
+        ("baseline is learnt again", ["search"]),
+    ]
 
 
 async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteStore, telemetry: Telemetry) -> None:

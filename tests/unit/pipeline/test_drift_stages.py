@@ -70,6 +70,20 @@ async def test_the_stage_that_rose_is_named_not_the_most_frequent_one(store: Sql
     assert sum(baseline.values()) == pytest.approx(1.0)
 
 
+async def test_an_earlier_fault_that_is_over_is_not_named(store: SqliteStore) -> None:
+    """Retrieval was broken an hour ago and is mended; the alarm of the inventions names generation."""
+    settle(store, answers([GOOD], 400))
+    drift = a_drift(store)
+    await drift.step()
+    settle(store, answers([POOR], 100), 400)
+    settle(store, answers([GOOD], 60), 500)
+    await drift.step()
+    settle(store, answers([UNSUPPORTED], 20), 560)
+    await drift.step()
+    change = store.runs(KIND, "faithfulness/search", 1)[0].body["changed_stage"]
+    assert (change["stage"], change["before"]) == ("generation", 0.0)
+
+
 async def test_a_good_answer_beside_an_unused_top_context_is_alignment(store: SqliteStore) -> None:
     """Where the alarm is about the top context, the answers that it is about have a stage."""
     settle(store, answers([GOOD] * 9 + [IGNORED], 400))
@@ -99,4 +113,4 @@ def test_damaged_counts_are_an_error() -> None:
     """A letter that is no stage is not guessed at."""
     stages = RouteStages()
     with pytest.raises(KeyError):
-        stages.load({"newest": {"search": "nx"}, "normal": {}})
+        stages.load({"newest": {"search": "nx"}, "normal": {}, "rising": {}})

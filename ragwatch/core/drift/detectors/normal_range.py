@@ -4,15 +4,16 @@ A mean m may change by the tolerance t. Above .9 that would hide failures: at a 
 that failures triple. There the tolerance is one on the scale of odds instead: m may fall by the factor of its odds that
 takes .9 to .9 - t. A rise of a small share is a fall of 1 - share, so the same holds for it.
 
-Quality differs by the hour. The reference is therefore also kept by part of the day, and the mean may fall to that of
-the worst part, as far as that differs by more than its standard error. With little traffic no part does, and none needs to:
-a night then has too few scores for an alarm.
+Quality differs by the hour. The reference is therefore also kept by part of the day, and the mean may fall to that of the
+worst part. Parts also differ by chance, so each is drawn towards the mean of all (empirical Bayes: by the ratio of its
+sampling variance to the variance between parts, which is that of DerSimonian and Laird 1986). With little traffic hardly
+anything of a difference is left, and none is needed: a night then has too few scores for an alarm.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+from math import fsum
 
 PARTS = 8
 """Parts of a day of 24 hours (UTC) by which a reference is kept."""
@@ -46,14 +47,27 @@ def lowest_unchanged(mean: float, tolerance: float) -> float:
 
 
 def worst_part(parts: Iterable[tuple[float, float, float]], variance: float) -> float:
-    """Return the mean of the worst part of the day, less bad by its standard error; 1 if there is no part.
+    """Return the mean of the worst part of the day, drawn towards the mean of all; 1 if all are alike, or none is there.
 
     Args:
         parts: For each part, the sum of weights w, the sum of w x and the sum of w^2. Parts without scores are skipped.
         variance: Variance of one score.
 
-    >>> worst_part([(100.0, 50.0, 100.0), (100.0, 90.0, 100.0), (0.0, 0.0, 0.0)], 0.25)           # .5 + .5 / 10
-    0.55
+    >>> parts = [(100.0, 50.0, 100.0), (100.0, 90.0, 100.0), (0.0, 0.0, 0.0)]
+    >>> round(worst_part(parts, 0.25), 4)                 # .7 - .2 (1 - s^2 / d^2), where s^2 = .0025, d^2 = .2^2 * 2
+    0.5062
+    >>> worst_part(parts, 25.0), worst_part([], 0.25)
+    (1.0, 1.0)
     """
-    means = (wx / w + math.sqrt(variance * w2) / w for w, wx, w2 in parts if w > 0.0)
-    return min(means, default=1.0)
+    errors = [(wx / w, variance * w2 / (w * w)) for w, wx, w2 in parts if w > 0.0]
+    if len(errors) < 2 or variance <= 0.0:
+        return 1.0
+    precisions = [1.0 / error for _, error in errors]
+    total = fsum(precisions)
+    centre = fsum(mean * precision for (mean, _), precision in zip(errors, precisions, strict=True)) / total
+    scatter = fsum((mean - centre) ** 2 * precision for (mean, _), precision in zip(errors, precisions, strict=True))
+    excess = scatter - (len(errors) - 1)
+    if excess <= 0.0:
+        return 1.0
+    between = excess / (total - fsum(precision * precision for precision in precisions) / total)
+    return min(centre + (mean - centre) * between / (between + error) for mean, error in errors)
