@@ -39,9 +39,7 @@ def settle(store: SqliteStore, evidences: Sequence[Evidence], first: int = 0) ->
 def a_drift(store: SqliteStore) -> ScoreDriftLoop:
     """A process that continues."""
     rules = DriftRules(JUDGE, "scripted-1", WATCHED, ("search",), reference=300)
-    loop = ScoreDriftLoop(
-        rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6)
-    )
+    loop = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
     loop.resume()
     return loop
 
