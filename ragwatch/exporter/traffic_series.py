@@ -65,7 +65,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_source_unreadable_files",
         _G,
-        "Number of files of a source that are unreadable, missing, or deleted and still written to, at the last digest.",
+        "Number of files of a source that are unreadable, missing, or deleted while written to, as of the last digest.",
         ("source",),
         GaugeSource.UNREADABLE,
     ),

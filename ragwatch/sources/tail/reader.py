@@ -13,8 +13,8 @@ from ragwatch.sources.tail.records import ReadLimits, RecordBlock, RecordReader
 
 _MAX_ARRIVALS = 64
 DELETED_WAIT_SECONDS = 3600.0
-"""How long a deleted file stays open after it last grew, if its writer has written to it after the deletion. Nobody else
-can open it again, so what is written later would be lost."""
+"""How long a deleted file stays open after it last grew, if its writer has written to it after the deletion. It cannot
+be opened again, so what is written later would be lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ complete and its checksum matches. Other events of files are counted by reason i
     gz_truncated, gz_damaged      a compressed file is incomplete for longer than `rotate_wait_seconds`, or is damaged
     gz_bomb                       a compressed file unpacks to more than 500 times its size (above 64 MiB), or 64 GiB
 
-A writer that goes on writing to a deleted file is read, and named among the files that cannot be read: nobody can open
-the file again after a restart. A file that is created and deleted between two scans of its directory is not detected and cannot be counted.
+What a writer goes on writing to a deleted file is read, and the file is named among those that cannot be read: after a
+restart nobody can open it again. A file that is created and deleted between two scans of its directory is not detected
+and cannot be counted.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ A mean m may change by the tolerance t. Above .9 that would hide failures: at a 
 that failures triple. There the tolerance is one on the scale of odds instead: m may fall by the factor of its odds that
 takes .9 to .9 - t. A rise of a small share is a fall of 1 - share, so the same holds for it.
 
-Quality differs by the hour. The reference is therefore also kept by part of the day, and the mean may fall to that of the
-worst part. Parts also differ by chance, so each is drawn towards the mean of all (empirical Bayes: by the ratio of its
-sampling variance to the variance between parts, which is that of DerSimonian and Laird 1986). With little traffic hardly
-anything of a difference is left, and none is needed: a night then has too few scores for an alarm.
+Quality differs by the hour. The reference is therefore also kept by part of the day, and the mean may fall to that of
+the worst part. Parts also differ by chance, so each is drawn towards the mean of all (empirical Bayes: by the ratio of
+its sampling variance to the variance between parts, which is that of DerSimonian and Laird 1986). With little traffic
+hardly anything of a difference is left, and none is needed: a night then has too few scores for an alarm.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def lowest_unchanged(mean: float, tolerance: float) -> float:
 
 
 def worst_part(parts: Iterable[tuple[float, float, float]], variance: float) -> float:
-    """Return the mean of the worst part of the day, drawn towards the mean of all; 1 if all are alike, or none is there.
+    """Return the mean of the worst part of the day, drawn towards the mean of all; 1 if all are alike or none is there.
 
     Args:
         parts: For each part, the sum of weights w, the sum of w x and the sum of w^2. Parts without scores are skipped.
