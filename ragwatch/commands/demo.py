@@ -166,7 +166,7 @@ class DemoRun:
     def _announce(self, text: str) -> None:
         self._print(f"[bold yellow]{text}[/]")
         self.daemon.record("release", text)
-        if text == RECOVERED:  # somebody on call would do so, and the next fault is told again
+        if text == RECOVERED:  # as people on call would do, so that the next fault raises an alarm
             asyncio.run_coroutine_threadsafe(self._acknowledge(), self._loop)
 
     async def _acknowledge(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ragwatch.config import Config
@@ -68,17 +68,7 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
     traffic, vocabularies = settings.drift.traffic_rules(routes), None
     if Signal.QUESTION_WORDS in traffic.signals:
         vocabularies = Vocabularies(traffic.requests, routes, store=shared.store)
-    anchors = None
-    if settings.anchors is not None:
-        anchors = AnchorLoop(
-            settings.anchors.rules,
-            config.anchors,
-            judge=by_name[settings.anchors.judge or judge.name],
-            store=shared.store,
-            telemetry=shared.telemetry,
-            holder=holder(),
-            clock=shared.clock,
-        )
+    anchors = _anchors(config, by_name, judge, shared)
     standing = StandingAlerts(shared.board, judge.name, lambda _: settings.live_thresholds)
     drift = ScoreDriftLoop(
         settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
@@ -109,6 +99,21 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
         ),
         anchors=anchors,
         vocabularies=vocabularies,
+    )
+
+
+def _anchors(config: Config, by_name: Mapping[str, Judge], judge: Judge, shared: SharedState) -> AnchorLoop | None:
+    options = config.settings.anchors
+    if options is None:
+        return None
+    return AnchorLoop(
+        options.rules,
+        config.anchors,
+        judge=by_name[options.judge or judge.name],
+        store=shared.store,
+        telemetry=shared.telemetry,
+        holder=holder(),
+        clock=shared.clock,
     )
 
 

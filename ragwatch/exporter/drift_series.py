@@ -40,7 +40,7 @@ DRIFT: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_drift_baseline_paused",
         _G,
-        "1 while no baseline is learned because of a standing alert on the route: canaries, threshold or drift.",
+        "Whether learning a baseline is paused (1) by a standing alert on the route: canaries, threshold or drift.",
         ("quantity", "route", "reason"),
         Gauge.DRIFT_PAUSED,
     ),
@@ -110,7 +110,7 @@ DRIFT: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_traffic_drift_baseline_paused",
         _G,
-        "1 while no baseline of a traffic signal is learned because of a standing alert on the route.",
+        "Whether learning the baseline of a traffic signal is paused (1) by a standing alert on the route.",
         ("signal", "route", "reason"),
         Gauge.TRAFFIC_DRIFT_PAUSED,
     ),

@@ -34,7 +34,7 @@ class DriftLoop(ABC, Generic[_S]):
     Args:
         store: Keeps state, alarms and events.
         clock: Seconds since the epoch.
-        standing: Why no reference may be learnt on a route at present; None for nothing.
+        standing: Why no reference may be learnt on a route at present; by default one always may.
 
     Attributes:
         kind: Name of the state, and kind of the stored runs.

@@ -61,9 +61,9 @@ class TrafficRules:
             buckets_of(signal),
             self.requests,
             self.tolerance,
-            Unit.DAYS,
-            RISK / len(self.cells),
-            self.reference_seconds,
+            unit=Unit.DAYS,
+            risk=RISK / len(self.cells),
+            span=self.reference_seconds,
         )
 
 

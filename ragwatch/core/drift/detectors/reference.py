@@ -1,4 +1,4 @@
-"""Monitoring against a learnt reference: the worst mean that the first scores leave room for.
+"""Monitoring against a learnt reference: the worst mean that the first scores allow.
 
 The baseline is the lowest of three figures, all computed from the reference:
 
@@ -71,7 +71,7 @@ class ReferenceScheme:
         return (float(total.n), *sums, self._max_weight(reference), *parts)
 
     def baseline(self, reference: Numbers) -> float | None:
-        """Return the mean to compare with; None while scores are too few, or if none above 0 can be told from 0."""
+        """Return the mean to compare with; None while scores are too few, or if none is above 0."""
         addends = _addends(reference)
         if addends.n < max(self.scores, 1):
             return None
