@@ -130,19 +130,20 @@ def test_the_swing_of_a_day(draw: Draw, per_day: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("draw", [beta, claims, bernoulli])
 def test_a_learnt_baseline_keeps_the_promise(draw: Draw) -> None:
-    """Forty deployments that learn from 2,000 scores, without tolerance, and then watch 10,000: all but a few silent.
+    """Forty deployments that learn from 2,000 scores, without tolerance, and then watch 10,000: most are silent.
 
-    A baseline that were the plain mean of the reference would break the promise in half of them.
+    The promise allows one alarm in each. The risk is that of one of sixteen detectors, which four routes have by
+    default. A baseline that were the plain mean of the reference would break the promise in half of them.
     """
     rng, silent = np.random.default_rng(5), 0
-    scheme = ReferenceScheme(lambda baseline: Betting(baseline, LENGTH), tolerance=0.0)
+    scheme = ReferenceScheme(lambda baseline: Betting(baseline, LENGTH), tolerance=0.0, risk=0.05 / 16)
     for _ in range(40):
         watch = begin(scheme)
         for seq, value in enumerate(draw(rng, 12_000, 0.9)):
             watch = step(scheme, watch, seq, float(seq), Score(value))
         silent += watch.alarm is None
     print(f"{draw.__name__}: {silent} of 40 silent")
-    assert silent >= 37
+    assert silent >= 34
 
 
 @pytest.mark.slow
