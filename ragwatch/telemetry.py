@@ -254,9 +254,23 @@ class Telemetry:
         log = self._log.warning if degraded or failed else self._log.info
         log("canaries ran", suite=suite, asked=asked, degraded=degraded, failed=failed)
 
-    def drift_alarmed(self, quantity: str, route: str, *, evidence: float, judge_moved: bool) -> None:
-        """A quantity has drifted on a route; `judge_moved` if the judge has drifted too, which may be the cause."""
-        self._log.error("drift", quantity=quantity, route=route, evidence=round(evidence, 1), judge_moved=judge_moved)
+    def drift_alarmed(
+        self, quantity: str, route: str, *, evidence: float, judge_moved: bool, stage: str | None = None
+    ) -> None:
+        """A quantity has drifted on a route; `judge_moved` if the judge has drifted too, which may be the cause.
+
+        `stage` is the stage at fault that has become more frequent; None if that is not known.
+        """
+        figures = {"evidence": round(evidence, 1), "judge_moved": judge_moved, "stage": stage}
+        self._log.error("drift", quantity=quantity, route=route, **figures)
+
+    def learning_paused(self, kind: str, routes: Mapping[str, str]) -> None:
+        """No baseline is learnt on these routes, each with the reason: during an alert, bad answers would become it."""
+        self._log.warning("baseline is not learnt during an alert", kind=kind, routes=dict(routes))
+
+    def learning_resumed(self, kind: str, routes: Iterable[str]) -> None:
+        """No alert stands on these routes any more, or no baseline remains to be learnt."""
+        self._log.info("baseline is learnt again", kind=kind, routes=list(routes))
 
     def traffic_shifted(self, signal: str, route: str, *, cut: str, direction: str) -> None:
         """A traffic signal has drifted: the share of values above `cut` has changed."""

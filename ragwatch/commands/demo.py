@@ -6,7 +6,7 @@ import asyncio
 import errno
 import os
 import tempfile
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,19 @@ from rich.text import Text
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.streams import OUTPUT
 from ragwatch.config import parse
+from ragwatch.config.drift import DriftOptions
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
-from ragwatch.core.snapshot import EstimateRow, Snapshot
+from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tally
 from ragwatch.daemon import Daemon
-from ragwatch.demo import Demo, canaries_available
+from ragwatch.demo import RECOVERED, Demo, canaries_available
 from ragwatch.errors import AddressError, ConfigError
 from ragwatch.telemetry import configure_logging
 
 REFRESH_SECONDS = 1.0
-MAX_EVENTS_SHOWN = 4
+REFERENCE = 80  # scores: few, so that the demo is short; its faults are large
 KEYS = {"claude": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 DOLLARS_PER_HOUR = 1.0
 INTERVAL_WIDTH = 5  # characters
@@ -40,6 +41,7 @@ _STAGE_COLOURS = {
     Stage.GENERATION: "red",
     Stage.ALIGNMENT: "magenta",
 }
+_WATCHED = DriftOptions().quantities
 _NEUTRAL = {Quantity.CONTEXT_USE, Quantity.CONTEXT_SENTENCE_PRECISION}
 
 
@@ -126,12 +128,15 @@ class DemoRun:
     ) -> None:
         self._console = _Console()
         self._output_error: OSError | None = None  # why nothing more can be printed
-        self._events: deque[str] = deque(maxlen=MAX_EVENTS_SHOWN)
+        self._degrades = degrade_after is not None
+        self._learnt = False
+        self._alarms: frozenset[tuple[str, ...]] = frozenset()
         self._service = Demo(
             folder / "rag.jsonl",
             rate=rate,
             degrade_after=degrade_after,
             breakage_seconds=breakage_seconds,
+            may_break=lambda: self._learnt,
             on_event=self._announce,
         )
         data = {
@@ -144,7 +149,11 @@ class DemoRun:
             "canaries": [self._service.suite()] if canaries_available() else [],
             "store": {"kind": "sqlite", "min_free": 0},
             "estimates": {"windows": ["1m", "15m", "1h"], "every": "1s"},
-            "drift": {"reference": 500, "reference_time": "1m", "traffic": {"requests": 1000, "reference": "1m"}},
+            "drift": {
+                "reference": REFERENCE,
+                "reference_time": "10s",
+                "traffic": {"requests": 1000, "reference": "1m"},
+            },
             "thresholds": {
                 "faithfulness": 0.85,
                 "answer_relevancy": 0.75,
@@ -155,9 +164,27 @@ class DemoRun:
         self.daemon = Daemon(parse(data, folder=folder))
 
     def _announce(self, text: str) -> None:
-        self._events.append(text)
         self._print(f"[bold yellow]{text}[/]")
         self.daemon.record("release", text)
+        if text == RECOVERED:  # as people on call would do, so that the next fault raises an alarm
+            asyncio.run_coroutine_threadsafe(self._acknowledge(), self._loop)
+
+    async def _acknowledge(self) -> None:
+        async with self.daemon.in_force() as runtime:
+            await runtime.watchers.drift.acknowledge()
+
+    def _follow_drift(self, snapshot: Snapshot | None) -> None:
+        """Print when the baselines are learnt, and every new drift alarm."""
+        gauges = {} if snapshot is None else snapshot.gauges
+        if not self._learnt:
+            watched = {labels for gauge, labels in gauges if gauge is Gauge.DRIFT_EVIDENCE}
+            if all((str(quantity), route) in watched for quantity in _WATCHED for route in Demo.routes):
+                self._learnt = True
+                self._print(f"[green]drift detection has learned its baselines: {len(watched)} detectors watch[/]")
+        alarms = frozenset(labels for (gauge, labels), value in gauges.items() if gauge is Gauge.DRIFT_ALARM and value)
+        for quantity, route in sorted(alarms - self._alarms):
+            self._print(f"[bold red]drift alarm: {quantity} on route {route} is worse than its baseline[/]")
+        self._alarms = alarms
 
     def _print(self, text: RenderableType) -> None:
         """Print from any thread; if that fails, stop the demo."""
@@ -194,6 +221,8 @@ class DemoRun:
         self._print(f"RAG service   {self._service.address}/search?q=textwrap.dedent")
         self._print(f"overview      {address}/")
         self._print(f"series        {address}/metrics")
+        until = "; the service stays healthy until then" if self._degrades else ""
+        self._print(f"drift         {address}/drift: learning baselines from {REFERENCE} scores per route{until}")
         if not canaries_available():
             self._print("canaries      none: they need httpx (the extra `probes`)")
 
@@ -211,6 +240,7 @@ class DemoRun:
         end = None if seconds is None else loop.time() + seconds
         with Live(console=self._console, auto_refresh=False, transient=not self._console.is_terminal) as live:
             while not self.daemon.stopping and (end is None or loop.time() < end):
+                self._follow_drift(self.daemon.board.latest())
                 if self._console.is_terminal:
                     live.update(self._screen(), refresh=True)
                 await self.daemon.pause(REFRESH_SECONDS if end is None else min(REFRESH_SECONDS, end - loop.time()))

@@ -15,7 +15,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.record import parse
 from ragwatch.pipeline.drift.anchors import Anchor, AnchorRules
-from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.rules import TOLERANCES, DriftRules
 from ragwatch.pipeline.drift.signals import Signal
 from ragwatch.pipeline.drift.traffic import TrafficRules
 
@@ -40,10 +40,12 @@ class DriftOptions(FrozenOptions):
         Quantity.FAITHFULNESS,
         Quantity.CONTEXT_PRECISION,
         Quantity.ANSWER_RELEVANCY,
+        Quantity.TOP_RANKED_IGNORED,
     )
     reference: int = Field(2000, ge=30)
     reference_time: Seconds = DAY
     tolerance: Tolerance = 0.02
+    tolerances: dict[Quantity, Tolerance] = Field(default_factory=lambda: dict(TOLERANCES))
     false_alarm_every: Seconds = 30 * DAY
     detector: Literal["betting", "cusum", "page_hinkley"] = "betting"
     threshold: float | None = Field(None, gt=0.0)
@@ -84,6 +86,7 @@ class DriftOptions(FrozenOptions):
             threshold=self.threshold,
             reference=self.reference,
             tolerance=self.tolerance,
+            tolerances=self.tolerances,
             reference_seconds=self.reference_time,
             confidence=confidence,
             lowest=lowest,

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from ragwatch.core.drift.detect import MAX_DAYS_PER_READING, Score, threshold_for
 from ragwatch.core.drift.detectors.betting import Betting
+from ragwatch.core.drift.detectors.normal_range import lowest_unchanged
 
 _DAY_HOURS = 24.0
 _WARM_UP_SCORES = 200  # after so many scores the evidence no longer depends on its start at zero
@@ -38,7 +39,7 @@ class PowerQuestion:
         drop: Fall of the mean that must be detected.
         false_alarm_days: Days per false alarm of all detectors together.
         detectors: Number of detectors.
-        tolerance: Fall of the mean that raises no alarm.
+        tolerance: Fall of the mean that raises no alarm; less of it near a mean of 1.
         confidence: Level of the interval.
     """
 
@@ -83,7 +84,7 @@ def plan(question: PowerQuestion, scores: Sequence[float], rng: Random, *, runs:
     """
     rate = question.per_day * question.probability
     detector = Betting(
-        baseline=fmean(scores) - question.tolerance,
+        baseline=lowest_unchanged(fmean(scores), question.tolerance),
         # The run length is counted in scores here: `rate` per day, and one score adds at most a day.
         threshold=threshold_for(question.false_alarm_days, question.detectors, max(rate, 1.0 / MAX_DAYS_PER_READING)),
     )

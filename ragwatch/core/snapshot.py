@@ -91,6 +91,8 @@ class Gauge(StrEnum):
     DRIFT_THRESHOLD = "drift_threshold"  # quantity, route
     DRIFT_ALARM = "drift_alarm"  # quantity, route
     DRIFT_BASELINE = "drift_baseline"  # quantity, route
+    DRIFT_PAUSED = "drift_paused"  # quantity, route, reason: the baseline is not learnt at present
+    STAGE_BASELINE = "stage_baseline"  # route, stage: share of the stage while the baseline was learnt
     BAND_MEAN = "band_mean"  # quantity, route: mean of the scores in the confidence sequence
     BAND_LOW = "band_low"  # quantity, route
     BAND_HIGH = "band_high"  # quantity, route
@@ -98,6 +100,7 @@ class Gauge(StrEnum):
     BAND_SINCE = "band_since"  # quantity, route
     TRAFFIC_DRIFT_EVIDENCE = "traffic_drift_evidence"  # signal, route
     TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm"  # signal, route
+    TRAFFIC_DRIFT_PAUSED = "traffic_drift_paused"  # signal, route, reason: the baseline is not learnt at present
     JUDGE_DRIFT_FLIPS = "judge_drift_flips"  # judge
     JUDGE_DRIFT_ALARM = "judge_drift_alarm"  # judge
     AGREEMENT = "agreement"  # judge, quantity

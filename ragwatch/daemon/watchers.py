@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ragwatch.config import Config
@@ -17,6 +17,7 @@ from ragwatch.pipeline.drift.anchors import AnchorLoop
 from ragwatch.pipeline.drift.bridge import VersionBridge
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.pipeline.drift.signals import Signal
+from ragwatch.pipeline.drift.standing import StandingAlerts
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Judge
@@ -67,25 +68,18 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
     traffic, vocabularies = settings.drift.traffic_rules(routes), None
     if Signal.QUESTION_WORDS in traffic.signals:
         vocabularies = Vocabularies(traffic.requests, routes, store=shared.store)
-    anchors = None
-    if settings.anchors is not None:
-        anchors = AnchorLoop(
-            settings.anchors.rules,
-            config.anchors,
-            judge=by_name[settings.anchors.judge or judge.name],
-            store=shared.store,
-            telemetry=shared.telemetry,
-            holder=holder(),
-            clock=shared.clock,
-        )
+    anchors = _anchors(config, by_name, judge, shared)
+    standing = StandingAlerts(shared.board, judge.name, lambda _: settings.live_thresholds)
+    drift = ScoreDriftLoop(
+        settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
+        store=shared.store,
+        telemetry=shared.telemetry,
+        judge_moved=(lambda: False) if anchors is None else anchors.moved,
+        clock=shared.clock,
+        standing=standing.reason,
+    )
     return Watchers(
-        drift=ScoreDriftLoop(
-            settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
-            store=shared.store,
-            telemetry=shared.telemetry,
-            judge_moved=(lambda: False) if anchors is None else anchors.moved,
-            clock=shared.clock,
-        ),
+        drift=drift,
         traffic=TrafficDriftLoop(
             traffic,
             tallies=shared.store.tallies,
@@ -93,6 +87,7 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
             telemetry=shared.telemetry,
             clock=shared.clock,
             vocabularies=vocabularies,
+            standing=drift.paused,
         ),
         bridge=VersionBridge(
             judge,
@@ -104,6 +99,21 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
         ),
         anchors=anchors,
         vocabularies=vocabularies,
+    )
+
+
+def _anchors(config: Config, by_name: Mapping[str, Judge], judge: Judge, shared: SharedState) -> AnchorLoop | None:
+    options = config.settings.anchors
+    if options is None:
+        return None
+    return AnchorLoop(
+        options.rules,
+        config.anchors,
+        judge=by_name[options.judge or judge.name],
+        store=shared.store,
+        telemetry=shared.telemetry,
+        holder=holder(),
+        clock=shared.clock,
     )
 
 

@@ -26,6 +26,7 @@ class Demo:
         seed: Determines the order of the questions.
         degrade_after: Seconds of the first healthy phase; None for no faults.
         breakage_seconds: Duration of each fault, and of the healthy phase after it.
+        may_break: Whether faults may begin; until then the first healthy phase goes on.
         on_event: Called with a message when the release changes, from the thread of the driver.
 
     Raises:
@@ -43,11 +44,14 @@ class Demo:
         seed: int = 7,
         degrade_after: float | None = None,
         breakage_seconds: float = 20.0,
+        may_break: Callable[[], bool] = lambda: True,
         on_event: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.log_path = log_path
         self.service = RagService(log_path)
         self._schedule = Schedule(degrade_after, breakage_seconds)
+        self._may_break = may_break
+        self._first_fault: float | None = None  # seconds after the start
         self._on_event = on_event
         try:
             self._endpoint = Endpoint(self.service, port)
@@ -119,8 +123,15 @@ class Demo:
 
     def follow_schedule(self, elapsed: float) -> None:
         """Deploys the release that is due by the schedule, unless it is deployed already."""
-        due = self._schedule.at(elapsed)
-        if due is self.breakage or self._schedule.degrade_after is None:
+        healthy = self._schedule.degrade_after
+        if healthy is None:
+            return
+        if self._first_fault is None:
+            if elapsed < healthy or not self._may_break():
+                return
+            self._first_fault = elapsed
+        due = self._schedule.at(elapsed - self._first_fault + healthy)
+        if due is self.breakage:
             return
         if due is None:
             self.mend()

@@ -38,6 +38,20 @@ DRIFT: tuple[SeriesDefinition, ...] = (
         Gauge.DRIFT_BASELINE,
     ),
     SeriesDefinition(
+        "ragwatch_drift_baseline_paused",
+        _G,
+        "Whether learning a baseline is paused (1) by a standing alert on the route: canaries, threshold or drift.",
+        ("quantity", "route", "reason"),
+        Gauge.DRIFT_PAUSED,
+    ),
+    SeriesDefinition(
+        "ragwatch_stage_baseline_ratio",
+        _G,
+        "Share of answers with each stage at fault while the drift baseline was learned, between 0 and 1.",
+        ("route", "stage"),
+        Gauge.STAGE_BASELINE,
+    ),
+    SeriesDefinition(
         "ragwatch_drift_band_ratio",
         _G,
         "Mean score in the daily confidence sequence, between 0 and 1, as of the last digest.",
@@ -92,6 +106,13 @@ DRIFT: tuple[SeriesDefinition, ...] = (
         "Whether the distribution of a traffic signal has changed (1) or not (0); an early warning that does not page.",
         ("signal", "route"),
         Gauge.TRAFFIC_DRIFT_ALARM,
+    ),
+    SeriesDefinition(
+        "ragwatch_traffic_drift_baseline_paused",
+        _G,
+        "Whether learning the baseline of a traffic signal is paused (1) by a standing alert on the route.",
+        ("signal", "route", "reason"),
+        Gauge.TRAFFIC_DRIFT_PAUSED,
     ),
     SeriesDefinition(
         "ragwatch_judge_drift_flips_ratio",

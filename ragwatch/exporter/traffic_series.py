@@ -65,7 +65,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_source_unreadable_files",
         _G,
-        "Number of files and directories of a source that are unreadable or missing, as of the last digest.",
+        "Number of files of a source that are unreadable, missing, or deleted while written to, as of the last digest.",
         ("source",),
         GaugeSource.UNREADABLE,
     ),

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import Quantity
+from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict_line import VerdictRecord
 
@@ -86,6 +87,7 @@ class ScoreRow:
         scores: By quantity; None for an unjudged draw.
         reason: Why the draw is unjudged; None for a judged one.
         expected: Calibrated expectations of some scores, which estimates average instead of the scores.
+        stage: Stage at fault; None where it is not known.
     """
 
     seq: int
@@ -99,6 +101,7 @@ class ScoreRow:
     reason: str | None
     trace_id: str | None
     expected: Mapping[Quantity, float] = field(default_factory=dict)
+    stage: Stage | None = None
 
 
 @dataclass(frozen=True, slots=True)

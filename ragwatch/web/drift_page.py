@@ -87,7 +87,8 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
     except StoreError as failure:
         error = f"the store cannot be read: {failure}"
     rows = _DriftRows(gauges, past, now, address)
-    answers = [rows.answer(*labels) for labels in _labels_of(gauges, *_ANSWER_GAUGES)]
+    paused = {labels[:2] for labels in _labels_of(gauges, Gauge.DRIFT_PAUSED)}
+    answers = [rows.answer(*labels) for labels in sorted({*_labels_of(gauges, *_ANSWER_GAUGES), *paused})]
     traffic = [rows.traffic(*labels) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)]
     judges = [rows.judge(*labels) for labels in _labels_of(gauges, *_JUDGE_GAUGES)]
     state = _state(answers, [*traffic, *judges])
@@ -101,6 +102,10 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
         "watched": sum(not row["learning"] for row in answers),
         "answers": sorted(answers, key=_without_alarm),
         "traffic": sorted(traffic, key=_without_alarm),
+        "traffic_paused": [
+            {"signal": signal, "route": route, "paused": reason}
+            for signal, route, reason in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_PAUSED)
+        ],
         "judges": sorted(judges, key=_without_alarm),
         "events": [asdict(event) for event in reversed(events[-MAX_EVENTS:])],
     }
@@ -163,6 +168,8 @@ class _DriftRows:
             "share": None if evidence is None or not threshold else min(max(evidence / threshold, 0.0), 1.0),
             "baseline": baseline,
             "learning": evidence is None and not alarm,
+            "paused": self._paused(labels),
+            "changed_stage": runs[0].body.get("changed_stage") if alarm and runs else None,
             "band": self._band(labels),
             **self._alarm(alarm, runs),
             "judge_moved": bool(alarm and runs and runs[0].body.get("judge_moved")),
@@ -214,6 +221,11 @@ class _DriftRows:
         }
         band = {name: self._value(gauge, labels) for name, gauge in gauges.items()}
         return None if None in band.values() else band
+
+    def _paused(self, labels: tuple[str, ...]) -> str | None:
+        """Why the baseline is not learnt at present."""
+        paused = (place[2] for gauge, place in self._gauges if gauge is Gauge.DRIFT_PAUSED and place[:2] == labels)
+        return next(paused, None)
 
     def _value(self, gauge: Gauge, labels: tuple[str, ...]) -> float | None:
         return self._gauges.get((gauge, labels))

@@ -20,7 +20,7 @@ from support.patience import DEADLINE
 
 from ragwatch.interrupts import INTERRUPTED
 
-HEALTHY, LASTING, RATE = 3, 5, 12
+HEALTHY, LASTING, RATE = 3, 5, 30
 LAST = "v4-prompt"
 
 

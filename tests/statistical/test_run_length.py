@@ -96,11 +96,11 @@ def swinging(draw: Draw, size: int, per_day: int, seed: int) -> list[float]:
     return draw(rng, size, 0.9 + 0.02 * np.sin(2 * math.pi * (np.arange(size) / per_day + seed / SEEDS)))
 
 
-def learnt(scores: Iterable[float]) -> float:
+def learnt(scores: Iterable[float], per_day: int) -> float:
     """The baseline after these scores, with the tolerance that is the default."""
     scheme, reference = ReferenceScheme(lambda baseline: Betting(baseline, LENGTH), tolerance=0.02), ()
-    for value in scores:
-        reference = scheme.learn(reference, Score(value))
+    for index, value in enumerate(scores):
+        reference = scheme.learn(reference, Score(value), 86400.0 * index / per_day)
     found = scheme.baseline(reference)
     assert found is not None
     return found
@@ -118,7 +118,7 @@ def test_the_swing_of_a_day(draw: Draw, per_day: int) -> None:
     reference, few, many = max(2000, per_day), [], []
     for seed in range(SEEDS):
         scores = swinging(draw, reference + 100_000, per_day, seed)
-        baseline = learnt(scores[:reference])
+        baseline = learnt(scores[:reference], per_day)
         many.append(alarms(Betting(baseline, LENGTH), scores[reference:]))
         few.append(alarms(Betting(baseline, MONTH * per_day), scores[reference:]))
     print(f"{draw.__name__}, {per_day} a day, alarms in 1e5 at 1/a = {LENGTH}: {many}; at {MONTH * per_day}: {few}")
@@ -130,19 +130,20 @@ def test_the_swing_of_a_day(draw: Draw, per_day: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("draw", [beta, claims, bernoulli])
 def test_a_learnt_baseline_keeps_the_promise(draw: Draw) -> None:
-    """Forty deployments that learn from 2,000 scores, without tolerance, and then watch 10,000: all but a few silent.
+    """Forty deployments that learn from 2,000 scores, without tolerance, and then watch 10,000: most are silent.
 
-    A baseline that were the plain mean of the reference would break the promise in half of them.
+    The promise allows one alarm in each. The risk is that of one of sixteen detectors, which four routes have by
+    default. A baseline that were the plain mean of the reference would break the promise in half of them.
     """
     rng, silent = np.random.default_rng(5), 0
-    scheme = ReferenceScheme(lambda baseline: Betting(baseline, LENGTH), tolerance=0.0)
+    scheme = ReferenceScheme(lambda baseline: Betting(baseline, LENGTH), tolerance=0.0, risk=0.05 / 16)
     for _ in range(40):
         watch = begin(scheme)
         for seq, value in enumerate(draw(rng, 12_000, 0.9)):
             watch = step(scheme, watch, seq, float(seq), Score(value))
         silent += watch.alarm is None
     print(f"{draw.__name__}: {silent} of 40 silent")
-    assert silent >= 37
+    assert silent >= 34
 
 
 @pytest.mark.slow

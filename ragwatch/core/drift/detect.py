@@ -94,8 +94,8 @@ class Scheme(Protocol[Reading_contra]):
         """Return the number of scores in one reading."""
         ...
 
-    def learn(self, reference: Numbers, reading: Reading_contra) -> Numbers:
-        """Return the reference with one more reading added; the first reference is empty."""
+    def learn(self, reference: Numbers, reading: Reading_contra, at: float) -> Numbers:
+        """Return the reference with one more reading of time `at` added; the first reference is empty."""
         ...
 
     def detector(self, reference: Numbers) -> Detector[Reading_contra] | None:
@@ -179,7 +179,7 @@ def step(scheme: Scheme[_R], watch: DetectorState[_R], seq: int, at: float, read
     if watch.detector is None:
         passed = 0.0 if watch.at is None or updated.at is None else updated.at - watch.at
         learnt = watch.learnt + min(passed, scheme.span / MIN_LEARNING_GAPS)
-        updated = replace(updated, reference=scheme.learn(watch.reference, reading), learnt=learnt)
+        updated = replace(updated, reference=scheme.learn(watch.reference, reading, at), learnt=learnt)
         return replace(_restarted(updated, _detector_of(scheme, updated)), alarm=watch.alarm)
     size = scheme.size(reading)
     credit = size if watch.unit is Unit.SCORES else _days(watch.at, updated.at)

@@ -2,6 +2,9 @@
 
 All state is stored after each step, so that a process that is killed at any instant raises the same alarm, at the same
 value, as one that was not; a value that was taken before changes nothing. An alarm is active until it is acknowledged.
+
+No reference is learnt on a route with a standing alert: it would make bad answers the baseline. Learning continues when
+the alert is over.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from ragwatch.core.drift.detect import Alarm
 from ragwatch.core.snapshot import Gauge, Gauges
+from ragwatch.pipeline.drift.standing import PauseReason
 from ragwatch.pipeline.drift.streams import DriftStream
 from ragwatch.ports import NoteStore
 from ragwatch.telemetry import Telemetry
@@ -20,6 +24,7 @@ from ragwatch.telemetry import Telemetry
 MAX_RUNS = 20  # that are searched for one of the same alarm
 Cell = tuple[str, str]  # quantity or signal, route
 Figures = dict[tuple[Gauge, tuple[str, ...]], float]
+Standing = Callable[[str], PauseReason | None]
 _S = TypeVar("_S", bound=DriftStream[Any])
 
 
@@ -29,17 +34,24 @@ class DriftLoop(ABC, Generic[_S]):
     Args:
         store: Keeps state, alarms and events.
         clock: Seconds since the epoch.
+        standing: Why no reference may be learnt on a route at present; by default one always may.
 
     Attributes:
         kind: Name of the state, and kind of the stored runs.
+        pause_gauge: Gauge of references that are not learnt at present.
     """
 
     kind: ClassVar[str]
+    pause_gauge: ClassVar[Gauge]
 
-    def __init__(self, *, store: NoteStore, telemetry: Telemetry, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, *, store: NoteStore, telemetry: Telemetry, clock: Callable[[], float], standing: Standing | None = None
+    ) -> None:
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
+        self._standing = standing or _nothing
+        self._pauses: dict[Cell, PauseReason] = {}
         self._lock = asyncio.Lock()
         self._streams: dict[Cell, _S] = {}
         self._recorded: dict[Cell, int] = {}  # number of the last alarm that was recorded
@@ -80,8 +92,10 @@ class DriftLoop(ABC, Generic[_S]):
         return self._gauges
 
     def _step(self) -> bool:
+        self._update_pauses()
         busy = self._observe(self._clock())
         self._record_alarms()
+        self._update_pauses()  # a reference may be complete, or an alarm raised
         self._render()
         return busy
 
@@ -101,8 +115,28 @@ class DriftLoop(ABC, Generic[_S]):
         if cells:
             self._save()
             self._announce(cells, renewed=renew)
+        self._update_pauses()
         self._render()
         return cells
+
+    def paused(self, route: str) -> PauseReason | None:
+        """Why no reference may be learnt on a route at present; None if one may."""
+        return self._standing(route)
+
+    def _update_pauses(self) -> None:
+        """Find out which references are not learnt at present, and log where that has changed."""
+        before = {route for _, route in self._pauses}
+        reasons = {route: self.paused(route) for route in {cell[1] for cell in self._streams}}
+        self._pauses = {
+            cell: reason
+            for cell, stream in self._streams.items()
+            if stream.learning and (reason := reasons[cell[1]]) is not None
+        }
+        now = {route: str(reason) for (_, route), reason in self._pauses.items()}
+        if paused := {route: reason for route, reason in now.items() if route not in before}:
+            self._telemetry.learning_paused(self.kind, paused)
+        if resumed := before - set(now):
+            self._telemetry.learning_resumed(self.kind, sorted(resumed))
 
     def _record_alarms(self) -> None:
         """Record each alarm once, whether or not a process was killed after it."""
@@ -133,7 +167,10 @@ class DriftLoop(ABC, Generic[_S]):
         """Store an event about alarms that were acknowledged; as a rule there is none."""
 
     def _render(self) -> None:
-        self._gauges = self._figures()
+        figures = self._figures()
+        for cell, reason in self._pauses.items():
+            figures[self.pause_gauge, (*cell, str(reason))] = 1.0
+        self._gauges = figures
 
     @abstractmethod
     def _load(self, state: Mapping[str, Any] | None) -> None:
@@ -154,6 +191,10 @@ class DriftLoop(ABC, Generic[_S]):
     @abstractmethod
     def _figures(self) -> Figures:
         """Gauges of all streams."""
+
+
+def _nothing(_: str) -> None:
+    return None
 
 
 def name_of(cell: Cell) -> str:

@@ -19,6 +19,10 @@ from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, Scor
 
 _EQUAL: Mapping[str, float] = MappingProxyType({})
 _NO_CONTROLS: Mapping[str, str] = MappingProxyType({})
+RISK = 0.05
+"""Probability that the reference of any detector is not representative, so that the false alarm rate does not hold."""
+TOLERANCES: Mapping[Quantity, float] = MappingProxyType({Quantity.TOP_RANKED_IGNORED: 0.05})
+"""Smallest change that is told, of quantities that move by a few points without any fault."""
 Cell = tuple[str, str]  # quantity, route
 
 
@@ -37,7 +41,8 @@ class DriftRules:
             the days.
         reference: Scores to learn from, at least.
         reference_seconds: Time to learn for, at least: traffic differs by the hour.
-        tolerance: Change of a mean for the worse that is ignored.
+        tolerance: Change of a mean for the worse that is ignored; less of it where a mean is near its good end.
+        tolerances: The same for some quantities, wherever their means are.
         confidence: Level of the confidence sequence of a day.
         lowest: Lowest inclusion probability configured, by route; 1 where none is named.
         controls: By route, another one that scores are compared with at the same time, instead of a reference.
@@ -52,6 +57,7 @@ class DriftRules:
     threshold: float | None = None
     reference: int = 2000
     tolerance: float = 0.02
+    tolerances: Mapping[Quantity, float] = field(default_factory=lambda: TOLERANCES)
     reference_seconds: float = 0.0
     confidence: float = 0.95
     lowest: Mapping[str, float] = field(default_factory=lambda: _EQUAL)
@@ -77,9 +83,11 @@ class DriftRules:
             lambda baseline: kind(baseline, alarm_at, direction, heaviest),
             direction,
             scores=self.reference,
-            tolerance=self.tolerance,
+            tolerance=self.tolerances.get(quantity, self.tolerance),
+            odds=quantity not in self.tolerances,
             max_weight=heaviest,
             unit=Unit.DAYS,
+            risk=RISK / len(self.cells),
             span=self.reference_seconds,
         )
 

@@ -19,8 +19,10 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, name_of
+from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
 from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.stages import RouteStages
+from ragwatch.pipeline.drift.standing import PauseReason
 from ragwatch.pipeline.drift.streams import ScoreStream
 from ragwatch.ports import RecordedEvent, ScoreRow, Store, StoredRun
 from ragwatch.telemetry import Telemetry
@@ -38,9 +40,11 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
         store: Holds the scores, and keeps state.
         judge_moved: Whether the judge itself has drifted, according to anchors.
         clock: Seconds since the epoch.
+        standing: Why no reference may be learnt on a route at present.
     """
 
     kind = KIND
+    pause_gauge = Gauge.DRIFT_PAUSED
     _store: Store
 
     def __init__(
@@ -51,14 +55,16 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
         telemetry: Telemetry,
         judge_moved: Callable[[], bool],
         clock: Callable[[], float],
+        standing: Standing | None = None,
     ) -> None:
-        super().__init__(store=store, telemetry=telemetry, clock=clock)
+        super().__init__(store=store, telemetry=telemetry, clock=clock, standing=standing)
         self.rules = rules
         self._judge_moved = judge_moved
         self._seq = 0
         self._streams = {(quantity, route): rules.stream(quantity, route) for quantity, route in rules.cells}
         self._bands: dict[Cell, DayBand] = {cell: rules.band(cell[1]) for cell in self._streams}
         self._alarms: dict[Cell, Alarm] = {}
+        self._stages = RouteStages()
         self._readers = rules.readers()
 
     def _load(self, state: Mapping[str, Any] | None) -> None:
@@ -81,7 +87,10 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
             if same_judge and name in state.get("bands", {}):
                 with suppress(KeyError, TypeError, ValueError):  # as above; no more than the current day is lost
                     self._bands[cell] = day_band.from_dict(self._bands[cell], state["bands"][name])
-        if not same_judge:
+        if same_judge:
+            with suppress(KeyError, TypeError, ValueError):  # not stored by earlier versions
+                self._stages.load(state["stages"])
+        else:
             self._judge_changed(state)
 
     def _judge_changed(self, state: Mapping[str, Any]) -> None:
@@ -101,6 +110,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
             "bands": {name_of(cell): day_band.to_dict(band) for cell, band in self._bands.items()},
             "alarms": {name_of(cell): asdict(alarm) for cell, alarm in self._alarms.items()},
             "told": {name_of(cell): seq for cell, seq in self._recorded.items()},
+            "stages": self._stages.to_dict(),
         }
 
     def _observe(self, now: float) -> bool:
@@ -126,14 +136,25 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
     def _take(self, row: ScoreRow, at: float) -> None:
         if row.judge != self.rules.judge or row.version != self.rules.version or row.scores is None:
             return
+        self._stages.add(row)
         for cell, control in self._readers.get(row.route, ()):
-            value = row.scores.get(Quantity(cell[0]))
+            value, stream = row.scores.get(Quantity(cell[0])), self._streams[cell]
             if value is None:  # a failed judgement is not a low score
                 continue
             weight = 1.0 / row.probability
-            self._streams[cell].take(row.seq, at, Score(value, weight), control=control)
+            if cell not in self._pauses:
+                if stream.learning:
+                    self._stages.add_normal(cell, row)
+                stream.take(row.seq, at, Score(value, weight), control=control)
+                self._stages.follow(cell, stream.evidence, stream.threshold)
             if not control:
                 self._bands[cell] = self._bands[cell].after(at, value, weight)
+
+    def paused(self, route: str) -> PauseReason | None:
+        """Why no reference may be learnt on a route at present: a standing alert, or a drift alarm of any quantity."""
+        if any(name == route for _, name in tuple(self._alarms)):  # acknowledgements run in another thread
+            return PauseReason.DRIFT
+        return super().paused(route)
 
     def _active(self) -> Mapping[Cell, Alarm]:
         """Active alarms, also those of an earlier judge."""
@@ -146,6 +167,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
     def _renew(self, cell: Cell) -> None:
         super()._renew(cell)
         self._alarms.pop(cell, None)
+        self._stages.forget(cell)
 
     def _announce(self, cells: Sequence[Cell], *, renewed: bool) -> None:
         names = ", ".join(map(name_of, cells))
@@ -154,10 +176,14 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
 
     def _record(self, cell: Cell, alarm: Alarm) -> None:
         moved = self._judge_moved()
-        body = {**asdict(alarm), "judge": self.rules.judge, "judge_moved": moved}
+        change = self._stages.change(cell)
+        stage = {} if change is None else {"stage": change.stage, "share": change.share, "before": change.before}
+        body = {**asdict(alarm), "judge": self.rules.judge, "judge_moved": moved, "changed_stage": stage or None}
         run = StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body)
         self._store.record_run(run, Counter({(Tally.DRIFT_ALARMS, cell): 1}))
-        self._telemetry.drift_alarmed(*cell, evidence=alarm.evidence, judge_moved=moved)
+        self._telemetry.drift_alarmed(
+            *cell, evidence=alarm.evidence, judge_moved=moved, stage=None if change is None else str(change.stage)
+        )
 
     def _figures(self) -> Figures:
         figures: Figures = {}
@@ -171,6 +197,10 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
                     figures[gauge, cell] = value
             if stream.evidence is not None or cell in self._alarms:
                 figures[Gauge.DRIFT_ALARM, cell] = float(cell in self._alarms)
+        learnt = [cell for cell, stream in self._streams.items() if not stream.learning]
+        for route in {cell[1] for cell in learnt}:
+            for at_fault, share in self._stages.normal_shares(cell for cell in learnt if cell[1] == route).items():
+                figures[Gauge.STAGE_BASELINE, (route, str(at_fault))] = share
         # Until its first answer, a day shows the band of the day before. A route without traffic has none after that.
         oldest = self._clock() // DAY - 1
         for cell, band in self._bands.items():

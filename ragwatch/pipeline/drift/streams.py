@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from ragwatch.core.drift import detect
-from ragwatch.core.drift.detect import Alarm, DetectorState, Scheme, Score
+from ragwatch.core.drift.detect import Alarm, DetectorState, Numbers, Scheme, Score
 from ragwatch.core.drift.detectors.betting import ScorePair
 from ragwatch.core.drift.detectors.control import ControlScheme, ScoreQueue, pair, queue_from_dict, queue_to_dict
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
@@ -38,6 +38,11 @@ class DriftStream(Generic[_R]):
     def evidence(self) -> float | None:
         """Evidence now; None while the reference is being learnt."""
         return self._watch.evidence
+
+    @property
+    def learning(self) -> bool:
+        """Whether the reference is being learnt."""
+        return self._watch.detector is None
 
     @property
     def threshold(self) -> float | None:
@@ -93,11 +98,16 @@ class ReferenceStream(ScoreStream[Score]):
     def __init__(self, scheme: ReferenceScheme) -> None:
         super().__init__(scheme)
         self._reference = scheme
+        self._baseline: tuple[Numbers, float | None] = ((), None)
 
     @property
     def baseline(self) -> float | None:
-        """The mean of the reference; None while it is being learnt."""
-        return None if self._watch.detector is None else self._reference.baseline(self._watch.reference)
+        """The worst mean that still counts as unchanged; None while the reference is being learnt."""
+        if self._watch.detector is None:
+            return None
+        if self._baseline[0] is not self._watch.reference:
+            self._baseline = self._watch.reference, self._reference.baseline(self._watch.reference)
+        return self._baseline[1]
 
     def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
         """Add a score. There is no control."""
@@ -155,13 +165,14 @@ class SignalStream(DriftStream[Counts]):
         self._counts = counts
         self._vocabulary = vocabulary
 
-    def take(self, counts: tuple[int, ...], now: float, vocabulary: str | None = None) -> bool:
+    def take(self, counts: tuple[int, ...], now: float, vocabulary: str | None = None, *, learn: bool = True) -> bool:
         """Add the requests since the last call. True when the state has changed.
 
         Args:
             counts: Counts at present.
             now: Seconds since the epoch.
             vocabulary: Fingerprint of the vocabulary at present.
+            learn: Whether the reference may be learnt from these requests.
         """
         if self._vocabulary != vocabulary:  # another vocabulary measures other things: its reference is of no use
             self.renew()
@@ -172,7 +183,7 @@ class SignalStream(DriftStream[Counts]):
             return False
         self._counts = counts
         self.limit_time(now)
-        if min(new) >= 0:  # otherwise stored by a version with other buckets: the difference is not traffic
+        if min(new) >= 0 and (learn or not self.learning):  # of a version with other buckets: no traffic
             self._step(self._watch.seq + sum(new), now, new)
         return True
 

@@ -17,7 +17,8 @@ from ragwatch.core.drift.detectors.shift import CountScheme
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, name_of
+from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
+from ragwatch.pipeline.drift.rules import RISK
 from ragwatch.pipeline.drift.signals import Signal, buckets_of, counts_of
 from ragwatch.pipeline.drift.streams import SignalStream
 from ragwatch.pipeline.vocabularies import Vocabularies
@@ -56,7 +57,13 @@ class TrafficRules:
         """How a signal is watched."""
         threshold = threshold_for(self.false_alarm_days, len(self.cells))
         return CountScheme(
-            threshold, buckets_of(signal), self.requests, self.tolerance, Unit.DAYS, span=self.reference_seconds
+            threshold,
+            buckets_of(signal),
+            self.requests,
+            self.tolerance,
+            unit=Unit.DAYS,
+            risk=RISK / len(self.cells),
+            span=self.reference_seconds,
         )
 
 
@@ -69,9 +76,11 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         store: Keeps state.
         clock: Seconds since the epoch.
         vocabularies: Measure the words of questions; None where these are not watched.
+        standing: Why no reference may be learnt on a route at present.
     """
 
     kind = KIND
+    pause_gauge = Gauge.TRAFFIC_DRIFT_PAUSED
 
     def __init__(
         self,
@@ -82,8 +91,9 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         telemetry: Telemetry,
         clock: Callable[[], float],
         vocabularies: Vocabularies | None = None,
+        standing: Standing | None = None,
     ) -> None:
-        super().__init__(store=store, telemetry=telemetry, clock=clock)
+        super().__init__(store=store, telemetry=telemetry, clock=clock, standing=standing)
         self.rules = rules
         self._vocabularies = vocabularies
         self._tallies = tallies
@@ -121,7 +131,8 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
 
     def _take(self, cell: Cell, stream: SignalStream, tallies: Tallies, now: float) -> bool:
         signal, route = Signal(cell[0]), cell[1]
-        return stream.take(counts_of(tallies, signal, route), now, self._fingerprint(signal, route))
+        fingerprint = self._fingerprint(signal, route)
+        return stream.take(counts_of(tallies, signal, route), now, fingerprint, learn=cell not in self._pauses)
 
     def _renew(self, cell: Cell) -> None:
         super()._renew(cell)

@@ -129,6 +129,12 @@ class FileHandle:
         self.mtime_ns = status.st_mtime_ns
         return status
 
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the open file has no name any more. False for a file that is closed."""
+        with self._lock:
+            return self.fd is not None and os.fstat(self.fd).st_nlink == 0
+
     def duplicate(self) -> FileHandle:
         """A second handle of the same file.
 

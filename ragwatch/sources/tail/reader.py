@@ -12,6 +12,9 @@ from ragwatch.sources.tail.identity import ContentEdges, FilePosition, name_stre
 from ragwatch.sources.tail.records import ReadLimits, RecordBlock, RecordReader
 
 _MAX_ARRIVALS = 64
+DELETED_WAIT_SECONDS = 3600.0
+"""How long a deleted file stays open after it last grew, if its writer has written to it after the deletion. It cannot
+be opened again, so what is written later would be lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class FollowedFile:
         self._drained_for_certain = False
         self._checked_at = 0.0
         self._grown_at = 0.0
+        self._checked_since_left = self._written_since_left = False
 
     def reopen(self, path: str, content: Content) -> None:
         """Continue with a file that was closed."""
@@ -132,6 +136,11 @@ class FollowedFile:
         """Size and modification time at present. Records when bytes arrived."""
         size, mtime_ns = self._opened.state()
         self._opened.handle.at_end = (size, mtime_ns) == self.drained_state
+        if self.rotated_since is None:
+            self._checked_since_left = self._written_since_left = False
+        else:
+            self._written_since_left |= self._checked_since_left and size > self._size  # at the first check it is older
+            self._checked_since_left = True
         self._checked_at = now
         if size < self._size != self._preallocated_size:
             self._arrivals.clear()
@@ -208,8 +217,20 @@ class FollowedFile:
         if stream is not None and stream in self.superseded:
             self.superseded.remove(stream)
 
+    @property
+    def written_after_deletion(self) -> bool:
+        """Whether it was deleted, and its writer goes on writing to it: after a restart, nobody can read that."""
+        return (
+            self._written_since_left
+            and self._packed is None
+            and self.content is not None
+            and self.content.handle.is_deleted
+        )
+
     def idle(self, now: float, seconds: float) -> bool:
-        """Whether it was rotated, and has not grown since, for that long."""
+        """Whether it was rotated, and has not grown since, for that long; longer if somebody writes to it, deleted."""
+        if self.written_after_deletion:
+            seconds = max(seconds, DELETED_WAIT_SECONDS)
         return self.rotated_since is not None and now - max(self.rotated_since, self._grown_at) >= seconds
 
     def reject_rest(self) -> ReadStep | None:

@@ -9,7 +9,9 @@ complete and its checksum matches. Other events of files are counted by reason i
     gz_truncated, gz_damaged      a compressed file is incomplete for longer than `rotate_wait_seconds`, or is damaged
     gz_bomb                       a compressed file unpacks to more than 500 times its size (above 64 MiB), or 64 GiB
 
-A file that is created and deleted between two scans of its directory is not detected and cannot be counted.
+What a writer goes on writing to a deleted file is read, and the file is named among those that cannot be read: after a
+restart nobody can open it again. A file that is created and deleted between two scans of its directory is not detected
+and cannot be counted.
 """
 
 from __future__ import annotations
@@ -33,6 +35,10 @@ from ragwatch.sources.tail.records import ReadLimits
 from ragwatch.sources.tail.scanner import FileScanner
 from ragwatch.sources.tail.search import LostFileSearch
 
+DELETED_REASON = (
+    "deleted, but still written to: a restart of ragwatch loses what is written meanwhile; "
+    "let the writer open its log again (lsof +L1 names it)"
+)
 _Size = Annotated[int, BeforeValidator(size_bytes)]
 
 
@@ -180,11 +186,19 @@ class TailSource:
         return Lag(
             size,
             None if unknown else age,
-            self.unreadable | missing,
+            self.unreadable | missing | self._written_after_deletion(),
             closed=sum(file.content is not None and file.content.handle.fd is None for file in self._files.active),
             problems=tuple(f"{directory}: {why}" for directory, why in missing.items()),
             skipped=str(self._scanner.first_scan or ""),
         )
+
+    def _written_after_deletion(self) -> dict[str, str]:
+        """Deleted files whose writer still writes to them, with what that means: they are lost at a restart."""
+        return {
+            f"{followed.original_path} (deleted)": DELETED_REASON
+            for followed in self._files.active
+            if followed.written_after_deletion
+        }
 
     def close(self) -> None:
         """Close the files. What was read and not committed is read again by the next start."""

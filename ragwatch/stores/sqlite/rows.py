@@ -22,6 +22,7 @@ from ragwatch.stores.sqlite.texts import damaged_text
 Stored = TypeVar("Stored")
 Value = TypeVar("Value")
 _QUANTITIES = frozenset(Quantity)
+_STAGES = frozenset(Stage)
 ZLIB_LEVEL = 1  # 90 us for a 6 KB sample, and nearly the ratio of level 9
 
 
@@ -134,13 +135,13 @@ def known_scores(scores: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in scores.items() if name in _QUANTITIES]
 
 
-SCORE_COLUMNS = "seq, key, at, route, judge, version, probability, scores, reason, trace_id"
+SCORE_COLUMNS = "seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage"
 
 
 @raises_store_error
 def score_row(row: tuple[Any, ...]) -> ScoreRow:
     """Decode a row of `SCORE_COLUMNS`. Quantities of a newer version are ignored."""
-    seq, key, at, route, judge, version, probability, scores, reason, trace_id = row
+    seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage = row
     decoded, expected = None, {}
     try:
         if scores is not None:
@@ -161,6 +162,7 @@ def score_row(row: tuple[Any, ...]) -> ScoreRow:
         reason=reason,
         trace_id=trace_id,
         expected=expected,
+        stage=Stage(stage) if stage in _STAGES else None,
     )
 
 

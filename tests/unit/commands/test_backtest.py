@@ -19,6 +19,7 @@ from support.watched import faithful, settle
 from ragwatch.commands import cli
 from ragwatch.commands.chart import chart
 from ragwatch.commands.replay import ScoredAnswer, lowest_probabilities, replay
+from ragwatch.config.drift import DriftOptions
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.rules import DriftRules
@@ -246,8 +247,9 @@ def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     settle(store, faithful(50), 5000, version="older", probability=0.5)
     settle(store, faithful(500, 100), probability=0.5)
     lowest = {"search": 0.5, "other": 0.5}
-    quantities = (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION, Quantity.ANSWER_RELEVANCY)
-    rules = DriftRules(JUDGE, "scripted-1", quantities, ("search", "other"), reference=300, lowest=lowest)
+    rules = DriftRules(
+        JUDGE, "scripted-1", DriftOptions().quantities, ("search", "other"), reference=300, lowest=lowest
+    )
     drift = ScoreDriftLoop(
         rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(START + 1e8)
     )
@@ -256,7 +258,7 @@ def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     [raised] = store.runs(KIND, "faithfulness/search", 5)
     store.close()
     result = run("--config", a_config(tmp_path), "--json", "--set", "reference=300", "--set", "reference_time=1s")
-    [alarm] = json.loads(result.stdout)["alarms"]
+    [alarm] = [each for each in json.loads(result.stdout)["alarms"] if each["quantity"] == "faithfulness"]
     assert (alarm["at"], alarm["evidence"], alarm["route"]) == (raised.at, raised.body["evidence"], "search")
 
 

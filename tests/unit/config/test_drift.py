@@ -17,11 +17,11 @@ ROUTES = ("search", "support", "other")
 
 
 def test_the_budget_is_divided() -> None:
-    """Three quantities on three routes share one false page in thirty days; what is a control has no detector."""
+    """Four quantities on three routes share one false page in thirty days; what is a control has no detector."""
     rules = DriftOptions().rules("embedded", "v1", ROUTES, {})
-    assert (len(rules.cells), rules.alarm_at, rules.reference, rules.tolerance) == (9, 270.0, 2000, 0.02)
+    assert (len(rules.cells), rules.alarm_at, rules.reference, rules.tolerance) == (12, 360.0, 2000, 0.02)
     fewer = DriftOptions(controls={"search": "support"}, false_alarm_every=86400).rules("embedded", "v1", ROUTES, {})
-    assert (len(fewer.cells), fewer.alarm_at) == (6, 6.0)
+    assert (len(fewer.cells), fewer.alarm_at) == (8, 8.0)
 
 
 def test_traffic_has_a_budget_of_its_own() -> None:

@@ -35,7 +35,7 @@ def build(baseline: float) -> Betting:
     return Betting(baseline, 1000)
 
 
-SCHEME = ReferenceScheme(build, scores=500)
+SCHEME = ReferenceScheme(build, scores=500, tolerance=0.05)
 
 
 def stream(seed: int = 1, good: int = 800, bad: int = 400) -> list[Score]:

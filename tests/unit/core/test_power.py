@@ -33,7 +33,7 @@ def test_plan() -> None:
 
 def test_what_tolerance_swallows_is_not_noticed() -> None:
     """A drop within the tolerance has no delay, and too little traffic has no width."""
-    answer = plan(PowerQuestion(20, 0.5, drop=0.02), SCORES, random.Random(1), runs=5)
+    answer = plan(PowerQuestion(20, 0.5, drop=0.005), SCORES, random.Random(1), runs=5)
     assert (answer.delay_scores, answer.delay_hours, answer.half_width_hour) == (None, None, None)
     assert half_width(SCORES, 0.5) is None
 

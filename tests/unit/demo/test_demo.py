@@ -35,6 +35,25 @@ def test_it_runs_breaks_and_stops_by_itself(tmp_path: Path) -> None:
     assert {record["route"] for record in records} == set(demo.routes)
 
 
+def test_it_breaks_no_sooner_than_it_may(tmp_path: Path) -> None:
+    """However late that is, every fault then lasts as long as it should."""
+    events: list[str] = []
+    allowed = Event()
+    demo = Demo(
+        tmp_path / "rag.jsonl", degrade_after=10, breakage_seconds=5, may_break=allowed.is_set, on_event=events.append
+    )
+    for elapsed in (0.0, 10.0, 100.0):
+        demo.follow_schedule(elapsed)
+    assert events == []
+    allowed.set()
+    demo.follow_schedule(101.0)
+    demo.follow_schedule(105.9)
+    assert events == [Breakage.VANISH.announcement]
+    demo.follow_schedule(106.1)
+    assert events[1:] == [RECOVERED]
+    demo.stop()
+
+
 @pytest.mark.costly
 def test_a_taken_port_is_an_error_for_people(tmp_path: Path) -> None:
     """Nothing is left open behind it."""

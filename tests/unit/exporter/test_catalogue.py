@@ -38,6 +38,7 @@ UNITS = frozenset(
         "threshold",
         "alarm",
         "open",
+        "paused",
         "fallback",
         "labels",
         "rows",

@@ -20,7 +20,14 @@ from ragwatch.telemetry import Telemetry
 RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
 CELL = ("faithfulness", "search")
 DAY = 86400.0
-BAND = {Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH, Gauge.BAND_SCORES, Gauge.BAND_SINCE}
+BESIDE = {
+    Gauge.BAND_MEAN,
+    Gauge.BAND_LOW,
+    Gauge.BAND_HIGH,
+    Gauge.BAND_SCORES,
+    Gauge.BAND_SINCE,
+    Gauge.STAGE_BASELINE,
+}
 
 
 def a_drift(
@@ -40,8 +47,8 @@ def a_drift(
 
 
 def of_detector(drift: ScoreDriftLoop) -> Gauges:
-    """What it shows, but for the band."""
-    return {place: value for place, value in drift.gauges().items() if place[0] not in BAND}
+    """What it shows, but for the band and the stages."""
+    return {place: value for place, value in drift.gauges().items() if place[0] not in BESIDE}
 
 
 async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry, log: LogCapture) -> None:
@@ -55,7 +62,7 @@ async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry,
     await drift.step()
     quiet = drift.gauges()
     assert (quiet[Gauge.DRIFT_ALARM, CELL], quiet[Gauge.DRIFT_THRESHOLD, CELL]) == (0.0, 30.0)
-    assert quiet[Gauge.DRIFT_BASELINE, CELL] == pytest.approx(0.8, abs=0.1)
+    assert quiet[Gauge.DRIFT_BASELINE, CELL] == pytest.approx(0.86, abs=0.06)
     settle(store, faithful(0, 100), 400)
     settle(store, [True] * 50, 500)
     await drift.step()
@@ -143,7 +150,7 @@ async def test_another_version_of_the_judge_is_no_alarm(store: SqliteStore) -> N
     third = a_drift(store, replace(RULES, version="scripted-3"), now=AT + 920 * MINUTE)
     settle(store, [True] * 20, 900, version="scripted-3")
     await third.step()
-    assert of_detector(third) == {(Gauge.DRIFT_ALARM, CELL): 1.0}
+    assert of_detector(third) == {(Gauge.DRIFT_ALARM, CELL): 1.0, (Gauge.DRIFT_PAUSED, (*CELL, "drift")): 1.0}
     assert third.gauges()[Gauge.BAND_SCORES, CELL] == 20.0
     assert await third.acknowledge() == (CELL,)
     assert of_detector(third) == {}

@@ -66,4 +66,4 @@ def test_unjudged_row() -> None:
         "outcome": "unjudged",
         "trace_id": "t",
     }
-    assert score_row((1, "k", 2.0, "r", "j", "v", 1.0, None, "refused", None)).scores is None
+    assert score_row((1, "k", 2.0, "r", "j", "v", 1.0, None, "refused", None, None)).scores is None

@@ -221,3 +221,36 @@ async def test_hostile_names_stay_names(store: SqliteStore) -> None:
     options = ["--quantity", "faithfulness", "--route", HOSTILE, "--url", "http://localhost:99"]
     assert split(row["acknowledge"]) == ["ragwatch", "acknowledge", *options]
     assert re.search(r'href="samples\?[^"<>\' ]*"', page)
+
+
+async def test_a_baseline_that_waits_says_why(store: SqliteStore) -> None:
+    """In JSON and on the page: which alert stands, for scores and for traffic, also before there is any figure."""
+    waits = {
+        (Gauge.DRIFT_PAUSED, ("faithfulness", "search", "canaries")): 1.0,
+        (Gauge.TRAFFIC_DRIFT_PAUSED, ("contexts", "search", "threshold")): 1.0,
+    }
+    snapshot = showing(waits, watched("context_precision", "search", 3.0))
+    view = (await get(snapshot, store, "/api/v1/drift")).json()
+    rows = {row["quantity"]: (row["learning"], row["paused"]) for row in view["answers"]}
+    assert rows == {"faithfulness": (True, "canaries"), "context_precision": (False, None)}
+    assert view["traffic_paused"] == [{"signal": "contexts", "route": "search", "paused": "threshold"}]
+    page = (await get(snapshot, store, "/drift")).text
+    assert "The baseline is not being learned:</b> canaries are degraded" in page
+    assert "1 baselines of traffic signals are not being learned:</b> a figure of this route is worse" in page
+
+
+async def test_an_alarm_names_the_stage_that_rose(store: SqliteStore) -> None:
+    """With its share in the baseline and since; alarms of earlier versions have none."""
+    change = {"stage": "generation", "share": 0.5, "before": 0.12}
+    alarmed(store, "faithfulness/search", 60.0, changed_stage=change)
+    alarmed(store, "context_precision/search", 60.0)
+    snapshot = showing(
+        watched("faithfulness", "search", 130.0, alarm=1.0), watched("context_precision", "search", 130.0, alarm=1.0)
+    )
+    view = (await get(snapshot, store, "/api/v1/drift")).json()
+    assert {row["quantity"]: row["changed_stage"] for row in view["answers"]} == {
+        "faithfulness": change,
+        "context_precision": None,
+    }
+    page = (await get(snapshot, store, "/drift")).text
+    assert "<b>generation</b>, 12 % → 50 % of the answers." in page

@@ -37,9 +37,9 @@ class ControlScheme:
         del reading
         return 1.0
 
-    def learn(self, reference: Numbers, reading: ScorePair) -> Numbers:
+    def learn(self, reference: Numbers, reading: ScorePair, at: float = 0.0) -> Numbers:
         """Return the reference unchanged: nothing is learnt."""
-        del reading
+        del reading, at
         return reference
 
     def detector(self, reference: Numbers) -> Detector[ScorePair]:

@@ -1,71 +1,45 @@
-"""Monitoring against a learnt reference: a lower bound of the mean of the first scores.
+"""Monitoring against a learnt reference: the worst mean that the first scores allow.
 
-Empirical Bernstein bound (Maurer and Pontil 2009, theorem 4): with probability 1 - d the mean of n independent values
-with range 1 is above mean - sqrt(2 s^2 ln(2/d) / n) - 7 ln(2/d) / (3 (n - 1)). Sampled scores are weighted, so the
-bound is applied to z = (w / w_max) (x - m), whose mean is 0 at the mean m of the traffic: the result is the m at which
-the bound of z is 0. With equal weights it is the formula above. With the plain mean as baseline instead of the bound,
-the run length would fall short of the guarantee in half of all deployments.
+The baseline is the lowest of three figures, all computed from the reference:
+
+- The lower end of the score interval of its mean (`ragwatch.core.estimators.score`), at a one-sided risk of .05. Then
+  the run length holds with that probability, whatever the scores are like. With the plain mean as baseline it would
+  fall short of the guarantee in half of all deployments.
+- The lowest mean that the tolerance allows (`normal_range`).
+- The mean of the worst part of the day, as far as it differs from the others (`normal_range`).
+
+They are not added up: a mean that lies in the interval of its estimate is as unchanged as one within the tolerance.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ragwatch.core.drift.detect import Detector, Direction, Numbers, Score, Unit
 from ragwatch.core.drift.detectors.betting import MIN_MARGIN
+from ragwatch.core.drift.detectors.normal_range import PARTS, lowest_unchanged, part_of_day, worst_part
 from ragwatch.core.estimate import Addends
+from ragwatch.core.estimators import hajek
 
-_HALVINGS = 60
 Build = Callable[[float], Detector[Score]]
-
-
-def lower_bound(addends: Addends, max_weight: float, risk: float = 0.05) -> float | None:
-    """Return a mean that the true mean exceeds with probability 1 - risk; None if no such bound is above 0.
-
-    >>> addends = Addends.of([(0.5, 1.0), (1.0, 1.0)] * 1000)           # s^2 = 1/16, ln 40 = 3.689
-    >>> round(lower_bound(addends, max_weight=1.0), 4)               # .75 - sqrt(.125 * 3.689/2000) - 7 * 3.689/5997
-    0.7305
-    """
-    if addends.n < 2:
-        return None
-    low, high = 0.0, addends.wx / addends.w
-    if _margin(addends, max_weight, risk, low) <= 0.0:
-        return None
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        if _margin(addends, max_weight, risk, middle) > 0.0:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def _margin(addends: Addends, max_weight: float, risk: float, guess: float) -> float:
-    """Return the lower bound of the mean of z at a guessed mean.
-
-    It is a quadratic under a root, and has exactly one zero below the mean.
-    """
-    n, log = addends.n, math.log(2.0 / risk)
-    mean = (addends.wx - guess * addends.w) / max_weight / n
-    square = (addends.w2x2 - 2.0 * guess * addends.w2x + guess * guess * addends.w2) / max_weight**2 / n
-    variance = max(0.0, square - mean * mean) * n / (n - 1)
-    return mean - math.sqrt(2.0 * variance * log / n) - 7.0 * log / (3.0 * (n - 1))
+_SUMS = 7  # count, five sums and the largest weight; then three sums for each part of the day
+_NO_PARTS = (0.0,) * (3 * PARTS)
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceScheme:
-    """Scheme that learns the mean of the first scores, and then detects one that is worse than its bound.
+    """Scheme that learns the mean of the first scores, and then detects one that is worse.
 
     Attributes:
         build: Builds the detector for a baseline.
         direction: Direction in which quality gets worse.
-        scores: Number of scores to learn from. Below 2,000 the bound costs more delay than the reference saves.
-        tolerance: How much worse than the bound the mean may be without an alarm; it absorbs the daily cycle.
+        scores: Number of scores to learn from. Below 2,000 the interval costs more delay than the reference saves.
+        tolerance: How much worse than that of the reference the mean may be without an alarm.
+        odds: Whether the tolerance of a mean near its good end is one on the scale of odds; see `normal_range`.
         max_weight: Largest weight; a larger one counts as this one.
         unit: Unit of the run length.
-        risk: Probability that the bound is above the true mean, so that the run length is not guaranteed.
+        risk: Probability that the lower end is above the true mean, so that the run length is not guaranteed.
         span: Minimum learning time in seconds. With a reference of only the best hours, every night counts as a fall.
     """
 
@@ -73,6 +47,7 @@ class ReferenceScheme:
     direction: Direction = Direction.FALL
     scores: int = 2000
     tolerance: float = 0.02
+    odds: bool = True
     max_weight: float = 1.0
     unit: Unit = Unit.SCORES
     risk: float = 0.05
@@ -83,20 +58,31 @@ class ReferenceScheme:
         del reading
         return 1.0
 
-    def learn(self, reference: Numbers, reading: Score) -> Numbers:
-        """Return the sums of all scores so far (reversed for a rise), then the largest weight that was allowed."""
+    def learn(self, reference: Numbers, reading: Score, at: float = 0.0) -> Numbers:
+        """Return the sums of all scores so far (reversed for a rise), the largest weight, and sums by part of day."""
         value = reading.value if self.direction is Direction.FALL else 1.0 - reading.value
-        addends = _addends(reference) + Addends.one(value, 1.0 / min(reading.weight, self.max_weight))
-        sums = (addends.w, addends.wx, addends.w2, addends.w2x, addends.w2x2)
-        return (float(addends.n), *sums, self._max_weight(reference))
+        one = Addends.one(value, 1.0 / min(reading.weight, self.max_weight))
+        total = _addends(reference) + one
+        parts = list(reference[_SUMS:] or _NO_PARTS)  # earlier versions kept none
+        first = 3 * part_of_day(at)
+        for index, addend in enumerate((one.w, one.wx, one.w2), start=first):
+            parts[index] += addend
+        sums = (total.w, total.wx, total.w2, total.w2x, total.w2x2)
+        return (float(total.n), *sums, self._max_weight(reference), *parts)
 
     def baseline(self, reference: Numbers) -> float | None:
-        """Return the mean to compare with; None while scores are too few, or vary too much for a bound above 0."""
+        """Return the mean to compare with; None while scores are too few, or if none is above 0."""
         addends = _addends(reference)
-        bound = lower_bound(addends, self._max_weight(reference), self.risk) if addends.n >= self.scores else None
-        if bound is None or bound <= self.tolerance + MIN_MARGIN:
+        if addends.n < max(self.scores, 1):
             return None
-        worst = bound - self.tolerance
+        mean = addends.wx / addends.w
+        variance = max(0.0, (addends.w2x2 - 2.0 * mean * addends.w2x + mean * mean * addends.w2) / addends.w2)
+        allowed = lowest_unchanged(mean, self.tolerance) if self.odds else mean - self.tolerance
+        worst = min(allowed, worst_part(_parts(reference), variance))
+        if worst > MIN_MARGIN:  # otherwise learning goes on, and the interval would be computed at each score
+            worst = min(worst, hajek.interval(addends, 1.0 - 2.0 * self.risk)[1])
+        if worst <= MIN_MARGIN:
+            return None
         return worst if self.direction is Direction.FALL else 1.0 - worst
 
     def detector(self, reference: Numbers) -> Detector[Score] | None:
@@ -106,8 +92,14 @@ class ReferenceScheme:
 
     def _max_weight(self, reference: Numbers) -> float:
         # Inclusion probabilities may have been lower while the reference was learnt.
-        return max(self.max_weight, reference[-1]) if reference else self.max_weight
+        return max(self.max_weight, reference[_SUMS - 1]) if reference else self.max_weight
 
 
 def _addends(reference: Numbers) -> Addends:
-    return Addends(int(reference[0]), *reference[1:-1]) if reference else Addends()
+    return Addends(int(reference[0]), *reference[1 : _SUMS - 1]) if reference else Addends()
+
+
+def _parts(reference: Numbers) -> Iterator[tuple[float, float, float]]:
+    """Sums of weights, of weighted scores and of squared weights, by part of the day."""
+    sums = reference[_SUMS:]
+    yield from zip(sums[::3], sums[1::3], sums[2::3], strict=True)

@@ -9,7 +9,9 @@ A reading holds the counts of a batch. A batch of n requests, c of them below th
 number of requests a supermartingale.
 
 The reference is a bound on each share (Chernoff: n kl(share, bound) = ln(1 / risk), with the risk divided by the number
-of cuts and directions), minus a tolerance. It should cover the normal variation: at least a day.
+of cuts and directions), minus a tolerance; for shares below .1 and above .9 the tolerance is one on the scale of odds,
+so that it does not hide a rise from none to 5 %. It should cover the normal variation: at least a day. Where a share
+differs by the part of the day, the worst part counts (see `normal_range`).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from itertools import accumulate
 
 from ragwatch.core.drift.detect import Detector, Direction, Numbers, Unit
 from ragwatch.core.drift.detectors.betting import MAX_EVIDENCE, MIN_MARGIN
+from ragwatch.core.drift.detectors.normal_range import PARTS, lowest_unchanged, part_of_day, worst_part
 
 FRACTIONS = (0.05, 0.2, 0.8)
 _HALVINGS = 50
@@ -133,20 +136,29 @@ class CountScheme:
         """Return the number of requests in the batch."""
         return float(sum(reading))
 
-    def learn(self, reference: Numbers, reading: Counts) -> Numbers:
-        """Return the sums of all counts so far."""
-        before = reference or (0.0,) * self.buckets
-        return tuple(total + count for total, count in zip(before, reading, strict=True))
+    def learn(self, reference: Numbers, reading: Counts, at: float = 0.0) -> Numbers:
+        """Return the sums of all counts so far, then those by part of the day."""
+        sums = list(reference) + [0.0] * (self.buckets * (1 + PARTS) - len(reference))  # earlier versions kept no parts
+        for first in (0, self.buckets * (1 + part_of_day(at))):
+            for bucket, count in enumerate(reading, start=first):
+                sums[bucket] += count
+        return tuple(sums)
 
     def detector(self, reference: Numbers) -> Detector[Counts] | None:
         """Return the detector; None while requests are too few."""
-        total = sum(reference)
-        if not reference or total < self.requests:
+        if sum(reference[: self.buckets]) < max(self.requests, 1):
             return None
-        risk = self.risk / (2 * (self.buckets - 1))
-        shares = []
-        for below in list(accumulate(reference))[:-1]:
-            min_below = 1.0 - share_bound(total - below, total, risk) - self.tolerance
-            min_above = 1.0 - share_bound(below, total, risk) - self.tolerance
-            shares.append((max(0.0, min_below), max(0.0, min_above)))
-        return ShiftDetector(tuple(shares), self.threshold)
+        counts, *parts = (reference[first : first + self.buckets] for first in range(0, len(reference), self.buckets))
+        shares = tuple(
+            (self._lowest(slice(cut), counts, parts), self._lowest(slice(cut, None), counts, parts))
+            for cut in range(1, self.buckets)
+        )
+        return ShiftDetector(shares, self.threshold)
+
+    def _lowest(self, side: slice, counts: Numbers, parts: Sequence[Numbers]) -> float:
+        """Return the smallest normal share of the buckets of one side of a cut."""
+        count, total = sum(counts[side]), sum(counts)
+        bound = 1.0 - share_bound(total - count, total, self.risk / (2 * (self.buckets - 1)))
+        share = count / total
+        worst = worst_part(((sum(part), sum(part[side]), sum(part)) for part in parts), share * (1.0 - share))
+        return max(0.0, min(lowest_unchanged(bound, self.tolerance), worst))

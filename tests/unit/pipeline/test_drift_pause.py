@@ -1,0 +1,179 @@
+"""No baseline is learnt during an alert: from what is known to be bad, and it is said so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from structlog.testing import LogCapture
+from support.kit import AT, JUDGE, Clock, an_admission
+from support.watched import faithful, settle
+
+from ragwatch.board import Board
+from ragwatch.core.estimate import Estimate
+from ragwatch.core.scores import Quantity
+from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges, Snapshot
+from ragwatch.core.tally import Tallies, Tally, observe
+from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.scores import ScoreDriftLoop
+from ragwatch.pipeline.drift.signals import Signal
+from ragwatch.pipeline.drift.standing import PauseReason, StandingAlerts
+from ragwatch.pipeline.drift.traffic import TrafficDriftLoop, TrafficRules
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
+CELL = ("faithfulness", "search")
+LIMITS = {Quantity.FAITHFULNESS: 0.85, Quantity.TOP_RANKED_IGNORED: 0.3}
+
+
+class Alert:
+    """An alert that stands on all routes, or not."""
+
+    reason: PauseReason | None = None
+
+    def __call__(self, route: str) -> PauseReason | None:
+        """Why nothing may be learnt."""
+        del route
+        return self.reason
+
+
+def a_drift(store: SqliteStore, alert: Alert, telemetry: Telemetry, rules: DriftRules = RULES) -> ScoreDriftLoop:
+    """A process that continues."""
+    loop = ScoreDriftLoop(
+        rules,
+        store=store,
+        telemetry=telemetry,
+        judge_moved=lambda: False,
+        clock=Clock(AT + 1e6),
+        standing=alert,
+    )
+    loop.resume()
+    return loop
+
+
+async def test_what_is_bad_does_not_become_the_baseline(
+    store: SqliteStore, telemetry: Telemetry, log: LogCapture
+) -> None:
+    """Answers of the time of the alert are not learnt from; afterwards learning goes on where it stopped."""
+    alert = Alert()
+    drift = a_drift(store, alert, telemetry)
+    settle(store, faithful(200))
+    await drift.step()
+    alert.reason = PauseReason.CANARIES
+    settle(store, faithful(0, 600), 200)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_PAUSED, (*CELL, "canaries")] == 1.0
+    assert (Gauge.DRIFT_EVIDENCE, CELL) not in drift.gauges()
+    await drift.step()
+    alert.reason = None
+    settle(store, faithful(100, seed=3), 800)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > 0.85
+    assert not any(gauge is Gauge.DRIFT_PAUSED for gauge, _ in drift.gauges())
+    events = [(entry["event"], entry["routes"]) for entry in log.entries]
+    assert events == [
+        ("baseline is not learnt during an alert", {"search": "canaries"}),
+        ("baseline is learnt again", ["search"]),
+    ]
+
+
+async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Only learning waits: a detector that has its baseline raises its alarm."""
+    alert = Alert()
+    drift = a_drift(store, alert, telemetry)
+    settle(store, faithful(400))
+    await drift.step()
+    alert.reason = PauseReason.THRESHOLD
+    settle(store, faithful(0, 100), 400)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
+    assert not any(gauge is Gauge.DRIFT_PAUSED for gauge, _ in drift.gauges())
+
+
+async def test_another_quantity_is_not_learnt_beside_a_drift_alarm(store: SqliteStore, telemetry: Telemetry) -> None:
+    """A baseline that is renewed while another quantity of the route has drifted waits until that is acknowledged."""
+    rules = replace(RULES, quantities=(Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED))
+    drift = a_drift(store, Alert(), telemetry, rules)
+    settle(store, faithful(400, 100))
+    await drift.step()
+    assert drift.paused("search") is PauseReason.DRIFT
+    assert drift.paused("support") is None
+    await drift.acknowledge("faithfulness", renew=True)
+    assert drift.gauges()[Gauge.DRIFT_PAUSED, (*CELL, "drift")] == 1.0
+    settle(store, faithful(0, 400), 500)
+    await drift.step()
+    assert (Gauge.DRIFT_EVIDENCE, CELL) not in drift.gauges()
+    await drift.acknowledge("top_ranked_ignored")
+    settle(store, faithful(400), 900)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > 0.85
+
+
+def requests(count: int, empty: int) -> Tallies:
+    """Counts of requests, some of which retrieved nothing."""
+    tallies = Tallies()
+    for index in range(count):
+        observe(tallies, Tally.CONTEXTS, ("search",), 0 if index < empty else 5)
+        tallies[Tally.EMPTY_RETRIEVALS, ("search",)] += index < empty
+    return tallies
+
+
+def test_traffic_of_an_outage_is_not_ordinary(store: SqliteStore) -> None:
+    """Signals of traffic wait, too: the requests meanwhile are skipped, and noticed as unusual later."""
+    alert, clock = Alert(), Clock()
+    rules = TrafficRules((Signal.EMPTY_RETRIEVALS,), ("search",), requests=1000, reference_seconds=3600.0)
+    loop = TrafficDriftLoop(
+        rules, tallies=store.tallies, store=store, telemetry=Telemetry(), clock=clock, standing=alert
+    )
+    loop.resume()
+    alert.reason = PauseReason.CANARIES
+    for hour in range(48):
+        clock.now += 3600.0
+        store.admit(an_admission(tallies=Counter(requests(200, 100 if hour < 20 else 0))))
+        loop._step()
+        assert (Gauge.TRAFFIC_DRIFT_PAUSED in {gauge for gauge, _ in loop.gauges()}) == (hour < 20)
+        if hour == 19:
+            alert.reason = None
+            loop._step()
+    cell = ("empty_retrievals", "search")
+    assert loop.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, cell] == 0.0
+    for _ in range(3):
+        clock.now += 3600.0
+        store.admit(an_admission(tallies=Counter(requests(200, 20))))
+        loop._step()
+    assert loop.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, cell] == 1.0
+
+
+def an_estimate(value: float, n: int, window: str, quantity: Quantity = Quantity.FAITHFULNESS) -> EstimateRow:
+    """An estimate of the route `search` with an interval of .04."""
+    figures = Estimate(value, value - 0.02, value + 0.02, n, float(n), 1.0, 0.0, 1.0, "score")
+    return EstimateRow(quantity, "search", JUDGE, window, figures)
+
+
+@pytest.mark.parametrize(
+    ("estimates", "gauges", "expected"),
+    [
+        ((), {}, None),
+        ((an_estimate(0.9, 100, "1h"),), {}, None),
+        ((an_estimate(0.84, 100, "1h"),), {}, None),  # its interval contains the threshold
+        ((an_estimate(0.8, 100, "1h"),), {}, PauseReason.THRESHOLD),
+        ((an_estimate(0.8, 20, "5m"),), {}, None),  # too few
+        ((an_estimate(0.8, 500, "1d"), an_estimate(0.9, 60, "1h")), {}, None),  # it is over
+        ((an_estimate(0.9, 500, "1d"), an_estimate(0.8, 60, "1h")), {}, PauseReason.THRESHOLD),
+        ((an_estimate(0.5, 60, "1h", Quantity.TOP_RANKED_IGNORED),), {}, PauseReason.THRESHOLD),
+        ((an_estimate(0.1, 60, "1h", Quantity.TOP_RANKED_IGNORED),), {}, None),
+        ((an_estimate(0.1, 60, "1h", Quantity.CONTEXT_USE),), {}, None),  # has no threshold
+        ((), {(Gauge.CANARY_DEGRADED, ("docs",)): 0.0}, None),
+        ((), {(Gauge.CANARY_DEGRADED, ("docs",)): 2.0}, PauseReason.CANARIES),
+    ],
+)
+def test_what_stands(estimates: tuple[EstimateRow, ...], gauges: Gauges, expected: PauseReason | None) -> None:
+    """The newest figures that are enough, significantly beyond a threshold of the route; or degraded canaries."""
+    board = Board()
+    standing = StandingAlerts(board, JUDGE, lambda route: LIMITS if route == "search" else {})
+    assert standing.reason("search") is None
+    board.publish(Snapshot(AT, estimates=estimates, gauges=gauges))
+    assert standing.reason("search") is expected
+    assert standing.reason("support") is (expected if expected is PauseReason.CANARIES else None)

@@ -1,0 +1,114 @@
+"""The stage that changed: an alarm names the stage that rose most against the baseline, not the most frequent one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from support.kit import AT, JUDGE, Clock, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.watched import MINUTE
+
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.scores import Quantity
+from ragwatch.core.snapshot import Gauge
+from ragwatch.core.stage import Stage, stage
+from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.pipeline.drift.stages import NEWEST, RouteStages
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+GOOD, UNSUPPORTED = an_evidence((1, 0)), an_evidence((0, 0))
+POOR = an_evidence((1, 0), needs=(True, False, False))  # a good answer to a part of the question: retrieval is at fault
+IGNORED = an_evidence((0, 1))
+WATCHED = (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED)
+
+
+def answers(evidences: Sequence[Evidence], count: int) -> list[Evidence]:
+    """So many answers, of these in turn."""
+    return [evidences[index % len(evidences)] for index in range(count)]
+
+
+def settle(store: SqliteStore, evidences: Sequence[Evidence], first: int = 0) -> None:
+    """Judge answers of one route, one a minute."""
+    draws = [a_draw(f"d{first + index}", at=AT + MINUTE * (first + index)) for index in range(len(evidences))]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw, each, a_reading()) for draw, each in zip(draws, evidences, strict=True)])
+
+
+def a_drift(store: SqliteStore) -> ScoreDriftLoop:
+    """A process that continues."""
+    rules = DriftRules(JUDGE, "scripted-1", WATCHED, ("search",), reference=300)
+    loop = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
+    loop.resume()
+    return loop
+
+
+def test_the_examples_are_what_they_are_called() -> None:
+    """The stages that the other tests rely on."""
+    stages = [stage(each) for each in (GOOD, UNSUPPORTED, POOR, IGNORED)]
+    assert stages == [Stage.NONE, Stage.GENERATION, Stage.RETRIEVAL, Stage.NONE]
+
+
+async def test_the_stage_that_rose_is_named_not_the_most_frequent_one(store: SqliteStore) -> None:
+    """A quarter fails in retrieval every day; since the break a fifth fails in generation, and that is told."""
+    settle(store, answers([GOOD, GOOD, GOOD, POOR], 400))
+    await a_drift(store).step()
+    settle(store, answers([GOOD, GOOD, UNSUPPORTED, POOR, POOR], NEWEST), 400)
+    again = a_drift(store)  # the counts outlive a process
+    await again.step()
+    run = store.runs(KIND, "faithfulness/search", 1)[0]
+    assert run.body["changed_stage"] == {
+        "stage": "generation",
+        "share": pytest.approx(0.2, abs=0.02),
+        "before": 0.0,
+    }
+    baseline = {labels: value for (gauge, labels), value in again.gauges().items() if gauge is Gauge.STAGE_BASELINE}
+    assert baseline["search", "retrieval"] == pytest.approx(0.25, abs=0.01)
+    assert sum(baseline.values()) == pytest.approx(1.0)
+
+
+async def test_an_earlier_fault_that_is_over_is_not_named(store: SqliteStore) -> None:
+    """Retrieval was broken an hour ago and is mended; the alarm of the inventions names generation."""
+    settle(store, answers([GOOD], 400))
+    drift = a_drift(store)
+    await drift.step()
+    settle(store, answers([POOR], 100), 400)
+    settle(store, answers([GOOD], 60), 500)
+    await drift.step()
+    settle(store, answers([UNSUPPORTED], 20), 560)
+    await drift.step()
+    change = store.runs(KIND, "faithfulness/search", 1)[0].body["changed_stage"]
+    assert (change["stage"], change["before"]) == ("generation", 0.0)
+
+
+async def test_a_good_answer_beside_an_unused_top_context_is_alignment(store: SqliteStore) -> None:
+    """Where the alarm is about the top context, the answers that it is about have a stage."""
+    settle(store, answers([GOOD] * 9 + [IGNORED], 400))
+    drift = a_drift(store)
+    await drift.step()
+    settle(store, answers([GOOD, IGNORED], 200), 400)
+    await drift.step()
+    assert store.runs(KIND, "faithfulness/search", 1) == []
+    change = store.runs(KIND, "top_ranked_ignored/search", 1)[0].body["changed_stage"]
+    assert (change["stage"], change["before"]) == ("alignment", pytest.approx(0.1, abs=0.01))
+    assert change["share"] > 0.11
+
+
+async def test_a_renewed_baseline_has_its_own_stages(store: SqliteStore) -> None:
+    """What failed while the earlier reference was learnt does not count for the next one."""
+    settle(store, answers([GOOD, POOR], 400))
+    drift = a_drift(store)
+    await drift.step()
+    await drift.acknowledge(renew=True)
+    assert not any(gauge is Gauge.STAGE_BASELINE for gauge, _ in drift.gauges())
+    settle(store, answers([GOOD], 400), 400)
+    await drift.step()
+    assert drift.gauges()[Gauge.STAGE_BASELINE, ("search", "none")] == 1.0
+
+
+def test_damaged_counts_are_an_error() -> None:
+    """A letter that is no stage is not guessed at."""
+    stages = RouteStages()
+    with pytest.raises(KeyError):
+        stages.load({"newest": {"search": "nx"}, "normal": {}, "rising": {}})
