@@ -163,9 +163,7 @@ def _ignored(plan: RulePlan) -> Alert:
         area=Area.QUALITY,
         expr=_judged(_alarm(f'quantity="{_IGNORED}"'), plan),
         summary="{{ $labels.route }}: more answers than before do not use the top-ranked context.",
-        description=(
-            f"The drift alarm of top_ranked_ignored is active: the share rose beyond its baseline.{fault}"
-        ),
+        description=(f"The drift alarm of top_ranked_ignored is active: the share rose beyond its baseline.{fault}"),
         board="retrieval",
         labels=("job", "route", "judge"),
         samples=f"&quantity={_IGNORED}&sort=worst",
