@@ -85,7 +85,7 @@ def _condition(plan: RulePlan, quantity: Quantity, route: str, objective: float,
 def _when(quantity: Quantity, objective: float, burn: BurnRate) -> str:
     """Template text such as ` in 2 days`, from the budget that remains and the mean error of the short window."""
     chosen = f"{_PLACE},quantity='{quantity}'"
-    value = f"max(route:ragwatch_quality:mean{{{chosen},window='{span(burn.short)}'}})"
+    value = f"max(route:ragwatch_quality:mean{span(burn.short)}{{{chosen},window='{span(burn.short)}'}})"
     error = value if quantity in LOW_IS_GOOD else f"(1 - {value})"
     remaining = f"max(clamp_min(route:ragwatch_quality:error_budget_remaining{{{chosen}}}, 0))"
     hours = f"({remaining} * {PERIOD * (1.0 - objective) / 3600.0:.6g} / ({error} > 0))"

@@ -78,7 +78,7 @@ def _stages(plan: RulePlan) -> Iterator[RecordingRule]:
     recent = " or on (job, route) ".join(
         f"{_share(recent_window)} and {_enough(recent_window)}\n" for recent_window in (short, window)
     ).rstrip()
-    median = f'quantile_over_time(0.5, route:ragwatch_stage:ratio{{stage!="none",window="{window}"}}[{long}])'
+    median = f'quantile_over_time(0.5, route:ragwatch_stage:ratio{window}{{stage!="none",window="{window}"}}[{long}])'
     yield RecordingRule("route:ragwatch_stage:recent", recent)
     yield RecordingRule("route:ragwatch_stage:before", f"sum by (job, route, stage) ({median})\nand {_enough(long)}")
     yield RecordingRule(
@@ -89,7 +89,7 @@ def _stages(plan: RulePlan) -> Iterator[RecordingRule]:
 
 
 def _share(window: str) -> str:
-    return f'sum by (job, route, stage) (route:ragwatch_stage:ratio{{stage!="none",window="{window}"}})'
+    return f'avg by (job, route, stage) (route:ragwatch_stage:ratio{window}{{stage!="none",window="{window}"}})'
 
 
 def _enough(window: str) -> str:

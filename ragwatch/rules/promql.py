@@ -17,13 +17,25 @@ def span(seconds: float) -> str:
     return f"{round(seconds * 1000)}ms"
 
 
+def of_window(name: str, window: str | None) -> str:
+    """Name of a recorded series over a window, which it carries after the operation; other names stay as they are.
+
+    >>> of_window("route:ragwatch_quality:mean", "1h"), of_window("up", None)
+    ('route:ragwatch_quality:mean1h', 'up')
+    """
+    return f"{name}{window}" if window is not None and ":" in name else name
+
+
 def pick(name: str, **labels: str) -> str:
-    """Builds a series selector.
+    """Builds a series selector; the name of a recorded series carries its window.
 
     >>> pick("up", job="ragwatch")
     'up{job="ragwatch"}'
+    >>> pick("route:ragwatch_quality:mean", window="1h")
+    'route:ragwatch_quality:mean1h{window="1h"}'
     """
     inner = ",".join(f'{label}="{value}"' for label, value in labels.items())
+    name = of_window(name, labels.get("window"))
     return f"{name}{{{inner}}}" if inner else name
 
 
@@ -47,6 +59,7 @@ def matching(name: str, *matchers: str, **labels: str) -> str:
     'up{job="ragwatch",route!="x"}'
     """
     inner = ",".join([*(f'{label}="{value}"' for label, value in labels.items()), *filter(None, matchers)])
+    name = of_window(name, labels.get("window"))
     return f"{name}{{{inner}}}" if inner else name
 
 

@@ -49,7 +49,7 @@ def _bad(plan: RulePlan) -> Alert:
         f"{{{{ $worst }}}}{texts.figure(texts.mean(plan.window), ' is ')}{texts.figure(here, ', threshold ')}"
         f"{texts.since_when(plan, limit)}"
     )
-    mean = f"route:ragwatch_quality:mean{{{texts.PLACE},quantity='%s',window='{window}'}}"
+    mean = f"route:ragwatch_quality:mean{window}{{{texts.PLACE},quantity='%s',window='{window}'}}"
     listed = "".join(
         f'{{{{ range printf "{query}" {texts.ARGUMENTS} .Labels.quantity | query }}}}{text}{{{{ end }}}}'
         for query, text in (

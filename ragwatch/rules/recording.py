@@ -1,8 +1,8 @@
 """Recording rules: estimates over all replicas, computed from counters that can be summed.
 
 The prefix of a name gives its labels: `route:` has job, cluster, namespace (where the scrape configuration sets them),
-route, judge (and quantity, window); `all:` the same without route. All rules of a window form one group, because the
-rules of a group are evaluated at the same instant.
+route, judge (and quantity, window); `all:` the same without route. Its end is the window, as in `mean1h`. All rules of
+a window form one group, because the rules of a group are evaluated at the same instant.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from statistics import NormalDist
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.rules.comparisons import comparisons
 from ragwatch.rules.plan import RulePlan
-from ragwatch.rules.promql import gain, matching, pick, span
+from ragwatch.rules.promql import gain, matching, of_window, pick, span
 from ragwatch.rules.record import RecordingRule
 from ragwatch.rules.yaml_writer import JsonValue
 
@@ -30,7 +30,8 @@ def groups(plan: RulePlan) -> Iterator[dict[str, JsonValue]]:
         group: dict[str, JsonValue] = {"name": f"ragwatch-estimates-{window}"}
         if seconds >= _LONG:  # costly and slow to change; an interval above 5m would exceed Prometheus' lookback
             group["interval"] = "2m"
-        records = [*_sums(window), *_estimates(plan, window), *_rates(window)]
+        every = (*_sums(window), *_estimates(plan, window), *_rates(window))
+        records = [replace(record, name=of_window(record.name, window)) for record in every]
         if seconds == plan.window:
             records += comparisons(plan)
         yield {

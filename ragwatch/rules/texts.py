@@ -47,7 +47,7 @@ def figure(query: str, before: str, shape: str = TWO_DIGITS) -> str:
 
 def mean(window: float) -> str:
     """PromQL of the mean of a quantity over a window, for `figure`."""
-    return f"route:ragwatch_quality:mean{{{PLACE},quantity='%s',window='{span(window)}'}}"
+    return f"route:ragwatch_quality:mean{span(window)}{{{PLACE},quantity='%s',window='{span(window)}'}}"
 
 
 def mean_before(plan: RulePlan) -> str:
@@ -64,8 +64,10 @@ def since(plan: RulePlan, limit: str, then: str, otherwise: str = "") -> str:
         then: Template text.
         otherwise: Text if the mean was not within the limit in the last hours.
     """
-    newest = f"route:ragwatch_quality:mean{{{PLACE},quantity='%s',window='{span(plan.windows[0])}'"
-    compared = f"on (job, route, quantity) max by (job, route, quantity) ({limit})"
+    newest = (
+        f"route:ragwatch_quality:mean{span(plan.windows[0])}{{{PLACE},quantity='%s',window='{span(plan.windows[0])}'"
+    )
+    compared = f"on (job, route, quantity) group_left () max by (job, route, quantity) ({limit})"
     good = f"{newest},quantity!~'{RISING}'}} >= {compared} or {newest},quantity=~'{RISING}'}} <= {compared}"
     query = f"max_over_time(timestamp({good})[{_SINCE_HOURS}h:1m])"
     return asked(query, f"{ARGUMENTS} $worst {ARGUMENTS} $worst", then, otherwise)
@@ -74,7 +76,9 @@ def since(plan: RulePlan, limit: str, then: str, otherwise: str = "") -> str:
 def since_when(plan: RulePlan, limit: str) -> str:
     """Template text such as ` since 04:18 UTC`."""
     clock = ' since {{ (. | first | value | toTime).Format "15:04" }} UTC'
-    newest = f"route:ragwatch_quality:mean{{{PLACE},quantity='%s',window='{span(plan.windows[0])}'}}"
+    newest = (
+        f"route:ragwatch_quality:mean{span(plan.windows[0])}{{{PLACE},quantity='%s',window='{span(plan.windows[0])}'}}"
+    )
     first = f"min_over_time(timestamp({newest})[{_SINCE_HOURS}h:1m])"
     return since(plan, limit, clock, asked(first, f"{ARGUMENTS} $worst", f"{clock} or earlier"))
 

@@ -86,7 +86,7 @@ def test_runbooks_speak_of_series_that_exist() -> None:
     known = histograms | {row.name for row in CATALOGUE} | {rule["record"] for rule in rules if "record" in rule}
     spoken: set[str] = set()
     for page in (DEPLOY / "runbooks").glob("*.md"):
-        named = re.findall(r"(?<![\w:])(?:\w+:)?ragwatch[_:][a-z_:]+(?![a-z_:/])", page.read_text())
+        named = re.findall(r"(?<![\w:])(?:\w+:)?ragwatch[_:][a-z_:]+(?:\d+[smhd])?(?![a-z_:/])", page.read_text())
         assert set(named) <= known, page.name
         spoken |= set(named)
     assert len(spoken) > 30

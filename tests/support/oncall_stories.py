@@ -118,8 +118,11 @@ def two_replicas_are_one(stage: Stage, fleet: Fleet) -> Took:
     judged = _judged(whole)
     assert 0.5 * RECORDED < judged == _judged(one) + _judged(two) < RECORDED
     window = span(LONG)
-    grown = 'sum(route:ragwatch_samples_judged:increase{{job="{}",window="{}"}})'
-    until("all of it recorded", lambda: all(stage.value(grown.format(j, window)) == judged for j in (FLEET, SINGLE)))
+    grown = 'sum(route:ragwatch_samples_judged:increase{}{{job="{}",window="{}"}})'
+    until(
+        "all of it recorded",
+        lambda: all(stage.value(grown.format(window, j, window)) == judged for j in (FLEET, SINGLE)),
+    )
     compared = 0
     for quantity in Quantity:
         halves, alone = _totals([one, two], quantity), _totals([whole], quantity)
@@ -130,7 +133,7 @@ def two_replicas_are_one(stage: Stage, fleet: Fleet) -> Took:
         chosen = f'quantity="{quantity}",window="{window}",judge="{JUDGE}"'
         for figure, expected in zip(("mean", "stderr"), _estimate(alone), strict=True):
             first, second = (
-                stage.value(f'all:ragwatch_quality:{figure}{{job="{job}",{chosen}}}') for job in (FLEET, SINGLE)
+                stage.value(f'all:ragwatch_quality:{figure}{window}{{job="{job}",{chosen}}}') for job in (FLEET, SINGLE)
             )
             assert first is not None
             assert second is not None

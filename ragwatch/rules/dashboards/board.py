@@ -90,7 +90,7 @@ def _variables(plan: BoardPlan) -> list[JsonValue]:
         _many("instance", f"{info}{{{job},{cluster},{namespace}}}", _ANY),
         _many("route", drawn, _ANY),
         _one("judge", judges, plan.judge, _BY_NAME),
-        _one("window", recorded("", '__name__=~"all:ragwatch_quality:mean.*"'), plan.window, _BY_NUMBER),
+        _one("window", recorded("", '__name__=~"all:ragwatch_quality:mean.+"'), plan.window, _BY_NUMBER),
         _constant("pages", plan.pages),
     ]
 

@@ -76,8 +76,8 @@ def recorded(name: str, *chosen: str) -> str:
 
 
 def windowed(name: str, *chosen: str) -> str:
-    """Selector of a recorded series over the selected window."""
-    return recorded(name, *chosen, 'window="$window"')
+    """Selector of a recorded series over the selected window, which its name carries."""
+    return recorded(f"{name}${{window}}", *chosen, 'window="$window"')
 
 
 def scraped(name: str, *chosen: str) -> str:

@@ -224,8 +224,11 @@ def test_two_replicas_are_one(tmp_path: Path) -> None:
     error = sqrt(whole.w2x2 - 2 * mean * whole.w2x + mean**2 * whole.w2) / whole.w
     low, high = hajek.interval(whole)[1:3]
     chosen = '{quantity="faithfulness",window="1h"}'
-    cases = [(f"all:ragwatch_quality:mean{chosen}", mean, 1e-12), (f"all:ragwatch_quality:stderr{chosen}", error, 1e-9)]
-    cases += [(f"all:ragwatch_quality:low{chosen}", low, 0.01), (f"all:ragwatch_quality:high{chosen}", high, 0.01)]
+    cases = [
+        (f"all:ragwatch_quality:mean1h{chosen}", mean, 1e-12),
+        (f"all:ragwatch_quality:stderr1h{chosen}", error, 1e-9),
+    ]
+    cases += [(f"all:ragwatch_quality:low1h{chosen}", low, 0.01), (f"all:ragwatch_quality:high1h{chosen}", high, 0.01)]
     asked = [
         {
             "expr": f"count(abs({expr} - {value!r}) < {within})",
@@ -283,9 +286,9 @@ def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> Non
             "exp_samples": [{"labels": "{}", "value": 1}],
         }
         for figure, value in (
-            ("all:ragwatch_quality_weight:increase", 240 + 60),
-            ("all:ragwatch_quality_weighted_score:increase", 240 + 30),
-            ("all:ragwatch_quality:mean", 0.9),
+            ("all:ragwatch_quality_weight:increase1h", 240 + 60),
+            ("all:ragwatch_quality_weighted_score:increase1h", 240 + 30),
+            ("all:ragwatch_quality:mean1h", 0.9),
         )
     ]
     (tmp_path / "rules.yaml").write_text(yaml_text(prometheus(PLAN)["ragwatch-recording.yaml"]))
