@@ -20,7 +20,7 @@ from support.patience import DEADLINE
 
 from ragwatch.interrupts import INTERRUPTED
 
-HEALTHY, LASTING, RATE = 3, 5, 30
+HEALTHY, LASTING, RATE = 3, 5, 16
 LAST = "v4-prompt"
 
 
