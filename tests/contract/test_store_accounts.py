@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.kit import AT, JUDGE
+from support.patience import DEADLINE
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.errors import JudgeError, StoreError
@@ -182,7 +183,7 @@ def test_j4_a_kill_between_reserve_and_settle_counts_the_worst_case(
         assert process.stdout is not None
         held = int(process.stdout.readline())
         process.kill()
-        assert process.wait(30) == -signal.SIGKILL
+        assert process.wait(DEADLINE) == -signal.SIGKILL
     store = opened()
     assert store.spent(JUDGE, 0.0) == Cost(0.875, 800)
     assert store.reserve(JUDGE, Cost(0.25), [DOLLAR], now=AT + 2) is None

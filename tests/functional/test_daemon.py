@@ -10,6 +10,7 @@ from pathlib import Path
 
 from functional.daemon import RagwatchProcess, record, write_config
 from functional.forked import run_forked
+from support.patience import DEADLINE
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
@@ -137,7 +138,7 @@ def test_configuration_errors_exit_2_and_name_the_key(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=DEADLINE,
     )
     assert done.returncode == 2
     assert "sources[0].pth: is not a known key; did you mean `path`?" in done.stderr

@@ -76,7 +76,7 @@ class LogrotateWriter(Writer):
     def _turn(self) -> None:
         command = [self._program, "--force", "--state", str(self._rules.with_suffix(".state")), str(self._rules)]
         while not self._ended.wait(self._rng.uniform(0.3, 1.5)):
-            subprocess.run(command, check=True, capture_output=True, timeout=60)
+            subprocess.run(command, check=True, capture_output=True, timeout=DEADLINE)
             self.rotations += 1
 
     def open(self) -> TextIO:

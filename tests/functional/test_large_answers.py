@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from functional.daemon import RagwatchProcess, write_config
 from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.patience import DEADLINE
 
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
@@ -71,7 +72,7 @@ def peak(ragwatch: RagwatchProcess) -> int:
 def get(ragwatch: RagwatchProcess, path: str) -> tuple[int, bytes]:
     """Status and body."""
     try:
-        with urllib.request.urlopen(ragwatch.address + path, timeout=120) as reply:
+        with urllib.request.urlopen(ragwatch.address + path, timeout=DEADLINE) as reply:
             return reply.status, reply.read()
     except urllib.error.HTTPError as error:
         with error:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from functional.forked import run_forked
+from support.patience import DEADLINE
 
 TINY = Path(__file__).parents[1] / "data" / "local"
 MUSEUM = "The museum opens at nine in summer. The museum is closed for repair in winter."
@@ -86,5 +87,5 @@ def test_the_kind_is_told_of_without_its_libraries() -> None:
         "import sys, ragwatch.judges, ragwatch.commands.judge; "
         "print(sorted({'onnxruntime', 'tokenizers', 'numpy'} & {name.split('.')[0] for name in sys.modules}))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=DEADLINE)
     assert found.stdout.strip() == "[]"

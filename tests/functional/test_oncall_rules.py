@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.oncall_cases import CASES, PLAN, STEP, STEPS, Case, Phase, series
+from support.patience import DEADLINE
 
 from ragwatch.core.scores import Quantity
 from ragwatch.rules import RulePlan, prometheus, yaml_text
@@ -23,7 +24,7 @@ def promtool(*arguments: str | Path) -> tuple[int, str]:
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("promtool is missing: Debian package `prometheus`")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=DEADLINE)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from functional.forked import run_forked
+from support.patience import DEADLINE
 
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -224,7 +225,7 @@ def test_a_trial_that_is_terminated_leaves_nothing_behind(config: Path, tmp_path
             assert (process.poll(), time.monotonic() < end) == (None, True)
             time.sleep(0.05)
         process.terminate()
-        assert process.wait(120) == 128 + signal.SIGTERM
+        assert process.wait(DEADLINE) == 128 + signal.SIGTERM
     finally:
         process.kill()
         process.wait()

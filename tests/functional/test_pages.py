@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
+from support.patience import DEADLINE
 
 from ragwatch.web.guard import HEADERS
 
@@ -39,7 +40,7 @@ def painted(browser: str, folder: Path, address: str, window: str = DESK) -> tup
     flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
     place = [f"--user-data-dir={folder / 'profile'}", f"--screenshot={picture}", f"--window-size={window}"]
     command = [browser, *flags, *place, "--no-proxy-server", address]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=DEADLINE)
     return lines_of(picture.read_bytes()), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.patience import DEADLINE
 from support.sealed import SERVICE
 from support.sealed_kinds import KINDS
 
@@ -24,7 +25,7 @@ def may_seal() -> bool:
     """Whether this machine lets us have namespaces of our own."""
     if not shutil.which("unshare"):
         return False
-    return subprocess.run([*SEALED, "true"], capture_output=True, check=False, timeout=30).returncode == 0
+    return subprocess.run([*SEALED, "true"], capture_output=True, check=False, timeout=DEADLINE).returncode == 0
 
 
 def test_every_kind_is_tried() -> None:
@@ -46,7 +47,7 @@ def test_asks_nobody_but_who_is_configured_and_writes_nowhere_else(kind: str, tm
         capture_output=True,
         text=True,
         check=False,
-        timeout=200,
+        timeout=DEADLINE,
     )
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)

@@ -69,7 +69,7 @@ def free_port() -> int:
 def lint(text: str) -> tuple[int, str, str]:
     """Exit code and what `promtool check metrics` says of a text."""
     command = [program("promtool"), "check", "metrics"]
-    checked = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+    checked = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=DEADLINE)
     return checked.returncode, checked.stdout, checked.stderr
 
 

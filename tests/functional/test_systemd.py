@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.patience import DEADLINE
 
 UNIT = (Path(__file__).parents[2] / "deploy" / "systemd" / "ragwatch.service").read_text(encoding="utf-8")
 ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
@@ -23,7 +24,9 @@ ROW = {"question": "How long is it?", "contexts": ["It lasts two years."], "answ
 def calls(name: str) -> set[str]:
     """System calls of a set of systemd, sets within it included."""
     program = shutil.which("systemd-analyze") or pytest.skip("systemd-analyze is missing: Debian package `systemd`")
-    told = subprocess.run([program, "syscall-filter", name], capture_output=True, text=True, check=True, timeout=60)
+    told = subprocess.run(
+        [program, "syscall-filter", name], capture_output=True, text=True, check=True, timeout=DEADLINE
+    )
     words = {line.strip() for line in told.stdout.splitlines()[1:] if not line.strip().startswith("#")} - {""}
     return {call for word in words for call in (calls(word) if word.startswith("@") else {word})}
 
@@ -68,7 +71,7 @@ def test_a_judge_reads_under_the_filter_of_the_unit(kind: str, tmp_path: Path) -
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=DEADLINE,
         preexec_fn=refusing(names, action),
     )
     assert done.returncode == 0, (done.returncode, done.stderr)

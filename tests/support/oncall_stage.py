@@ -115,7 +115,7 @@ def until(what: str, found: Callable[[], Any]) -> Any:
 
 def get(url: str) -> Any:
     """Status and text of a page."""
-    with urllib.request.urlopen(url, timeout=10) as reply:
+    with urllib.request.urlopen(url, timeout=DEADLINE) as reply:
         return reply.status, reply.read().decode()
 
 

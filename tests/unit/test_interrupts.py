@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from support.patience import DEADLINE
 
 START = "import os, signal; from ragwatch import interrupts; kill = lambda: os.kill(os.getpid(), signal.SIGINT); "
 FINAL = (
@@ -21,7 +22,7 @@ def _code(code: str, *, ignored: bool = False) -> tuple[int, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=DEADLINE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, handler),
     )
     return found.returncode, found.stdout + found.stderr

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from support.patience import DEADLINE
 
 from ragwatch.commands.event_loop import run_async
 
@@ -131,5 +132,5 @@ event_loop.run_async(main())
 
 def test_a_second_signal_ends_what_does_not_end_by_itself() -> None:
     """At once, with the exit code of an interrupt."""
-    done = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, text=True, check=False, timeout=DEADLINE)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -98,7 +98,7 @@ def test_the_labelled_set_of_the_acceptance_list() -> None:
     if not path.exists():
         pytest.skip("needs ../shared/data/judge/dev/attributionbench/test_id500.jsonl")
     command = [sys.executable, "-m", "ragwatch", "judge", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=DEADLINE)
     lines = [json.loads(each) for each in done.stdout.splitlines()]
     ids = [json.loads(each)["id"] for each in path.read_text(encoding="utf-8").split("\n") if each]
     assert [each["id"] for each in lines] == ids
@@ -187,7 +187,7 @@ def test_verdicts_go_to_stdout_whole_while_somebody_looks_on(tmp_path: Path, mes
     os.close(theirs)
     shown = b"".join(iter(partial(_rest, ours), b""))
     os.close(ours)
-    assert process.wait(60) == 0
+    assert process.wait(DEADLINE) == 0
     lines = out.read_bytes() if message == "to a file" else shown.replace(b"\r\n", b"\n")
     ids = [json.loads(line)["id"] for line in lines.splitlines() if line.startswith(b"{")]
     assert ids == [f"r{number}" for number in range(40)]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.patience import DEADLINE
 
 from ragwatch.commands.streams import _ErrorOutput, _Output, is_output_error, is_reader_gone
 
@@ -51,7 +52,7 @@ def _is_full(writer: int) -> bool:
 
 def _run(code: str, shell: str = "") -> subprocess.CompletedProcess[str]:
     words = ["sh", "-c", f'"$0" -c "$1" {shell}', sys.executable, PREPARED + code]
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=DEADLINE)
 
 
 def test_closed_streams_are_opened() -> None:

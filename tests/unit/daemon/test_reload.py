@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.patience import DEADLINE
 
 import ragwatch.daemon
 from ragwatch.config import load
@@ -106,13 +107,13 @@ async def test_scrapes_go_on_while_a_runtime_is_built(tmp_path: Path, monkeypatc
 
     def slow(*arguments: Any) -> Runtime:
         building.set()
-        assert loaded.wait(10.0)
+        assert loaded.wait(DEADLINE)
         return build(*arguments)
 
     monkeypatch.setattr(ragwatch.daemon, "build", slow)
     async with running(daemon) as address, httpx.AsyncClient(base_url=address) as client:
         before = daemon.runtime
-        reload = asyncio.create_task(client.post("/-/reload", timeout=20.0))
+        reload = asyncio.create_task(client.post("/-/reload", timeout=DEADLINE))
         assert await asyncio.to_thread(building.wait, 10.0)
         assert (await client.get("/-/healthy")).status_code == 200
         assert "ragwatch_build_info" in (await client.get("/metrics")).text
@@ -149,7 +150,7 @@ async def test_the_daemon_stops_while_a_runtime_is_built(tmp_path: Path, monkeyp
     def slow(*arguments: Any) -> Runtime:
         built.append(build(*arguments))
         building.set()
-        assert loaded.wait(10.0)
+        assert loaded.wait(DEADLINE)
         return built[-1]
 
     monkeypatch.setattr(ragwatch.daemon, "build", slow)

@@ -8,6 +8,7 @@ from threading import Event
 from urllib.parse import urlsplit
 
 import pytest
+from support.patience import DEADLINE
 
 from ragwatch.demo import Breakage, Demo
 from ragwatch.demo.breakage import RECOVERED
@@ -26,7 +27,7 @@ def test_it_runs_breaks_and_stops_by_itself(tmp_path: Path) -> None:
             done.set()
 
     with Demo(tmp_path / "rag.jsonl", rate=200, degrade_after=0.2, breakage_seconds=0.3, on_event=told) as demo:
-        assert done.wait(30)
+        assert done.wait(DEADLINE)
     records = [json.loads(line) for line in (tmp_path / "rag.jsonl").read_text(encoding="utf-8").splitlines()]
     releases = list(dict.fromkeys(record["metadata"]["release"] for record in records))
     assert events == [line for kind in Breakage for line in (kind.announcement, RECOVERED)]

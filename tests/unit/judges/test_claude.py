@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from structlog.testing import LogCapture
 from support.callers import HandClock, canned
 from support.kit import a_judge_context, a_sample
+from support.patience import DEADLINE
 
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.claude import Claude, Options, build
@@ -127,7 +128,9 @@ def test_a_missing_extra_is_told_by_its_name(kind: str, package: str) -> None:
         f"options = KINDS[{kind!r}].Options(model='m', api_key='k', prices={{'input': 1, 'output': 1}})\n"
         f"KINDS[{kind!r}].build(options, name='mine', context=None)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE, check=False
+    )
     assert f"ConfigError: judges.mine.kind: {kind} needs the package {package}" in ended.stderr
     assert f"install ragwatch-exporter[{kind}]" in ended.stderr
 

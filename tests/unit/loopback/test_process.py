@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from loopback.process import LoopbackProcess, environment
+from support.patience import DEADLINE
 
 
 @pytest.mark.costly
@@ -29,7 +30,7 @@ def test_it_can_begin_with_a_script(tmp_path: Path) -> None:
         assert httpx.get(f"{server.address}/v1/models").json()["first_id"] == "tiny"
     script.write_text('{"modells": []}')
     command = [sys.executable, "-m", "loopback.server", "--control", str(script)]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=DEADLINE, check=False)
     assert done.returncode != 0
     assert "modells" in done.stderr
 

@@ -21,6 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from support.patience import DEADLINE
 from support.retrievers import asked, serving
 
 from ragwatch.core.canary.definition import Canary, Category, Direction, Expected, Failure
@@ -91,7 +92,7 @@ class Postgres:
             user=self._user,
             cwd=self._folder,
             check=False,
-            timeout=60,
+            timeout=DEADLINE,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

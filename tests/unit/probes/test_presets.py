@@ -23,6 +23,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from support.patience import DEADLINE
 from support.retrievers import LOOPBACK, free_port, serving
 
 from ragwatch.core.canary.definition import Direction, Failure, Hit, Retrieved
@@ -159,7 +160,7 @@ def call(url: str, body: Any, *, tries: int = 1) -> Any:
     """What a server replies to JSON; one that is still starting is asked again."""
     request = UrlRequest(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:
-        with urlopen(request, timeout=10) as reply:
+        with urlopen(request, timeout=DEADLINE) as reply:
             return json.loads(reply.read())
     except HTTPError:
         raise

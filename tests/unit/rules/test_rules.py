@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from support.patience import DEADLINE
 
 from ragwatch.commands import cli
 from ragwatch.commands.rules import plan_of
@@ -241,7 +242,7 @@ def test_two_replicas_are_one(tmp_path: Path) -> None:
     test = {"interval": "1m", "input_series": series, "promql_expr_test": asked}
     (tmp_path / "test.json").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [test]}))
     command = [promtool, "test", "rules", str(tmp_path / "test.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -299,7 +300,7 @@ def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> Non
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=DEADLINE,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
+from support.patience import DEADLINE
 
 from ragwatch.core.sample import Draw
 from ragwatch.ports import Query, Retention
@@ -122,14 +123,14 @@ def test_a_long_reader_does_not_hold_up_the_writer(store: SqliteStore, tmp_path:
             cursor.execute("BEGIN")
             counts.append(cursor.execute("SELECT COUNT(*) FROM samples").fetchone()[0])
             held.set()
-            done.wait(60)
+            done.wait(DEADLINE)
             counts.append(cursor.execute("SELECT COUNT(*) FROM samples").fetchone()[0])
             cursor.execute("COMMIT")
 
     reader = threading.Thread(target=read_long)
     reader.start()
     try:
-        assert held.wait(30)
+        assert held.wait(DEADLINE)
         for index in range(1000):
             store.admit(an_admission(a_draw(f"new{index}"), cursor=str(index)))
         assert store.pending() == {"embedded": 1000}

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from support.kit import a_stored_line
+from support.patience import DEADLINE
 from support.snapshots import AT, JUDGE, KEY, ROUTES, small
 
 from ragwatch.board import Board
@@ -124,7 +125,7 @@ async def test_a_slow_scrape_does_not_stop_the_loop() -> None:
 
     def slow(_: str, __: Sequence[str]) -> tuple[bytes, str]:
         loop.call_soon_threadsafe(asked.set)
-        assert released.wait(10)
+        assert released.wait(DEADLINE)
         return b"done", "text/plain"
 
     async with asking(app(render=slow)) as client:
