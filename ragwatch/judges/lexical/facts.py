@@ -19,6 +19,7 @@ WEIGHTS = (4.0, 0.5, 1.5, 0.5)
 UNSUPPORTED = 0.3
 """A claim with a number that no source states is at most so probable: below the thresholds of the embedded judges."""
 
+_BELOW = 0.98  # of the threshold, for a fragment whose words stand apart
 _MOST = 2  # facts of a kind that count
 _CLIP = 1e-6
 
@@ -31,12 +32,14 @@ class MissingFacts(NamedTuple):
         counts: Numbers that may have been counted.
         names: Names.
         subjects: Names that the claim begins with.
+        apart: Whether its words stand together in no sentence though it is a bare fragment.
     """
 
     numbers: int = 0
     counts: int = 0
     names: int = 0
     subjects: int = 0
+    apart: bool = False
 
 
 NOTHING_MISSING = MissingFacts()
@@ -80,8 +83,9 @@ class Sources:
 
         >>> from ragwatch.judges.lexical.tables import shipped
         >>> sources = Sources(["Founded in Bern in 1971."], "", frozenset({"found", "bern", "1971"}), shipped())
-        >>> sources.missing("It was founded in Zurich in 1972."), sources.missing("Founded in Bern in 1971.")
-        (MissingFacts(numbers=1, counts=0, names=1, subjects=0), MissingFacts(numbers=0, counts=0, names=0, subjects=0))
+        >>> stated = sources.missing("Founded in Bern in 1971.") == NOTHING_MISSING
+        >>> sources.missing("It was founded in Zurich in 1972."), stated
+        (MissingFacts(numbers=1, counts=0, names=1, subjects=0, apart=False), True)
         """
         self._check()
         unlisted = [
@@ -155,9 +159,18 @@ def lowered(probability: float, missing: MissingFacts) -> float:
     >>> round(lowered(0.9, MissingFacts(names=1)), 2), round(lowered(0.99, MissingFacts(numbers=1)), 2)
     (0.67, 0.3)
     """
-    weight = math.fsum(cost * min(_MOST, count) for cost, count in zip(WEIGHTS, missing, strict=True))
+    weight = math.fsum(cost * min(_MOST, count) for cost, count in zip(WEIGHTS, missing[:4], strict=True))
     if not weight:
         return probability
     clipped = min(1.0 - _CLIP, max(_CLIP, probability))
     low = 1.0 / (1.0 + math.exp(weight - math.log(clipped / (1.0 - clipped))))
     return min(probability, low, UNSUPPORTED if missing.numbers else 1.0)
+
+
+def below(probability: float, missing: MissingFacts, threshold: float) -> float:
+    """A probability of support, below the threshold of support if the words of a bare fragment stand apart.
+
+    >>> below(0.9, MissingFacts(apart=True), 0.5), below(0.9, NOTHING_MISSING, 0.5)
+    (0.49, 0.9)
+    """
+    return min(probability, _BELOW * threshold) if missing.apart else probability

@@ -15,8 +15,9 @@ from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.atomic_facts import combine, weakest
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
 from ragwatch.judges.lexical.conversation import EARLIER, ELLIPTIC, asks_for, completed
-from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, lowered
+from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, below, lowered
 from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match
+from ragwatch.judges.lexical.fragments import is_fragment
 from ragwatch.judges.lexical.limits import Check
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.tables import FittedTables
@@ -190,6 +191,8 @@ def rows_of(
         by_words[claim.words] = row
         return row
 
+    if question.text and _is_bare_fragment(answer):
+        return [_fragment(row_of(answer.claims[0]), thresholds)]
     rows: list[ClaimRow] = []
     for sentence, group in groupby(answer.claims, key=lambda claim: claim.sentence or claim):
         facts = list(group)
@@ -201,6 +204,19 @@ def rows_of(
             parts = [_lesser(row_of(fact), part) for fact, part in zip(facts, own, strict=True)]
             rows += _facts(whole, parts, thresholds)
     return rows
+
+
+def _is_bare_fragment(answer: AnswerClaims) -> bool:
+    """Whether an answer is nothing but a fragment. A list item of an answer is none."""
+    return len(answer.claims) == 1 and answer.claims[0].start == 0 and is_fragment(answer.claims[0].words)
+
+
+def _fragment(row: ClaimRow, thresholds: Thresholds) -> ClaimRow:
+    """A bare fragment, which answers its question only if its words stand together in a sentence of a context."""
+    if any(passage.sentence_recall == 1.0 for passage in row.matches):
+        return row
+    missing = row.missing._replace(apart=True)
+    return replace(row, support=below(row.support, missing, thresholds.support), missing=missing)
 
 
 def _lesser(row: ClaimRow, own: ClaimRow) -> ClaimRow:

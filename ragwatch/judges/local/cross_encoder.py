@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ragwatch.core.evidence import Cell, ClaimVerdict
 from ragwatch.judges.lexical.atomic_facts import weakest
 from ragwatch.judges.lexical.evidence import window
-from ragwatch.judges.lexical.facts import lowered
+from ragwatch.judges.lexical.facts import below, lowered
 from ragwatch.judges.lexical.limits import Check, Deadline
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
@@ -182,6 +182,7 @@ class CrossEncoderPass:
             return None
         lexical = logit(row.by_words)
         support = lowered(self._artefact.support.probability(lexical, signals), row.missing)
+        support = below(support, row.missing, self._rules.supported_from)
         against = self._artefact.contradiction.probability(lexical, signals)
         verdict = ClaimVerdict.SUPPORTED
         if support < self._rules.supported_from:
