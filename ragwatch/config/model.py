@@ -140,3 +140,16 @@ class Settings(FrozenOptions):
     def live_thresholds(self) -> dict[Quantity, float]:
         """Thresholds of metrics that need no reference answer: live traffic has none."""
         return {metric: threshold for metric, threshold in self.thresholds.items() if isinstance(metric, Quantity)}
+
+    def stated_thresholds(self, route: str) -> dict[Quantity, float]:
+        """Thresholds of a route that the configuration names and whose alert pages.
+
+        The defaults are left out: a route that is usually worse than one of them would never learn its baseline.
+        """
+        stated = {metric: value for metric, value in self.gate_thresholds.items() if isinstance(metric, Quantity)}
+        own = {**stated, **self.route_thresholds.get(route, {})}
+        return {
+            quantity: value
+            for quantity, value in own.items()
+            if value is not None and quantity is not Quantity.TOP_RANKED_IGNORED
+        }

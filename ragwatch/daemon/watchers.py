@@ -69,7 +69,7 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
     if Signal.QUESTION_WORDS in traffic.signals:
         vocabularies = Vocabularies(traffic.requests, routes, store=shared.store)
     anchors = _anchors(config, by_name, judge, shared)
-    standing = StandingAlerts(shared.board, judge.name, lambda _: settings.live_thresholds)
+    standing = StandingAlerts(shared.board, judge.name, settings.stated_thresholds)
     drift = ScoreDriftLoop(
         settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
         store=shared.store,

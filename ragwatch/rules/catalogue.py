@@ -39,7 +39,8 @@ CATALOGUE: tuple[AlertEntry, ...] = (
     ),
     AlertEntry(
         "QualityDrift",
-        "The drift alarm of a quality metric is active, and the interval of the last hour lies beyond the baseline.",
+        "The drift alarm of a quality metric is active, and the last hour is worse than the baseline: at the start the "
+        "whole interval, later the mean.",
         "see the table of delays in [statistics](statistics.md); no hold",
         "the alarm: one in `drift.false_alarm_every` (30 d) over all detectors, guaranteed",
     ),

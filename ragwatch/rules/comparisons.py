@@ -24,7 +24,8 @@ def comparisons(plan: RulePlan) -> Iterator[RecordingRule]:
     yield from _shortfalls(plan)
     watched = [quantity for quantity in plan.drift_quantities if quantity is not Quantity.TOP_RANKED_IGNORED]
     if watched:
-        yield _drift(plan, watched)
+        yield RecordingRule("route:ragwatch_quality:drift", _beyond_baseline(plan, watched, _HIGH, _LOW))
+        yield RecordingRule("route:ragwatch_quality:drift_mean", _beyond_baseline(plan, watched, _MEAN, _MEAN))
     yield from _stages(plan)
 
 
@@ -42,10 +43,16 @@ def _shortfalls(plan: RulePlan) -> Iterator[RecordingRule]:
         )
 
 
-def _drift(plan: RulePlan, watched: Sequence[Quantity]) -> RecordingRule:
-    """Distance of the confidence interval beyond the drift baseline, which has its tolerance in it.
+def _beyond_baseline(plan: RulePlan, watched: Sequence[Quantity], upper: str, lower: str) -> str:
+    """Distance beyond the drift baseline, which has its tolerance in it: of the confidence interval, or of the mean.
 
     A route with few answers in the window is compared over the next longer one.
+
+    Args:
+        plan: Names the windows and the judge.
+        watched: Quantities.
+        upper: Series that is compared where high is good.
+        lower: Series that is compared where low is good.
     """
     longer = plan.windows[min(plan.windows.index(plan.window) + 1, len(plan.windows) - 1)]
     least = ceil(plan.limits.samples / 3)
@@ -55,7 +62,7 @@ def _drift(plan: RulePlan, watched: Sequence[Quantity]) -> RecordingRule:
     for seconds in (plan.window, longer):
         chosen = {"judge": plan.watcher, "window": span(seconds)}
         enough = f"{pick(_SAMPLES, **chosen)} >= {least}"
-        for quantities, sides in ((falling, (1, _HIGH)), (rising, (-1, _LOW))):
+        for quantities, sides in ((falling, (1, upper)), (rising, (-1, lower))):
             if quantities:
                 named = f'quantity=~"{"|".join(quantities)}"'
                 baseline = f"max by ({_CELL}) (ragwatch_drift_baseline_ratio{{{named}}})"
@@ -63,10 +70,7 @@ def _drift(plan: RulePlan, watched: Sequence[Quantity]) -> RecordingRule:
                 beyond = f"({baseline} - on ({_CELL}) group_right () {limit})"
                 signed = beyond if sides[0] > 0 else f"-1 * {beyond}"
                 parts.append(f"({signed} and on ({_CELL}) {enough})")
-    return RecordingRule(
-        "route:ragwatch_quality:drift",
-        "max by (job, route, judge, quantity) (\n  " + f"\n  or on ({_CELL}) ".join(parts) + "\n)",
-    )
+    return "max by (job, route, judge, quantity) (\n  " + f"\n  or on ({_CELL}) ".join(parts) + "\n)"
 
 
 def _stages(plan: RulePlan) -> Iterator[RecordingRule]:

@@ -85,11 +85,15 @@ def _bad(plan: RulePlan) -> Alert:
 
 
 def _drift(plan: RulePlan) -> Alert:
-    """Pages while the newest answers are beyond the baseline: it ends by itself, and a second break pages again."""
+    """Pages while the newest answers are beyond the baseline: it ends by itself, and a second break pages again.
+
+    It starts when the whole interval of the window lies beyond the baseline, and ends when the mean is back: with one
+    condition for both, the page of a small break would end and start again with every few answers.
+    """
     window, limit = span(plan.window), "ragwatch_drift_baseline_ratio"
     place = "job='%s',route='%s'"
     alarm = _alarm(f"{place},quantity!='{_IGNORED}'")
-    drifted = f"route:ragwatch_quality:drift{{{texts.PLACE}}} > 0 and on ({_CELL}) {alarm}"
+    drifted = f"route:ragwatch_quality:drift_mean{{{texts.PLACE}}} > 0 and on ({_CELL}) {alarm}"
     arguments = f"{texts.ARGUMENTS} $labels.job $labels.route"
     moved = f'{{{{ if match "{texts.RISING}" $worst }}}} rose{{{{ else }}}} fell{{{{ end }}}}'
     headline = (
@@ -103,8 +107,8 @@ def _drift(plan: RulePlan) -> Alert:
         severity=Severity.CRITICAL,
         area=Area.QUALITY,
         expr=unless_paged(
-            "max by (job, route, judge) (\n  route:ragwatch_quality:drift > 0\n"
-            f"  and on ({_CELL}) {_alarm(_OTHERS)}\n)",
+            f"({_beyond('drift')}\nor {_beyond('drift_mean')}\n"
+            '  and on (job, route, judge) ALERTS{alertname="RagwatchQualityDrift",alertstate="firing"})',
             window,
             'alertname=~"RagwatchQualityBad|RagwatchErrorBudgetBurn"',
         ),
@@ -113,14 +117,21 @@ def _drift(plan: RulePlan) -> Alert:
             f"{texts.of_worst(drifted, arguments, headline, 'answer quality has changed')} (drift)."
         ),
         description=(
-            f"The drift alarm is active, and over the last {window} the whole confidence interval lies beyond the "
-            f"baseline:{listed} by judge {{{{ $labels.judge }}}}. This page ends when the interval reaches the "
-            f"baseline again.{texts.stage()}{texts.also_changed()}{texts.newest(plan, parameters)}"
+            f"The drift alarm is active, and over the last {window} answers are worse than their baseline:{listed} by "
+            f"judge {{{{ $labels.judge }}}}. This page ends when the mean of {window} is back at the baseline."
+            f"{texts.stage()}{texts.also_changed()}{texts.newest(plan, parameters)}"
         ),
         board="overview",
         labels=("job", "route", "judge"),
         samples=f"{parameters}&sort=worst",
         hold=0.0,
+    )
+
+
+def _beyond(figure: str) -> str:
+    """Condition that a figure lies beyond the baseline of a quantity whose drift alarm is active."""
+    return (
+        f"max by (job, route, judge) (\n  route:ragwatch_quality:{figure} > 0\n  and on ({_CELL}) {_alarm(_OTHERS)}\n)"
     )
 
 

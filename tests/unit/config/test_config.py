@@ -71,6 +71,17 @@ def test_the_seeds_thresholds_hold_where_none_is_named() -> None:
     assert both.live_thresholds == both.gate_thresholds == {Quantity.FAITHFULNESS: 0.9}
 
 
+def test_thresholds_that_hold_back_learning_are_those_of_the_configuration() -> None:
+    """Those of the route first, where null is none; not the defaults, and not the share of ignored top contexts."""
+    assert a_config().settings.stated_thresholds("other") == {}
+    thresholds = {"faithfulness": 0.9, "top_ranked_ignored": 0.3, "routes": {"faq": {"faithfulness": 0.6}, "old": {}}}
+    settings = a_config(routes=["faq", "old", "new"], thresholds=thresholds).settings
+    assert settings.stated_thresholds("faq") == {Quantity.FAITHFULNESS: 0.6}
+    assert settings.stated_thresholds("old") == {Quantity.FAITHFULNESS: 0.9}
+    thresholds = {"faithfulness": 0.9, "routes": {"new": {"faithfulness": None}}}
+    assert a_config(routes=["new"], thresholds=thresholds).settings.stated_thresholds("new") == {}
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [

@@ -246,6 +246,38 @@ def test_two_replicas_are_one(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.costly
+def test_a_page_of_a_small_drift_does_not_come_and_go(tmp_path: Path) -> None:
+    """It starts when the interval is beyond the baseline, stays while the mean is, and a mean alone starts nothing."""
+    promtool = shutil.which("promtool") or pytest.skip("promtool is missing: Debian package `prometheus`")
+    place = 'job="ragwatch",route="search",quantity="faithfulness"'
+    series = {
+        f'route:ragwatch_quality:drift{{{place},judge="embedded"}}': "-0.01x4 0.01x1 -0.01 0.02 -0.01x12",
+        f'route:ragwatch_quality:drift_mean{{{place},judge="embedded"}}': "0.02x10 -0.03x3 0.02x8",
+        f'ragwatch_drift_alarm{{{place},instance="a"}}': "1x30",
+    }
+    (alert,) = [alert for alert in alerts(PLAN) if alert.name == "RagwatchQualityDrift"]
+    rule = alert.rule(PLAN)
+    del rule["annotations"]
+    groups = {"groups": [{"name": "pages", "rules": [rule]}]}
+    added: Any = rule["labels"]
+    firing = {"exp_labels": {**added, "job": "ragwatch", "route": "search", "judge": "embedded"}}
+    asked = [
+        {"alertname": alert.name, "eval_time": f"{minute}m", "exp_alerts": [firing] * fires}
+        for minute, fires in ((3, False), (5, True), (7, True), (8, True), (10, True), (12, False), (18, False))
+    ]
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "alert_rule_test": asked,
+    }
+    (tmp_path / "rules.yaml").write_text(yaml_text(groups))
+    (tmp_path / "test.json").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [test]}))
+    command = [promtool, "test", "rules", str(tmp_path / "test.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def _scraped(instance: str, log: list[tuple[float, float]]) -> list[dict[str, str]]:
     """Five counters of a replica, scraped every minute, begun at zero; one of the replicas is scraped now and then."""
     every = 10

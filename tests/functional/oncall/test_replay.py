@@ -1,0 +1,68 @@
+"""Replays of more breakages, and of quiet traffic, against a real Prometheus and Alertmanager; `make slow` runs them.
+
+`make test` replays the plainest of them beside the other stories of the on-call kit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from functional.daemon import RagwatchProcess, write_config
+from support.oncall_fleet import JUDGE, REPLAY, plan_at
+from support.oncall_replay import LEARNT, MORE_SCENARIOS, Scenario, Writer, play, sections, told
+from support.oncall_stage import Stage, a_port, until
+
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
+
+QUIET = tuple(Scenario(f"quiet-{number}", noise=noise) for number, noise in enumerate((0.0, 0.05, 0.1, 0.2, 0.4)))
+QUIET_WINDOWS = 60
+"""Windows that a quiet replay lasts: an hour of the rules' windows is 10 seconds here."""
+
+
+@contextmanager
+def watched(
+    folder: Path, scenarios: Sequence[Scenario], rate: float
+) -> Iterator[tuple[Stage, RagwatchProcess, Writer]]:
+    """A log with traffic, and everything that watches it."""
+    port = a_port()
+    stage = Stage({REPLAY: [port]})
+    with stage.open(folder, lambda opened: replace(plan_at(opened, port), job=REPLAY, thresholds={}, objectives={})):
+        config = write_config(
+            folder,
+            web=f"{{listen: '127.0.0.1:{port}'}}",
+            sources=f"[{{kind: tail, name: app, path: '{folder}/replayed.jsonl', start: beginning}}]",
+            **sections(scenarios, JUDGE),
+        )
+        with (
+            RagwatchProcess(config).wait_until_serving() as ragwatch,
+            Writer(folder / "replayed.jsonl", scenarios, rate=rate) as writer,
+        ):
+            yield stage, ragwatch, writer
+
+
+@pytest.mark.parametrize("scenario", MORE_SCENARIOS, ids=lambda scenario: scenario.route)
+def test_a_breakage_is_told_once(scenario: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The right alert, route and stage, in time, once, beside a healthy route; nothing after the mend."""
+    scenarios = (scenario, Scenario("quiet"))
+    with watched(tmp_path, scenarios, 40.0) as (stage, ragwatch, writer):
+        took = play(stage, ragwatch, writer, scenarios, job=REPLAY, judge=JUDGE)
+    with capsys.disabled():
+        print("".join(f"\n  {what}: {answers:.0f}" for what, answers in took.items()), end="")
+
+
+def test_quiet_traffic_notifies_nobody(tmp_path: Path) -> None:
+    """Routes of different levels, for as long as 60 windows of the rules: no page, no ticket."""
+    with watched(tmp_path, QUIET, 12.0) as (stage, ragwatch, writer):
+        until(
+            "all baselines", lambda: sum(name.startswith("ragwatch_drift_alarm{") for name in ragwatch.series()) >= 15
+        )
+        end = time.monotonic() + 10.0 * QUIET_WINDOWS
+        while time.monotonic() < end:
+            assert told(stage, REPLAY) == []
+            time.sleep(1.0)
+        assert writer.healthy_answers > LEARNT + 5.0 * QUIET_WINDOWS
