@@ -77,7 +77,11 @@ class _Run(Generic[Result]):
         if self._signal is None:
             self._signal, self._received_at = number, time.monotonic()
             if self._task is not None and self._loop is not None:
-                self._task.cancel()
-                self._loop.call_soon_threadsafe(lambda: None)  # wakes a loop that waits for I/O
+                # Not here: a future that is cancelled while the loop sets its result would fail with InvalidStateError.
+                self._loop.call_soon_threadsafe(self._cancel)
         elif time.monotonic() - self._received_at > GRACE_SECONDS:
             os._exit(_SHELL_OFFSET + number)
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
