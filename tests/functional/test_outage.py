@@ -78,6 +78,10 @@ def test_a_bad_key_opens_the_breaker(tmp_path: Path, loopback: LoopbackProcess) 
     write_log(tmp_path, records(60))
     with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
         series = wait_for(ragwatch, {PENDING: 60.0, OPEN: 1.0})
+        end = time.monotonic() + DEADLINE
+        while not by_label(series, "ragwatch_judge_call_failures_total", "reason"):  # counted after the breaker opens
+            assert time.monotonic() < end, series
+            series = ragwatch.series()
     assert set(by_label(series, "ragwatch_judge_call_failures_total", "reason")) == {"misconfigured"}
     assert len(loopback.requests()) <= 16
     assert JUDGED not in series or series[JUDGED] == 0

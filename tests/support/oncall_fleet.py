@@ -1,7 +1,7 @@
 """Who plays on the stage of the on-call kit: two services, an LLM on loopback, and every ragwatch.
 
 Jobs: `ragwatch` watches a demo with canaries; `paid` watches another one through an LLM judge; `fleet` are two replicas
-that read half of a recorded log each, and `single` reads all of it; `replay` reads traffic that breaks by route.
+that read half of a recorded log each, and `single` reads all of it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.demo import Demo
 from ragwatch.rules import BurnRate, Limits, Links, RulePlan
 from ragwatch.rules.burn import PERIOD
-from support.oncall_replay import SCENARIOS, sections
 from support.oncall_stage import Stage, a_port
 
 JUDGE = "reader"  # whatever its kind: one plan calls for all
-JOB, PAID, FLEET, SINGLE, REPLAY = "ragwatch", "paid", "fleet", "single", "replay"
+JOB, PAID, FLEET, SINGLE = "ragwatch", "paid", "fleet", "single"
 SHORT, WINDOW, LONG = 8.0, 10.0, 600.0
 RATE = 12.0
 UNPAGED = {quantity: float(quantity in LOW_IS_GOOD) for quantity in Quantity}
@@ -63,19 +62,17 @@ class Fleet:
         jobs: Ports by the label `job`, chosen at once: Prometheus is told of them before anybody listens there.
         folder: As given.
         replicas: By part of the recorded log: `one`, `two`, `all`.
-        replay: The one that reads `replayed.jsonl`.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.own, self._paid, self._replayed, *others = (a_port() for _ in range(6))
+        self.own, self._paid, *others = (a_port() for _ in range(5))
         self._ports = dict(zip(("one", "two", "all"), others, strict=True))
         self.jobs = {
             JOB: [self.own],
             PAID: [self._paid],
             FLEET: [self._ports["one"], self._ports["two"]],
             SINGLE: [self._ports["all"]],
-            REPLAY: [self._replayed],
         }
         self._stack = ExitStack()
         self._processes: list[AskingProcess] = []
@@ -87,8 +84,6 @@ class Fleet:
             self.replicas = dict(zip(self._ports, self._processes, strict=False))
             self.demo = stack.enter_context(Demo(self.folder / "free.jsonl", rate=RATE))
             self._processes.append(self._watching())
-            self.replay = self._replaying()
-            self._processes.append(self.replay)
             self.other = stack.enter_context(Demo(self.folder / "paid.jsonl", rate=RATE))
             for each in self._processes:
                 stack.enter_context(each)
@@ -120,9 +115,6 @@ class Fleet:
     def _paying(self) -> AskingProcess:
         judge = an_llm(self.llm, repeat=0.3, known_bad=0.3, budget={"usd_per_day": 5000.0}) | {"name": JUDGE}
         return self._process("paid", self._paid, judges=json.dumps([judge]))
-
-    def _replaying(self) -> AskingProcess:
-        return self._process("replayed", self._replayed, **sections(SCENARIOS, JUDGE))
 
     def _replica(self, name: str) -> AskingProcess:
         folder = self.folder / name

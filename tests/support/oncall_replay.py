@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -100,11 +100,12 @@ class Writer:
         rate: Answers of each route a second.
 
     Attributes:
-        healthy_answers: Answers of each route until everything broke.
+        healthy_answers: Answers of each route while nothing was broken.
+        broken_answers: The others.
     """
 
     def __init__(self, log: Path, scenarios: Sequence[Scenario], *, rate: float) -> None:
-        self.healthy_answers = LEARNT
+        self.healthy_answers, self.broken_answers = LEARNT, 0
         self._log = log
         self._scenarios = scenarios
         self._rate = rate
@@ -135,6 +136,7 @@ class Writer:
             broken = self._broken.is_set()
             self._append(self._scenarios, broken=broken)
             self.healthy_answers += not broken
+            self.broken_answers += broken
 
     def _append(self, scenarios: Iterable[Scenario], *, broken: bool = False) -> None:
         with self._log.open("a", encoding="utf-8") as file:
@@ -175,14 +177,19 @@ def play(
     after: dict[str, float] = {}
     writer.break_everything()
     while waiting:
-        until(f"alerts on {sorted(waiting)}", lambda: {alert.route for alert in told(stage, job)} & waiting.keys())
+        until(f"alerts on {sorted(waiting)}", lambda: _matching(stage, job, waiting))
         series = ragwatch.series()
-        for alert in told(stage, job):
+        for alert in _matching(stage, job, waiting):
             if scenario := waiting.pop(alert.route, None):
                 judged = series[f'ragwatch_samples_judged_total{{judge="{judge}",route="{scenario.route}"}}']
-                answers = judged - writer.healthy_answers  # of those that are written, some wait for the judge
-                after[f"{scenario.route}: broken answers judged until {alert.alert}"] = answers
+                # Some of those that are written wait for the judge; signals of traffic do not.
+                by_judge = scenario.receiver == ONCALL
+                answers = judged - writer.healthy_answers if by_judge else float(writer.broken_answers)
+                after[f"{scenario.route}: broken answers until {alert.alert}"] = answers
                 _check(scenario, alert, answers)
+    for scenario in scenarios:
+        if scenario.stage is not None:  # an alert that comes with the first broken answers names it a little later
+            until(f"the stage of {scenario.route}", lambda: _named(stage, job, scenario))  # noqa: B023 - called at once
     writer.mend()
     until("the end of all pages", lambda: not _pending(stage, job))
     _check_once(stage, scenarios, job)
@@ -202,18 +209,31 @@ def told(stage: Stage, job: str) -> list[Told]:
     return list(alerts.values())
 
 
+def _matching(stage: Stage, job: str, scenarios: Mapping[str, Scenario]) -> list[Told]:
+    """Alerts that scenarios, by route, are waiting for; the ticket of the standing alarm may come before the page."""
+    return [
+        alert
+        for alert in told(stage, job)
+        if alert.route in scenarios and alert.alert.removeprefix("Ragwatch") in scenarios[alert.route].alert.split("|")
+    ]
+
+
 def _count(ragwatch: RagwatchProcess, prefix: str) -> int:
     return sum(name.startswith(prefix) for name in ragwatch.series())
 
 
 def _check(scenario: Scenario, alert: Told, answers: float) -> None:
-    """The right alert, to the right receiver, about the right stage, in time."""
-    assert alert.alert.removeprefix("Ragwatch") in scenario.alert.split("|"), alert
+    """The right alert, to the right receiver, about the right route, in time."""
     assert alert.receiver == scenario.receiver, alert
     assert alert.text.startswith(f"{scenario.route}: "), alert
-    if scenario.stage is not None:
-        assert f"Stage that changed most: {scenario.stage}," in alert.text, alert
     assert answers <= scenario.max_answers, (scenario, answers)
+
+
+def _named(stage: Stage, job: str, scenario: Scenario) -> bool:
+    """Whether an alert about a route names the stage, as Alertmanager knows it now."""
+    found = f"Stage that changed most: {scenario.stage},"
+    shown = stage.alerts(job, scenario.route)
+    return any(found in alert["annotations"]["description"] for alert in shown)
 
 
 def _pending(stage: Stage, job: str) -> list[dict[str, Any]]:
@@ -231,6 +251,8 @@ def _check_once(stage: Stage, scenarios: Sequence[Scenario], job: str) -> None:
             pages[alert.route].append(alert)
         time.sleep(0.5)
     for scenario in scenarios:
-        alerts = [alert for alert in pages.pop(scenario.route, []) if alert.receiver == ONCALL]
+        alerts = pages.pop(scenario.route, [])
+        assert scenario.alert or not alerts, alerts
+        alerts = [alert for alert in alerts if alert.receiver == ONCALL]
         assert len(alerts) == (scenario.receiver == ONCALL and bool(scenario.alert)), (scenario, alerts)
     assert not pages, pages

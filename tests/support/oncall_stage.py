@@ -205,3 +205,9 @@ class Stage:
             if (place, body["status"], body["groupLabels"]["job"]) == (receiver, status, job)
             and any(re.fullmatch(name, alert["labels"]["alertname"]) for alert in body["alerts"])
         ]
+
+    def alerts(self, job: str, route: str) -> list[dict[str, Any]]:
+        """Alerts about a route that Alertmanager knows of now."""
+        query = urllib.parse.urlencode({"filter": [f'job="{job}"', f'route="{route}"']}, doseq=True)
+        shown: list[dict[str, Any]] = json.loads(get(f"http://127.0.0.1:{self.manager}/api/v2/alerts?{query}")[1])
+        return shown

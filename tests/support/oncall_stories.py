@@ -22,11 +22,10 @@ from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
 from ragwatch.rules.dashboards import BoardPlan, boards
 from ragwatch.rules.promql import span
-from support.oncall_fleet import FLEET, JOB, JUDGE, LONG, PAID, REPLAY, SINGLE, WINDOW, Fleet
-from support.oncall_replay import SCENARIOS, Writer, play
+from support.oncall_fleet import FLEET, JOB, JUDGE, LONG, PAID, SINGLE, WINDOW, Fleet
 from support.oncall_stage import ROOT, Stage, get, until
 
-RECORDED, LABELS, REPLAY_RATE = 300, 30, 15.0
+RECORDED, LABELS = 300, 30
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
 BAD, HEALTHY = "RagwatchQualityBad", 'route:ragwatch_quality:shortfall{{job="{}",quantity="context_precision"}} < 0'
 Took = dict[str, float]
@@ -267,14 +266,7 @@ def _label_values(query: str) -> tuple[str, str]:
     return label.strip(), selector
 
 
-def breakages_are_told_by_route(stage: Stage, fleet: Fleet) -> Took:
-    """Each breakage is one page, or one ticket, about its route and stage; healthy routes are left alone."""
-    with Writer(fleet.folder / "replayed.jsonl", SCENARIOS, rate=REPLAY_RATE) as writer:
-        return play(stage, fleet.replay, writer, SCENARIOS, job=REPLAY, judge=JUDGE)
-
-
 STORIES = (
-    breakages_are_told_by_route,
     a_broken_retriever_is_one_page,
     a_failing_judge_hides_no_page,
     two_replicas_are_one,

@@ -10,6 +10,7 @@ test that it ran; another one takes what was left.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -179,6 +180,8 @@ def _work(session: pytest.Session, connection: Connection, number: int) -> None:
         if measurement is not None:
             measurement.stop()
             measurement.save()
+        with suppress(Exception):
+            atexit._run_exitfuncs()  # ends what tests have started for the whole run
         os._exit(code)
 
 

@@ -1,7 +1,4 @@
-"""Replays of more breakages, and of quiet traffic, against a real Prometheus and Alertmanager; `make slow` runs them.
-
-`make test` replays the plainest of them beside the other stories of the on-call kit.
-"""
+"""Replays of breakages, and of quiet traffic, against a real Prometheus and Alertmanager; `make slow` runs them."""
 
 from __future__ import annotations
 
@@ -13,12 +10,13 @@ from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
-from support.oncall_fleet import JUDGE, REPLAY, plan_at
-from support.oncall_replay import LEARNT, MORE_SCENARIOS, Scenario, Writer, play, sections, told
+from support.oncall_fleet import JUDGE, plan_at
+from support.oncall_replay import LEARNT, MORE_SCENARIOS, SCENARIOS, Scenario, Writer, play, sections, told
 from support.oncall_stage import Stage, a_port, until
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
+REPLAY = "replay"
 QUIET = tuple(Scenario(f"quiet-{number}", noise=noise) for number, noise in enumerate((0.0, 0.05, 0.1, 0.2, 0.4)))
 QUIET_WINDOWS = 60
 """Windows that a quiet replay lasts: an hour of the rules' windows is 10 seconds here."""
@@ -45,11 +43,14 @@ def watched(
             yield stage, ragwatch, writer
 
 
-@pytest.mark.parametrize("scenario", MORE_SCENARIOS, ids=lambda scenario: scenario.route)
-def test_a_breakage_is_told_once(scenario: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The right alert, route and stage, in time, once, beside a healthy route; nothing after the mend."""
-    scenarios = (scenario, Scenario("quiet"))
-    with watched(tmp_path, scenarios, 40.0) as (stage, ragwatch, writer):
+PLAYS = {"at once": (SCENARIOS, 15.0)} | {each.route: ((each, Scenario("quiet")), 40.0) for each in MORE_SCENARIOS}
+
+
+@pytest.mark.parametrize("name", PLAYS)
+def test_breakages_are_told_once(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The right alert, route and stage, in time, once, beside healthy routes; nothing after the mend."""
+    scenarios, rate = PLAYS[name]
+    with watched(tmp_path, scenarios, rate) as (stage, ragwatch, writer):
         took = play(stage, ragwatch, writer, scenarios, job=REPLAY, judge=JUDGE)
     with capsys.disabled():
         print("".join(f"\n  {what}: {answers:.0f}" for what, answers in took.items()), end="")
