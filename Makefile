@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?= 5
 # More workers than the two cores of a small machine: tests of daemons spend most of their time waiting.
-WORKERS ?= 4
+WORKERS ?= 6
 # Where this is set, each of the hundreds of Pythons that the tests start compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 

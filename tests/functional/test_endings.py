@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 from functional.endings import COMMANDS, Stage, ends_well
 
@@ -24,6 +27,12 @@ LOUD = {
 """Commands that have something to say on standard output here."""
 
 
+def now_and_then(names: Iterable[str], first: int) -> list[Any]:
+    """Names as parameters, every other one for `make slow` only: streams are handled in one place for all commands."""
+    rarely = pytest.mark.slow
+    return [name if number % 2 == first else pytest.param(name, marks=rarely) for number, name in enumerate(names)]
+
+
 def test_every_command_is_driven() -> None:
     """A new verb has to take part."""
     assert {words.split()[0] for words in COMMANDS.values()} == set(cli.commands)
@@ -38,7 +47,7 @@ def test_a_reader_that_is_gone(stage: Stage, name: str) -> None:
     assert ended.code == 1 or name not in LOUD, ended.told
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", now_and_then(COMMANDS, 0))
 def test_an_output_on_a_full_disk(stage: Stage, name: str) -> None:
     """What could not be written is told, once, and is no success."""
     ended = stage.drive(name, stdout="/dev/full")
@@ -47,7 +56,7 @@ def test_an_output_on_a_full_disk(stage: Stage, name: str) -> None:
         assert (ended.code, ended.err.count("ragwatch: standard output: No space left on device")) == (1, 1), ended.told
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", now_and_then(COMMANDS, 1))
 def test_streams_that_are_closed(stage: Stage, name: str) -> None:
     """Closed from the start (`<&- >&- 2>&-`): what is said is lost, files are not written into, the code is right."""
     ended = stage.drive(name, stdin="closed", stdout="closed", stderr="closed")
@@ -57,7 +66,7 @@ def test_streams_that_are_closed(stage: Stage, name: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["gone", "/dev/full"])
-@pytest.mark.parametrize("name", ["once", "run", "judge", "check", "acknowledge"])
+@pytest.mark.parametrize("name", ["run", "judge", *now_and_then(["once", "check", "acknowledge"], 3)])
 def test_a_log_that_takes_nothing(stage: Stage, name: str, how: str) -> None:
     """What cannot be written to standard error is lost, and nothing else: a daemon goes on."""
     ended = stage.drive(name, stderr=how)

@@ -122,7 +122,7 @@ def test_a_state_on_a_full_disk(stage: Stage, tmp_path: Path) -> None:
 
 def test_a_damaged_database(stage: Stage, spare: Path) -> None:
     """Whatever happened to its bytes, a command says so in a line, or does not notice; the daemon goes on or ends."""
-    _start_on_damage(stage, spare, range(36))
+    _start_on_damage(stage, spare, range(12))
 
 
 @pytest.mark.slow

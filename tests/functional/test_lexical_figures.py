@@ -65,7 +65,7 @@ def worst(evidence: Evidence) -> float:
     ("name", "floor"),
     [
         ("judge/dev/attributionbench/test_id500", 0.75),
-        ("judge/dev/wice/claim_test", 0.768),
+        pytest.param("judge/dev/wice/claim_test", 0.768, marks=pytest.mark.slow),
         ("judge/dev/fever_symmetric/test", 0.69),
     ],
 )
@@ -111,6 +111,7 @@ def test_the_stage_is_named_on_real_conversations(case: str, expected: Stage, sh
         for row in load("relevance/mtrag_answerability")
         if row["contexts"] and row["label"]["answerability"] == "ANSWERABLE" and len(row["question"].split()) > 5
     ]
+    rows = rows[::3]
     others = rows[7:] + rows[:7]
     samples = {
         "abstains, wrong documents": lambda row, other: sample_of(row, other["contexts"], SORRY),

@@ -174,7 +174,13 @@ SCENES = {
 }
 
 
-@pytest.mark.parametrize("name", SCENES)
+LONG = "a source that is silent for days"
+"""Takes promtool five seconds."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == LONG)) for name in sorted(SCENES)]
+)
 def test_an_alert_tells_trouble_from_ordinary_life(name: str, tmp_path: Path) -> None:
     """It is silent at the quiet minutes of a scene, and fires at the others."""
     scene = SCENES[name]

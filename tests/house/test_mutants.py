@@ -106,17 +106,19 @@ def nothing(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
     del monkeypatch, machine
 
 
-MUTANTS = [
-    (checkpoint_before_commit, CRASHES),
-    (checkpoint_after_commit, CRASHES),
-    (inode_only, CONTENTS),
-    (first_line_fingerprint, CONTENTS),
-    (by_name, TURNS),
-]
 EXAMPLES = 80
 
 
-@pytest.mark.parametrize(("plant", "machine"), MUTANTS, ids=[plant.__name__ for plant, _ in MUTANTS])
+@pytest.mark.parametrize(
+    ("plant", "machine"),
+    [
+        pytest.param(checkpoint_before_commit, CRASHES, id="checkpoint before commit"),
+        pytest.param(inode_only, CONTENTS, id="inode only"),
+        pytest.param(checkpoint_after_commit, CRASHES, id="checkpoint after commit", marks=pytest.mark.slow),
+        pytest.param(first_line_fingerprint, CONTENTS, id="first line as fingerprint", marks=pytest.mark.slow),
+        pytest.param(by_name, TURNS, id="opened by name", marks=pytest.mark.slow),
+    ],
+)
 def test_a_planted_bug_is_caught(monkeypatch: pytest.MonkeyPatch, plant: Plant, machine: type[Machine]) -> None:
     """Some example of the machine fails where the bug is planted."""
     plant(monkeypatch, machine)

@@ -3,9 +3,9 @@
 pytest-xdist collects the tests once in each worker. Here that takes 13 s of CPU a worker, twice that under coverage, so
 that the number of workers that fit tests which mostly wait would cost minutes. Workers that are forked have everything.
 
-All tests of a module run in one worker, in their order. Every other worker takes modules from the end of the
-collection, so that tests of daemons, which wait, run beside unit tests, which compute. A worker that dies fails the
-test that it ran; another one takes what was left.
+All tests of a module run in one worker, in their order. Every third worker takes modules from the end of the
+collection: tests of daemons, which mostly wait, run beside unit tests, which compute. A worker that dies fails the test
+that it ran; another one takes what was left.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Run:
             ours.close()
             _work(self._session, theirs, self._started)
         theirs.close()
-        self._workers[ours] = Worker(pid, ours, from_end=self._started % 2 == 1)
+        self._workers[ours] = Worker(pid, ours, from_end=self._started % 3 == 2)
         self._started += 1
 
     def _receive(self) -> None:

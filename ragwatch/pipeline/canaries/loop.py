@@ -137,7 +137,8 @@ class CanaryLoop:
     async def _run(self, name: str, started: float, *, again: bool) -> SuiteReport | None:
         """Run a suite with a claim on it; None when the run was cancelled by `close`."""
         task = asyncio.create_task(self._ask(name, started, again=again))
-        renewal = asyncio.create_task(self._renew(name))
+        ended = asyncio.Event()
+        renewal = asyncio.create_task(self._renew(name, ended))
         self._running.add(task)
         try:
             return await task
@@ -147,15 +148,20 @@ class CanaryLoop:
             return None
         finally:
             self._running.discard(task)
-            renewal.cancel()
-            await asyncio.gather(renewal, return_exceptions=True)
+            ended.set()
+            await renewal
 
-    async def _renew(self, name: str) -> None:
-        """Renew the right to run a suite until its run ends."""
-        while True:
-            await asyncio.sleep(self._claim_seconds / 3)
-            with suppress(RagwatchError):  # there are two more attempts before it expires
-                await asyncio.to_thread(self._claim, name, self._claim_seconds)
+    async def _renew(self, name: str, ended: asyncio.Event) -> None:
+        """Renew the right to run a suite until its run has ended.
+
+        It is not cancelled: a renewal that is under way in a thread would go on, and come after the release.
+        """
+        while not ended.is_set():
+            try:
+                await asyncio.wait_for(ended.wait(), self._claim_seconds / 3)
+            except TimeoutError:
+                with suppress(RagwatchError):  # there are two more attempts before it expires
+                    await asyncio.to_thread(self._claim, name, self._claim_seconds)
 
     async def _ask(self, name: str, started: float, *, again: bool) -> SuiteReport:
         suite = self.suites[name]

@@ -66,7 +66,7 @@ LARGE: dict[str, Callable[[], Sample]] = {
     "names and numbers beside 20,000 numbers": lambda: of(NAMED, " ".join(map(str, range(13, 140_000, 7)))),
     "200 answers of one word": lambda: of("No.\n\n" * 200, sized(FACTS, 200_000), question="Is the museum open?"),
     "a word of 90 kB": lambda: of("x" * 90_000, FACTS),
-    "900 kB without a space": lambda: of(FACTS, "ab1" * 300_000),
+    "300 kB without a space": lambda: of(FACTS, "ab1" * 100_000),
     "900 kB of newlines": lambda: of(FACTS, "\n" * 900_000),
     "90 kB of newlines": lambda: of("\n" * 90_000 + "x", FACTS),
     "90 kB of one-letter sentences": lambda: of(sized("a. b. c. ", 90_000), FACTS),

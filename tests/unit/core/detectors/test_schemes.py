@@ -154,7 +154,7 @@ def test_control() -> None:
     one = ScorePair(Score(0.5), Score(0.5))
     assert scheme.learn((), one) == ()
     assert scheme.detector(()) is scheme.test
-    assert scheme.size(one) == 1.0
+    assert (scheme.size(one), scheme.span) == (1.0, 0.0)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60))

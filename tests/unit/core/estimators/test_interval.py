@@ -25,6 +25,11 @@ def test_incomplete_beta(x: float, a: float, b: float) -> None:
     assert beta_cdf(x, a, b) == pytest.approx(float(stats.beta.cdf(x, a, b)), abs=1e-8)
 
 
+def test_incomplete_beta_at_its_ends() -> None:
+    """Nothing lies below 0, and nothing above 1."""
+    assert (beta_cdf(0.0, 2.0, 5.0), beta_cdf(1.0, 2.0, 5.0)) == (0.0, 1.0)
+
+
 @pytest.mark.parametrize(("ones", "trials"), [(0, 1), (1, 1), (0, 20), (3, 20), (20, 20), (1.7, 20.4), (15, 1000)])
 def test_exact(ones: float, trials: float) -> None:
     """Quantiles of the two beta distributions of Clopper and Pearson; 0 and 1 where nothing was seen."""
