@@ -60,14 +60,17 @@ async def _run(suites: Sequence[CanarySuite]) -> list[SuiteReport]:
 
 def _show(suite: SuiteReport) -> None:
     console = Console(soft_wrap=True)
-    summary = Table("k", "recall", "precision", "NDCG", title=f"suite {suite.suite}: {len(suite.reports)} canaries")
+    title = f"suite {suite.suite}: {len(suite.reports)} canaries"
+    summary = Table("k", "recall", "precision", "F1", "NDCG", title=title)
     for k in suite.ks:
-        summary.add_row(str(k), *(_figure(metric(k)) for metric in (suite.recall, suite.precision, suite.ndcg)))
+        metrics = (suite.recall, suite.precision, suite.f1, suite.ndcg)
+        summary.add_row(str(k), *(_figure(metric(k)) for metric in metrics))
     console.print(summary)
     console.print(
         f"MRR {_figure(suite.mrr)}   recall@{suite.cutoff} {_figure(suite.recall(suite.cutoff))}"
         f"   coverage {_figure(suite.coverage)}   health {_figure(suite.health)}"
     )
+    _show_categories(console, suite)
     failed = [report for report in suite.reports if not report.success]
     if not failed:
         console.print("[green]every canary succeeded[/]")
@@ -76,6 +79,19 @@ def _show(suite: SuiteReport) -> None:
     for report in failed:
         colour = "red" if report.degraded else "yellow"
         table.add_row(escape_line(report.canary.name), f"[{colour}]{report.outcome}[/]", escape_line(_reason(report)))
+    console.print(table)
+
+
+def _show_categories(console: Console, suite: SuiteReport) -> None:
+    """Show the figures by category, if the suite has more than one."""
+    k, parts = suite.cutoff, suite.by_category
+    if len(parts) < 2:
+        return
+    table = Table("category", "canaries", "degraded", "failed", f"recall@{k}", f"precision@{k}", f"F1@{k}", "MRR")
+    for category, part in parts.items():
+        counts = (len(part.reports), len(part.degraded), len(part.reports) - part.replies)
+        figures = (part.recall(k), part.precision(k), part.f1(k), part.mrr)
+        table.add_row(str(category), *map(str, counts), *map(_figure, figures))
     console.print(table)
 
 

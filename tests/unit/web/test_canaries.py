@@ -15,8 +15,9 @@ from support.snapshots import AT, small
 
 from ragwatch.board import Board
 from ragwatch.core.canary.definition import Category, Hit, Retrieved
+from ragwatch.core.canary.gauges import tallies_of
 from ragwatch.core.canary.history import to_record
-from ragwatch.core.canary.report import CanaryReport, SuiteReport, suite_line, tallies_of
+from ragwatch.core.canary.report import CanaryReport, SuiteReport, suite_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.errors import StoreError
 from ragwatch.ports import NoteStore, StoredRun
