@@ -245,7 +245,8 @@ def _unusual_canaries(config: SuiteConfig, subject: str) -> Iterator[Finding]:
         more = f" and {len(unusual) - MAX_UNUSUAL} more" if len(unusual) > MAX_UNUSUAL else ""
         detail = (
             f"{config.place.suite}: {len(unusual)} of {len(config.canaries)} canaries expect an unusual number of"
-            f" contexts for their category: {'; '.join(unusual[:MAX_UNUSUAL])}{more}. Complete `expected`, or correct `category`"
+            f" contexts for their category: {'; '.join(unusual[:MAX_UNUSUAL])}{more}. Complete `expected`, or correct"
+            " `category`"
         )
         yield Finding(f"{subject}.category", WARNING, detail)
 

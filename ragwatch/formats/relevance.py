@@ -1,7 +1,7 @@
 """Relevance judgements in a record: `relevant_ids` and `relevant_texts`.
 
-`relevant_ids` is a list of ids, of `{"id", "grade"}`, or an object from id to grade; `relevant_texts` is a list of texts
-or of `{"text", "grade"}`. A grade is a whole number: 0 is not relevant, 1 relevant, higher ones more relevant.
+`relevant_ids` is a list of ids, of `{"id", "grade"}`, or an object from id to grade; `relevant_texts` is a list of
+texts or of `{"text", "grade"}`. A grade is a whole number: 0 is not relevant, 1 relevant, higher ones more relevant.
 """
 
 from __future__ import annotations

@@ -71,6 +71,22 @@ def test_what_vanished_and_what_came_instead(store: SqliteStore) -> None:
     assert len(re.findall(r'<rect class="(?:good|bad|unsure)"', shown)) == 3
 
 
+def test_figures_by_category(store: SqliteStore) -> None:
+    """A table where the suite has more than one category, with F1 and recall beside precision and MRR."""
+    steps = a_canary("s1", "s2", name="steps", category=Category.PROCEDURAL)
+    keep(store, a_report(SHIPPING, a_reply("shipping#1")), a_report(steps, a_reply("s1")))
+    (suite,) = canaries(store, ("docs",), now=AT + 3720)["suites"]
+    assert [(row["category"], row["recall"]["5"], row["degraded"]) for row in suite["categories"]] == [
+        ("simple_factual", 1.0, 0),
+        ("procedural", 0.5, 1),
+    ]
+    shown = page(store)
+    for text in ("By category", "procedural", "F1", "0.286"):
+        assert text in shown
+    keep(store, a_report(SHIPPING, a_reply("shipping#1")), at=AT + 60)
+    assert "By category" not in page(store)
+
+
 def test_every_canary_well(store: SqliteStore) -> None:
     """Nothing is listed, and a suite that never ran says so."""
     keep(store, a_report(SHIPPING, a_reply("shipping#1")))
