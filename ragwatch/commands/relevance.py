@@ -84,8 +84,7 @@ class RelevanceCases:
             return sample
         by_text = any(not one.id for one in sample.relevant)
         case = rank_sample(sample, route=route or sample.route, similar=self._similar if by_text else None)
-        if case is not None:
-            self.cases.append(case)
+        self.cases.append(case)
         return sample if sample.answer.strip() else None
 
     def warnings(self) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 from ragwatch.core import ranking as measures
 from ragwatch.core.compare import key_of
 from ragwatch.core.ranking import TAU, Ranking, Similarity
-from ragwatch.core.sample import NO_METADATA, Sample
+from ragwatch.core.sample import Sample
 
 KS = (1, 3, 5, 10)
 """Default cut-offs of recall, precision, F1 and NDCG."""
@@ -118,6 +118,7 @@ class NoRanking(StrEnum):
     NOTHING_RELEVANT = "nothing_relevant"
     NO_IDS = "no_ids"
     NO_TEXTS = "no_texts"
+    TEXTS_NOT_COMPARED = "texts_not_compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +139,9 @@ class RankedCase:
     category: str
     route: str
     ranking: Ranking | None
-    unknown: NoRanking | None = None
-    kind: CaseKind = CaseKind.RETRIEVAL
-    metadata: Mapping[str, Any] = NO_METADATA
+    unknown: NoRanking | None
+    kind: CaseKind
+    metadata: Mapping[str, Any]
 
 
 def kind_of(sample: Sample) -> CaseKind:
@@ -150,16 +151,15 @@ def kind_of(sample: Sample) -> CaseKind:
     return CaseKind.END_TO_END if sample.answer.strip() else CaseKind.RETRIEVAL
 
 
-def rank_sample(
-    sample: Sample, *, route: str = "", similar: Similarity | None = None, tau: float = TAU
-) -> RankedCase | None:
-    """Returns where the relevant contexts of a sample were ranked; None without relevance judgements.
+def rank_sample(sample: Sample, *, route: str = "", similar: Similarity | None = None, tau: float = TAU) -> RankedCase:
+    """Returns where the relevant contexts of a sample were ranked.
 
-    Raises:
-        ValueError: `similar` is missing, and a relevant context has no id.
+    Args:
+        sample: A sample with relevance judgements.
+        route: Its route.
+        similar: Similarity of two texts; without it, contexts that are known by their text leave the ranking unknown.
+        tau: Similarity from which two texts count as the same context.
     """
-    if sample.relevant is None:
-        return None
     ranking, unknown = None, None
     if not sample.relevant:
         unknown = NoRanking.NOTHING_RELEVANT
@@ -167,6 +167,8 @@ def rank_sample(
         unknown = NoRanking.NO_IDS
     elif not all(one.id for one in sample.relevant) and not all(context.text for context in sample.contexts):
         unknown = NoRanking.NO_TEXTS
+    elif similar is None and not all(one.id for one in sample.relevant):
+        unknown = NoRanking.TEXTS_NOT_COMPARED
     else:
         ranking = rank_passages(sample.contexts, sample.relevant, similar, tau)
     category = sample.metadata.get("category")

@@ -168,9 +168,7 @@ def a_ranked(ids: str = "xab", relevant: str = "ab", *, answer: str = "", route:
     """A question whose contexts have these ids, in this order."""
     contexts = tuple(Context("Cats purr.", name) for name in ids)
     judged = tuple(RelevantContext(name) for name in relevant)
-    case = rank_sample(a_sample(contexts=contexts, relevant=judged, answer=answer), route=route)
-    assert case is not None
-    return case
+    return rank_sample(a_sample(contexts=contexts, relevant=judged, answer=answer), route=route)
 
 
 def test_relevance_judgements_are_metrics_of_the_gate() -> None:

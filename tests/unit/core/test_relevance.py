@@ -12,7 +12,7 @@ from support.kit import a_sample
 
 from ragwatch.core import ranking
 from ragwatch.core.ranking import Ranking
-from ragwatch.core.relevance import CaseKind, NoRanking, RankedCase, RankingMetric, rank_sample, ranking_metrics
+from ragwatch.core.relevance import CaseKind, NoRanking, RankingMetric, rank_sample, ranking_metrics
 from ragwatch.core.sample import Context, RelevantContext, Sample
 
 SEED_2 = ("c3", "c1", "c9", "c2")
@@ -25,16 +25,9 @@ def a_case(retrieved: Any = SEED_2, relevant: Any = ("c1", "c2"), **parts: Any) 
     return a_sample(contexts=contexts, relevant=judged, **({"answer": ""} | parts))
 
 
-def ranked(sample: Sample, **parts: Any) -> RankedCase:
-    """The case of a sample that has relevance judgements."""
-    case = rank_sample(sample, **parts)
-    assert case is not None
-    return case
-
-
 def value(name: str, sample: Sample) -> float | None:
     """A metric of a sample."""
-    case = ranked(sample)
+    case = rank_sample(sample)
     return None if case.ranking is None else RankingMetric(name).of(case.ranking)
 
 
@@ -62,30 +55,28 @@ def test_a_context_that_is_returned_twice_counts_once() -> None:
 def test_texts_are_compared_where_there_is_no_id() -> None:
     """By the similarity given; an empty text cannot be compared, and is unknown, not irrelevant."""
     relevant = (RelevantContext(None, "Text of c1."),)
-    case = ranked(a_case(relevant=relevant), similar=lambda one, other: float(one == other))
+    case = rank_sample(a_case(relevant=relevant), similar=lambda one, other: float(one == other))
     assert case.ranking is not None
     assert case.ranking.ranks == (2,)
     bare = a_case(relevant=relevant)._replace(contexts=(Context("", "c1"),))
-    assert ranked(bare).unknown is NoRanking.NO_TEXTS
-    with pytest.raises(ValueError, match="needs a way to compare texts"):
-        rank_sample(a_case(relevant=relevant))
+    assert rank_sample(bare).unknown is NoRanking.NO_TEXTS
+    assert rank_sample(a_case(relevant=relevant)).unknown is NoRanking.TEXTS_NOT_COMPARED
 
 
 def test_unknown_rankings_have_a_reason() -> None:
     """Contexts without ids, or nothing that is relevant; nothing retrieved is a recall of 0."""
-    assert ranked(a_case((None,))).unknown is NoRanking.NO_IDS
-    assert ranked(a_case(relevant=())).unknown is NoRanking.NOTHING_RELEVANT
-    assert ranked(a_case(relevant=())).ranking is None
+    assert rank_sample(a_case((None,))).unknown is NoRanking.NO_IDS
+    assert rank_sample(a_case(relevant=())).unknown is NoRanking.NOTHING_RELEVANT
+    assert rank_sample(a_case(relevant=())).ranking is None
     assert value("recall@3", a_case(())) == 0.0
-    assert rank_sample(a_sample()) is None
 
 
 def test_kinds_of_test_cases() -> None:
     """By answer and relevance judgements; key and category pair and group them."""
-    assert ranked(a_case(answer="  ")).kind is CaseKind.RETRIEVAL
-    case = ranked(a_case(answer="So.", question="Why  NOT?", metadata={"category": "procedural"}), route="search")
+    assert rank_sample(a_case(answer="  ")).kind is CaseKind.RETRIEVAL
+    case = rank_sample(a_case(answer="So.", question="Why  NOT?", metadata={"category": "procedural"}), route="search")
     assert (case.kind, case.key, case.category, case.route) == (CaseKind.END_TO_END, "why not?", "procedural", "search")
-    assert ranked(a_case(metadata={"category": 3}), route="search").category == "search"
+    assert rank_sample(a_case(metadata={"category": 3}), route="search").category == "search"
 
 
 @pytest.mark.parametrize("name", ["recall", "recall@0", "recall@-1", "hits@3", "mrr@", "recall@3 ", "", "ndcg@99999"])

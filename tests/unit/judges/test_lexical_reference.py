@@ -142,7 +142,7 @@ def test_any_form_of_a_verb_is_a_trace(text: str) -> None:
 
 
 def test_f1_of_the_worked_example() -> None:
-    """Requirements items 15 and 16: each document supports a step (p = 1), three of six steps are supported (r = .5)."""
+    """Requirements 15 and 16: each document supports a step (p = 1), three of six steps are supported (r = .5)."""
     question = "What are the steps to deploy a containerized application to AKS?"
     evidence = JUDGE.evidence(Sample("aks", question, AKS_CONTEXTS, "Push the image.", reference=AKS))
     scores = score_by_reference(evidence)
