@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -87,11 +88,12 @@ def _show_categories(console: Console, suite: SuiteReport) -> None:
     k, parts = suite.cutoff, suite.by_category
     if len(parts) < 2:
         return
-    table = Table("category", "canaries", "degraded", "failed", f"recall@{k}", f"precision@{k}", f"F1@{k}", "MRR")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
+    for name in ("category", "canaries", "degraded", f"recall@{k}", f"precision@{k}", f"F1@{k}", f"NDCG@{k}", "MRR"):
+        table.add_column(name, no_wrap=True)
     for category, part in parts.items():
-        counts = (len(part.reports), len(part.degraded), len(part.reports) - part.replies)
-        figures = (part.recall(k), part.precision(k), part.f1(k), part.mrr)
-        table.add_row(str(category), *map(str, counts), *map(_figure, figures))
+        figures = (part.recall(k), part.precision(k), part.f1(k), part.ndcg(k), part.mrr)
+        table.add_row(str(category), str(len(part.reports)), str(len(part.degraded)), *map(_figure, figures))
     console.print(table)
 
 

@@ -311,9 +311,8 @@ def _finding(limit: MetricLimit, scores: _Scores, rules: GateRules) -> MetricFin
 
 def _no_score_reason(scores: _Scores, metric: Metric) -> str:
     if isinstance(metric, RankingMetric):
-        unknown = Counter(str(case.unknown) for case in scores.cases)
-        reasons = ", ".join(f"{reason.replace('_', ' ')} in {count}" for reason, count in unknown.most_common())
-        return reasons or "no row has relevance judgements (relevant_ids, relevant_texts or --qrels)"
+        unranked = Counter(str(case.unknown) for case in scores.cases)
+        return _counts(unranked) or "no row has relevance judgements (relevant_ids, relevant_texts or --qrels)"
     judged = scores.samples(metric)
     if scores.judged and not judged:
         return "the contexts of generation test cases are fixed, and the retrieval test cases have no answer"
@@ -323,5 +322,8 @@ def _no_score_reason(scores: _Scores, metric: Metric) -> str:
         if not any(verdict.draw.sample.reference for verdict in judged):
             return "no sample has a reference"
         return f"the judge {judged[0].reading.judge} does not read references"
-    reasons = Counter(str(why_unknown(verdict.evidence, metric)) for verdict in judged)
+    return _counts(Counter(str(why_unknown(verdict.evidence, metric)) for verdict in judged))
+
+
+def _counts(reasons: Counter[str]) -> str:
     return ", ".join(f"{reason.replace('_', ' ')} in {count}" for reason, count in reasons.most_common())
