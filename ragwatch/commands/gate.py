@@ -145,7 +145,7 @@ def _show_section(console: Console, line: dict[str, Any], section: str) -> None:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # seven columns fit into 80 characters
     for name in columns:
         table.add_column(name, no_wrap=True)
     return table
