@@ -162,3 +162,13 @@ def test_any_form_of_a_verb_is_a_trace(text: str) -> None:
     (verbs,) = actions("Apply the manifest")
     assert names_action(frozenset(terms(text)), verbs)
     assert not names_action(frozenset(terms("It has an appetite.")), verbs)
+
+
+def test_f1_of_the_worked_example() -> None:
+    """Requirements 15 and 16: each document supports a step (p = 1), three of six steps are supported (r = .5)."""
+    question = "What are the steps to deploy a containerized application to AKS?"
+    evidence = JUDGE.evidence(Sample("aks", question, AKS_CONTEXTS, "Push the image.", reference=AKS))
+    scores = score_by_reference(evidence)
+    assert scores[ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE] == 1.0
+    assert scores[ReferenceQuantity.CONTEXT_RECALL] == 0.5
+    assert scores[ReferenceQuantity.CONTEXT_F1] == pytest.approx(2 / 3)
