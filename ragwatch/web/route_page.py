@@ -42,7 +42,7 @@ _HEADLINES = {
 }
 _MISSING = {
     RETRIEVAL: "no relevance judgements in the log and no canary suite",
-    END_TO_END: "no answer of this window has a label (`ragwatch label`), and no canary has an expected answer",
+    END_TO_END: "no answer of this window has a label (command `label`), and no canary has an expected answer",
 }
 
 
@@ -81,7 +81,7 @@ def route_levels(
 ) -> dict[str, Any]:
     """Builds the data of the page.
 
-    A figure has moved if a drift alarm stands, or if its whole interval lies on one side of its baseline.
+    A figure is worse if a drift alarm stands, or if its whole interval lies on the worse side of its baseline.
 
     Args:
         snapshot: The latest, None before the first digest.
@@ -220,10 +220,11 @@ def _row(
 
 
 def _moved(quantity: Quantity, interval: tuple[float, float], baseline: float | None) -> str | None:
-    """On which side of the baseline a whole interval lies: `worse`, `better` or `same`; None without a baseline."""
+    """`worse` if a whole interval lies on the worse side of the baseline, else `not worse`; None without a baseline.
+
+    A baseline is the worst mean that fits what was learned, so that better than the baseline is no news.
+    """
     if baseline is None:
         return None
     low, high = interval
-    if low <= baseline <= high:
-        return "same"
-    return "worse" if (high < baseline) is not (quantity in LOW_IS_GOOD) else "better"
+    return "worse" if (low > baseline if quantity in LOW_IS_GOOD else high < baseline) else "not worse"
