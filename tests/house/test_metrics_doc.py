@@ -44,3 +44,15 @@ def test_every_metric_of_answers_is_told() -> None:
     """No metric is left out."""
     text = PAGE.read_text(encoding="utf-8")
     assert [metric for metric in (*Quantity, *ReferenceQuantity) if f"`{metric}`" not in text] == []
+
+
+@pytest.mark.costly
+def test_the_exercise_gives_what_it_says(tmp_path: Path) -> None:
+    """Its figures move as the page says."""
+    failed, attempted = doctest.testfile(
+        str(PAGE.with_name("exercise.md")),
+        module_relative=False,
+        globs={"embedded_judge": embedded_judge, "folder": tmp_path},
+    )
+    assert failed == 0
+    assert attempted >= 20
