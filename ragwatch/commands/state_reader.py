@@ -34,6 +34,20 @@ def verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
         connection.close()
 
 
+def walk_verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
+    """Like `verdicts`, but one at a time, for more than fit into memory.
+
+    Raises:
+        ConfigError: The store is not sqlite.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    connection = _connect(config)
+    try:
+        yield from map(verdict_of, connection.walk(*statement(query)))
+    finally:
+        connection.close()
+
+
 def pruned_until(config: Config) -> float:
     """See `ports.Store.pruned_until`.
 

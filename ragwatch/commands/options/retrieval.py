@@ -36,3 +36,18 @@ def diagnose() -> None:
 
     Exit codes: 0 no problem, 1 a problem, 2 usage or configuration, 3 nothing could be measured.
     """
+
+
+@lazy_command("ragwatch.commands.rollout:rollout")
+@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML) with a section rollout.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def rollout() -> None:
+    """Decide whether a variant may replace the current one, in three stages.
+
+    1 offline: MRR, NDCG and recall of two suites or two recorded runs. 2 judged: faithfulness and answer relevancy on
+    the same questions, from two logs or from live traffic. 3 live: a share of the traffic, looked at after every answer
+    (confidence sequences), by the feedback of users where it is logged. A stage runs when the one before is passed.
+
+    Exit codes: 0 all stages passed; 11, 12 or 13 the stage that stopped the variant; 21, 22 or 23 the stage that is
+    undecided; 1 an error occurred, 2 usage or configuration.
+    """
