@@ -168,7 +168,7 @@ class Rollout:
     def _answers(
         self, rows: Iterable[StoredVerdict], feedback: FeedbackOptions | None, counts: Counter[str]
     ) -> Iterable[LiveAnswer]:
-        """Yield the answers of both variants without their texts; scores of earlier versions of the judge are absent."""
+        """Yield the answers of both variants without their texts; those of earlier versions lack scores."""
         version = ""
         names = {self._options.a: False, self._options.b: True}
         for row in rows:

@@ -117,9 +117,9 @@ def _split_notes(split: _Arm, share: float, total: int) -> list[str]:
     """Returns how the traffic was split, and a warning if that is not as configured."""
     if split.mean is None:
         return ["no answer names its variant since the start"]
-    notes = [f"B has {split.mean:.1%} of the answers; {split.n} of {total} answers were looked at"]
+    notes = [f"B has {100 * split.mean:.1f} % of the answers; {split.n} of {total} answers were looked at"]
     if not split.band.low <= share <= split.band.high:
-        notes.append(f"the split is not {share:.1%} as configured: find the cause before you trust the comparison")
+        notes.append(f"the split is not {100 * share:g} % as configured: find the cause before you trust the comparison")
     return notes
 
 
