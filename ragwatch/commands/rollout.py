@@ -35,7 +35,7 @@ from ragwatch.core.rollout.report import exit_code, rollout_line
 from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
 from ragwatch.core.sample import Sample
 from ragwatch.core.scores import Quantity
-from ragwatch.core.verdict import Judged
+from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query, StoredVerdict
@@ -115,29 +115,25 @@ class Rollout:
         names, label = (self._options.a, self._options.b), self._options.label
         since = time.time() - options.since
         variants = live_variants(*names, self._config, label=label, judge=None, since=since)
-        picked = pick_questions(*([answer.key for answer in side] for side in variants[:2]), options.questions)
-        first, second = (
-            [answer for answer in side if answer.key in keys] for side, keys in zip(variants[:2], picked, strict=True)
-        )
+        keys = [[answer.key for answer in side] for side in (variants.a, variants.b)]
+        first_keys, second_keys = pick_questions(keys[0], keys[1], options.questions)
+        first = [answer for answer in variants.a if answer.key in first_keys]
+        second = [answer for answer in variants.b if answer.key in second_keys]
         return judged_stage(compare_answers(first, second, self._confidence), variants.warnings)
 
     def _judged_logs(self, a: str, b: str, questions: int) -> StageReport:
         files = SampleFiles(InputFiles(self._config))
         samples = [self._samples(files, side, name) for side, name in (("a", a), ("b", b))]
-        first_keys, second_keys = ([_key(sample) for sample in side] for side in samples)
-        picked = pick_questions(first_keys, second_keys, questions)
-        verdicts = [
-            run_async(
-                read_samples(
-                    files, [sample for sample in side if _key(sample) in keys], judge_named(self._config, None)
-                )
-            )
-            for side, keys in zip(samples, picked, strict=True)
-        ]
-        unjudged = sum(not isinstance(verdict, Judged) for side in verdicts for verdict in side)
+        keys = [[_key(sample) for sample in side] for side in samples]
+        picked = pick_questions(keys[0], keys[1], questions)
+        first, second = (
+            self._read(files, [sample for sample in side if _key(sample) in chosen])
+            for side, chosen in zip(samples, picked, strict=True)
+        )
+        unjudged = sum(not isinstance(verdict, Judged) for verdict in (*first, *second))
         left_out = ((files.rejected.total(), "rows are rejected"), (unjudged, "samples could not be judged"))
         notes = [f"{count} {what} and are left out" for count, what in left_out if count]
-        return judged_stage(compare_verdicts(*verdicts, self._confidence), notes)
+        return judged_stage(compare_verdicts(first, second, self._confidence), notes)
 
     def _samples(self, files: SampleFiles, side: str, name: str) -> list[Sample]:
         path = self._folder / name
@@ -148,6 +144,9 @@ class Rollout:
             raise ConfigError(
                 f"rollout.judged.{side}: {path} cannot be read: {error.strerror}; name a log of answers"
             ) from error
+
+    def _read(self, files: SampleFiles, samples: Iterable[Sample]) -> list[Verdict]:
+        return run_async(read_samples(files, samples, judge_named(self._config, None)))
 
     def _live(self, options: LiveOptions) -> StageReport:
         until = pruned_until(self._config)

@@ -238,7 +238,7 @@ def recall(questions: Sequence[Question], suites: Sequence[SuiteReport]) -> Find
     far = sum(rank is not None and rank > used for report in reports for rank in report.ranks)
     lost = sum(rank is None for report in reports for rank in report.ranks)
     share = (far + lost) / expected
-    ks = [k for k in sorted({*KS, used}) if k <= deepest]
+    ks = [k for k in sorted({*KS, used, deepest}) if k <= deepest]
     curve = {
         k: mean_of_known(recall_at(report.ranking, k) for report in reports if report.ranking is not None) for k in ks
     }

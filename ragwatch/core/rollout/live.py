@@ -119,7 +119,9 @@ def _split_notes(split: _Arm, share: float, total: int) -> list[str]:
         return ["no answer names its variant since the start"]
     notes = [f"B has {100 * split.mean:.1f} % of the answers; {split.n} of {total} answers were looked at"]
     if not split.band.low <= share <= split.band.high:
-        notes.append(f"the split is not {100 * share:g} % as configured: find the cause before you trust the comparison")
+        notes.append(
+            f"the split is not {100 * share:g} % as configured: find the cause before you trust the comparison"
+        )
     return notes
 
 

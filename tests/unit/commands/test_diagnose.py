@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
         )
         for number, subject in enumerate(SUBJECTS)
     ]
-    joint = a_claim((1, 1), cells=(Cell.JOINTLY, Cell.JOINTLY))
+    joint = replace(a_claim((1, 1)), cells=(Cell.JOINTLY, Cell.JOINTLY))
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw, an_evidence(joint)) for draw in draws])
     reports = [a_report(a_canary("d1", name=subject), a_reply("x", "y"), 5) for subject in SUBJECTS]
@@ -75,7 +76,8 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-def test_the_checklist_over_a_state(tmp_path: Path, store: SqliteStore) -> None:
+@pytest.mark.usefixtures("store")
+def test_the_checklist_over_a_state(tmp_path: Path) -> None:
     """While the daemon holds its state: problems by importance, each with evidence, samples to look at and remedy."""
     result = diagnose(a_config(tmp_path), "--json", "--route", "search")
     line = json.loads(result.stdout)
@@ -91,7 +93,8 @@ def test_the_checklist_over_a_state(tmp_path: Path, store: SqliteStore) -> None:
     assert importance == sorted(importance, reverse=True)
 
 
-def test_the_text_for_people(tmp_path: Path, store: SqliteStore) -> None:
+@pytest.mark.usefixtures("store")
+def test_the_text_for_people(tmp_path: Path) -> None:
     """Evidence and remedy stand with problems only; what cannot be measured says why."""
     shown = " ".join(diagnose(a_config(tmp_path)).stdout.split())
     assert shown.startswith(f"all routes: 12 stored answers (judge {JUDGE}), 12 canaries")
@@ -103,7 +106,8 @@ def test_the_text_for_people(tmp_path: Path, store: SqliteStore) -> None:
     assert (other.return_value, "0 stored answers" in other.stdout) == (3, True)
 
 
-def test_canaries_can_be_asked_now(tmp_path: Path, store: SqliteStore) -> None:
+@pytest.mark.usefixtures("store")
+def test_canaries_can_be_asked_now(tmp_path: Path) -> None:
     """With a larger k than that of the suite."""
     with serving(*FaultyRetriever().routes()) as address:
         line = json.loads(diagnose(a_config(tmp_path, f"{address}/search"), "--k", "40", "--json").stdout)
