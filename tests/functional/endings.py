@@ -80,7 +80,6 @@ COMMANDS: dict[str, str] = {
     "gate": "gate {log}",
     "compare": "compare {log} {log}",
     "diagnose": "diagnose --config {config}",
-    "deep": "diagnose --config {config} --route search --k 50 --json",
     "rollout": "rollout --config {config}",
     "live": "compare a b --live --config {config} --since 9999d",
     "backtest": "backtest scores.jsonl",

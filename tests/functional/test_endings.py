@@ -16,7 +16,6 @@ LOUD = {
     "gate",
     "compare",
     "diagnose",
-    "deep",
     "rollout",
     "backtest",
     "stored",

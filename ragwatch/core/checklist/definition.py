@@ -179,9 +179,8 @@ def measured(
 ) -> Finding:
     """Returns a finding that is a problem if the affected share reaches `limit`; see `Finding` for the rest."""
     status = Status.PROBLEM if share >= limit else Status.FINE
-    return Finding(
-        check, status, share, summary, tuple(evidence), figures, tuple(dict.fromkeys(examples))[:MAX_EXAMPLES]
-    )
+    names = tuple(dict.fromkeys(examples))[:MAX_EXAMPLES]
+    return Finding(check, status, share, summary, evidence=tuple(evidence), figures=figures, examples=names)
 
 
 def distinct(questions: Sequence[Question]) -> dict[str, tuple[Chunk, str]]:

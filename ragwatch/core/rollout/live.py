@@ -102,9 +102,8 @@ def _of_arms(name: str, a: _Arm, b: _Arm, rules: LiveRules) -> Measured:
     change = None
     if first is not None and second is not None:
         change = Interval(second - first, b.band.low - a.band.high, b.band.high - a.band.low)
-    return Measured(
-        name, first, second, change, a.n, b.n, _decision(a, b, rules.margin), decides=name in rules.deciding
-    )
+    decision = _decision(a, b, rules.margin)
+    return Measured(name, first, second, change, n_a=a.n, n_b=b.n, decision=decision, decides=name in rules.deciding)
 
 
 def _decision(a: _Arm, b: _Arm, margin: float) -> Decision:

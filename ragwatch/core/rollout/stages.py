@@ -42,11 +42,20 @@ def offline_stage(
 def _of_difference(name: str, difference: Difference | None, *, decides: bool = True) -> Measured:
     """Returns a metric of a stage that is looked at once; with too few questions it decides nothing."""
     if difference is None:
-        return Measured(name, None, None, None, 0, 0, Decision.OPEN, decides)
+        return Measured(name, None, None, None, n_a=0, n_b=0, decision=Decision.OPEN, decides=decides)
     decision = Decision.OPEN if difference.n < MIN_QUESTIONS else Decision.PASSED
     if difference.conclusion is Conclusion.WORSE:
         decision = Decision.WORSE
-    return Measured(name, difference.a, difference.b, difference.change, difference.n, difference.n, decision, decides)
+    return Measured(
+        name,
+        difference.a,
+        difference.b,
+        difference.change,
+        n_a=difference.n,
+        n_b=difference.n,
+        decision=decision,
+        decides=decides,
+    )
 
 
 def judged_stage(comparison: Comparison, notes: Iterable[str] = ()) -> StageReport:
