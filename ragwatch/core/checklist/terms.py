@@ -24,7 +24,10 @@ MIN_QUESTIONS, MIN_CHUNKS = 10, 10
 MAX_UNKNOWN = 0.2  # share of questions with a term that no chunk holds
 MAX_STALE = 0.05
 MAX_TERMS = 10
-_REQUESTS = "tell explain describe list show give please help find know want need mean say look anyone possible way"
+_EDGES = ".,;:!?\"'()[]“”‘’«»"
+_REQUESTS = (
+    "happen tell explain describe list show give please help find know want need mean say look anyone possible way"
+)
 _TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 _DAY = re.compile(r"(?<!\d)(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
 _YEAR = re.compile(r"(?<![\d.,$€£-])(?:19|20)\d\d(?![\d-]|[.,]\d)")
@@ -44,6 +47,7 @@ def vocabulary(questions: Sequence[Question], terms: Terms) -> Finding:
     missing = {question.id: _missing(text, held, terms) for question, text in asked}
     affected = [question for question, _ in asked if missing[question.id]]
     counts = Counter(term for names in missing.values() for term in names)
+    words = {term: word for names in reversed(missing.values()) for term, word in names.items()}
     share = len(affected) / len(asked)
     often = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_TERMS]
     return measured(
@@ -52,7 +56,7 @@ def vocabulary(questions: Sequence[Question], terms: Terms) -> Finding:
         MAX_UNKNOWN,
         f"{len(affected)} of {len(asked)} questions ({percent(share)}) have a term that no retrieved chunk holds",
         evidence=[
-            *([f"most frequent: {', '.join(f'{term} ({count})' for term, count in often)}"] if often else []),
+            *([f"most frequent: {', '.join(f'{words[term]} ({count})' for term, count in often)}"] if often else []),
             *_failures(affected, [question for question, _ in asked if not missing[question.id]]),
         ],
         figures={"questions": len(asked), "affected": len(affected), "terms": len(counts)},
@@ -60,9 +64,11 @@ def vocabulary(questions: Sequence[Question], terms: Terms) -> Finding:
     )
 
 
-def _missing(text: str, held: set[str], terms: Terms) -> set[str]:
-    names = terms(_TOKEN.sub(" ", text[:_MAX_CHARS]))
-    return {name for name in names if name not in held and not any(char.isdigit() for char in name)}
+def _missing(text: str, held: set[str], terms: Terms) -> dict[str, str]:
+    """Returns the terms of a question that are not held, each with the word that it comes from."""
+    words = [word.strip(_EDGES) for word in _TOKEN.sub(" ", text[:_MAX_CHARS]).casefold().split()]
+    pairs = ((name, word) for word in words for name in terms(word) if not any(char.isdigit() for char in name))
+    return {name: word for name, word in pairs if name not in held}
 
 
 def _failures(with_term: Sequence[Question], without: Sequence[Question]) -> list[str]:

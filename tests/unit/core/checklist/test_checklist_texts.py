@@ -5,14 +5,14 @@ from __future__ import annotations
 from support.checklists import SUBJECTS, a_chunk, a_question, some_questions
 
 from ragwatch.core.checklist import texts
-from ragwatch.core.checklist.definition import Check, Status, percent
+from ragwatch.core.checklist.definition import Check, Chunk, Status, percent
 
 CUT = "of the whole of the matter. It ends where nobody would have expected it to end for"
 
 
 def test_good_chunks_are_fine() -> None:
     """Complete thoughts of like length, each once, and claims that one chunk supports alone."""
-    questions = some_questions(together=((), ()))
+    questions = [*some_questions(together=((), ())), a_question("bare", Chunk("no text", None))]
     for check in (texts.coherence, texts.lengths, texts.duplicates, texts.boundaries):
         finding = check(questions)
         assert (finding.status, finding.importance, finding.remedy) == (Status.FINE, 0.0, None), finding
