@@ -98,10 +98,16 @@ def question_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> Question:
 
 
 def _relevant_ids(value: object) -> frozenset[str] | None:
-    """Return the ids of a list, or of a mapping to grades of which 0 means irrelevant; None for anything else."""
+    """Return the ids in a list of ids or of objects with `id` and `grade`, or in an object from id to grade.
+
+    Grade 0 means irrelevant. None if it is none of these.
+    """
     if isinstance(value, Mapping):
         return frozenset(str(name) for name, grade in value.items() if grade)
-    return frozenset(map(str, value)) if isinstance(value, list) else None
+    if not isinstance(value, list):
+        return None
+    graded = (item if isinstance(item, Mapping) else {"id": item} for item in value)
+    return frozenset(str(item.get("id")) for item in graded if item.get("grade", 1))
 
 
 def _show(line: Mapping[str, Any]) -> None:

@@ -130,7 +130,9 @@ def test_damaged_and_missing_runs_are_left_out(tmp_path: Path, store: SqliteStor
     assert json.loads(diagnose(a_config(tmp_path), "--json").stdout)["canaries"] == 0
 
 
-@pytest.mark.parametrize("labelled", [["d2", 7], {"d2": 2, "d1": 0}])
+@pytest.mark.parametrize(
+    "labelled", [["d2", 7], {"d2": 2, "d1": 0}, [{"id": "d2", "grade": 2}, {"id": "d1", "grade": 0}]]
+)
 def test_relevance_by_people_replaces_the_verdict(labelled: object) -> None:
     """Ids, or grades by id, in the sample or in its metadata."""
     contexts = [{"id": "d1", "text": "One.", "score": 0.9}, {"id": "d2", "text": "Two.", "score": None}, {"text": "3"}]
