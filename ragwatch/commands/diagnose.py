@@ -74,16 +74,22 @@ def _suites(config: Config, k: int | None) -> list[SuiteReport]:
 def question_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> Question:
     """Return a stored answer as the checklist reads it.
 
-    `relevant_ids` of the sample or of its metadata, ids of chunks that people found relevant, replace the judge's
-    verdict on relevance.
+    `relevant_ids` and `relevant_texts` of the sample or of its metadata, chunks that people found relevant, replace the
+    judge's verdict on relevance.
     """
     metadata: Mapping[str, Any] = sample.get("metadata") or {}
-    labelled = _relevant_ids(sample.get("relevant_ids", metadata.get("relevant_ids")))
+    labels = sample if "relevant_ids" in sample or "relevant_texts" in sample else metadata
+    ids, relevant_texts = _relevant(labels.get("relevant_ids"), "id"), _relevant(labels.get("relevant_texts"), "text")
+    labelled = (
+        None if ids is None and relevant_texts is None else (ids or frozenset()) | (relevant_texts or frozenset())
+    )
     chunks = []
     for position, context in enumerate(sample.get("contexts") or ()):
         name, text = context.get("id"), context.get("text")
         read = verdict.contexts[position].relevant if position < len(verdict.contexts) else None
-        chunks.append(Chunk(name, text, context.get("score"), read if labelled is None else name in labelled))
+        chunks.append(
+            Chunk(name, text, context.get("score"), read if labelled is None else not labelled.isdisjoint((name, text)))
+        )
     supported = [claim for claim in verdict.claims if claim.verdict is ClaimVerdict.SUPPORTED and claim.contexts]
     return Question(
         verdict.id,
@@ -97,17 +103,17 @@ def question_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> Question:
     )
 
 
-def _relevant_ids(value: object) -> frozenset[str] | None:
-    """Return the ids in a list of ids or of objects with `id` and `grade`, or in an object from id to grade.
+def _relevant(value: object, key: str) -> frozenset[str] | None:
+    """Return the relevant ones of a list of names or of objects with a key and `grade`, or of an object of grades.
 
-    Grade 0 means irrelevant. None if it is none of these.
+    Grade 0 means irrelevant. None if the value is none of these.
     """
     if isinstance(value, Mapping):
         return frozenset(str(name) for name, grade in value.items() if grade)
     if not isinstance(value, list):
         return None
-    graded = (item if isinstance(item, Mapping) else {"id": item} for item in value)
-    return frozenset(str(item.get("id")) for item in graded if item.get("grade", 1))
+    graded = (item if isinstance(item, Mapping) else {key: item} for item in value)
+    return frozenset(str(item.get(key)) for item in graded if item.get("grade", 1))
 
 
 def _show(line: Mapping[str, Any]) -> None:
