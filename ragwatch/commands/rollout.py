@@ -236,7 +236,9 @@ def _show(line: Mapping[str, Any]) -> None:
 
 
 def _table(metrics: Iterable[Mapping[str, Any]]) -> Table:
-    table = Table("metric", "A", "B", "B - A", "interval", "n A", "n B", "", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
+    for name in ("metric", "A", "B", "B - A", "interval", "n A", "n B", ""):
+        table.add_column(name, no_wrap=True)
     for metric in metrics:
         known = metric["difference"] is not None
         table.add_row(

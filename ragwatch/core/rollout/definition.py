@@ -43,7 +43,7 @@ class Measured(NamedTuple):
         a: Mean of A; None if it has no value.
         b: Mean of B.
         change: B - A with its interval; None if either is unknown.
-        n_a: Questions or answers of A with a value.
+        n_a: Answers of A with a value; where a stage is looked at once, questions of the smaller side.
         n_b: The same of B.
         decision: What it says about B.
         decides: Whether the stage needs it to pass; any metric can stop the stage.

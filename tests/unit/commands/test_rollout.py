@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,17 +15,17 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from support.canaries import a_canary, a_reply, a_report
 from support.kit import JUDGE, a_draw, a_line, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands import cli
-from ragwatch.core.canary.report import SuiteReport, suite_line
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Retention
 from ragwatch.stores.sqlite.store import SqliteStore
 
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "docs" / "examples" / "rollout"
 NOW = time.time()
 START = datetime.fromtimestamp(NOW - 86400.0, UTC).isoformat()
 LIVE = {"start": START, "feedback": "metadata.thumbs", "share": 0.2}
@@ -47,11 +51,10 @@ def rollout(*arguments: str) -> Result:
 
 
 def recorded(folder: Path, name: str, rank: int, count: int = 40) -> str:
-    """The output of `ragwatch canary --json` of a suite whose expected chunk always has this rank."""
-    ids = [f"x{number}" for number in range(1, rank)]
-    canaries = [a_canary("d1", name=f"c{number}") for number in range(count)]
-    reports = tuple(a_report(canary, a_reply(*ids, "d1"), 10) for canary in canaries)
-    (folder / name).write_text(json.dumps({"suites": [suite_line(SuiteReport(name, (1, 10), reports))]}))
+    """What a rollout reads of a run of `ragwatch canary --json` in which expected chunks always have this rank."""
+    items = [{"query": f"What about {number}?", "ranks": [rank], "grades": [1]} for number in range(count)]
+    line = {"suites": [{"suite": name, "recall": {"1": 0.5, "10": 1.0}, "items": items}]}
+    (folder / name).write_text(json.dumps(line))
     return name
 
 
@@ -94,8 +97,8 @@ def happy(number: int, *, is_b: bool) -> bool:
 
 @pytest.mark.costly
 def test_users_stop_the_offline_winner(tmp_path: Path, store: SqliteStore) -> None:
-    """Row 58, HealthMetrics: hybrid wins on 500 queries, draws on 100 judged ones, and loses with users."""
-    settle(store, [an_answer(n, is_b=n % 5 == 0, thumbs=happy(n // 5, is_b=n % 5 == 0)) for n in range(500)])
+    """Row 58, HealthMetrics: hybrid wins on 500 queries, draws on judged ones, and loses with users."""
+    settle(store, [an_answer(n, is_b=n % 5 == 0, thumbs=happy(n // 5, is_b=n % 5 == 0)) for n in range(300)])
     offline = {"a": recorded(tmp_path, "vector.json", 3, 500), "b": recorded(tmp_path, "hybrid.json", 1, 500)}
     section = {"offline": offline, "judged": {"since": "1d"}, "live": LIVE}
     result = rollout(a_config(tmp_path, section), "--json")
@@ -104,7 +107,7 @@ def test_users_stop_the_offline_winner(tmp_path: Path, store: SqliteStore) -> No
     assert [stage["outcome"] for stage in line["stages"]] == ["passed", "passed", "stopped"]
     mrr, ndcg, recall = line["stages"][0]["metrics"]
     assert (mrr["a"], mrr["b"], ndcg["b"], recall["a"]) == (pytest.approx(1 / 3), 1.0, 1.0, 1.0)
-    assert [metric["n_a"] for metric in line["stages"][1]["metrics"]] == [100, 100]
+    assert [metric["n_a"] for metric in line["stages"][1]["metrics"]] == [60, 60]  # of the smaller side
     user = line["stages"][2]["metrics"][0]
     assert (user["metric"], user["decision"], user["b"] < user["a"], user["high"] < 0.0) == (
         "user",
@@ -217,3 +220,29 @@ def test_what_is_refused(tmp_path: Path, section: dict[str, Any] | None, message
     error = rollout(config).exception
     assert isinstance(error, ConfigError)
     assert message in str(error)
+
+
+@pytest.mark.slow
+def test_the_example_does_what_its_page_says(tmp_path: Path) -> None:
+    """Every command of the page runs as printed; the exit code and the figures are those that it names."""
+    page = (EXAMPLE / "README.md").read_text()
+    said = re.search(r"MRR rises from (\.\d+) to (\d) at the same recall", page)
+    assert said is not None
+    commands = re.findall(r"(?m)^ragwatch (.*?) *#", page)
+    codes = []
+    for command in commands:
+        words = re.sub(r"(?<=--state )\S+", str(tmp_path / "state"), command).split()
+        more = ["--json"] if words[0] == "rollout" else []
+        ended = subprocess.run(
+            [sys.executable, "-m", "ragwatch", *words, *more],
+            cwd=ROOT,
+            env=os.environ | {"RAGWATCH_STATE": str(tmp_path / "state")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        codes.append(ended.returncode)
+        if more:
+            mrr, _, recall = json.loads(ended.stdout)["stages"][0]["metrics"]
+            assert (mrr["a"], mrr["b"], recall["difference"]) == (float(said[1]), float(said[2]), 0.0)
+    assert codes == [0, 13, 1]
