@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -46,14 +47,17 @@ def canary(*, path: Path, names: Sequence[str], as_json: bool) -> int:
 
 def _show(suite: SuiteReport) -> None:
     console = Console(soft_wrap=True)
-    summary = Table("k", "recall", "precision", "NDCG", title=f"suite {suite.suite}: {len(suite.reports)} canaries")
+    title = f"suite {suite.suite}: {len(suite.reports)} canaries"
+    summary = Table("k", "recall", "precision", "F1", "NDCG", title=title)
     for k in suite.ks:
-        summary.add_row(str(k), *(_figure(metric(k)) for metric in (suite.recall, suite.precision, suite.ndcg)))
+        metrics = (suite.recall, suite.precision, suite.f1, suite.ndcg)
+        summary.add_row(str(k), *(_figure(metric(k)) for metric in metrics))
     console.print(summary)
     console.print(
         f"MRR {_figure(suite.mrr)}   recall@{suite.cutoff} {_figure(suite.recall(suite.cutoff))}"
         f"   coverage {_figure(suite.coverage)}   health {_figure(suite.health)}"
     )
+    _show_categories(console, suite)
     failed = [report for report in suite.reports if not report.success]
     if not failed:
         console.print("[green]every canary succeeded[/]")
@@ -62,6 +66,20 @@ def _show(suite: SuiteReport) -> None:
     for report in failed:
         colour = "red" if report.degraded else "yellow"
         table.add_row(escape_line(report.canary.name), f"[{colour}]{report.outcome}[/]", escape_line(_reason(report)))
+    console.print(table)
+
+
+def _show_categories(console: Console, suite: SuiteReport) -> None:
+    """Show the figures by category, if the suite has more than one."""
+    k, parts = suite.cutoff, suite.by_category
+    if len(parts) < 2:
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
+    for name in ("category", "canaries", "degraded", f"recall@{k}", f"precision@{k}", f"F1@{k}", f"NDCG@{k}", "MRR"):
+        table.add_column(name, no_wrap=True)
+    for category, part in parts.items():
+        figures = (part.recall(k), part.precision(k), part.f1(k), part.ndcg(k), part.mrr)
+        table.add_row(str(category), str(len(part.reports)), str(len(part.degraded)), *map(_figure, figures))
     console.print(table)
 
 

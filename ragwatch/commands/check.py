@@ -37,6 +37,7 @@ from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe
 from ragwatch.telemetry import Telemetry, configure_logging
 
 MAX_RECORDS = 100
+MAX_UNUSUAL = 5  # canaries that a warning names
 OK, WARNING, FAILED = "ok", "warning", "failed"
 _COLOURS = {OK: "green", WARNING: "yellow", FAILED: "red"}
 _TEST_SAMPLE = Sample(
@@ -92,6 +93,7 @@ def check_all(config: Config) -> Iterator[Finding]:
     for index, suite in enumerate(config.canaries):
         subject = f"canaries[{index}]"
         yield _run_test(subject, lambda suite=suite, subject=subject: run_async(_suite(suite, subject)))  # type: ignore[misc]  # the same
+        yield from _unusual_canaries(suite, subject)
 
 
 def _alerts(config: Config) -> Iterator[Finding]:
@@ -234,6 +236,19 @@ async def _suite(config: SuiteConfig, subject: str) -> Finding:
     if first.failure is not None:
         return Finding(subject, FAILED, f"{config.place.suite}: {first.failure}: {first.retrieved.detail}")
     return Finding(subject, OK, f"{config.place.suite}: the retriever returned {len(first.retrieved.hits)} passages")
+
+
+def _unusual_canaries(config: SuiteConfig, subject: str) -> Iterator[Finding]:
+    """Canaries whose number of expected contexts is unusual for their category."""
+    unusual = [f"{canary.name} {reason}" for canary in config.canaries if (reason := canary.unusual_number)]
+    if unusual:
+        more = f" and {len(unusual) - MAX_UNUSUAL} more" if len(unusual) > MAX_UNUSUAL else ""
+        detail = (
+            f"{config.place.suite}: {len(unusual)} of {len(config.canaries)} canaries expect an unusual number of"
+            f" contexts for their category: {'; '.join(unusual[:MAX_UNUSUAL])}{more}. Complete `expected`, or correct"
+            " `category`"
+        )
+        yield Finding(f"{subject}.category", WARNING, detail)
 
 
 async def _judge(config: JudgeConfig, subject: str) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
+from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.terminal import escape_line
 from ragwatch.commands.variants import live_variants, split_variants
@@ -24,10 +25,19 @@ from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.text import duration_seconds
 from ragwatch.core.canary.report import CanaryReport
-from ragwatch.core.compare_line import Comparison, compare_answers, compare_line, compare_reports, compare_verdicts
+from ragwatch.core.compare_line import (
+    Comparison,
+    compare_answers,
+    compare_cases,
+    compare_line,
+    compare_reports,
+    compare_verdicts,
+)
+from ragwatch.core.relevance import KS, RankedCase
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
+from ragwatch.formats.qrels import Qrels
 from ragwatch.telemetry import configure_logging
 
 WORSE, NOT_ENOUGH_DATA = 1, 3
@@ -46,6 +56,8 @@ class CompareOptions(NamedTuple):
         log: Logs that contain both variants.
         label: Metadata key that names the variant of a sample.
         since: Start of the live traffic to compare, in seconds since the epoch; None without `--live`.
+        qrels: Relevance judgements by row id; None for those of the rows.
+        ks: Cut-offs of the ranking metrics.
     """
 
     config: Config | None
@@ -54,6 +66,30 @@ class CompareOptions(NamedTuple):
     log: Sequence[Path]
     label: str
     since: float | None
+    qrels: Qrels | None = None
+    ks: Sequence[int] = KS
+
+
+class Compared(NamedTuple):
+    """Result of a comparison.
+
+    Attributes:
+        answers: Comparison of answers, or of canaries.
+        warnings: Warnings about rows that are left out.
+        retrieval: Comparison of the ranking metrics of rows with relevance judgements; None if a side has none.
+    """
+
+    answers: Comparison
+    warnings: list[str]
+    retrieval: Comparison | None = None
+
+
+class _LogRows(NamedTuple):
+    """Rows of logs: verdicts on those with an answer, and test cases with relevance judgements."""
+
+    verdicts: list[Verdict]
+    cases: list[RankedCase]
+    warnings: list[str]
 
 
 def compare(  # noqa: PLR0913 - one argument for each option of the command line
@@ -68,6 +104,8 @@ def compare(  # noqa: PLR0913 - one argument for each option of the command line
     on_live: bool,
     since: str,
     label: str,
+    qrels: Path | None,
+    ks: Sequence[int],
     as_json: bool,
 ) -> int:
     """Compare B with A over the same questions."""
@@ -80,19 +118,23 @@ def compare(  # noqa: PLR0913 - one argument for each option of the command line
         log=log,
         label=label,
         since=time.time() - _seconds(since) if on_live else None,
+        qrels=None if qrels is None else read_qrels(qrels),
+        ks=tuple(ks) or KS,
     )
-    comparison, warnings = _compare(a, b, options)
+    comparison, warnings, retrieval = _compare(a, b, options)
     line = compare_line(comparison, a, b) | {"warnings": warnings}
+    line["retrieval"] = None if retrieval is None else compare_line(retrieval, a, b)
     if as_json:
         click.echo(json.dumps(line))
     else:
         _show(line)
-    if not comparison.rows:
+    compared = [part for part in (comparison, retrieval) if part is not None and part.rows]
+    if not compared:
         return NOT_ENOUGH_DATA
-    return WORSE if comparison.worse else 0
+    return WORSE if any(part.worse for part in compared) else 0
 
 
-def _compare(a: str, b: str, options: CompareOptions) -> tuple[Comparison, list[str]]:
+def _compare(a: str, b: str, options: CompareOptions) -> Compared:
     if options.since is not None:
         return _live(a, b, options, options.since)
     suites = {} if options.config is None else {suite.place.suite: suite for suite in options.config.canaries}
@@ -109,25 +151,42 @@ def _compare(a: str, b: str, options: CompareOptions) -> tuple[Comparison, list[
     return _logs(a, b, options)
 
 
-def _logs(a: str, b: str, options: CompareOptions) -> tuple[Comparison, list[str]]:
-    first, warnings = _read([Path(a)], options)
-    second, more = _read([Path(b)], options)
-    return compare_verdicts(first, second, _confidence(options)), [*warnings, *more]
-
-
-def _variants(a: str, b: str, options: CompareOptions) -> tuple[Comparison, list[str]]:
-    verdicts, warnings = _read(options.log, options)
-    first, second = split_variants(
-        a, b, ((verdict, verdict.draw.sample.metadata) for verdict in verdicts), options.label
+def _logs(a: str, b: str, options: CompareOptions) -> Compared:
+    first, second = (_read([Path(side)], options) for side in (a, b))
+    return Compared(
+        compare_verdicts(first.verdicts, second.verdicts, _confidence(options)),
+        [*first.warnings, *second.warnings],
+        compare_cases(first.cases, second.cases, options.ks, _confidence(options)),
     )
-    return compare_verdicts(first, second, _confidence(options)), warnings
 
 
-def _live(a: str, b: str, options: CompareOptions, since: float) -> tuple[Comparison, list[str]]:
+def _variants(a: str, b: str, options: CompareOptions) -> Compared:
+    rows = _read(options.log, options)
+    items: list[tuple[Verdict | RankedCase, Mapping[str, Any]]] = [
+        *((verdict, verdict.draw.sample.metadata) for verdict in rows.verdicts),
+        *((case, case.metadata) for case in rows.cases),
+    ]
+    first, second = split_variants(a, b, items, options.label)
+    return Compared(
+        compare_verdicts(_verdicts(first), _verdicts(second), _confidence(options)),
+        rows.warnings,
+        compare_cases(_cases(first), _cases(second), options.ks, _confidence(options)),
+    )
+
+
+def _verdicts(items: Sequence[Verdict | RankedCase]) -> list[Verdict]:
+    return [item for item in items if not isinstance(item, RankedCase)]
+
+
+def _cases(items: Sequence[Verdict | RankedCase]) -> list[RankedCase]:
+    return [item for item in items if isinstance(item, RankedCase)]
+
+
+def _live(a: str, b: str, options: CompareOptions, since: float) -> Compared:
     if options.config is None or options.log:
         raise ConfigError("--live: reads the state of --config; give --config, and no --log")
     variants = live_variants(a, b, options.config, label=options.label, judge=options.judge, since=since)
-    return compare_answers(variants.a, variants.b, _confidence(options)), variants.warnings
+    return Compared(compare_answers(variants.a, variants.b, _confidence(options)), variants.warnings)
 
 
 def _seconds(since: str) -> float:
@@ -137,9 +196,10 @@ def _seconds(since: str) -> float:
         raise ConfigError(f"--since {since}: {error}") from error
 
 
-def _read(paths: Sequence[Path], options: CompareOptions) -> tuple[list[Verdict], list[str]]:
-    """Judge the samples of logs. Returns the verdicts, and warnings about rows that are left out."""
-    files = SampleFiles(options.inputs)
+def _read(paths: Sequence[Path], options: CompareOptions) -> _LogRows:
+    """Judge the samples of logs, and rank those with relevance judgements."""
+    relevance = RelevanceCases(options.qrels)
+    files = SampleFiles(options.inputs, relevance)
     streams = [path.open("rb") for path in paths]
     try:
         verdicts = run_async(read_all(files, streams, judge_named(options.config, options.judge)))
@@ -148,15 +208,21 @@ def _read(paths: Sequence[Path], options: CompareOptions) -> tuple[list[Verdict]
             stream.close()
     unjudged = sum(not isinstance(verdict, Judged) for verdict in verdicts)
     names = ", ".join(path.name for path in paths)
-    left_out = ((files.rejected.total(), "rows are rejected"), (unjudged, "samples could not be judged"))
-    return verdicts, [f"{names}: {count} {what} and are left out" for count, what in left_out if count]
+    unranked = sum(case.ranking is None for case in relevance.cases)
+    left_out = (
+        (files.rejected.total(), "rows are rejected"),
+        (unjudged, "samples could not be judged"),
+        (unranked, "rows have relevance judgements but no ranking (no ids, or nothing is relevant)"),
+    )
+    warnings = [f"{names}: {count} {what} and are left out" for count, what in left_out if count]
+    return _LogRows(verdicts, relevance.cases, [*warnings, *relevance.warnings()])
 
 
 def _confidence(options: CompareOptions) -> float:
     return 0.95 if options.config is None else options.config.settings.estimates.confidence
 
 
-def _suites(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], confidence: float) -> tuple[Comparison, list[str]]:
+def _suites(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], confidence: float) -> Compared:
     ks = sorted(set.intersection(*(set(suite.place.k) for suite in (*a, *b)))) if a and b else []
     if not ks:
         raise ConfigError("canaries: nothing to compare: a side has no suite, or the suites have no `k` in common")
@@ -166,7 +232,7 @@ def _suites(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], confidence: floa
         for name, side in (("A", first), ("B", second))
         if (failed := sum(report.failure is not None for report in side))
     ]
-    return compare_reports(first, second, ks, confidence), warnings
+    return Compared(compare_reports(first, second, ks, confidence), warnings)
 
 
 async def _run_canaries(
@@ -200,19 +266,26 @@ def _show(line: dict[str, Any]) -> None:
     )
     for warning in line["warnings"]:
         console.print(f"[yellow]{escape_line(warning)}[/]")
-    if not line["metrics"]:
+    shown = [part for part in (line, line["retrieval"]) if part is not None and part["metrics"]]
+    if not shown:
         console.print("nothing can be compared: no metric has a value on both sides")
-        return
+    for part in shown:
+        if part is not line:
+            console.print(f"[bold]Retrieval, by relevance judgements[/]: {part['shared']} questions are on both sides")
+        _show_metrics(console, part["metrics"])
+
+
+def _show_metrics(console: Console, metrics: Sequence[dict[str, Any]]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
     table.add_column("metric", min_width=16)
     for name in ("A", "B", "B - A", "interval", "n", "w/t/l", ""):
         table.add_column(name, no_wrap=True)
-    for metric in line["metrics"]:
+    for metric in metrics:
         _add_row(table, metric["metric"].replace("_", " "), metric)
         for category, difference in metric["categories"].items():
             _add_row(table, f"  {escape_line(category) or 'none'}", difference)
     console.print(table)
-    for metric in line["metrics"]:
+    for metric in metrics:
         if metric["warning"]:
             console.print(f"{metric['metric']}: may be noise: {metric['warning']}")
 

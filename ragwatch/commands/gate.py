@@ -16,14 +16,17 @@ from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
-from ragwatch.commands.reports import OUTCOMES, junit, markdown
+from ragwatch.commands.relevance import RelevanceCases, read_qrels
+from ragwatch.commands.reports import OUTCOMES, junit, markdown, sections
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
+from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, load
 from ragwatch.config.gate import GateOptions, rules_of
 from ragwatch.core.compare import Interval
 from ragwatch.core.diagnosis import attribute
 from ragwatch.core.gate import GateDecision, GateRules, Metric, gate
 from ragwatch.core.gate_line import baseline_of, figures_of, gate_line
+from ragwatch.core.relevance import KS
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Judge
 from ragwatch.telemetry import configure_logging
@@ -32,7 +35,7 @@ CODES = {GateDecision.PASS: 0, GateDecision.FAIL: 1, GateDecision.NOT_ENOUGH_DAT
 _COLOURS = {True: "green", False: "red", None: "yellow"}
 
 
-def gate_command(
+def gate_command(  # noqa: PLR0913 - one argument for each option of the command line
     *,
     files: Sequence[BinaryIO],
     path: Path | None,
@@ -40,6 +43,8 @@ def gate_command(
     format_name: str | None,
     source: str | None,
     baseline: Path | None,
+    qrels: Path | None,
+    ks: Sequence[int],
     junit_path: Path | None,
     markdown_path: Path | None,
     as_json: bool,
@@ -47,11 +52,14 @@ def gate_command(
     """Judge the samples in FILES (JSONL; `-` or none is standard input) and compare them with thresholds."""
     configure_logging("error")
     config = None if path is None else load(path)
-    sample_files = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
+    relevance = RelevanceCases(None if qrels is None else read_qrels(qrels))
+    sample_files = SampleFiles(InputFiles(config, FileOptions(format_name, source)), relevance)
     judge, rules = judge_named(config, name), _rules(config)
     previous = None if baseline is None else _figures(baseline, judge)
     verdicts = run_async(read_all(sample_files, files or (sys.stdin.buffer,), judge))
-    report = gate(verdicts, rules, rejected=sample_files.rejected)
+    for warning in relevance.warnings():
+        click.echo(printable(warning), err=True)
+    report = gate(verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=tuple(ks) or KS)
     attribution = None if previous is None else attribute(previous, figures_of(report))
     line = gate_line(report, judge=judge.version, attribution=attribution)
     for out, text in ((junit_path, junit), (markdown_path, markdown)):
@@ -97,24 +105,55 @@ def _write(path: Path, text: str) -> None:
 
 def _show(line: dict[str, Any]) -> None:
     console = Console(soft_wrap=True)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("metric", "mean", "interval", "n", "threshold", "severity", "outcome"):
-        table.add_column(name, no_wrap=True)
+    for section, title in sections(line):
+        if title:
+            console.print(f"[bold]{title}[/]")
+        _show_section(console, line, section)
     for metric in line["metrics"]:
-        has_value = metric["value"] is not None
+        if metric["reason"]:
+            console.print(f"{metric['metric']}: {escape(metric['reason'])}")
+    for route, figures in line["routes"].items():
+        shown = ", ".join(f"{row['metric']} {row['value']:.3f}" for row in figures)
+        console.print(f"route {escape(route)} ({max(row['n'] for row in figures)} cases): {shown}")
+    unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items())
+    console.print(f"{line['judged']} samples judged by {escape(line['judge'])}; not judged: {unread or 'none'}")
+    if line["unranked"]:
+        unranked = ", ".join(f"{reason} {count}" for reason, count in line["unranked"].items())
+        console.print(f"relevance judgements without a ranking: {unranked}")
+    console.print(f"[bold]{line['verdict']}[/]: {escape(line['recommendation'])}")
+
+
+def _show_section(console: Console, line: dict[str, Any], section: str) -> None:
+    """Show the metrics of a section: those with a threshold, then the others."""
+    limited = [metric for metric in line["metrics"] if metric["section"] == section]
+    table = _table("metric", "mean", "interval", "n", "threshold", "severity", "outcome")
+    for metric in limited:
         table.add_row(
-            metric["metric"],
-            f"{metric['value']:.3f}" if has_value else "unknown",
-            f"{metric['low']:.3f}..{metric['high']:.3f}" if has_value else "",
-            str(metric["n"]),
+            *_mean(metric),
             f"{'<=' if metric['lower_is_better'] else '>='} {metric['threshold']:g}",
             metric["severity"],
             f"[{_COLOURS[metric['pass']]}]{OUTCOMES[metric['pass']]}[/]",
         )
-    console.print(table)
-    for metric in line["metrics"]:
-        if metric["reason"]:
-            console.print(f"{metric['metric']}: {escape(metric['reason'])}")
-    unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items())
-    console.print(f"{line['judged']} samples judged by {escape(line['judge'])}; not judged: {unread or 'none'}")
-    console.print(f"[bold]{line['verdict']}[/]: {escape(line['recommendation'])}")
+    if limited:
+        console.print(table)
+    others = [figure for figure in line["figures"] if figure["section"] == section]
+    table = _table("without threshold", "mean", "interval", "n")
+    for figure in others:
+        table.add_row(*_mean(figure))
+    if others:
+        console.print(table)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # seven columns fit into 80 characters
+    for name in columns:
+        table.add_column(name, no_wrap=True)
+    return table
+
+
+def _mean(metric: dict[str, Any]) -> tuple[str, str, str, str]:
+    """Name, mean, interval and number of scores of a metric."""
+    if metric["value"] is None:
+        return metric["metric"], "unknown", "", str(metric["n"])
+    interval = f"{metric['low']:.3f}..{metric['high']:.3f}"
+    return metric["metric"], f"{metric['value']:.3f}", interval, str(metric["n"])

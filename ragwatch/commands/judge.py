@@ -19,6 +19,8 @@ from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.config import load
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
+from ragwatch.core.gate import score_of
+from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.core.verdict_line import verdict_line
@@ -50,8 +52,10 @@ def _print(verdict: Verdict) -> None:
 
 def _summarise(verdicts: Sequence[Verdict], rejected: Counter[str]) -> None:
     table = Table("quantity", "mean", "95 % interval", "answers", title=f"{len(verdicts)} samples")
-    for quantity in Quantity:
-        scores = [verdict.scores[quantity] for verdict in verdicts if isinstance(verdict, Judged)]
+    judged = [verdict for verdict in verdicts if isinstance(verdict, Judged)]
+    by_reference = tuple(ReferenceQuantity) if any(verdict.draw.sample.reference for verdict in judged) else ()
+    for quantity in (*Quantity, *by_reference):
+        scores = [score_of(verdict, quantity) for verdict in judged]
         estimate = hajek.estimate(Addends.of((score, 1.0) for score in scores if score is not None))
         if estimate is None:
             table.add_row(quantity, "unknown", "", "0")
@@ -62,7 +66,7 @@ def _summarise(verdicts: Sequence[Verdict], rejected: Counter[str]) -> None:
     console.print(table)
     unjudged = Counter(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
     routes = Counter(verdict.draw.route for verdict in verdicts if verdict.draw.route)
-    stages = Counter(str(verdict.stage or "unknown") for verdict in verdicts if isinstance(verdict, Judged))
+    stages = Counter(str(verdict.stage or "unknown") for verdict in judged)
     for title, counts in (("stage", stages), ("route", routes), ("unjudged", unjudged), ("rejected", rejected)):
         if counts:
             console.print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))

@@ -51,28 +51,51 @@ def figure(metric: Mapping[str, Any]) -> str:
     return f"{metric['value']:.3f} [{metric['low']:.3f}, {metric['high']:.3f}] of {metric['n']}"
 
 
+def sections(line: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Sections of a gate line with their titles: test cases of retrieval and answers are never averaged together.
+
+    The title is empty if there are no relevance judgements, so that there is one section only.
+    """
+    cases = line["cases"]
+    ranked = cases["retrieval"] + cases["end_to_end"]
+    if not ranked and all(row["section"] == "answers" for row in line["metrics"]):
+        return [("answers", "")]
+    both = f", {cases['end_to_end']} of them with an answer" if cases["end_to_end"] else ""
+    answers = "generation test cases" if cases["retrieval"] else "answers"
+    number = cases["generation"] + cases["end_to_end"]
+    return [
+        ("retrieval", f"Retrieval: {ranked} test cases with relevance judgements{both}"),
+        ("answers", f"Generation: {number} {answers}"),
+    ]
+
+
 def markdown(line: Mapping[str, Any]) -> str:
     """Convert a gate line to a summary in Markdown, for example for a pull request."""
+    unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items()) or "none"
+    parts = [f"## ragwatch gate: {line['verdict'].replace('_', ' ')}", _escape(line["recommendation"])]
+    for section, title in sections(line):
+        parts += [*([f"### {title}"] if title else []), _markdown_table(line, section)]
+    parts.append(
+        f"Judged {line['judged']} samples by `{line['judge'].replace('`', '')}`; not judged: {_escape(unread)}."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(line: Mapping[str, Any], section: str) -> str:
     rows = [
         f"| {metric['metric'].replace('_', ' ')} | {_mean(metric)} | {_interval(metric)} | {metric['n']} "
         f"| {'≤' if metric['lower_is_better'] else '≥'} {metric['threshold']:g} | {metric['severity']} "
         f"| {OUTCOMES[metric['pass']]}{_reason(metric)} |"
         for metric in line["metrics"]
+        if metric["section"] == section
     ]
-    unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items()) or "none"
-    parts = [
-        f"## ragwatch gate: {line['verdict'].replace('_', ' ')}",
-        _escape(line["recommendation"]),
-        "\n".join(
-            [
-                "| metric | mean | interval | n | threshold | severity | outcome |",
-                "|---|---:|---|---:|---|---|---|",
-                *rows,
-            ]
-        ),
-        f"Judged {line['judged']} samples by `{line['judge'].replace('`', '')}`; not judged: {_escape(unread)}.",
+    rows += [
+        f"| {row['metric'].replace('_', ' ')} | {_mean(row)} | {_interval(row)} | {row['n']} | | | |"
+        for row in line["figures"]
+        if row["section"] == section
     ]
-    return "\n\n".join(parts) + "\n"
+    head = ["| metric | mean | interval | n | threshold | severity | outcome |", "|---|---:|---|---:|---|---|---|"]
+    return "\n".join([*head, *rows])
 
 
 def _mean(metric: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from rich.progress import Progress, TaskID
 
 from ragwatch.commands.input_files import InputFiles
 from ragwatch.commands.record_files import Rejects, records
+from ragwatch.commands.relevance import RelevanceCases
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, JudgeConfig, judge_of
 from ragwatch.config.text import resolve_secrets, value_of
@@ -24,7 +25,9 @@ from ragwatch.core.sample import Draw, Sample
 from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.formats.shape import Record
+from ragwatch.formats import canonical
+from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.shape import Record, RecordReader
 from ragwatch.judges import KINDS
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.pipeline.reading import Deferred, DrawReader
@@ -44,32 +47,47 @@ class SampleFiles:
 
     Args:
         inputs: How to read the files.
+        relevance: Collects the test cases with relevance judgements; None to read samples with an answer only.
 
     Attributes:
         rejected: Rejected rows by reason.
     """
 
-    def __init__(self, inputs: InputFiles | None = None) -> None:
+    def __init__(self, inputs: InputFiles | None = None, relevance: RelevanceCases | None = None) -> None:
         self._inputs = inputs or InputFiles()
+        self._relevance = relevance
         self._texts: dict[Path, Any] = {}
         self.rejected: Counter[str] = Counter()
 
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
-        """The samples of one stream, in order."""
+        """The samples of one stream that a judge has to read, in order."""
         folder, rejects = Path(name).parent, Rejects()
-        parse, read, redactor = self._inputs.parser(name), self._inputs.reader(name).read, self._inputs.redactor
+        parse, redactor, reader = self._inputs.parser(name), self._inputs.redactor, self._inputs.reader(name)
         for number, line in _with_file_name(records(stream), name):
             try:
                 if isinstance(line, FormatError):
                     raise line
-                sample = read(self._complete(parse(line)[0], folder), f"{name}:{number}")
+                sample = self._read(reader, self._complete(parse(line)[0], folder), f"{name}:{number}")
             except FormatError as error:
                 self.rejected[error.reason] += 1
                 rejects.add(number, error)
                 continue
+            if self._relevance is not None:
+                answered = self._relevance.add(sample, self._inputs.route(sample.route))
+                if answered is None:
+                    continue
+                sample = answered
             yield sample if redactor is None else redactor.redact_sample(sample)[0]
         for message in rejects.lines(name):
             click.echo(printable(message), err=True)
+
+    def _read(self, reader: RecordReader, record: Record, fallback_id: str) -> Sample:
+        """Convert a record to a sample; one with relevance judgements needs no answer."""
+        if self._relevance is None:
+            return reader.read(record, fallback_id)
+        if isinstance(reader, MappingReader):
+            return canonical.read(self._relevance.complete(reader.extract(record)), fallback_id)
+        return reader.read(self._relevance.complete(record), fallback_id)
 
     def draw(self, sample: Sample) -> Draw:
         """Make a draw of a sample, with inclusion probability 1."""

@@ -22,16 +22,15 @@ from ragwatch.core.compare import (
     per_question,
     unpaired,
 )
-from ragwatch.core.gate import Metric, score_of
-from ragwatch.core.ranking import Ranking, ndcg_at, precision_at, recall_at, reciprocal_rank
+from ragwatch.core.gate import JudgedMetric, score_of
 from ragwatch.core.reference import ReferenceQuantity
+from ragwatch.core.relevance import KS, RankedCase, RankingMetric, ranking_metrics
 from ragwatch.core.sample import Role
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.core.verdict_line import VerdictRecord
 
-METRICS: tuple[Metric, ...] = (*Quantity, *ReferenceQuantity)
-RankingMetric = Callable[[Ranking, int], float | None]
+METRICS: tuple[JudgedMetric, ...] = (*Quantity, *ReferenceQuantity)
 ReportMetric = Callable[[CanaryReport], float | None]
 _Differences = tuple[Difference | None, Mapping[str, Difference | None]]
 
@@ -126,6 +125,25 @@ def compare_reports(
     return Comparison(matched, _rows(sides, matched, frozenset(), confidence), "canaries")
 
 
+def compare_cases(
+    a: Sequence[RankedCase], b: Sequence[RankedCase], ks: Sequence[int] = KS, confidence: float = 0.95
+) -> Comparison | None:
+    """Compares the ranking metrics of test cases with relevance judgements; None if a side has none.
+
+    A question that is asked twice on a side counts once, with its mean.
+    """
+    if not a or not b:
+        return None
+    matched = match_keys((case.key for case in a), (case.key for case in b))
+    sides = [(str(metric), _case_scores(a, metric), _case_scores(b, metric)) for metric in ranking_metrics(ks)]
+    return Comparison(matched, _rows(sides, matched, frozenset(), confidence), "questions with relevance judgements")
+
+
+def _case_scores(cases: Sequence[RankedCase], metric: RankingMetric) -> VariantScores:
+    scores = ((case.key, None if case.ranking is None else metric.of(case.ranking), 1.0) for case in cases)
+    return VariantScores(per_question(scores), {case.key: case.category for case in cases})
+
+
 def _by_query(reports: Iterable[CanaryReport]) -> dict[str, CanaryReport]:
     """Keys reports by query and occurrence, because a query can be in several suites."""
     occurrences: Counter[str] = Counter()
@@ -170,7 +188,7 @@ def _category(metadata: Mapping[str, Any], route: str) -> str:
     return category if isinstance(category, str) else route
 
 
-def _scores(answers: Sequence[ComparedAnswer], metric: Metric) -> VariantScores:
+def _scores(answers: Sequence[ComparedAnswer], metric: JudgedMetric) -> VariantScores:
     return VariantScores(
         per_question((answer.key, answer.scores[metric], answer.weight) for answer in answers),
         {answer.key: answer.category for answer in answers},
@@ -179,15 +197,13 @@ def _scores(answers: Sequence[ComparedAnswer], metric: Metric) -> VariantScores:
 
 def _report_metrics(ks: Sequence[int]) -> dict[str, ReportMetric]:
     """Metrics of a canary's report by name."""
-    at_k: dict[str, RankingMetric] = {"recall": recall_at, "precision": precision_at, "ndcg": ndcg_at}
-    metrics: dict[str, ReportMetric] = {
-        f"{name}@{k}": partial(_ranking_score, metric, k) for name, metric in at_k.items() for k in ks
-    }
-    return metrics | {f"mrr@{max(ks)}": partial(_ranking_score, reciprocal_rank, max(ks)), "success": _success}
+    names = (f"{name}@{k}" for name in ("recall", "precision", "f1", "ndcg") for k in ks)
+    ranked = {name: partial(_ranking_score, RankingMetric(name)) for name in (*names, f"mrr@{max(ks)}")}
+    return {**ranked, "success": _success}
 
 
-def _ranking_score(metric: RankingMetric, k: int, report: CanaryReport) -> float | None:
-    return None if report.ranking is None else metric(report.ranking, k)
+def _ranking_score(metric: RankingMetric, report: CanaryReport) -> float | None:
+    return None if report.ranking is None else metric.of(report.ranking)
 
 
 def _success(report: CanaryReport) -> float | None:

@@ -12,15 +12,17 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from ragwatch.core.compare import Interval, change
-from ragwatch.core.gate import GateDecision, GateReport, GateSeverity, Metric, MetricFinding
+from ragwatch.core.gate import GateDecision, GateReport, GateSeverity, JudgedMetric, Metric, MetricFinding
 from ragwatch.core.reference import ReferenceQuantity
+from ragwatch.core.relevance import RankingMetric
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.stage import Stage
 
-STAGES: Mapping[Metric, Stage] = MappingProxyType(
+STAGES: Mapping[JudgedMetric, Stage] = MappingProxyType(
     {
         ReferenceQuantity.CONTEXT_RECALL: Stage.RETRIEVAL,
         ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE: Stage.RETRIEVAL,
+        ReferenceQuantity.CONTEXT_F1: Stage.RETRIEVAL,
         Quantity.NEED_RECALL: Stage.RETRIEVAL,
         Quantity.CONTEXT_PRECISION: Stage.RETRIEVAL,
         Quantity.CONTEXT_SENTENCE_PRECISION: Stage.RETRIEVAL,
@@ -33,7 +35,7 @@ STAGES: Mapping[Metric, Stage] = MappingProxyType(
         Quantity.CITATION_PRECISION: Stage.GENERATION,
     }
 )
-"""Stage at fault if a metric fails and nothing else is known."""
+"""Stage at fault if a judged metric fails and nothing else is known."""
 
 _ADVICE = {
     Stage.RETRIEVAL: "check the retriever first (index, embedding, chunking, k, reranker): "
@@ -42,7 +44,12 @@ _ADVICE = {
     Stage.ALIGNMENT: "check how contexts reach the generator (chunk size, reranker calibration, order in the prompt)",
 }
 RECALLS = (ReferenceQuantity.CONTEXT_RECALL, Quantity.NEED_RECALL, Quantity.CONTEXT_PRECISION)
-"""Metrics of retrieval, in order of preference. The last one is no recall, and substitutes for it only."""
+"""Judged metrics of retrieval, in order of preference. The last one is no recall, and substitutes for it only."""
+
+
+def stage_of(metric: Metric) -> Stage:
+    """Returns the stage at fault if a metric fails and nothing else is known."""
+    return Stage.RETRIEVAL if isinstance(metric, RankingMetric) else STAGES[metric]
 
 
 class Regression(StrEnum):
@@ -80,7 +87,7 @@ def attribute(before: Mapping[Metric, Interval], after: Mapping[Metric, Interval
     'retrieval'
     """
     changes = {metric: change(before[metric], interval) for metric, interval in after.items() if metric in before}
-    by = next((metric for metric in RECALLS if metric in changes), None)
+    by = _recall(changes)
     faithful = changes.get(Quantity.FAITHFULNESS)
     if by is not None and _worse(by, changes[by]):
         regression = Regression.RETRIEVAL
@@ -89,6 +96,14 @@ def attribute(before: Mapping[Metric, Interval], after: Mapping[Metric, Interval
     else:
         regression = Regression.UNKNOWN if by is None or faithful is None else Regression.NONE
     return Attribution(regression, by, changes)
+
+
+def _recall(changes: Mapping[Metric, Interval]) -> Metric | None:
+    """Recall by relevance judgements at the largest k, else by the judge."""
+    ranked = [metric for metric in changes if isinstance(metric, RankingMetric) and metric.measure == "recall"]
+    if ranked:
+        return max(ranked, key=lambda metric: metric.k or 0)
+    return next((metric for metric in RECALLS if metric in changes), None)
 
 
 def _worse(metric: Metric, difference: Interval) -> bool:
@@ -139,7 +154,7 @@ def _warning(failed: Sequence[MetricFinding], report: GateReport) -> str:
 
 def _stage(failed: Sequence[MetricFinding], report: GateReport) -> Stage:
     """Retrieval if one of its metrics failed, else the most frequent stage of faulty samples, else that of a metric."""
-    stages = [STAGES[finding.limit.metric] for finding in failed]
+    stages = [stage_of(finding.limit.metric) for finding in failed]
     if Stage.RETRIEVAL in stages:
         return Stage.RETRIEVAL
     faulty = {stage: count for stage, count in report.stages.items() if stage is not Stage.NONE}

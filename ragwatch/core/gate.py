@@ -13,23 +13,42 @@ For each metric the first matching row decides (for a metric that should be low,
 
 The verdict is FAIL if a blocking metric fails; otherwise NOT_ENOUGH_DATA if a blocking metric is unknown, or no metric
 blocks; otherwise PASS. Metrics of severity `warn` do not change it. Without data the verdict is never PASS.
+
+Test cases of retrieval (relevance judgements, no answer) and of generation (an answer to fixed contexts) may lie in one
+file. Ranking metrics are those of the cases with relevance judgements. If there are cases of retrieval, rows without
+relevance judgements are cases of generation: the contexts of these were not retrieved, so that judged metrics of
+retrieval leave them out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ragwatch.core.compare import Interval, mean
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
+from ragwatch.core.relevance import KS, CaseKind, RankedCase, RankingMetric, ranking_metrics
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity, why_unknown
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, Verdict
 
-Metric = Quantity | ReferenceQuantity
+JudgedMetric = Quantity | ReferenceQuantity
+Metric = JudgedMetric | RankingMetric
 MIN_CERTAIN_SCORES = 5  # below, the quantile of the interval is a lower bound only (see `interval.quantile`)
+
+JUDGED_RETRIEVAL: frozenset[Metric] = frozenset(
+    {
+        Quantity.CONTEXT_PRECISION,
+        Quantity.CONTEXT_SENTENCE_PRECISION,
+        Quantity.NEED_RECALL,
+        ReferenceQuantity.CONTEXT_RECALL,
+        ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE,
+        ReferenceQuantity.CONTEXT_F1,
+    }
+)
+"""Judged metrics of the retrieved contexts, which mean nothing for fixed contexts."""
 
 
 class GateSeverity(StrEnum):
@@ -104,6 +123,15 @@ class MetricFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """Mean of a metric without a threshold, and the number of its scores."""
+
+    metric: Metric
+    estimate: Interval
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class GateReport:
     """Result of a gate.
 
@@ -112,12 +140,20 @@ class GateReport:
         judged: Number of judged samples.
         unread: Number of other samples by reason: rejected rows and unjudged answers.
         stages: Number of judged samples by the stage at fault; unknown stages are left out.
+        figures: Means of metrics without a threshold: those that need a reference or relevance judgements.
+        kinds: Number of test cases by kind.
+        unranked: Number of test cases with relevance judgements whose ranking is unknown, by reason.
+        routes: Means of the ranking metrics by route.
     """
 
     findings: tuple[MetricFinding, ...]
     judged: int
     unread: Mapping[str, int]
     stages: Mapping[Stage, int]
+    figures: tuple[Figure, ...] = ()
+    kinds: Mapping[CaseKind, int] = field(default_factory=Counter)
+    unranked: Mapping[str, int] = field(default_factory=Counter)
+    routes: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> GateDecision:
@@ -128,25 +164,108 @@ class GateReport:
         return GateDecision.NOT_ENOUGH_DATA if None in blocking or not blocking else GateDecision.PASS
 
 
-def gate(verdicts: Sequence[Verdict], rules: GateRules, *, rejected: Mapping[str, int] | None = None) -> GateReport:
-    """Checks judged samples against the rules.
+def gate(
+    verdicts: Sequence[Verdict],
+    rules: GateRules,
+    *,
+    rejected: Mapping[str, int] | None = None,
+    cases: Sequence[RankedCase] = (),
+    ks: Sequence[int] = KS,
+) -> GateReport:
+    """Checks judged samples and ranked test cases against the rules.
 
     Args:
-        verdicts: Verdict of each sample.
+        verdicts: Verdict of each sample that has an answer.
         rules: Rules.
         rejected: Number of rows that are not samples, by reason. They count as unread: a truncated file must not pass.
+        cases: Test cases with relevance judgements, with an answer or without.
+        ks: Cut-offs of the ranking metrics that are reported without a threshold.
     """
     judged = [verdict for verdict in verdicts if isinstance(verdict, Judged)]
     unread = Counter({str(reason): count for reason, count in (rejected or {}).items()})
+    scores = _Scores(judged, cases, rejected=unread.total(), unjudged=len(verdicts) - len(judged))
     unread.update(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
-    total = len(judged) + unread.total()
-    coverage = len(judged) / total if total else 0.0
     return GateReport(
-        tuple(_finding(limit, judged, coverage, rules) for limit in rules.limits),
+        tuple(_finding(limit, scores, rules) for limit in rules.limits),
         len(judged),
         unread,
         Counter(verdict.stage for verdict in judged if verdict.stage is not None),
+        figures=_figures(scores, rules, ks),
+        kinds=Counter({CaseKind.GENERATION: len(verdicts) - scores.end_to_end}) + Counter(case.kind for case in cases),
+        unranked=Counter(str(case.unknown) for case in cases if case.unknown is not None),
+        routes=_routes(cases, rules, ks),
     )
+
+
+class _Scores:
+    """Scores of judged samples and of ranked test cases by metric.
+
+    Args:
+        judged: Judged samples.
+        cases: Test cases with relevance judgements.
+        rejected: Number of rows that are not samples.
+        unjudged: Number of samples that no judge could read.
+    """
+
+    def __init__(
+        self, judged: Sequence[Judged], cases: Sequence[RankedCase], *, rejected: int = 0, unjudged: int = 0
+    ) -> None:
+        self.judged, self.cases = judged, cases
+        self._rejected, self._unjudged = rejected, unjudged
+        self.end_to_end = sum(case.kind is CaseKind.END_TO_END for case in cases)
+        self.separate = len(cases) > self.end_to_end
+
+    def of(self, metric: Metric) -> list[float]:
+        """Returns the known scores."""
+        if isinstance(metric, RankingMetric):
+            scores = [metric.of(case.ranking) for case in self.cases if case.ranking is not None]
+        else:
+            scores = [score_of(verdict, metric) for verdict in self.samples(metric)]
+        return [score for score in scores if score is not None]
+
+    def samples(self, metric: Metric) -> Sequence[Judged]:
+        """Returns the judged samples that count for a metric."""
+        if self.separate and metric in JUDGED_RETRIEVAL:
+            return [verdict for verdict in self.judged if verdict.draw.sample.relevant is not None]
+        return self.judged
+
+    def coverage(self, metric: Metric) -> float:
+        """Returns the share of the rows that could be read."""
+        if isinstance(metric, RankingMetric):
+            read, missed = sum(case.ranking is not None for case in self.cases), len(self.cases)
+            missed -= read
+        else:
+            read, missed = len(self.judged), self._unjudged
+        total = read + missed + self._rejected
+        return read / total if total else 0.0
+
+
+def _figures(scores: _Scores, rules: GateRules, ks: Sequence[int]) -> tuple[Figure, ...]:
+    limited = {limit.metric for limit in rules.limits}
+    metrics: tuple[Metric, ...] = (*ranking_metrics(ks), *ReferenceQuantity)
+    return tuple(_known_figures(scores, [metric for metric in metrics if metric not in limited], rules.confidence))
+
+
+def _known_figures(scores: _Scores, metrics: Sequence[Metric], confidence: float) -> Iterator[Figure]:
+    for metric in metrics:
+        known = scores.of(metric)
+        estimate = mean(known, confidence)
+        if estimate is not None:
+            yield Figure(metric, estimate, len(known))
+
+
+def _routes(cases: Sequence[RankedCase], rules: GateRules, ks: Sequence[int]) -> dict[str, tuple[Figure, ...]]:
+    """Ranking metrics by route, also those with a threshold; empty if no route is known."""
+    named = [limit.metric for limit in rules.limits if isinstance(limit.metric, RankingMetric)]
+    metrics = list(dict.fromkeys((*named, *ranking_metrics(ks))))
+    by_route: dict[str, list[RankedCase]] = {}
+    for case in cases:
+        if case.route:
+            by_route.setdefault(case.route, []).append(case)
+    return {
+        route: tuple(_known_figures(_Scores((), part), metrics, rules.confidence))
+        for route, part in sorted(by_route.items())
+    }
 
 
 def metric_of(name: str) -> Metric:
@@ -158,22 +277,24 @@ def metric_of(name: str) -> Metric:
     Raises:
         ValueError: There is no such metric.
     """
-    return Quantity(name) if name in set(Quantity) else ReferenceQuantity(name)
+    if name in set(Quantity):
+        return Quantity(name)
+    return ReferenceQuantity(name) if name in set(ReferenceQuantity) else RankingMetric(name)
 
 
-def score_of(verdict: Judged, metric: Metric) -> float | None:
+def score_of(verdict: Judged, metric: JudgedMetric) -> float | None:
     """Returns the score of a judged sample; None if it is undefined or unread."""
     if isinstance(metric, Quantity):
         return verdict.scores[metric]
     return score_by_reference(verdict.evidence)[metric]
 
 
-def _finding(limit: MetricLimit, judged: Sequence[Judged], coverage: float, rules: GateRules) -> MetricFinding:
-    scores = [score for verdict in judged if (score := score_of(verdict, limit.metric)) is not None]
-    estimate = mean(scores, rules.confidence)
+def _finding(limit: MetricLimit, scores: _Scores, rules: GateRules) -> MetricFinding:
+    known, coverage = scores.of(limit.metric), scores.coverage(limit.metric)
+    estimate = mean(known, rules.confidence)
     if estimate is None:
-        return MetricFinding(limit, None, 0, None, _no_score_reason(judged, limit.metric))
-    n, best = len(scores), estimate.low if limit.low_is_good else estimate.high
+        return MetricFinding(limit, None, 0, None, _no_score_reason(scores, limit.metric))
+    n, best = len(known), estimate.low if limit.low_is_good else estimate.high
     if n >= MIN_CERTAIN_SCORES and not limit.is_met_by(best):
         return MetricFinding(limit, estimate, n, passed=False)
     if n < rules.minimum_samples:
@@ -188,12 +309,21 @@ def _finding(limit: MetricLimit, judged: Sequence[Judged], coverage: float, rule
     return MetricFinding(limit, estimate, n, passed, "close: the threshold is inside the interval" if close else "")
 
 
-def _no_score_reason(judged: Sequence[Judged], metric: Metric) -> str:
+def _no_score_reason(scores: _Scores, metric: Metric) -> str:
+    if isinstance(metric, RankingMetric):
+        unranked = Counter(str(case.unknown) for case in scores.cases)
+        return _counts(unranked) or "no row has relevance judgements (relevant_ids, relevant_texts or --qrels)"
+    judged = scores.samples(metric)
+    if scores.judged and not judged:
+        return "the contexts of generation test cases are fixed, and the retrieval test cases have no answer"
     if not judged:
         return "no sample was judged"
     if isinstance(metric, ReferenceQuantity):
         if not any(verdict.draw.sample.reference for verdict in judged):
             return "no sample has a reference"
         return f"the judge {judged[0].reading.judge} does not read references"
-    reasons = Counter(str(why_unknown(verdict.evidence, metric)) for verdict in judged)
+    return _counts(Counter(str(why_unknown(verdict.evidence, metric)) for verdict in judged))
+
+
+def _counts(reasons: Counter[str]) -> str:
     return ", ".join(f"{reason.replace('_', ' ')} in {count}" for reason, count in reasons.most_common())

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragwatch.core.compare import Interval
-from ragwatch.core.diagnosis import STAGES, Attribution, describe, recommendation
-from ragwatch.core.gate import GateReport, Metric, MetricFinding, metric_of
+from ragwatch.core.diagnosis import Attribution, describe, recommendation, stage_of
+from ragwatch.core.gate import Figure, GateReport, Metric, MetricFinding, metric_of
+from ragwatch.core.relevance import CaseKind, RankingMetric
 
 
 def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None = None) -> dict[str, Any]:
@@ -21,6 +22,10 @@ def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None
     return {
         "verdict": str(report.verdict),
         "metrics": [_metric(finding) for finding in report.findings],
+        "figures": [_figure(figure) for figure in report.figures],
+        "cases": {str(kind): report.kinds.get(kind, 0) for kind in CaseKind},
+        "unranked": dict(sorted(report.unranked.items())),
+        "routes": {route: [_figure(figure) for figure in figures] for route, figures in report.routes.items()},
         "recommendation": recommendation(report, attribution),
         "judged": report.judged,
         "unread": dict(sorted(report.unread.items())),
@@ -30,10 +35,27 @@ def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None
     }
 
 
+def section(metric: Metric) -> str:
+    """Returns the section that a metric is reported in: `retrieval` (by relevance judgements) or `answers`."""
+    return "retrieval" if isinstance(metric, RankingMetric) else "answers"
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {
+        "metric": str(figure.metric),
+        "section": section(figure.metric),
+        "value": figure.estimate.value,
+        "low": figure.estimate.low,
+        "high": figure.estimate.high,
+        "n": figure.n,
+    }
+
+
 def _metric(finding: MetricFinding) -> dict[str, Any]:
     estimate = finding.estimate
     return {
         "metric": str(finding.limit.metric),
+        "section": section(finding.limit.metric),
         "value": None if estimate is None else estimate.value,
         "low": None if estimate is None else estimate.low,
         "high": None if estimate is None else estimate.high,
@@ -43,7 +65,7 @@ def _metric(finding: MetricFinding) -> dict[str, Any]:
         "severity": str(finding.limit.severity),
         "pass": finding.passed,
         "reason": finding.reason or None,
-        "stage": str(STAGES[finding.limit.metric]),
+        "stage": str(stage_of(finding.limit.metric)),
     }
 
 
@@ -70,7 +92,7 @@ def baseline_of(line: Mapping[str, Any], judge: str) -> dict[Metric, Interval]:
             raise ValueError(f"was made by the judge {line['judge']}, and this one is {judge}; make a new baseline")
         return {
             metric_of(row["metric"]): Interval(float(row["value"]), float(row["low"]), float(row["high"]))
-            for row in line["metrics"]
+            for row in (*line["metrics"], *line.get("figures", ()))
             if row["value"] is not None
         }
     except (KeyError, TypeError) as error:
@@ -79,4 +101,7 @@ def baseline_of(line: Mapping[str, Any], judge: str) -> dict[Metric, Interval]:
 
 def figures_of(report: GateReport) -> dict[Metric, Interval]:
     """Returns the estimates by metric; unknown estimates are left out."""
-    return {finding.limit.metric: finding.estimate for finding in report.findings if finding.estimate is not None}
+    return {
+        **{figure.metric: figure.estimate for figure in report.figures},
+        **{finding.limit.metric: finding.estimate for finding in report.findings if finding.estimate is not None},
+    }

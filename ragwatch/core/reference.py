@@ -13,6 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from ragwatch.core.evidence import Evidence
+from ragwatch.core.ranking import f1
 from ragwatch.core.scores import average_precision
 
 
@@ -22,6 +23,7 @@ class ReferenceQuantity(StrEnum):
     CONTEXT_RECALL = "context_recall"
     CORRECTNESS = "correctness"
     CONTEXT_PRECISION_WITH_REFERENCE = "context_precision_with_reference"
+    CONTEXT_F1 = "context_f1"
 
 
 def context_recall(evidence: Evidence) -> float | None:
@@ -56,9 +58,7 @@ def correctness(evidence: Evidence) -> float | None:
         return None
     precision = _share([(claim.in_reference, claim.facts) for claim in evidence.counted])
     recall = _share([(claim.in_answer, claim.facts) for claim in evidence.reference or ()])
-    if precision is None or recall is None:
-        return None
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return f1(precision, recall)
 
 
 def _share(flags: Sequence[tuple[bool | None, int]]) -> float | None:
@@ -82,11 +82,25 @@ def context_precision_with_reference(evidence: Evidence) -> float | None:
     return average_precision([any(claim.cells[rank] for claim in evidence.reference) for rank in ranks])
 
 
+def context_f1(evidence: Evidence) -> float | None:
+    """F1 of the contexts: 2pr / (p + r) of context precision with reference (p) and context recall (r).
+
+    0.0 if both are 0; None if either is None.
+
+    >>> from ragwatch.core.evidence import ContextReading, ReferenceClaim
+    >>> claims = (ReferenceClaim("c", 0, 1, (True,)), ReferenceClaim("c", 0, 1, (False,)))
+    >>> round(context_f1(Evidence((), (ContextReading(None),), reference=claims)), 4)    # p = 1, r = 1/2
+    0.6667
+    """
+    return f1(context_precision_with_reference(evidence), context_recall(evidence))
+
+
 REFERENCE_SCORES: Mapping[ReferenceQuantity, Callable[[Evidence], float | None]] = MappingProxyType(
     {
         ReferenceQuantity.CONTEXT_RECALL: context_recall,
         ReferenceQuantity.CORRECTNESS: correctness,
         ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE: context_precision_with_reference,
+        ReferenceQuantity.CONTEXT_F1: context_f1,
     }
 )
 

@@ -43,6 +43,20 @@ class Context(NamedTuple):
     score: float | None = None
 
 
+class RelevantContext(NamedTuple):
+    """A context that is known to be relevant to the question: a relevance judgement.
+
+    Attributes:
+        id: Id of the passage in the retriever; None if the context is known by its text only.
+        text: Text of the passage.
+        grade: Relevance, 1 or more.
+    """
+
+    id: str | None = None
+    text: str | None = None
+    grade: int = 1
+
+
 class Role(StrEnum):
     """Who wrote a turn of a conversation. OTHER: neither of the two, such as the system prompt or a tool."""
 
@@ -71,6 +85,7 @@ class Sample(NamedTuple):
         metadata: Other fields of the record (`trace_id` becomes the exemplar).
         reference: A known good answer, if there is one.
         history: The conversation before the question, oldest turn first; empty for the first question.
+        relevant: Contexts that are known to be relevant; empty if it is known that none is, None if that is unknown.
     """
 
     id: str
@@ -82,6 +97,7 @@ class Sample(NamedTuple):
     metadata: Mapping[str, Any] = NO_METADATA
     reference: str | None = None
     history: tuple[Turn, ...] = ()
+    relevant: tuple[RelevantContext, ...] | None = None
 
     def to_record(self) -> dict[str, Any]:
         """Return the sample as JSON values in the canonical shape."""
@@ -95,6 +111,7 @@ class Sample(NamedTuple):
             "metadata": dict(self.metadata),
             "reference": self.reference,
             "history": [{"role": str(turn.role), "text": turn.text} for turn in self.history],
+            **({} if self.relevant is None else _relevant_record(self.relevant)),
         }
 
     @property
@@ -113,6 +130,13 @@ class Sample(NamedTuple):
         """Trace id of the answer, if it was logged."""
         trace_id = self.metadata.get("trace_id")
         return trace_id if isinstance(trace_id, str) and trace_id else None
+
+
+def _relevant_record(relevant: tuple[RelevantContext, ...]) -> dict[str, Any]:
+    return {
+        "relevant_ids": [{"id": one.id, "grade": one.grade} for one in relevant if one.id],
+        "relevant_texts": [{"text": one.text, "grade": one.grade} for one in relevant if not one.id],
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ from functools import reduce
 from operator import add, eq, itemgetter
 
 from ragwatch.core.abstention import MAX_ABSTENTION_CHARS, abstains
+from ragwatch.core.relevance import rank_sample, ranking_metrics
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
 from ragwatch.core.vocabulary import NoveltyMeter
 
 _TEXT = itemgetter(Context._fields.index("text"))  # the same as `.text`, in C
+_RANKING_METRICS = ranking_metrics()
 _MAX_SCORE = 1e30
 """A larger score is ignored: some retrievers write the largest float for a missing score, and sums would overflow."""
 
@@ -49,6 +51,8 @@ class SignalCounter:
                 signals.duplicated += 1
         if len(answer) <= MAX_ABSTENTION_CHARS and abstains(answer):
             signals.abstained += 1
+        if sample.relevant is not None:
+            signals.judged.append(sample)
         if self._collects_questions and sample.question:
             signals.questions.append(sample.question)
 
@@ -76,6 +80,23 @@ class SignalCounter:
             ):
                 if amount:
                     tallies[tally, (route,)] += amount
+            for sample in signals.judged:
+                _count_ranking(tallies, route, sample)
+
+
+def _count_ranking(tallies: Tallies, route: str, sample: Sample) -> None:
+    """Add the ranking metrics of a sample with relevance judgements, or the reason why they are unknown.
+
+    Relevant contexts that are known by their text only are not compared: that takes too long for every request.
+    """
+    case = rank_sample(sample)
+    if case.ranking is None:
+        tallies[Tally.UNRANKED, (route, str(case.unknown))] += 1
+        return
+    tallies[Tally.RANKED, (route,)] += 1
+    for metric in _RANKING_METRICS:
+        labels = (route, metric.measure, "" if metric.k is None else str(metric.k))
+        tallies[Tally.RANKING_SCORE, labels] += metric.of(case.ranking) or 0.0  # type: ignore[assignment]  # the same
 
 
 def _has_duplicates(contexts: tuple[Context, ...]) -> bool:
@@ -90,13 +111,14 @@ def _has_duplicates(contexts: tuple[Context, ...]) -> bool:
 class _RouteSignals:
     """Signals of one batch on one route."""
 
-    __slots__ = ("abstained", "chars", "contexts", "duplicated", "questions", "scores")
+    __slots__ = ("abstained", "chars", "contexts", "duplicated", "judged", "questions", "scores")
 
     def __init__(self) -> None:
         self.contexts: list[float] = []
         self.chars: list[float] = []
         self.scores: list[float] = []
         self.questions: list[str] = []
+        self.judged: list[Sample] = []  # with relevance judgements
         self.duplicated = 0
         self.abstained = 0
 

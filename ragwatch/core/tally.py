@@ -42,6 +42,9 @@ class Tally(StrEnum):
     EMPTY_RETRIEVALS = "empty_retrievals"  # route
     ABSTENTIONS = "abstentions"  # route
     DUPLICATE_CONTEXTS = "duplicate_contexts"  # route
+    RANKED = "ranked"  # route: answers with relevance judgements whose contexts were ranked
+    UNRANKED = "unranked"  # route, reason: answers with relevance judgements without a ranking
+    RANKING_SCORE = "ranking_score"  # route, metric, k: sum over the ranked ones; k is empty for mrr
     N = "n"  # quantity, route, judge: the addends of an estimate, of expectations where the judge gives them
     W = "w"  # the same
     WX = "wx"  # the same

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from ragwatch.core.canary.definition import Failure
 from ragwatch.core.invariants import Invariant
+from ragwatch.core.relevance import NoRanking
 from ragwatch.core.sample import OTHER, RejectReason
 from ragwatch.core.scores import Fault
 from ragwatch.core.stage import Stage
@@ -18,7 +19,12 @@ from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.exporter.series import SeriesDefinition
 
 _REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
-    {Tally.REJECTED: RejectReason, Tally.UNJUDGED: UnjudgedReason, Tally.CANARY_FAILURES: Failure}
+    {
+        Tally.REJECTED: RejectReason,
+        Tally.UNJUDGED: UnjudgedReason,
+        Tally.CANARY_FAILURES: Failure,
+        Tally.UNRANKED: NoRanking,
+    }
 )
 
 

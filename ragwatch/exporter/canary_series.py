@@ -8,6 +8,65 @@ from ragwatch.exporter.series import MetricType, SeriesDefinition
 
 _C, _G, _H = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
 
+_BY_CATEGORY: tuple[SeriesDefinition, ...] = (
+    SeriesDefinition(
+        "ragwatch_canary_category_recall_ratio",
+        _G,
+        "Recall within the top k, mean over the canaries of a category at the last run, between 0 and 1.",
+        ("suite", "category", "k"),
+        Gauge.CANARY_CATEGORY_RECALL,
+    ),
+    SeriesDefinition(
+        "ragwatch_canary_category_precision_ratio",
+        _G,
+        "Precision of the top k, mean over the canaries of a category at the last run, between 0 and 1.",
+        ("suite", "category", "k"),
+        Gauge.CANARY_CATEGORY_PRECISION,
+    ),
+    SeriesDefinition(
+        "ragwatch_canary_category_f1_ratio",
+        _G,
+        "F1 of precision and recall of the top k, mean over the canaries of a category at the last run, 0 to 1.",
+        ("suite", "category", "k"),
+        Gauge.CANARY_CATEGORY_F1,
+    ),
+    SeriesDefinition(
+        "ragwatch_canary_category_ndcg_ratio",
+        _G,
+        "NDCG of the top k, mean over the canaries of a category at the last run, between 0 and 1.",
+        ("suite", "category", "k"),
+        Gauge.CANARY_CATEGORY_NDCG,
+    ),
+    SeriesDefinition(
+        "ragwatch_canary_category_reciprocal_rank_ratio",
+        _G,
+        "Mean reciprocal rank (MRR) over the canaries of a category at the last run, between 0 and 1.",
+        ("suite", "category"),
+        Gauge.CANARY_CATEGORY_RECIPROCAL_RANK,
+    ),
+    SeriesDefinition(
+        "ragwatch_canary_category_coverage_ratio",
+        _G,
+        "Share of the canaries of a category that retrieved at least one expected context at the last run, 0 to 1.",
+        ("suite", "category"),
+        Gauge.CANARY_CATEGORY_COVERAGE,
+    ),
+    SeriesDefinition(
+        "ragwatch_canary_category_health_ratio",
+        _G,
+        "Relevance grade of the first context / highest expected grade, mean over a category at the last run, 0 to 1.",
+        ("suite", "category"),
+        Gauge.CANARY_CATEGORY_HEALTH,
+    ),
+    SeriesDefinition(
+        "ragwatch_canary_category_degraded",
+        _G,
+        "Number of canaries of a category degraded at the last run.",
+        ("suite", "category"),
+        Gauge.CANARY_CATEGORY_DEGRADED,
+    ),
+)
+
 CANARIES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_canary_success",
@@ -29,6 +88,13 @@ CANARIES: tuple[SeriesDefinition, ...] = (
         "Precision of the top k contexts, mean over the suite at its last run, between 0 and 1.",
         ("suite", "k"),
         Gauge.CANARY_PRECISION,
+    ),
+    SeriesDefinition(
+        "ragwatch_canary_f1_ratio",
+        _G,
+        "F1 of precision and recall of the top k (2pr / (p + r)), mean over the suite at its last run, 0 to 1.",
+        ("suite", "k"),
+        Gauge.CANARY_F1,
     ),
     SeriesDefinition(
         "ragwatch_canary_ndcg_ratio",
@@ -65,6 +131,7 @@ CANARIES: tuple[SeriesDefinition, ...] = (
         ("suite",),
         Gauge.CANARY_DEGRADED,
     ),
+    *_BY_CATEGORY,
     SeriesDefinition(
         "ragwatch_canary_runs_total",
         _C,

@@ -67,6 +67,20 @@ def _per_judge(snapshot: Snapshot, part: Tally, whole: Tally) -> Iterator[Readin
                 yield (judge, *rest), snapshot.tallies[part, labels] / total
 
 
+def _ranked(measure: str) -> Callable[[Snapshot], Iterable[Reading]]:
+    """Divides the sum of a ranking metric by the number of ranked answers, by route and k."""
+
+    def read(snapshot: Snapshot) -> Iterator[Reading]:
+        for (tally, labels), total in snapshot.tallies.items():
+            if tally is Tally.RANKING_SCORE and labels[1] == measure:
+                route, _, k = labels
+                ranked = snapshot.tallies[Tally.RANKED, (route,)]
+                if ranked:
+                    yield ((route, k) if k else (route,)), total / ranked
+
+    return read
+
+
 OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = MappingProxyType(
     {
         GaugeSource.COVERAGE: lambda snapshot: snapshot.coverage.items(),
@@ -85,6 +99,11 @@ OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = Map
         GaugeSource.BUDGET_LEFT: lambda snapshot: [((name,), value) for name, value in snapshot.budgets.items()],
         GaugeSource.REPEAT_AGREEMENT: lambda snapshot: _per_judge(snapshot, Tally.REPEATED_ALIKE, Tally.REPEATED),
         GaugeSource.FOOLED: lambda snapshot: _per_judge(snapshot, Tally.FOOLED, Tally.KNOWN_BAD),
+        GaugeSource.RETRIEVAL_RECALL: _ranked("recall"),
+        GaugeSource.RETRIEVAL_PRECISION: _ranked("precision"),
+        GaugeSource.RETRIEVAL_F1: _ranked("f1"),
+        GaugeSource.RETRIEVAL_NDCG: _ranked("ndcg"),
+        GaugeSource.RETRIEVAL_RECIPROCAL_RANK: _ranked("mrr"),
         GaugeSource.JUDGES: lambda snapshot: [((name, *about), 1) for name, about in snapshot.judges.items()],
     }
 )

@@ -8,6 +8,67 @@ from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
 _PAIR = ("route", "judge")
 _C, _G, _H = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
 
+_RETRIEVAL: tuple[SeriesDefinition, ...] = (
+    SeriesDefinition(
+        "ragwatch_retrieval_ranked_total",
+        _C,
+        "Total number of answers with relevance judgements whose contexts were ranked, over all traffic.",
+        ("route",),
+        Tally.RANKED,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_retrieval_unranked_total",
+        _C,
+        "Total number of answers with relevance judgements that have no ranking, by reason, over all traffic.",
+        ("route", "reason"),
+        Tally.UNRANKED,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_retrieval_score_total",
+        _C,
+        "Sum of a ranking metric over ranked answers; divide by their number to get the mean of a time range.",
+        ("route", "metric", "k"),
+        Tally.RANKING_SCORE,
+    ),
+    SeriesDefinition(
+        "ragwatch_retrieval_recall_ratio",
+        _G,
+        "Mean recall within the top k over answers with relevance judgements since the state was created, 0 to 1.",
+        ("route", "k"),
+        GaugeSource.RETRIEVAL_RECALL,
+    ),
+    SeriesDefinition(
+        "ragwatch_retrieval_precision_ratio",
+        _G,
+        "Mean precision of the top k over answers with relevance judgements since the state was created, 0 to 1.",
+        ("route", "k"),
+        GaugeSource.RETRIEVAL_PRECISION,
+    ),
+    SeriesDefinition(
+        "ragwatch_retrieval_f1_ratio",
+        _G,
+        "Mean F1 of the top k over answers with relevance judgements since the state was created, 0 to 1.",
+        ("route", "k"),
+        GaugeSource.RETRIEVAL_F1,
+    ),
+    SeriesDefinition(
+        "ragwatch_retrieval_ndcg_ratio",
+        _G,
+        "Mean NDCG of the top k over answers with relevance judgements since the state was created, 0 to 1.",
+        ("route", "k"),
+        GaugeSource.RETRIEVAL_NDCG,
+    ),
+    SeriesDefinition(
+        "ragwatch_retrieval_reciprocal_rank_ratio",
+        _G,
+        "Mean reciprocal rank (MRR) over answers with relevance judgements since the state was created, 0 to 1.",
+        ("route",),
+        GaugeSource.RETRIEVAL_RECIPROCAL_RANK,
+    ),
+)
+
 TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_requests_seen_total",
@@ -204,6 +265,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         Tally.DUPLICATE_CONTEXTS,
         from_zero=True,
     ),
+    *_RETRIEVAL,
     SeriesDefinition(
         "ragwatch_secrets_redacted_total",
         _C,

@@ -2,8 +2,9 @@
 
 Only question (may be null), contexts (may be empty) and answer are required. A context is a text or
 `{"id","text","score"}`; `history` holds the turns before the question, `{"role","text"}` or another spelling of
-`history.turns`, of which the last are kept. Rows of labelled data sets have this format too; a row with `context_refs`
-instead of contexts is read without contexts, which the caller has to resolve.
+`history.turns`, of which the last are kept. `relevant_ids` and `relevant_texts` are relevance judgements (see
+`relevance`). Rows of labelled data sets have this format too; a row with `context_refs` instead of contexts is read
+without contexts, which the caller has to resolve.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from types import MappingProxyType
 from ragwatch.core.sample import Sample
 from ragwatch.formats import fields
 from ragwatch.formats.history import turns
+from ragwatch.formats.relevance import relevant_contexts
 from ragwatch.formats.shape import Record
 
 NAME = "canonical"
@@ -28,6 +30,8 @@ MAPPING = MappingProxyType(
         "metadata": "metadata",
         "reference": "reference",
         "history": "history",
+        "relevant_ids": "relevant_ids",
+        "relevant_texts": "relevant_texts",
     }
 )
 
@@ -54,7 +58,7 @@ def read(record: Record, fallback_id: str) -> Sample:
     if type(answer) is not str:
         answer = fields.text(answer, "answer")
     history = record.get("history")
-    return fields.assemble(
+    sample = fields.assemble(
         record,
         fallback_id,
         question=question,
@@ -63,3 +67,6 @@ def read(record: Record, fallback_id: str) -> Sample:
         reference=record.get("reference"),
         history=() if history is None else turns(history, "history", question=question, answer=answer),
     )
+    if "relevant_ids" in record or "relevant_texts" in record:
+        sample = sample._replace(relevant=relevant_contexts(record))
+    return sample

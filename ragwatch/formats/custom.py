@@ -25,12 +25,15 @@ from jmespath.parser import ParsedResult
 
 from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.formats import canonical, fields
+from ragwatch.formats import canonical, fields, relevance
 from ragwatch.formats.shape import Record
 
 NAME = "custom"
 REQUIRED = ("contexts", "answer")
-KEYS = ("question", *REQUIRED, "id", "at", "route", "trace_id", "reference", "metadata", "history")
+KEYS = (
+    *("question", *REQUIRED, "id", "at", "route", "trace_id", "reference", "metadata", "history"),
+    *relevance.KEYS,
+)
 _METADATA = "metadata."
 # Exceptions that jmespath does not wrap, for values of unexpected types: `a < b` of a text and a number,
 # `contains(a, b)` and `merge(a, b)` with null, `ceil` of infinity, a slice with step 0, equality of deep lists.
@@ -80,6 +83,10 @@ class MappingReader:
 
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample that the expressions extract. A question that is not extracted is unknown."""
+        return canonical.read(self.extract(record), fallback_id)
+
+    def extract(self, record: Record) -> Record:
+        """Return what the expressions extract, as a record in the canonical format."""
         extracted: dict[str, Any] = {"question": None}
         for key, expression in self._fields.items():
             value = _search(expression, key, record)
@@ -90,7 +97,7 @@ class MappingReader:
         if extras:
             metadata = extracted.get("metadata", {})
             extracted["metadata"] = {**metadata, **extras} if isinstance(metadata, dict) else metadata
-        return canonical.read(extracted, fallback_id)
+        return extracted
 
 
 def _search(expression: ParsedResult, key: str, record: Record) -> Any:  # noqa: ANN401  a JSON value is any value

@@ -208,5 +208,6 @@ def assemble(
         metadata(record),
         None if reference is None else text(reference, "reference"),
         history,
+        None,
     )
     return _tuple(Sample, parts)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ragwatch.core.canary.definition import Hit
 from ragwatch.core.canary.history import CanaryDiff, RankChange, changes, report_of
-from ragwatch.core.canary.report import CanaryReport, SuiteReport
+from ragwatch.core.canary.report import CanaryReport, SuiteReport, category_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.ports import NoteStore
@@ -79,6 +79,9 @@ def _suite(store: NoteStore, suite: str, now: float) -> dict[str, Any]:
         "coverage": latest.coverage,
         "health": latest.health,
         "by_k": [_at_k(latest, k) for k in latest.ks],
+        "categories": [
+            {"category": str(category), **category_line(part)} for category, part in latest.by_category.items()
+        ],
         "degraded": [_degraded(report, changed.get(report.canary.name)) for report in latest.degraded],
         "failed": [_failed(report) for report in latest.reports if report.failure is not None],
         "history": [_past(run_at, report) for run_at, report in reversed(runs)],

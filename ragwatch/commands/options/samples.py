@@ -31,6 +31,23 @@ def _reading_options(declaration: Declaration) -> Declaration:
     return record_format(source(declaration))
 
 
+def _relevance_options(declaration: Declaration) -> Declaration:
+    """Add the options --qrels and --k, for rows with relevance judgements."""
+    qrels = click.option(
+        "--qrels",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="Relevance judgements by row id: TREC (4 columns) or BEIR (3 columns below a header).",
+    )
+    ks = click.option(
+        "--k",
+        "ks",
+        type=click.IntRange(1, 1000),
+        multiple=True,
+        help="Cut-off of recall, precision, F1 and NDCG; may be given several times; default: 1, 3, 5 and 10.",
+    )
+    return qrels(ks(declaration))
+
+
 @lazy_command("ragwatch.commands.judge:judge")
 @click.argument("files", nargs=-1, type=click.File("rb"))
 @click.option("--config", "path", type=CONFIG, help="Configuration file (YAML): mapping, judges, routes.")
@@ -50,6 +67,7 @@ def judge() -> None:
 @click.option("--config", "path", type=CONFIG, help="Configuration file (YAML): mapping, judges, thresholds.")
 @click.option("--judge", "name", help="A configured judge, or a kind; default: the first configured, else lexical.")
 @_reading_options
+@_relevance_options
 @click.option("--baseline", type=OUT, help="Output of an earlier --json run: shows which stage has become worse since.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("--junit", "junit_path", type=OUT, help="Write JUnit XML to this file.")
@@ -59,6 +77,9 @@ def gate() -> None:
 
     A metric fails when its whole interval, or, with enough samples, its mean is on the wrong side of the threshold. It
     is unknown with too few samples, or when too many could not be judged; then it does not pass.
+
+    Rows with `relevant_ids`, `relevant_texts` or judgements in --qrels also give recall@k, precision@k, F1, NDCG@k and
+    MRR, which thresholds may name. They need no answer: test cases of retrieval are reported apart from answers.
 
     Exit codes: 0 PASS, 1 FAIL, 2 usage or configuration, 3 not enough data.
     """
@@ -70,6 +91,7 @@ def gate() -> None:
 @click.option("--config", "path", type=CONFIG, help="Configuration file (YAML): mapping, judges, suites.")
 @click.option("--judge", "judge", help="A configured judge, or a kind; default: the first configured, else lexical.")
 @_reading_options
+@_relevance_options
 @click.option(
     "--log",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -91,6 +113,9 @@ def compare() -> None:
     A and B are two logs of samples (JSONL), two variants in one log (--log) or in live traffic (--live), two suites of
     --config that run the same canaries against two retrievers, or two configuration files (YAML), all of whose
     canaries are run.
+
+    Rows of logs with `relevant_ids`, `relevant_texts` or judgements in --qrels are compared in recall@k, precision@k,
+    F1, NDCG@k and MRR too, with or without an answer.
 
     Questions on both sides are paired; if there are too few of them, the unpaired means are compared, and the output
     says so. Unpaired live answers are weighted by 1 / inclusion probability, so that each mean estimates all traffic

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 MAX_NAME_CHARS = 60
@@ -30,6 +31,24 @@ class Category(StrEnum):
     ENTITY_CENTRIC = "entity_centric"
     COMPARATIVE = "comparative"
     NEGATIVE = "negative"
+    TEMPORAL = "temporal"
+
+
+EXPECTED_CONTEXTS: Mapping[Category, tuple[int, int]] = MappingProxyType(
+    {
+        Category.SIMPLE_FACTUAL: (1, 2),
+        Category.COMPLEX_FACTUAL: (3, 5),
+        Category.PROCEDURAL: (5, 10),
+        Category.ENTITY_CENTRIC: (3, 5),
+        Category.COMPARATIVE: (2, 4),
+        Category.NEGATIVE: (0, 0),
+        Category.TEMPORAL: (0, 0),
+    }
+)
+"""Least and largest number of contexts that an answer usually needs, by category; a temporal one is not indexed yet."""
+
+NOTHING_EXPECTED = frozenset(category for category, (_, most) in EXPECTED_CONTEXTS.items() if not most)
+"""Categories whose canaries may expect no context."""
 
 
 class Direction(StrEnum):
@@ -89,7 +108,8 @@ class Canary:
     Attributes:
         name: Unique in its suite; the value of the label `canary`.
         query: The query.
-        expected: Contexts that must be retrieved; empty if and only if the category is `NEGATIVE`.
+        expected: Contexts that must be retrieved. Empty if the category is `NEGATIVE`, and if it is `TEMPORAL` until
+            the answer is indexed.
         category: Kind of query.
         min_relevance_score: Minimum score of the highest-ranked expected context, or the maximum if the retriever's
             scores are distances. A negative canary ignores passages that do not reach it.
@@ -108,10 +128,10 @@ class Canary:
     tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.negative and self.expected:
+        if self.category is Category.NEGATIVE and self.expected:
             raise ValueError("a negative canary expects nothing; leave `expected` out, or give another category")
         if not self.negative and not self.expected:
-            raise ValueError("expects nothing; give `expected`, or the category negative")
+            raise ValueError("expects nothing; give `expected`, or the category negative or temporal")
         keys = [context.id or context.text for context in self.expected]
         if len(set(keys)) < len(keys):
             raise ValueError("expects one context twice; leave one of them out")
@@ -119,9 +139,20 @@ class Canary:
             raise ValueError(f"min_recall must be above 0 and at most 1, not {self.min_recall}")
 
     @property
+    def unusual_number(self) -> str | None:
+        """Why the number of expected contexts is unusual for the category, as text for people; None if it is not."""
+        least, most = EXPECTED_CONTEXTS[self.category]
+        number = len(self.expected)
+        if least <= number <= most:
+            return None
+        if not most:
+            return f"expects {number}, a {self.category} query none: its answer is not indexed yet"
+        return f"expects {number}, a {self.category} query {least} to {most}"
+
+    @property
     def negative(self) -> bool:
         """Whether the retriever must return nothing relevant."""
-        return self.category is Category.NEGATIVE
+        return self.category in NOTHING_EXPECTED and not self.expected
 
 
 def name_of(query: str, taken: Collection[str] = ()) -> str:

@@ -1,18 +1,17 @@
-"""Evaluates the replies to a suite of canaries: a report a canary, the means of the suite, its counters and gauges."""
+"""Evaluates the replies to a suite of canaries: a report a canary, the means of the suite and of its categories."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from ragwatch.core import ranking as measures
-from ragwatch.core.canary.definition import Canary, Direction, Expected, Failure, Hit, Retrieved
+from ragwatch.core.canary.definition import Canary, Category, Direction, Failure, Hit, Retrieved
 from ragwatch.core.ranking import TAU, Ranking, Similarity
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tallies, Tally, observe
+from ragwatch.core.relevance import MatchField, missing_field, rank_passages
 
 
 class CanaryOutcome(StrEnum):
@@ -29,6 +28,8 @@ DEGRADED_OUTCOMES = frozenset(
     {CanaryOutcome.BELOW_MIN_SCORE, CanaryOutcome.MISSING_FROM_TOP_K, CanaryOutcome.FOUND_FOR_NEGATIVE}
 )
 """Outcomes caused by the retriever. `FAILED` is caused by the endpoint and is counted by its `Failure` instead."""
+
+_NO_FIELD = {MatchField.ID: Failure.NO_IDS, MatchField.TEXT: Failure.NO_TEXTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def evaluate(
     failure = retrieved.failure or _missing_field(canary, top)
     if failure is not None:
         return CanaryReport(canary, at, cutoff, top, outcome=CanaryOutcome.FAILED, failure=failure)
-    ranking = None if canary.negative else _ranking(canary, top, similar, tau)
+    ranking = None if canary.negative else rank_passages(top.hits, canary.expected, similar, tau)
     outcome = _negative_outcome(canary, top) if ranking is None else _outcome(canary, top, ranking)
     no_scores = Failure.NO_SCORES if outcome is CanaryOutcome.FAILED else None
     return CanaryReport(canary, at, cutoff, top, outcome=outcome, failure=no_scores, ranking=ranking)
@@ -111,38 +112,8 @@ def evaluate(
 
 def _missing_field(canary: Canary, retrieved: Retrieved) -> Failure | None:
     """Returns a failure if a passage lacks the id or the text by which the expected contexts are matched."""
-    by_id = any(context.id for context in canary.expected)
-    by_text = any(not context.id for context in canary.expected)
-    if by_id and any(hit.id is None for hit in retrieved.hits):
-        return Failure.NO_IDS
-    if by_text and any(hit.text is None for hit in retrieved.hits):
-        return Failure.NO_TEXTS
-    return None
-
-
-def _ranking(canary: Canary, retrieved: Retrieved, similar: Similarity | None, tau: float) -> Ranking:
-    ids: set[str] = set()
-    hits = []
-    for hit in retrieved.hits:
-        duplicate = hit.id in ids
-        hits.append(
-            tuple(
-                index
-                for index, expected in enumerate(canary.expected)
-                if not (duplicate and expected.id) and _matches(hit, expected, similar, tau)
-            )
-        )
-        if hit.id is not None:
-            ids.add(hit.id)
-    return Ranking(tuple(int(context.grade) for context in canary.expected), tuple(hits))
-
-
-def _matches(hit: Hit, expected: Expected, similar: Similarity | None, tau: float) -> bool:
-    if expected.id:
-        return hit.id == expected.id
-    if similar is None:
-        raise ValueError("a canary that expects texts needs a way to compare them")
-    return similar(hit.text or "", expected.text or "") >= tau
+    field = missing_field(retrieved.hits, canary.expected)
+    return None if field is None else _NO_FIELD[field]
 
 
 def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking) -> CanaryOutcome:
@@ -256,6 +227,20 @@ class SuiteReport:
         return Counter(report.failure for report in self.reports if report.failure is not None)
 
     @property
+    def replies(self) -> int:
+        """Number of canaries that got a usable reply."""
+        return sum(report.failure is None for report in self.reports)
+
+    @property
+    def by_category(self) -> dict[Category, SuiteReport]:
+        """The run by category of its canaries, in the order of `Category`; categories without canaries are left out."""
+        groups = {
+            category: tuple(report for report in self.reports if report.canary.category is category)
+            for category in Category
+        }
+        return {category: replace(self, reports=reports) for category, reports in groups.items() if reports}
+
+    @property
     def success(self) -> bool:
         """Whether every canary succeeded; False for a suite without canaries."""
         return bool(self.reports) and all(report.success for report in self.reports)
@@ -276,6 +261,27 @@ class SuiteReport:
 
 def suite_line(run: SuiteReport) -> dict[str, Any]:
     """Returns the run as an item of `suites` in `ragwatch canary --json`; unknown figures are null."""
+    return {
+        "suite": run.suite,
+        **_figures(run),
+        "degraded": [report.canary.query for report in run.degraded],
+        "failures": {str(failure): count for failure, count in sorted(run.failures.items())},
+        "categories": {str(category): category_line(part) for category, part in run.by_category.items()},
+        "items": [_item(report) for report in run.reports],
+    }
+
+
+def category_line(run: SuiteReport) -> dict[str, Any]:
+    """Returns the figures of the canaries of one category, with the number of canaries, degraded and failed ones."""
+    return {
+        "canaries": len(run.reports),
+        "degraded": len(run.degraded),
+        "failed": len(run.reports) - run.replies,
+        **_figures(run),
+    }
+
+
+def _figures(run: SuiteReport) -> dict[str, Any]:
     by_k = {
         "recall": run.recall,
         "precision": run.precision,
@@ -284,16 +290,12 @@ def suite_line(run: SuiteReport) -> dict[str, Any]:
         "hit_rate": run.hit_rate,
     }
     return {
-        "suite": run.suite,
         **{name: {str(k): figure(k) for k in run.ks} for name, figure in by_k.items()},
         "mrr": run.mrr,
         "map": run.mean_average_precision,
         "context_precision": run.context_precision,
         "coverage": run.coverage,
         "health": run.health,
-        "degraded": [report.canary.query for report in run.degraded],
-        "failures": {str(failure): count for failure, count in sorted(run.failures.items())},
-        "items": [_item(report) for report in run.reports],
     }
 
 
@@ -310,49 +312,3 @@ def _item(report: CanaryReport) -> dict[str, Any]:
         "scores": list(report.scores),
         "seconds": report.retrieved.seconds,
     }
-
-
-def tallies_of(run: SuiteReport) -> Tallies:
-    """Returns what a run adds to the counters. Durations of failed calls are not observed."""
-    tallies: Tallies = Counter({(Tally.CANARY_RUNS, (run.suite,)): 1})
-    for failure, count in run.failures.items():
-        tallies[Tally.CANARY_FAILURES, (run.suite, str(failure))] += count
-    for report in run.reports:
-        if report.failure is None:
-            observe(tallies, Tally.CANARY_SECONDS, (run.suite,), report.retrieved.seconds)
-    return tallies
-
-
-def gauges_of(
-    run: SuiteReport, *, at: float, last_success: float | None, ks: Collection[int] | None = None
-) -> dict[tuple[Gauge, tuple[str, ...]], float]:
-    """Returns the gauges of the latest run. Unknown figures are left out.
-
-    Args:
-        run: The run.
-        at: Time of the run, in seconds since the epoch.
-        last_success: Time of the last run in which every canary got a reply; None if there was none.
-        ks: Cut-offs to export; None for all cut-offs of the run.
-    """
-    suite = run.suite
-    by_k = {
-        Gauge.CANARY_RECALL: run.recall,
-        Gauge.CANARY_PRECISION: run.precision,
-        Gauge.CANARY_NDCG: run.ndcg,
-    }
-    gauges: dict[tuple[Gauge, tuple[str, ...]], float | None] = {
-        (gauge, (suite, str(k))): figure(k) for gauge, figure in by_k.items() for k in run.ks if ks is None or k in ks
-    }
-    for report in run.reports:
-        success = None if report.failure else float(report.success)
-        gauges[Gauge.CANARY_SUCCESS, (suite, report.canary.name)] = success
-    replies = len(run.reports) - sum(run.failures.values())
-    gauges |= {
-        (Gauge.CANARY_RECIPROCAL_RANK, (suite,)): run.mrr,
-        (Gauge.CANARY_COVERAGE, (suite,)): run.coverage,
-        (Gauge.CANARY_HEALTH, (suite,)): run.health,
-        (Gauge.CANARY_DEGRADED, (suite,)): len(run.degraded) if replies else None,
-        (Gauge.CANARY_LAST_RUN, (suite,)): at,
-        (Gauge.CANARY_LAST_SUCCESS, (suite,)): last_success,
-    }
-    return {key: value for key, value in gauges.items() if value is not None}

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ragwatch.core.redaction.rules import RULES, RedactionRule, SensitiveKind, is_secret_name
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, RelevantContext, Sample
 
 DEFAULT_SALT = b"ragwatch"
 TRACE_KEYS = frozenset({"trace_id", "span_id"})
@@ -84,6 +84,7 @@ class Redactor:
             reference=self._redact_optional(sample.reference, counts),
             metadata=self._redact_metadata(sample.metadata, counts, _MAX_DEPTH),
             history=tuple(turn._replace(text=self._redact_text(turn.text, counts)) for turn in sample.history),
+            relevant=None if sample.relevant is None else self._redact_relevant(sample.relevant, counts),
         )
         return redacted, counts
 
@@ -116,6 +117,11 @@ class Redactor:
 
     def _redact_context(self, context: Context, counts: Counter[SensitiveKind]) -> Context:
         return context._replace(text=self._redact_text(context.text, counts))
+
+    def _redact_relevant(
+        self, relevant: tuple[RelevantContext, ...], counts: Counter[SensitiveKind]
+    ) -> tuple[RelevantContext, ...]:
+        return tuple(one._replace(text=self._redact_optional(one.text, counts)) for one in relevant)
 
     def _redact_metadata(
         self, values: Mapping[str, Any], counts: Counter[SensitiveKind], depth: int, *, secret: bool = False

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ragwatch.core.canary.definition import Canary
+from ragwatch.core.canary.gauges import gauges_of, tallies_of
 from ragwatch.core.canary.history import report_of, to_record
-from ragwatch.core.canary.report import CanaryReport, SuiteReport, evaluate, gauges_of, suite_line, tallies_of
+from ragwatch.core.canary.report import CanaryReport, SuiteReport, evaluate, suite_line
 from ragwatch.core.ranking import TAU, Similarity
 from ragwatch.core.snapshot import Gauges
 from ragwatch.errors import RagwatchError

@@ -14,6 +14,8 @@ from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, s
 
 _CANARY = (
     ("Recall", "Share of the expected contexts within the top k.", "recall", ("suite", "k")),
+    ("Precision", "Share of the top k that is expected.", "precision", ("suite", "k")),
+    ("F1", "2pr / (p + r) of the precision p and the recall r of the top k.", "f1", ("suite", "k")),
     ("NDCG", "Normalized discounted cumulative gain of the top k.", "ndcg", ("suite", "k")),
     ("Reciprocal rank", "Mean of 1 / rank of the first expected context (MRR).", "reciprocal_rank", ("suite",)),
     ("Health", "Relevance grade of the first context / highest expected grade.", "health", ("suite",)),
@@ -44,7 +46,6 @@ def retrieval() -> Rows:
             "percentunit",
             grouped("avg", scraped(f"ragwatch_canary_{name}_ratio"), *labels),
             page.CANARIES,
-            width=_QUARTER,
             needs=Feature.CANARIES,
         )
         for title, description, name, labels in _CANARY

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ragwatch.core.sample import Context, Draw, Role, Sample, Turn
+from ragwatch.core.sample import Context, Draw, RelevantContext, Role, Sample, Turn
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
@@ -102,6 +102,16 @@ def sample_of(record: Mapping[str, Any]) -> Sample:
         metadata=record["metadata"],
         reference=record["reference"],
         history=tuple(Turn(Role(turn["role"]), turn["text"]) for turn in record.get("history", ())),
+        relevant=_relevant(record),
+    )
+
+
+def _relevant(record: Mapping[str, Any]) -> tuple[RelevantContext, ...] | None:
+    if "relevant_ids" not in record:
+        return None
+    return (
+        *(RelevantContext(one["id"], None, one["grade"]) for one in record["relevant_ids"]),
+        *(RelevantContext(None, one["text"], one["grade"]) for one in record["relevant_texts"]),
     )
 
 

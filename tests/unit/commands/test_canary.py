@@ -98,3 +98,17 @@ def test_what_is_refused(tmp_path: Path) -> None:
         result = canary("--config", a_config(tmp_path), *arguments)
         assert isinstance(result.exception, ConfigError)
         assert message in str(result.exception)
+
+
+def test_f1_stands_beside_precision_and_recall_and_figures_by_category(tmp_path: Path, address: str) -> None:
+    """One context at rank 1 of two: precision@5 .2, recall 1, F1 1/3; a table by category where there are two."""
+    items = [*FINE, {"query": "dogs", "name": "dogs", "expected": ["d1", "d9"], "category": "comparative"}]
+    path = a_config(tmp_path, docs=(address, items))
+    shown = canary("--config", path).stdout
+    for text in ("precision", "F1", "comparative", "simple_factual", "recall@5", "F1@5"):
+        assert text in shown
+    line = json.loads(canary("--config", path, "--json").stdout)["suites"][0]
+    simple, comparative = (line["categories"][name] for name in ("simple_factual", "comparative"))
+    assert simple["f1"]["5"] == pytest.approx(1 / 3)
+    assert comparative["f1"]["5"] == pytest.approx(2 * 0.2 * 0.5 / 0.7)
+    assert line["f1"]["5"] == pytest.approx((simple["f1"]["5"] + comparative["f1"]["5"]) / 2)

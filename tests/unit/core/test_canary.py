@@ -70,3 +70,38 @@ def test_names_are_stable() -> None:
 def test_a_canary_is_a_value() -> None:
     """Equal by content, and usable as a key."""
     assert {Canary("a", "a?", (Expected("d"),))} == {Canary("a", "a?", (Expected("d"),))}
+
+
+@pytest.mark.parametrize(
+    ("category", "usual"),
+    [
+        ("simple_factual", {1, 2}),
+        ("complex_factual", {3, 4, 5}),
+        ("procedural", {5, 6, 7, 8, 9, 10}),
+        ("entity_centric", {3, 4, 5}),
+        ("comparative", {2, 3, 4}),
+        ("negative", {0}),
+        ("temporal", {0}),
+    ],
+)
+def test_each_category_has_its_usual_number_of_contexts(category: str, usual: set[int]) -> None:
+    """Requirements item 47: 1-2, 3-5, 5-10, 3-5, 2-4, none, and none yet for what is not indexed."""
+    numbers = set()
+    for number in range(12):
+        try:
+            canary = a_canary(*(f"d{each}" for each in range(number)), category=Category(category))
+        except ValueError:
+            continue
+        if canary.unusual_number is None:
+            numbers.add(number)
+        else:
+            assert f"expects {number}, a {category} query" in canary.unusual_number
+    assert numbers == usual
+
+
+def test_a_temporal_canary_expects_nothing_until_its_answer_is_indexed() -> None:
+    """Until then it is one whose retriever must return nothing relevant."""
+    assert a_canary(category=Category.TEMPORAL).negative
+    indexed = a_canary("d1", category=Category.TEMPORAL)
+    assert not indexed.negative
+    assert indexed.unusual_number == "expects 1, a temporal query none: its answer is not indexed yet"

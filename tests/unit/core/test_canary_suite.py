@@ -6,7 +6,9 @@ import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report
 
 from ragwatch.core.canary.definition import Category, Expected, Failure, Grade
+from ragwatch.core.canary.gauges import gauges_of
 from ragwatch.core.canary.report import SuiteReport, suite_line
+from ragwatch.core.snapshot import Gauge
 
 GOOD = a_report(a_canary("a", name="good"), a_reply("a", "x"))
 HALF = a_report(a_canary("b", Expected("c", None, Grade.HIGHLY_RELEVANT), name="half"), a_reply("x", "b"))
@@ -67,7 +69,7 @@ def test_line() -> None:
     """The shape of the contract, with figures unrounded and unknown ones null."""
     line = suite_line(SuiteReport("docs", (1, 5), (HALF, DOWN)))
     items = line.pop("items")
-    ndcg = line.pop("ndcg")
+    ndcg, categories = line.pop("ndcg"), line.pop("categories")
     assert line == {
         "suite": "docs",
         "recall": {"1": 0.0, "5": 0.5},
@@ -83,6 +85,8 @@ def test_line() -> None:
         "failures": {"connect": 1},
     }
     assert ndcg == {"1": 0.0, "5": pytest.approx(0.6309297535714574 / 2.6309297535714573)}
+    figures = {name: line[name] for name in ("recall", "precision", "f1", "mrr", "map", "coverage", "health")}
+    assert categories["simple_factual"].items() >= {"canaries": 2, "degraded": 1, "failed": 1, **figures}.items()
     assert items[1] == {
         "canary": "down",
         "query": "What about down?",
@@ -102,3 +106,30 @@ def test_a_line_of_unknowns() -> None:
     """Null, not zero."""
     line = suite_line(SuiteReport("docs", (5,), (DOWN,)))
     assert (line["recall"], line["mrr"], line["health"]) == ({"5": None}, None, None)
+
+
+def test_figures_by_category() -> None:
+    """Each category has the figures of its canaries alone; the suite's are over all of them."""
+    steps = a_report(a_canary("s1", "s2", name="steps", category=Category.PROCEDURAL), a_reply("s1", "x"))
+    run = SuiteReport("docs", (1, 2, 5), (GOOD, NEGATIVE, steps))
+    categories = suite_line(run)["categories"]
+    assert list(categories) == ["simple_factual", "procedural", "negative"]
+    assert [categories[name]["recall"]["5"] for name in categories] == [1.0, 0.5, None]
+    assert categories["procedural"]["f1"]["2"] == 0.5
+    assert (categories["negative"]["degraded"], categories["negative"]["mrr"]) == (1, None)
+    gauges = gauges_of(run, at=1.0, last_success=None, ks=(5,))
+    assert gauges[Gauge.CANARY_F1, ("docs", "5")] == pytest.approx((1 / 3 + 2 * 0.2 * 0.5 / 0.7) / 2)
+    assert gauges[Gauge.CANARY_CATEGORY_RECALL, ("docs", "procedural", "5")] == 0.5
+    assert gauges[Gauge.CANARY_CATEGORY_F1, ("docs", "procedural", "5")] == pytest.approx(2 * 0.2 * 0.5 / 0.7)
+    assert gauges[Gauge.CANARY_CATEGORY_RECIPROCAL_RANK, ("docs", "simple_factual")] == 1.0
+    assert gauges[Gauge.CANARY_CATEGORY_DEGRADED, ("docs", "negative")] == 1
+    assert (Gauge.CANARY_CATEGORY_RECALL, ("docs", "negative", "5")) not in gauges
+    assert (Gauge.CANARY_RECALL, ("docs", "1")) not in gauges
+
+
+def test_a_category_without_a_reply_has_no_figure() -> None:
+    """Neither a number of degraded canaries nor a ratio: nothing is known."""
+    gauges = gauges_of(SuiteReport("docs", (5,), (GOOD, DOWN)), at=1.0, last_success=None)
+    assert gauges[Gauge.CANARY_CATEGORY_DEGRADED, ("docs", "simple_factual")] == 0
+    down = gauges_of(SuiteReport("docs", (5,), (DOWN,)), at=1.0, last_success=2.0)
+    assert {gauge for gauge, _ in down} == {Gauge.CANARY_LAST_RUN, Gauge.CANARY_LAST_SUCCESS}

@@ -98,7 +98,7 @@ def test_two_retrievers_asked_the_same_canaries() -> None:
     nothing = a_canary(category=Category.NEGATIVE, name="nothing")
     comparison = compare_reports([*a, a_report(nothing, a_reply())], [*b, a_report(nothing, a_reply("x"))], (1, 5))
     line = by_metric(compare_line(comparison, "old", "new"))
-    assert set(line) == {f"{name}@{k}" for name in ("recall", "precision", "ndcg") for k in (1, 5)} | {
+    assert set(line) == {f"{name}@{k}" for name in ("recall", "precision", "f1", "ndcg") for k in (1, 5)} | {
         "mrr@5",
         "success",
     }

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.kit import a_draw, a_verdict, an_evidence, an_unjudged
+from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 
+from ragwatch.core.diagnosis import STAGES
 from ragwatch.core.evidence import ReferenceClaim
 from ragwatch.core.gate import (
+    JUDGED_RETRIEVAL,
     GateDecision,
     GateReport,
     GateRules,
@@ -22,6 +24,8 @@ from ragwatch.core.gate import (
     score_of,
 )
 from ragwatch.core.reference import ReferenceQuantity
+from ragwatch.core.relevance import CaseKind, RankedCase, rank_sample
+from ragwatch.core.sample import Context, RelevantContext
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, Verdict
@@ -158,3 +162,75 @@ def test_stages_are_counted() -> None:
     """Every judged sample with a known stage."""
     report: GateReport = gate(verdicts(3, 2, 1), GateRules((FAITHFUL,)))
     assert (report.judged, report.stages) == (5, {Stage.NONE: 3, Stage.GENERATION: 2})
+
+
+def a_ranked(ids: str = "xab", relevant: str = "ab", *, answer: str = "", route: str = "search") -> RankedCase:
+    """A question whose contexts have these ids, in this order."""
+    contexts = tuple(Context("Cats purr.", name) for name in ids)
+    judged = tuple(RelevantContext(name) for name in relevant)
+    return rank_sample(a_sample(contexts=contexts, relevant=judged, answer=answer), route=route)
+
+
+def test_relevance_judgements_are_metrics_of_the_gate() -> None:
+    """A threshold names them; below it the gate fails at retrieval, and the figures without one are reported too."""
+    limit = MetricLimit(metric_of("recall@2"), 0.8)
+    report = gate([], GateRules((limit,)), cases=[a_ranked()] * 40, ks=(1, 3))
+    assert (report.findings[0].estimate or (None,))[0] == 0.5
+    assert report.verdict is GateDecision.FAIL
+    figures = {str(figure.metric): round(figure.estimate.value, 4) for figure in report.figures}
+    assert figures == {
+        "recall@1": 0.0,
+        "recall@3": 1.0,
+        "precision@1": 0.0,
+        "precision@3": 0.6667,
+        "f1@1": 0.0,
+        "f1@3": 0.8,
+        "ndcg@1": 0.0,
+        "ndcg@3": 0.6934,
+        "mrr": 0.5,
+    }
+    assert gate([], GateRules((limit,)), cases=[a_ranked("ab")] * 40).verdict is GateDecision.PASS
+
+
+def test_figures_by_route() -> None:
+    """Each route has its own means, of metrics with a threshold too."""
+    cases = [*[a_ranked("ab")] * 2, a_ranked("xy", route="chat"), a_ranked(route="")]
+    report = gate([], GateRules((MetricLimit(metric_of("recall@2"), 0.8),)), cases=cases, ks=(1,))
+    routes = {
+        route: {str(figure.metric): (figure.estimate.value, figure.n) for figure in figures}
+        for route, figures in report.routes.items()
+    }
+    assert list(routes) == ["chat", "search"]
+    assert (routes["search"]["recall@2"], routes["chat"]["recall@2"]) == ((1.0, 2), (0.0, 1))
+
+
+def test_unknown_rankings_count_as_unread() -> None:
+    """Contexts without ids, or rejected rows: with too many of them the gate does not pass; reasons are counted."""
+    limit = MetricLimit(metric_of("mrr"), 0.4)
+    unknown, good = [a_ranked(relevant="")] * 5, [a_ranked("ab")] * 40
+    report = gate([], GateRules((limit,)), cases=[*good, *unknown])
+    assert (report.verdict, report.unranked) == (GateDecision.NOT_ENOUGH_DATA, {"nothing_relevant": 5})
+    assert gate([], GateRules((limit,)), cases=good, rejected={"torn_json": 5}).verdict is GateDecision.NOT_ENOUGH_DATA
+    assert gate([], GateRules((limit,)), cases=unknown).findings[0].reason == "nothing relevant in 5"
+    assert gate([], GateRules((limit,))).findings[0].reason.startswith("no row has relevance judgements")
+
+
+def test_retrieval_and_generation_cases_are_never_averaged_together() -> None:
+    """Requirements item 63: the fixed contexts of a generation test case say nothing about the retriever."""
+    precision = MetricLimit(Quantity.CONTEXT_PRECISION, 0.7)
+    rules = GateRules((FAITHFUL, precision, RECALL))
+    mixed = gate(verdicts(40), rules, cases=[a_ranked()] * 3)
+    assert [finding.n for finding in mixed.findings] == [40, 0, 0]
+    assert "contexts of generation test cases are fixed" in mixed.findings[1].reason
+    assert (mixed.kinds[CaseKind.RETRIEVAL], mixed.kinds[CaseKind.GENERATION]) == (3, 40)
+    live = a_verdict(a_draw(relevant=(RelevantContext("a"),)))
+    both = gate([live, *verdicts(40)], rules, cases=[a_ranked(), a_ranked(answer="So.")])
+    assert [finding.n for finding in both.findings] == [41, 1, 0]
+    assert both.kinds == {CaseKind.RETRIEVAL: 1, CaseKind.END_TO_END: 1, CaseKind.GENERATION: 40}
+    alone = gate([live, *verdicts(40)], rules, cases=[a_ranked(answer="So.")])
+    assert alone.findings[1].n == 41
+
+
+def test_judged_metrics_of_retrieval_are_those_of_the_diagnosis() -> None:
+    """A new metric of retrieval must not slip into the mean of fixed contexts."""
+    assert {metric for metric, stage in STAGES.items() if stage is Stage.RETRIEVAL} == JUDGED_RETRIEVAL

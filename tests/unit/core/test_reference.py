@@ -12,6 +12,7 @@ from support.kit import a_claim, an_evidence
 from ragwatch.core.evidence import Evidence, ReferenceClaim, ShapeError
 from ragwatch.core.reference import (
     ReferenceQuantity,
+    context_f1,
     context_precision_with_reference,
     context_recall,
     correctness,
@@ -83,6 +84,21 @@ def test_without_a_reference_nothing_is_known() -> None:
     assert score_by_reference(an_evidence_with()) == nothing
     bare = Evidence((), (), reference=(a_known(),))
     assert (context_recall(bare), context_precision_with_reference(bare)) == (0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [(((1, 0), (0, 0)), 2 / 3), (((0, 0),), 0.0), (((0, 1), (0, 1)), 2 / 3), (((1, 1),), 1.0)]
+)
+def test_context_f1_is_the_harmonic_mean(rows: tuple[tuple[int, int], ...], expected: float) -> None:
+    """2pr / (p + r) of context precision with reference and context recall; 0 where both are 0."""
+    evidence = an_evidence_with(*(a_known(*row) for row in rows))
+    assert context_f1(evidence) == pytest.approx(expected)
+
+
+def test_context_f1_is_unknown_where_either_is() -> None:
+    """Without contexts recall is 0, but precision is unknown, and so is F1."""
+    assert context_f1(Evidence((), (), reference=(a_known(),))) is None
+    assert context_f1(an_evidence((1, 0))) is None
 
 
 ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=6)

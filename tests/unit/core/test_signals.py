@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_sample
 
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, RelevantContext, Sample
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.core.vocabulary import NoveltyMeter, Vocabulary, learn
@@ -94,4 +94,25 @@ def test_words_of_questions_are_learnt_then_measured() -> None:
         (Tally.QUESTION_STRANGENESS, ("search", "0.1")): 1,
         (Tally.QUESTION_STRANGENESS, ("search", "1.0")): 1,
         (Tally.QUESTION_STRANGENESS, ("search", "sum")): 1.0,
+    }
+
+
+def test_relevance_judgements_are_ranked() -> None:
+    """The seed's example: recall@3 .5, precision@3 1/3, MRR .5; answers without judgements add nothing."""
+    contexts = tuple(Context(f"Text of {name}.", name) for name in ("c3", "c1", "c9", "c2"))
+    judged = a_sample(contexts=contexts, relevant=(RelevantContext("c1"), RelevantContext("c2")))
+    signals = SignalCounter()
+    for sample in (judged, judged, a_sample(), judged._replace(relevant=()), a_sample(relevant=judged.relevant)):
+        signals.add("search", sample)
+    signals.add("search", judged._replace(relevant=(RelevantContext(None, "Text of c1."),)))
+    counts = tallies_of(signals)
+    assert counts[Tally.RANKED, ("search",)] == 2
+    assert counts[Tally.RANKING_SCORE, ("search", "recall", "3")] == 1.0
+    assert round(counts[Tally.RANKING_SCORE, ("search", "precision", "3")], 4) == 0.6667
+    assert counts[Tally.RANKING_SCORE, ("search", "mrr", "")] == 1.0
+    unranked = {labels: count for (tally, labels), count in counts.items() if tally is Tally.UNRANKED}
+    assert unranked == {
+        ("search", "nothing_relevant"): 1,
+        ("search", "no_ids"): 1,
+        ("search", "texts_not_compared"): 1,
     }

@@ -15,8 +15,9 @@ from support.snapshots import AT, small
 
 from ragwatch.board import Board
 from ragwatch.core.canary.definition import Category, Hit, Retrieved
+from ragwatch.core.canary.gauges import tallies_of
 from ragwatch.core.canary.history import to_record
-from ragwatch.core.canary.report import CanaryReport, SuiteReport, suite_line, tallies_of
+from ragwatch.core.canary.report import CanaryReport, SuiteReport, suite_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.errors import StoreError
 from ragwatch.ports import NoteStore, StoredRun
@@ -68,6 +69,22 @@ def test_what_vanished_and_what_came_instead(store: SqliteStore) -> None:
     for text in ("Retrieval has degraded", "refunds#1</b>, was at rank 1; replaced by sale", "rank 3 → 2", "recall@5"):
         assert text in shown
     assert len(re.findall(r'<rect class="(?:good|bad|unsure)"', shown)) == 3
+
+
+def test_figures_by_category(store: SqliteStore) -> None:
+    """A table where the suite has more than one category, with F1 and recall beside precision and MRR."""
+    steps = a_canary("s1", "s2", name="steps", category=Category.PROCEDURAL)
+    keep(store, a_report(SHIPPING, a_reply("shipping#1")), a_report(steps, a_reply("s1")))
+    (suite,) = canaries(store, ("docs",), now=AT + 3720)["suites"]
+    assert [(row["category"], row["recall"]["5"], row["degraded"]) for row in suite["categories"]] == [
+        ("simple_factual", 1.0, 0),
+        ("procedural", 0.5, 1),
+    ]
+    shown = page(store)
+    for text in ("By category", "procedural", "F1", "0.286"):
+        assert text in shown
+    keep(store, a_report(SHIPPING, a_reply("shipping#1")), at=AT + 60)
+    assert "By category" not in page(store)
 
 
 def test_every_canary_well(store: SqliteStore) -> None:

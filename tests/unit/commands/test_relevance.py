@@ -1,0 +1,182 @@
+"""Relevance judgements in `gate` and `compare`: rows, qrels files, two kinds of test cases in one file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ragwatch.commands import cli
+from ragwatch.commands.relevance import RelevanceCases, read_qrels
+from ragwatch.errors import ConfigError
+
+SEED_2 = {"id": "q1", "question": "Which?", "retrieved_ids": ["c3", "c1", "c9", "c2"], "relevant_ids": ["c1", "c2"]}
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples" / "relevance"
+GENERATION = {
+    "question": "Where is the mill?",
+    "contexts": ["The old mill stands by the river."],
+    "answer": "The old mill stands by the river.",
+}
+
+
+def run(*arguments: str, rows: list[Any] | None = None) -> Result:
+    """A command, with these rows on its standard input."""
+    text = "".join(json.dumps(row) + "\n" for row in rows or [])
+    return CliRunner().invoke(cli, arguments, input=text, standalone_mode=False)
+
+
+def figures(result: Result) -> dict[str, float]:
+    """Ranking metrics of a gate line, rounded."""
+    rows = json.loads(result.stdout)["figures"]
+    return {row["metric"]: round(row["value"], 4) for row in rows if row["section"] == "retrieval"}
+
+
+def test_the_worked_example_of_the_seed() -> None:
+    """Requirements item 19: recall@3 .50, precision@3 .33, MRR .50, without an answer and without a judge."""
+    result = run("gate", "--json", "--k", "3", rows=[SEED_2])
+    assert figures(result) == {"recall@3": 0.5, "precision@3": 0.3333, "f1@3": 0.4, "ndcg@3": 0.3869, "mrr": 0.5}
+    line = json.loads(result.stdout)
+    assert (line["judged"], line["cases"]) == (0, {"retrieval": 1, "generation": 0, "end_to_end": 0})
+
+
+def test_two_kinds_in_one_file_are_two_sections(tmp_path: Path) -> None:
+    """Requirements item 63: retrieval and generation test cases are reported apart, in every output."""
+    markdown = tmp_path / "gate.md"
+    result = run("gate", "--markdown", str(markdown), rows=[*[SEED_2] * 2, *[GENERATION] * 30])
+    shown = result.stdout
+    assert shown.index("Retrieval: 2 test cases") < shown.index("mrr") < shown.index("Generation: 30 generation test")
+    assert shown.index("Generation: 30") < shown.index("faithfulness")
+    assert "context_precision: the contexts of generation test cases are fixed" in shown
+    assert result.return_value == 0
+    written = markdown.read_text(encoding="utf-8")
+    assert "### Retrieval: 2 test cases" in written
+    assert "| mrr | 0.500 |" in written
+
+
+def test_thresholds_name_ranking_metrics(tmp_path: Path) -> None:
+    """`recall@3: 0.8` in `gate.metrics` fails the gate at retrieval; a misspelt one is an error."""
+    path = tmp_path / "ragwatch.yaml"
+    text = "state: {}/state\nroutes: [search]\nsources: [{{kind: tail, name: app, path: /no/*.log}}]\n"
+    path.write_text(text.format(tmp_path) + 'gate: {metrics: {"recall@3": 0.8, faithfulness: null}}\n')
+    rows = [SEED_2 | {"id": str(number), "route": "search"} for number in range(30)]
+    result = run("gate", "--config", str(path), rows=rows)
+    assert result.return_value == 1
+    assert "recall@3 failed; the stage at fault is retrieval" in result.stdout
+    assert "route search (30 cases): recall@3 0.500" in result.stdout
+    path.write_text(path.read_text().replace("recall@3", "recall"))
+    error = run("gate", "--config", str(path), rows=rows).exception
+    assert isinstance(error, ConfigError)
+    assert "'recall' is not a metric; use one of" in str(error)
+
+
+@pytest.mark.parametrize(
+    "text", ["q1 0 c1 1\nq1 0 c2 2\nq9 0 c1 1\n", "query-id\tcorpus-id\tscore\nq1\tc1\t1\nq1\tc2\t2\nq9\tc1\t1\n"]
+)
+def test_qrels_in_both_formats(tmp_path: Path, text: str) -> None:
+    """Grades weigh in NDCG; judgements of no row are reported; the file goes before the row."""
+    path = tmp_path / "qrels.tsv"
+    path.write_text(text)
+    bare = {key: value for key, value in SEED_2.items() if key != "relevant_ids"}
+    for row in (bare, bare | {"relevant_ids": ["c7"]}):
+        result = run("gate", "--json", "--k", "4", "--qrels", str(path), rows=[row])
+        assert figures(result)["ndcg@4"] == pytest.approx(0.5671, abs=1e-4)
+        assert figures(result)["recall@4"] == 1.0
+        assert "1 of 2 queries have no row with their id, such as q9" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (SEED_2 | {"retrieved_ids": "c1"}, "wrong_type"),
+        (SEED_2 | {"relevant_ids": "c1"}, "wrong_type"),
+        ({"question": "Why?", "contexts": [{"score": 1.0}], "relevant_ids": ["c1"]}, "missing_field"),
+        ({"question": "Why?", "relevant_ids": ["c1"]}, "unknown_format"),
+        ({"question": "Why?", "contexts": ["One."]}, "unknown_format"),
+    ],
+)
+def test_rows_that_are_no_test_case_are_rejected(row: dict[str, Any], reason: str) -> None:
+    """Counted by reason, as any row; the others are ranked."""
+    line = json.loads(run("gate", "--json", rows=[row, SEED_2]).stdout)
+    assert (line["unread"], line["cases"]["retrieval"]) == ({reason: 1}, 1)
+
+
+def test_unknown_rankings_are_counted() -> None:
+    """Contexts without an id cannot be found by id: unknown, not 0."""
+    texts = {"question": "Why?", "contexts": ["One."], "relevant_ids": ["c1"]}
+    result = run("gate", rows=[texts, SEED_2])
+    assert "relevance judgements without a ranking: no_ids 1" in result.stdout
+    assert figures(run("gate", "--json", rows=[texts, SEED_2]))["mrr"] == 0.5
+
+
+def test_relevant_texts_are_compared_by_similarity() -> None:
+    """A passage that is nearly the same counts."""
+    row = {"question": "Why?", "contexts": ["Dogs bark.", "Cats  purr."], "relevant_texts": ["Cats purr."]}
+    assert figures(run("gate", "--json", rows=[row]))["mrr"] == 0.5
+
+
+def test_a_mapping_reads_test_cases_without_an_answer(tmp_path: Path) -> None:
+    """`relevant_ids` of a custom mapping."""
+    path = tmp_path / "ragwatch.yaml"
+    mapping = "{question: q, contexts: 'hits[].{id: id, text: body}', answer: out, relevant_ids: gold}"
+    source = f"{{kind: tail, name: app, path: /no/*.log, format: custom, mapping: {mapping}}}"
+    path.write_text(f"state: {tmp_path}/state\nsources: [{source}]\n")
+    row = {"q": "Why?", "hits": [{"id": "c9"}, {"id": "c1", "body": "One."}], "gold": ["c1"]}
+    assert figures(run("gate", "--config", str(path), "--json", rows=[row]))["mrr"] == 0.5
+
+
+def test_compare_ranks_both_sides(tmp_path: Path) -> None:
+    """Paired by question, in a table of its own; worse is exit code 1, and 3 if nothing can be compared."""
+
+    def log(name: str, retrieved: list[str]) -> str:
+        rows = [SEED_2 | {"question": f"Which {number}?", "retrieved_ids": retrieved} for number in range(40)]
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row | {"metadata": {"variant": name}}) + "\n" for row in rows))
+        return str(path)
+
+    good, bad = log("good", ["c1", "c2"]), log("bad", ["c9", "c1"])
+    result = run("compare", good, bad)
+    assert (result.return_value, result.exception) == (1, None)
+    assert "Retrieval, by relevance judgements: 40 questions are on both sides" in " ".join(result.stdout.split())
+    line = json.loads(run("compare", bad, good, "--k", "2", "--json").stdout)
+    metrics = {row["metric"]: row for row in line["retrieval"]["metrics"]}
+    assert (metrics["recall@2"]["difference"], metrics["recall@2"]["conclusion"]) == (0.5, "better")
+    both = tmp_path / "both.jsonl"
+    both.write_text(Path(good).read_text() + Path(bad).read_text())
+    assert run("compare", "good", "bad", "--log", str(both)).return_value == 1
+    assert run("compare", good, str(both)).return_value in {0, 1}
+    (tmp_path / "none.jsonl").write_text("")
+    assert run("compare", good, str(tmp_path / "none.jsonl")).return_value == 3
+
+
+def test_unreadable_qrels_are_an_error(tmp_path: Path) -> None:
+    """The message names the file."""
+    path = tmp_path / "qrels.tsv"
+    path.write_bytes(b"\xff\xfe\n")
+    with pytest.raises(ConfigError, match=r"--qrels .*qrels.tsv: cannot be read"):
+        read_qrels(path)
+    assert RelevanceCases().complete({"id": [1]}) == {"id": [1]}
+
+
+def test_the_shipped_examples() -> None:
+    """The figures that their README states."""
+    cases = str(EXAMPLES / "cases.jsonl")
+    plain = figures(run("gate", cases, "--k", "3", "--json"))
+    assert (plain["recall@3"], plain["precision@3"], plain["f1@3"], plain["mrr"]) == (0.5, 0.3333, 0.4, 0.5)
+    for name in ("qrels.tsv", "qrels.trec"):
+        assert figures(run("gate", cases, "--k", "4", "--qrels", str(EXAMPLES / name), "--json"))["ndcg@4"] == 0.5672
+
+
+def test_the_worked_example_of_context_recall() -> None:
+    """Requirements items 15 and 16: p = 1, r = 3/6, F1 = 2/3, and the three missing steps; the summary has F1 too."""
+    result = run("judge", str(EXAMPLES / "aks.jsonl"))
+    reference = json.loads(result.stdout)["reference"]
+    assert reference.pop("missing") == [
+        "Build your Docker image",
+        "Create Kubernetes deployment YAML",
+        "Apply the deployment using kubectl apply",
+    ]
+    assert reference.items() >= {"context_recall": 0.5, "context_f1": 0.666667}.items()
+    assert "context_f1" in result.stderr
