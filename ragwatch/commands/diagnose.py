@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
 from rich.console import Console
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.relevance import read_qrels
 from ragwatch.commands.state_reader import verdicts
 from ragwatch.commands.suite_runs import run_suites, stored_runs
 from ragwatch.commands.terminal import escape_line
@@ -28,6 +30,7 @@ from ragwatch.core.stage import Stage
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
+from ragwatch.formats.qrels import Qrels
 from ragwatch.judges.lexical.words import terms
 from ragwatch.ports import Query
 from ragwatch.telemetry import configure_logging
@@ -35,10 +38,11 @@ from ragwatch.telemetry import configure_logging
 PROBLEMS, NOT_ENOUGH_DATA = 1, 3
 _COLOURS = {"problem": "red", "fine": "green", "not_measurable": "yellow"}
 _DATES = ("indexed_at", "updated_at", "modified_at", "index_date", "document_date")
+NO_QRELS: Qrels = MappingProxyType({})
 _DAY_CHARS = len("2026-01-31")
 
 
-def diagnose(*, path: Path, route: str | None, answers: int, k: int | None, as_json: bool) -> int:
+def diagnose(*, path: Path, route: str | None, answers: int, k: int | None, qrels: Path | None, as_json: bool) -> int:
     """Check chunks, scores, vocabulary, boundaries, recall and freshness over stored answers and canary runs."""
     configure_logging("error")
     config = load(path)
@@ -46,8 +50,9 @@ def diagnose(*, path: Path, route: str | None, answers: int, k: int | None, as_j
     if route is not None and route not in routes:
         raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
     judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
+    judgements = {} if qrels is None else read_qrels(qrels)
     stored = verdicts(config, Query(judge=judge, route=route, limit=answers))
-    questions = [question_of(row.verdict, row.sample) for row in stored if row.sample is not None]
+    questions = [question_of(row.verdict, row.sample, judgements) for row in stored if row.sample is not None]
     suites = _suites(config, k)
     findings = make_checks(questions, suites, terms=terms)
     canaries = sum(len(suite.reports) for suite in suites)
@@ -71,11 +76,11 @@ def _suites(config: Config, k: int | None) -> list[SuiteReport]:
     return run_async(run_suites([replace(suite_of(suite), ks=ks) for suite in config.canaries]))
 
 
-def question_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> Question:
+def question_of(verdict: VerdictRecord, sample: Mapping[str, Any], qrels: Qrels = NO_QRELS) -> Question:
     """Return a stored answer as the checklist reads it.
 
-    `relevant_ids` and `relevant_texts` of the sample or of its metadata, chunks that people found relevant, replace the
-    judge's verdict on relevance.
+    Relevance judgements by people (in `qrels` by the id of the answer, else `relevant_ids` and `relevant_texts` of the
+    sample or of its metadata) replace the judge's verdict on relevance.
     """
     metadata: Mapping[str, Any] = sample.get("metadata") or {}
     labels = sample if "relevant_ids" in sample or "relevant_texts" in sample else metadata
@@ -83,6 +88,8 @@ def question_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> Question:
     labelled = (
         None if ids is None and relevant_texts is None else (ids or frozenset()) | (relevant_texts or frozenset())
     )
+    if verdict.id in qrels:
+        labelled = frozenset(context.id for context in qrels[verdict.id] if context.id)
     chunks = []
     for position, context in enumerate(sample.get("contexts") or ()):
         name, text = context.get("id"), context.get("text")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ragwatch.commands.options.lazy import CONFIG, lazy_command
+from ragwatch.commands.options.lazy import CONFIG, OUT, lazy_command
 
 MAX_ANSWERS = 20_000
 MAX_K = 1000
@@ -25,6 +25,7 @@ MAX_K = 1000
     type=click.IntRange(1, MAX_K),
     help="Run the canaries now and ask for this many chunks; default: their last stored run.",
 )
+@click.option("--qrels", type=OUT, help="Relevance judgements by the id of an answer (TREC or BEIR).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def diagnose() -> None:
     """Make the checklist for debugging retrieval, over stored answers and runs of the canaries.

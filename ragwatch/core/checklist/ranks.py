@@ -296,4 +296,4 @@ def _nothing_relevant(questions: Sequence[Question]) -> Finding:
 
 
 def _by(source: RelevanceSource) -> str:
-    return {"labels": "labels by people", "canaries": "canaries", "judge": "the judge's verdict"}[source]
+    return {"labels": "people", "canaries": "canaries", "judge": "the judge's verdict"}[source]

@@ -118,6 +118,18 @@ def test_canaries_can_be_asked_now(tmp_path: Path) -> None:
     assert "--k: no suite is configured; add `canaries`" in str(error)
 
 
+@pytest.mark.usefixtures("store")
+def test_judgements_in_a_file(tmp_path: Path) -> None:
+    """They replace the verdict on the answers that they name."""
+    rows = [f"r{number}\t{subject}.md#2\t1" for number, subject in enumerate(SUBJECTS)]
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(rows))
+    arguments = (a_config(tmp_path), "--qrels", str(tmp_path / "qrels.tsv"), "--json")
+    line = json.loads(diagnose(*arguments).stdout)
+    assert line["relevance"] == {"labels": 12}
+    ranking = next(finding for finding in line["findings"] if finding["check"] == "ranking")
+    assert (ranking["share"], ranking["status"]) == (1.0, "problem")
+
+
 def test_damaged_and_missing_runs_are_left_out(tmp_path: Path, store: SqliteStore) -> None:
     """A run of another version, or one that cannot be decoded, is as good as none."""
     store.record_run(StoredRun("canary", "docs", 2.0, failing=True, body={"ks": "?"}), Tallies())

@@ -80,7 +80,7 @@ def test_labels_come_before_canaries_before_the_judge() -> None:
     ]
     assert direction_of(labelled) is Direction.DISTANCE
     finding = ranks.scores([*scored(30, gap=0.2), *labelled])
-    assert "relevance by labels by people" in finding.summary
+    assert "relevance by people" in finding.summary
     few = ranks.scores([*scored(30, gap=0.2), *labelled[:3]])
     assert "relevance by the judge's verdict" in few.summary
 
