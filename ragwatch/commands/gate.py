@@ -126,7 +126,7 @@ def _show(line: dict[str, Any]) -> None:
 def _show_section(console: Console, line: dict[str, Any], section: str) -> None:
     """Show the metrics of a section: those with a threshold, then the others."""
     limited = [metric for metric in line["metrics"] if metric["section"] == section]
-    table = _table("metric", "mean", "interval", "n", "threshold", "severity", "outcome")
+    table = _table(["metric", "mean", "interval", "n", "threshold", "severity", "outcome"])
     for metric in limited:
         table.add_row(
             *_mean(metric),
@@ -137,14 +137,14 @@ def _show_section(console: Console, line: dict[str, Any], section: str) -> None:
     if limited:
         console.print(table)
     others = [figure for figure in line["figures"] if figure["section"] == section]
-    table = _table("without threshold", "mean", "interval", "n")
+    table = _table(["without threshold", "mean", "interval", "n"])
     for figure in others:
         table.add_row(*_mean(figure))
     if others:
         console.print(table)
 
 
-def _table(*columns: str) -> Table:
+def _table(columns: Sequence[str]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # seven columns fit into 80 characters
     for name in columns:
         table.add_column(name, no_wrap=True)
