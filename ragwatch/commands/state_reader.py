@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from ragwatch.config import Config
+from ragwatch.core.labels.label import Label, from_record
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query, StoredVerdict
+from ragwatch.stores.sqlite.notes import LABELS
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
+from ragwatch.stores.sqlite.rows import unpack
 from ragwatch.stores.sqlite.search import statement, verdict_of
 
 MAX_VERDICTS = 20_000  # read by one command
@@ -44,6 +47,38 @@ def pruned_until(config: Config) -> float:
     finally:
         connection.close()
     return float(rows[0][0]) if rows else -math.inf
+
+
+def labels_by_key(config: Config) -> dict[str, list[Label]]:
+    """Labels by people, by the key of the sample.
+
+    Raises:
+        ConfigError: The store is not sqlite.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    connection = _connect(config)
+    try:
+        found: dict[str, list[Label]] = {}
+        for body, key in connection.rows(LABELS, (0.0,)):
+            found.setdefault(key, []).append(from_record(unpack(body)))
+        return found
+    finally:
+        connection.close()
+
+
+def last_index_event(config: Config) -> date | None:
+    """Date (UTC) of the last event of kind `index`; None where none is recorded.
+
+    Raises:
+        ConfigError: The store is not sqlite.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    connection = _connect(config)
+    try:
+        ((at,),) = connection.rows("SELECT MAX(at) FROM events WHERE kind = 'index'")
+    finally:
+        connection.close()
+    return None if at is None else datetime.fromtimestamp(at, UTC).date()
 
 
 def has_started(config: Config, source: str) -> bool:
