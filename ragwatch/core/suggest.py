@@ -144,9 +144,9 @@ def propose(
             unanswered += candidate is None and bool(_EDGE.intersection(own))
             candidates += [(candidate, own)] if candidate is not None else []
     chosen = _with_unique_names(_chosen(candidates, asked, limit))
-    texts = [*known, *(suggestion.canary.query for suggestion in chosen)]
+    queries = [*known, *(suggestion.canary.query for suggestion in chosen)]
     head = sum(QuestionKind.HEAD in own for own in kinds)
-    return Proposal(tuple(chosen), vocabulary_coverage(asked, texts), len(asked), head, unanswered)
+    return Proposal(tuple(chosen), vocabulary_coverage(asked, queries), len(asked), head, unanswered)
 
 
 def _chosen(
