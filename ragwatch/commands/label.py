@@ -64,7 +64,7 @@ class _AnswerLabels:
     started: bool = False
 
 
-def label(
+def label(  # noqa: PLR0913 - one parameter for each option
     path: Path,
     annotator: str,
     *,
@@ -74,12 +74,20 @@ def label(
     rows: BinaryIO | None,
     url: str | None,
     relevance: Path | None,
-    **relevance_options: Any,  # noqa: ANN401 - values of the command line
+    suite: str | None,
+    corpus: Path | None,
+    depth: int | None,
+    below: int,
+    negatives: int,
+    qrels: Path | None,
+    suite_out: Path | None,
 ) -> int:
     """Label answers, so that the estimates can be corrected for errors of the judges; or the relevance of contexts."""
     configure_logging("error")
     if relevance is not None:
-        options = RelevanceOptions(**relevance_options)
+        options = RelevanceOptions(
+            suite, corpus, depth, below=below, negatives=negatives, qrels=qrels, suite_out=suite_out
+        )
         return label_relevance(load(path), relevance, annotator, options, count=count, read_line=_line_or_none)
     if out is not None and rows is not None:
         raise ConfigError("--export and --import: give only one of them")

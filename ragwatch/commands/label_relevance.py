@@ -163,27 +163,27 @@ def _reply(console: Console, read_line: ReadLine) -> str:
         console.print(f"{reply or 'nothing'!r} is none of n, r, h, -, q", style="red", markup=False)
 
 
-def _show(found: RelevanceReport, k: int) -> None:
+def _show(judged: RelevanceReport, k: int) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    table = Table("ranks", "contexts", "judged", "relevant", "relevant, estimated", title=f"{found.queries} queries")
-    for stratum in found.strata:
+    table = Table("ranks", "contexts", "judged", "relevant", "relevant, estimated", title=f"{judged.queries} queries")
+    for stratum in judged.strata:
         total = "unknown" if stratum.total is None else _number(stratum.total)
         table.add_row(stratum.stratum, *map(str, (stratum.contexts, stratum.judged, stratum.relevant)), total)
     console.print(table)
-    if found.recall is None or found.outside is None:
+    if judged.recall is None or judged.outside is None:
         console.print(f"recall@{k} unknown: no query is judged completely, or nothing relevant was found.")
     else:
-        console.print(f"recall@{k} {_figure(found.recall)}, estimated by inclusion probabilities")
+        console.print(f"recall@{k} {_figure(judged.recall)}, estimated by inclusion probabilities")
         console.print(
-            f"bias towards the current retriever: {_figure(found.outside)} of the relevant contexts lie outside its "
+            f"bias towards the current retriever: {_figure(judged.outside)} of the relevant contexts lie outside its "
             f"first {k}; a suite of these judgements misses those that were not drawn"
         )
-    if any(stratum.total is None for stratum in found.strata):
+    if any(stratum.total is None for stratum in judged.strata):
         console.print("strata without a judged context count as holding nothing relevant: recall may be lower.")
-    if found.alpha is None:
+    if judged.alpha is None:
         console.print("agreement unknown: no pair was judged by two annotators (or all grades are the same).")
     else:
-        console.print(f"Krippendorff's alpha {_figure(found.alpha)} over {found.alpha.n} pairs judged more than once")
+        console.print(f"Krippendorff's alpha {_figure(judged.alpha)} over {judged.alpha.n} pairs judged more than once")
 
 
 def _figure(share: ShareEstimate) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 from ragwatch.config import Config
 from ragwatch.core.labels.label import Label, from_record
@@ -58,16 +58,16 @@ def labels_by_key(config: Config) -> dict[str, list[Label]]:
     """
     connection = _connect(config)
     try:
-        found: dict[str, list[Label]] = {}
+        labels: dict[str, list[Label]] = {}
         for body, key in connection.rows(LABELS, (0.0,)):
-            found.setdefault(key, []).append(from_record(unpack(body)))
-        return found
+            labels.setdefault(key, []).append(from_record(unpack(body)))
+        return labels
     finally:
         connection.close()
 
 
-def last_index_event(config: Config) -> date | None:
-    """Date (UTC) of the last event of kind `index`; None where none is recorded.
+def last_index_event(config: Config) -> str | None:
+    """Date (UTC, YYYY-MM-DD) of the last event of kind `index`; None where none is recorded.
 
     Raises:
         ConfigError: The store is not sqlite.
@@ -78,7 +78,7 @@ def last_index_event(config: Config) -> date | None:
         ((at,),) = connection.rows("SELECT MAX(at) FROM events WHERE kind = 'index'")
     finally:
         connection.close()
-    return None if at is None else datetime.fromtimestamp(at, UTC).date()
+    return None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
 
 
 def has_started(config: Config, source: str) -> bool:

@@ -29,7 +29,7 @@ def suggest_command(*, path: Path, limit: int, out: Path | None, indexed: dateti
         known=queries,
         limit=limit,
         labels=labels_by_key(config),
-        indexed=indexed.date() if indexed is not None else last_index_event(config),
+        indexed=f"{indexed:%Y-%m-%d}" if indexed is not None else last_index_event(config),
     )
     if not proposal.suggestions:
         click.echo("nothing to propose yet: no question has an answer that its contexts fully support", err=True)

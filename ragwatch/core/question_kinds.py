@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 from enum import StrEnum
 from math import ceil, fsum
 
@@ -66,29 +65,29 @@ class AskedQuestion:
     spread: float | None = None
 
 
-def kinds_of(questions: Sequence[AskedQuestion], indexed: date | None) -> list[dict[QuestionKind, str]]:
+def kinds_of(questions: Sequence[AskedQuestion], indexed: str | None) -> list[dict[QuestionKind, str]]:
     """Return, for each question, its kinds with the reason for each, as text for people.
 
     Args:
         questions: All questions of the traffic.
-        indexed: Date of the last update of the index; None if it is unknown, so that none is temporal.
+        indexed: Date of the last update of the index, as YYYY-MM-DD; None if it is unknown, so that none is temporal.
 
     >>> questions = [AskedQuestion("Who won in 2031?", 8.0, 2, abstained=2), AskedQuestion("?", 1.0, 1)]
-    >>> [list(map(str, kinds)) for kinds in kinds_of(questions, date(2030, 1, 1))]
+    >>> [list(map(str, kinds)) for kinds in kinds_of(questions, "2030-01-01")]
     [['head', 'no_good_answer', 'temporal'], []]
     """
-    found: list[dict[QuestionKind, str]] = [{} for _ in questions]
+    reasons: list[dict[QuestionKind, str]] = [{} for _ in questions]
     total = fsum(question.weight for question in questions)
     for index in _head(questions):
-        found[index][QuestionKind.HEAD] = f"{questions[index].weight / total:.1%} of the traffic"
+        reasons[index][QuestionKind.HEAD] = f"{questions[index].weight / total:.1%} of the traffic"
     for index, strangeness in _oddest(questions):
-        found[index][QuestionKind.ODD_PHRASING] = (
+        reasons[index][QuestionKind.ODD_PHRASING] = (
             f"its words are rare in other questions: strangeness {strangeness:.2f}"
         )
     for index in _flattest(questions):
         spread = questions[index].spread
-        found[index][QuestionKind.AMBIGUOUS] = f"no context stands out: retrieval scores spread by {spread:.1%}"
-    for kinds, question in zip(found, questions, strict=True):
+        reasons[index][QuestionKind.AMBIGUOUS] = f"no context stands out: retrieval scores spread by {spread:.1%}"
+    for kinds, question in zip(reasons, questions, strict=True):
         if 2 * question.abstained >= question.answers:
             reason = f"{question.abstained} of {question.answers} answers decline to answer"
             kinds[QuestionKind.NO_GOOD_ANSWER] = reason
@@ -99,7 +98,7 @@ def kinds_of(questions: Sequence[AskedQuestion], indexed: date | None) -> list[d
         later = None if indexed is None else later_date(question.text, indexed)
         if later is not None:
             kinds[QuestionKind.TEMPORAL] = f"asks about {later}; the index is of {indexed}"
-    return found
+    return reasons
 
 
 def _head(questions: Sequence[AskedQuestion]) -> list[int]:
@@ -150,41 +149,42 @@ def relative_spread(scores: Sequence[float]) -> float | None:
     return (max(scores) - min(scores)) / size if size > 0.0 else 0.0
 
 
-def _dates(text: str) -> Iterable[tuple[date, date, str]]:
-    """Yield first and last day of each date, month or year in a text, and how the text writes it."""
+def _dates(text: str) -> Iterable[tuple[str, str, str]]:
+    """Yield first and last day of each date, month or year in a text, as YYYY-MM-DD, and how the text writes it."""
     for match in _DATE.finditer(text[:_MAX_CHARS]):
-        year, month, day = int((match["iso"] or match["year"])[:4]), 0, 0
+        year, month, day = (match["iso"] or match["year"])[:4], 0, 0
         if match["iso"]:
             month, day = int(match["iso"][5:7]), int(match["iso"][8:10] or 0)
+            if not 1 <= month <= len(_MONTHS) or day > _days(int(year), month):
+                continue
         elif match["month"]:
             month = _MONTHS.index(match["month"].lower()) + 1
-        try:
-            first = date(year, month or 1, day or 1)
-        except ValueError:
-            continue  # 2026-00-31 is no date
-        if day:
-            last = first
-        elif month:
-            last = date(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)
-        else:
-            last = date(year, 12, 31)
-        yield first, last, match[0]
+        last_month = month or len(_MONTHS)
+        last = day or _days(int(year), last_month)
+        yield f"{year}-{month or 1:02}-{day or 1:02}", f"{year}-{last_month:02}-{last:02}", match[0]
 
 
-def later_date(text: str, indexed: date) -> str | None:
+def _days(year: int, month: int) -> int:
+    """Number of days of a month of the years 1900 to 2099."""
+    if month == 2:
+        return 29 if year % 4 == 0 and year != 1900 else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
+def later_date(text: str, indexed: str) -> str | None:
     """Return the first date in a text that begins after another, as the text writes it; None if there is none.
 
-    >>> later_date("What changed since March 2031?", date(2031, 2, 27)), later_date("In 2031?", date(2031, 2, 27))
+    >>> later_date("What changed since March 2031?", "2031-02-27"), later_date("In 2031?", "2031-02-27")
     ('March 2031', None)
     """
     return next((written for first, _, written in _dates(text) if first > indexed), None)
 
 
-def newest_date(texts: Iterable[str]) -> date | None:
+def newest_date(texts: Iterable[str]) -> str | None:
     """Return the latest date that texts name, a year or month by its last day; None if they name none.
 
     >>> newest_date(["Opened in 1999.", "Repaired on 2030-05-01, or in April 2030."])
-    datetime.date(2030, 5, 1)
+    '2030-05-01'
     """
     return max((last for text in texts for _, last, _ in _dates(text)), default=None)
 

@@ -106,8 +106,8 @@ def draw_pool(
         sizes: How many to draw.
         seed: Selects the sample; equal seeds give equal pools.
 
-    >>> found = draw_pool("q", [(f"d{i}", "") for i in range(40)], [], PoolSizes(k=10, below=2), "seed")
-    >>> dict(found.sizes), sorted({(one.stratum, one.probability) for one in found.candidates})
+    >>> pool = draw_pool("q", [(f"d{i}", "") for i in range(40)], [], PoolSizes(k=10, below=2), "seed")
+    >>> dict(pool.sizes), sorted({(one.stratum, one.probability) for one in pool.candidates})
     ({'top': 10, '11-20': 10, '21-40': 20}, [('11-20', 0.2), ('21-40', 0.1), ('top', 1.0)])
     """
     unique = list(dict(ranked).items())

@@ -13,7 +13,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from math import fsum
 from types import MappingProxyType
 from typing import Any
@@ -115,7 +114,7 @@ def propose(
     known: Collection[str] = (),
     limit: int = 50,
     labels: Mapping[str, Sequence[Label]] = NO_LABELS,
-    indexed: date | None = None,
+    indexed: str | None = None,
 ) -> Proposal:
     """Suggests canaries from stored verdicts: half of them head questions, the others of every other kind in turn.
 
@@ -124,10 +123,10 @@ def propose(
         known: Questions that already have a canary.
         limit: Maximum number of suggestions.
         labels: Labels by people, by the key of the sample; where there is one, it counts and not the judge.
-        indexed: Date of the last update of the index; None to take the newest date in the contexts.
+        indexed: Date of the last update of the index, as YYYY-MM-DD; None to take the newest date in the contexts.
     """
     by_question: defaultdict[str, list[_Answer]] = defaultdict(list)
-    newest: date | None = None
+    newest: str | None = None
     for verdict, sample in verdicts:
         answer = None if sample is None else _answer(verdict, sample, labels.get(verdict.key, ()))
         if sample is not None and answer is not None:
@@ -206,14 +205,14 @@ def _answer(verdict: VerdictRecord, sample: Mapping[str, Any], labels: Sequence[
     scores = [score for context in contexts if isinstance(score := context.get("score"), int | float)]
     right_by = _right_by(verdict, labels) if used else None
     return _Answer(
-        " ".join(question.split()),
-        tuple(used),
-        1.0 / (verdict.probability or 1.0),
-        verdict.scores[Quantity.FAITHFULNESS] or 0.0,
-        right_by,
-        verdict.address == Address.ABSTAINED or abstains(sample.get("answer") or ""),
-        right_by is not None and _needs_several(verdict),
-        relative_spread(scores),
+        question=" ".join(question.split()),
+        used=tuple(used),
+        weight=1.0 / (verdict.probability or 1.0),
+        faithfulness=verdict.scores[Quantity.FAITHFULNESS] or 0.0,
+        right_by=right_by,
+        abstained=verdict.address == Address.ABSTAINED or abstains(sample.get("answer") or ""),
+        several=right_by is not None and _needs_several(verdict),
+        spread=relative_spread(scores),
     )
 
 
@@ -244,9 +243,9 @@ def _asked(answers: Sequence[_Answer]) -> AskedQuestion:
         min(texts, key=lambda text: (-texts[text], text)),
         fsum(answer.weight for answer in answers),
         len(answers),
-        sum(answer.abstained for answer in answers),
-        sum(answer.several for answer in answers),
-        fsum(spreads) / len(spreads) if spreads else None,
+        abstained=sum(answer.abstained for answer in answers),
+        several=sum(answer.several for answer in answers),
+        spread=fsum(spreads) / len(spreads) if spreads else None,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -179,13 +178,13 @@ def test_questions_without_a_good_answer_expect_nothing() -> None:
     assert "no_good_answer: 1 of 1 answers decline to answer" in negative.why
     assert negative.faithfulness is None
     later = said, sample | {"question": "Who sings in May 2031?"}
-    (temporal,) = suggest([later], indexed=date(2031, 4, 30))
+    (temporal,) = suggest([later], indexed="2031-04-30")
     assert temporal.canary.category is Category.TEMPORAL
     assert "temporal: asks about May 2031; the index is of 2031-04-30" in temporal.why
-    assert suggest([later], indexed=date(2031, 5, 1)) == []
+    assert suggest([later], indexed="2031-05-01") == []
     dated = [{"id": "d1", "text": "Programme of 2030."}]
     assert len(suggest([(said, sample | {"question": "What is on in 2031?", "contexts": dated})])) == 1
-    text = suite_text(propose([declined, later], indexed=date(2031, 4, 30)))
+    text = suite_text(propose([declined, later], indexed="2031-04-30"))
     assert "none found right" in text
     assert "expected:" not in text
 
@@ -243,15 +242,15 @@ def test_edge_questions_are_told_by_words_and_scores() -> None:
 @pytest.mark.parametrize(
     ("text", "newest"),
     [
-        ("2031-02", date(2031, 2, 28)),
-        ("on 2031-12-24", date(2031, 12, 24)),
-        ("December 2031", date(2031, 12, 31)),
-        ("12 March 2031", date(2031, 3, 31)),
+        ("2031-02", "2031-02-28"),
+        ("on 2031-12-24", "2031-12-24"),
+        ("December 2031", "2031-12-31"),
+        ("12 March 2031", "2031-03-31"),
         ("2031-13-01", None),
         ("since 1850", None),
     ],
 )
-def test_dates_of_texts(text: str, newest: date | None) -> None:
+def test_dates_of_texts(text: str, newest: str | None) -> None:
     """A month or a year ends with its last day; what is no date is left out."""
     assert newest_date([text]) == newest
 
