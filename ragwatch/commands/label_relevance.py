@@ -21,7 +21,7 @@ from ragwatch.commands.terminal import printable
 from ragwatch.config import Config
 from ragwatch.core.labels.agreement import ShareEstimate
 from ragwatch.core.relevance_estimate import RelevanceReport, report
-from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool
+from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool, pairs_to_judge
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.canaries.loop import CanarySuite
@@ -79,7 +79,8 @@ def label_relevance(
     else:
         _add_pools(suite, file, options)
         _session(file, annotator, count, read_line)
-    _show(report(list(file.pools.values()), file.grades, confidence), max(suite.ks))
+    pools = list(file.pools.values())
+    _show(report(pools, file.grades, confidence), max(suite.ks), pairs_to_judge(pools))
     return 0
 
 
@@ -163,13 +164,14 @@ def _reply(console: Console, read_line: ReadLine) -> str:
         console.print(f"{reply or 'nothing'!r} is none of n, r, h, -, q", style="red", markup=False)
 
 
-def _show(judged: RelevanceReport, k: int) -> None:
+def _show(judged: RelevanceReport, k: int, pairs: tuple[int, int]) -> None:
     console = Console(soft_wrap=True, highlight=False)
     table = Table("ranks", "contexts", "judged", "relevant", "relevant, estimated", title=f"{judged.queries} queries")
     for stratum in judged.strata:
         total = "unknown" if stratum.total is None else _number(stratum.total)
         table.add_row(stratum.stratum, *map(str, (stratum.contexts, stratum.judged, stratum.relevant)), total)
     console.print(table)
+    console.print(f"{pairs[0]:,} pairs of a query and a context to judge, of {pairs[1]:,} that there are")
     if judged.recall is None or judged.outside is None:
         console.print(f"recall@{k} unknown: no query is judged completely, or nothing relevant was found.")
     else:

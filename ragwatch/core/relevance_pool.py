@@ -127,7 +127,10 @@ def draw_pool(
         number = min(wanted, len(members_of))
         drawn = sorted(members_of, key=lambda member: _hash(seed, query, member[0]))[:number]
         probability = number / len(members_of) if number else 1.0
-        candidates += [Candidate(query, name, text, rank, stratum, probability) for name, text, rank in drawn]
+        candidates += [
+            Candidate(query, name, text, rank=rank, stratum=stratum, probability=probability)
+            for name, text, rank in drawn
+        ]
     candidates.sort(key=lambda one: _hash("order", seed, query, one.id))
     return QueryPool(query, sizes.k, tuple(candidates), {name: len(members) for name, _, members in strata})
 
@@ -136,12 +139,12 @@ def _hash(*parts: str) -> bytes:
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def pairs_saved(pools: Iterable[QueryPool], corpus: int) -> tuple[int, int]:
-    """Return the number of pairs to judge, and of all pairs of a query and a context.
+def pairs_to_judge(pools: Iterable[QueryPool]) -> tuple[int, int]:
+    """Return the number of pairs of a query and a context to judge, and of all pairs.
 
-    >>> one = draw_pool("q", [("a", ""), ("b", "")], [("c", "")], PoolSizes(1, 1, 1), "s")
-    >>> pairs_saved([one], 3), 500 * 100_000
-    ((3, 3), 50000000)
+    >>> one = QueryPool("q", 1, (Candidate("q", "a", "", 1, TOP, 1.0),), {TOP: 1, UNRETRIEVED: 99_999})
+    >>> pairs_to_judge([one] * 500)
+    (500, 50000000)
     """
     known = list(pools)
-    return sum(len(pool.candidates) for pool in known), len(known) * corpus
+    return sum(len(pool.candidates) for pool in known), sum(sum(pool.sizes.values()) for pool in known)

@@ -11,10 +11,10 @@ from click.testing import CliRunner, Result
 from support.retrievers import FaultyRetriever, free_port, serving
 
 from ragwatch.commands import cli
-from ragwatch.commands.relevance_file import RelevanceFile, qrels, suite_lines
+from ragwatch.commands.relevance_file import RelevanceFile, pool_record, qrels, suite_lines
 from ragwatch.config.suites import read_suite
 from ragwatch.core.canary.definition import Canary, Expected
-from ragwatch.core.relevance_pool import Grade
+from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool
 from ragwatch.errors import ConfigError
 from ragwatch.formats.qrels import parse_qrels
 
@@ -45,6 +45,28 @@ def label(config: Path, *arguments: str, said: str = "", annotator: str = "ann")
     file = str(config.parent / "relevance.jsonl")
     whole = ["label", "--config", str(config), "--annotator", annotator, "--relevance", file, *arguments]
     return CliRunner().invoke(cli, whole, input=said, standalone_mode=False)
+
+
+def test_judgements_of_a_pool_that_is_drawn(tmp_path: Path) -> None:
+    """Nothing is asked of the retriever; unknown replies are asked again; recall, bias and agreement are shown."""
+    config = written(tmp_path, "http://127.0.0.1:1")
+    file = RelevanceFile(tmp_path / "relevance.jsonl", {}, {})
+    ranked = [(f"d{rank}", f"Text {rank}.") for rank in range(3)]
+    corpus = [(f"c{number}", "") for number in range(7)]
+    file.append([pool_record(draw_pool("cats", ranked, corpus, PoolSizes(1, 0, 7), "seed"))])
+    assert "recall@1 unknown" in label(config, said="x\nh\n-\nq\n").output
+    shown = label(config, said="r\n" * 8).output
+    assert "8 pairs of a query and a context to judge, of 10 that there are" in shown
+    assert "0.88 (0.88-0.88) of the relevant contexts lie outside its first 1" in shown
+    assert "recall may be lower" in shown
+    assert "agreement unknown" in shown
+    assert "There is nothing to judge" in label(config).output
+    assert "Krippendorff's alpha" in label(config, annotator="bob", said="r\nn\n").output
+    result = label(config, "--qrels", str(tmp_path / "qrels.tsv"), "--suite-out", str(tmp_path / "suite.jsonl"))
+    assert result.exit_code == 0, result.output
+    assert "cats\t0\td0\t" in (tmp_path / "qrels.tsv").read_text()
+    (canary,) = read_suite(tmp_path / "suite.jsonl")
+    assert len(canary.expected) >= 6
 
 
 @pytest.mark.costly
