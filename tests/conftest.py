@@ -28,7 +28,7 @@ settings.register_profile(
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
-    max_examples=int(os.environ.get("EXAMPLES", "25")),  # fewer under other Pythons, many in `make slow`
+    max_examples=int(os.environ.get("EXAMPLES", "15")),  # fewer under other Pythons, many in `make slow`
 )
 settings.load_profile("house")
 

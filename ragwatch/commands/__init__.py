@@ -17,7 +17,8 @@ def cli() -> None:
     """Monitor the answer quality of a RAG service in production and export it to Prometheus.
 
     Exit codes: 0 success, 1 the check failed or an error occurred, 2 usage or configuration error, 3 not enough data,
-    130 interrupted (Ctrl-C). If the reader of the output goes away (`| head`), the code is 1.
+    130 interrupted (Ctrl-C). Those of `rollout` are in its help. If the reader of the output goes away (`| head`), the
+    code is 1.
     """
 
 

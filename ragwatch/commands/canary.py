@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.suite_runs import run_suites
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import load
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
-from ragwatch.pipeline.canaries.loop import CanarySuite
 from ragwatch.telemetry import configure_logging
 
 DEGRADED, FAILED_QUERIES = 1, 3
@@ -36,7 +34,7 @@ def canary(*, path: Path, names: Sequence[str], as_json: bool) -> int:
     suites = [suite_of(suite) for suite in config.canaries if not names or suite.place.suite in names]
     if not suites:
         raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
-    reports = run_async(_run(suites))
+    reports = run_async(run_suites(suites))
     if as_json:
         click.echo(json.dumps({"suites": [suite_line(report) for report in reports]}))
     else:
@@ -45,18 +43,6 @@ def canary(*, path: Path, names: Sequence[str], as_json: bool) -> int:
     if any(report.degraded for report in reports):
         return DEGRADED
     return FAILED_QUERIES if any(report.failures for report in reports) else 0
-
-
-async def _run(suites: Sequence[CanarySuite]) -> list[SuiteReport]:
-    console = Console(stderr=True)
-    reports = []
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
-        for suite in progress.track(suites, description="running canaries"):
-            try:
-                reports.append(await suite.ask(time.time))
-            finally:
-                await suite.probe.close()
-    return reports
 
 
 def _show(suite: SuiteReport) -> None:

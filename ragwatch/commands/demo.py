@@ -51,6 +51,7 @@ def demo(
     seconds: float | None,
     degrade_after: float | None,
     breakage_seconds: float,
+    chunk_words: int,
     rate: float,
     kind: str | None,
     base_url: str | None,
@@ -67,6 +68,7 @@ def demo(
                 port=port,
                 degrade_after=degrade_after,
                 breakage_seconds=breakage_seconds,
+                chunk_words=chunk_words,
                 rate=rate,
                 judges=judges,
             )
@@ -112,6 +114,7 @@ class DemoRun:
         port: Port of ragwatch; 0 for any free one.
         degrade_after: Seconds until the first fault of the service; None for no faults.
         breakage_seconds: Duration of each fault.
+        chunk_words: Size of the chunks that documents are split into, in words.
         rate: Questions per second.
         judges: Configuration of more judges, besides the embedded one.
     """
@@ -123,6 +126,7 @@ class DemoRun:
         port: int,
         degrade_after: float | None,
         breakage_seconds: float,
+        chunk_words: int,
         rate: float,
         judges: Sequence[dict[str, Any]] = (),
     ) -> None:
@@ -136,6 +140,7 @@ class DemoRun:
             rate=rate,
             degrade_after=degrade_after,
             breakage_seconds=breakage_seconds,
+            chunk_words=chunk_words,
             may_break=lambda: self._learnt,
             on_event=self._announce,
         )

@@ -125,23 +125,35 @@ def _show(line: dict[str, Any]) -> None:
 
 def _show_section(console: Console, line: dict[str, Any], section: str) -> None:
     """Show the metrics of a section: those with a threshold, then the others."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("metric", "mean", "interval", "n", "threshold", "severity", "outcome"):
+    limited = [metric for metric in line["metrics"] if metric["section"] == section]
+    table = _table(["metric", "mean", "interval", "n", "threshold", "severity", "outcome"])
+    for metric in limited:
+        table.add_row(
+            *_mean(metric),
+            f"{'<=' if metric['lower_is_better'] else '>='} {metric['threshold']:g}",
+            metric["severity"],
+            f"[{_COLOURS[metric['pass']]}]{OUTCOMES[metric['pass']]}[/]",
+        )
+    if limited:
+        console.print(table)
+    others = [figure for figure in line["figures"] if figure["section"] == section]
+    table = _table(["without threshold", "mean", "interval", "n"])
+    for figure in others:
+        table.add_row(*_mean(figure))
+    if others:
+        console.print(table)
+
+
+def _table(columns: Sequence[str]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # seven columns fit into 80 characters
+    for name in columns:
         table.add_column(name, no_wrap=True)
-    for metric in line["metrics"]:
-        if metric["section"] == section:
-            has_value = metric["value"] is not None
-            table.add_row(
-                metric["metric"],
-                f"{metric['value']:.3f}" if has_value else "unknown",
-                f"{metric['low']:.3f}..{metric['high']:.3f}" if has_value else "",
-                str(metric["n"]),
-                f"{'<=' if metric['lower_is_better'] else '>='} {metric['threshold']:g}",
-                metric["severity"],
-                f"[{_COLOURS[metric['pass']]}]{OUTCOMES[metric['pass']]}[/]",
-            )
-    for figure in line["figures"]:
-        if figure["section"] == section:
-            interval = f"{figure['low']:.3f}..{figure['high']:.3f}"
-            table.add_row(figure["metric"], f"{figure['value']:.3f}", interval, str(figure["n"]), "", "", "")
-    console.print(table)
+    return table
+
+
+def _mean(metric: dict[str, Any]) -> tuple[str, str, str, str]:
+    """Name, mean, interval and number of scores of a metric."""
+    if metric["value"] is None:
+        return metric["metric"], "unknown", "", str(metric["n"])
+    interval = f"{metric['low']:.3f}..{metric['high']:.3f}"
+    return metric["metric"], f"{metric['value']:.3f}", interval, str(metric["n"])

@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -227,6 +227,21 @@ async def read_all(
                     progress.advance(task)
 
                 await _read_each(reader, map(files.draw, samples), take)
+    finally:
+        await judge.close()
+    return verdicts
+
+
+async def read_samples(files: SampleFiles, samples: Iterable[Sample], judge: Judge) -> list[Verdict]:
+    """Judge some samples, in order, and close the judge.
+
+    Raises:
+        ConfigError: The provider of the judge rejects its configuration.
+    """
+    verdicts: list[Verdict] = []
+    try:
+        reader = DrawReader(judge, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry())
+        await _read_each(reader, map(files.draw, samples), verdicts.append)
     finally:
         await judge.close()
     return verdicts

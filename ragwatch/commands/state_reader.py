@@ -1,17 +1,18 @@
-"""Reads verdicts and cursors from the state directory without its lock, so that the daemon may be running."""
+"""Reads verdicts, runs and cursors from the state directory without its lock, so that the daemon may be running."""
 
 from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from ragwatch.config import Config
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query, StoredVerdict
-from ragwatch.stores.sqlite.notes import LABELS
+from ragwatch.stores.sqlite.notes import LABELS, RUNS
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
 from ragwatch.stores.sqlite.rows import unpack
@@ -30,6 +31,20 @@ def verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
     connection = _connect(config)
     try:
         yield from map(verdict_of, connection.rows(*statement(query)))
+    finally:
+        connection.close()
+
+
+def walk_verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
+    """Like `verdicts`, but one at a time, for more than fit into memory.
+
+    Raises:
+        ConfigError: The store is not sqlite.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    connection = _connect(config)
+    try:
+        yield from map(verdict_of, connection.walk(*statement(query)))
     finally:
         connection.close()
 
@@ -79,6 +94,24 @@ def last_index_event(config: Config) -> str | None:
     finally:
         connection.close()
     return None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+
+
+def last_run(config: Config, kind: str, name: str) -> Mapping[str, Any] | None:
+    """Body of the last stored run of a kind (`canary`, `anchor`) and name; None if there is none, or it is damaged.
+
+    Raises:
+        ConfigError: The store is not sqlite.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    connection = _connect(config)
+    try:
+        rows = connection.rows(RUNS, (kind, name, None, None, 1))
+    finally:
+        connection.close()
+    try:
+        return unpack(rows[0][-1]) if rows else None
+    except StoreError:
+        return None
 
 
 def has_started(config: Config, source: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -147,9 +147,10 @@ def _valid_keys(model: type[BaseModel], path: Sequence[object], extra: AbstractS
     """List the valid keys of the mapping that contains the last key of a path."""
     for part in path[:-1]:
         field = model.model_fields.get(str(part))
-        inner = None if field is None else field.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            model, extra = inner, frozenset()
+        annotation = None if field is None else field.annotation
+        for inner in (annotation, *get_args(annotation)):  # an optional section is a union
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                model, extra = inner, frozenset()
     return sorted({*model.model_fields, *extra})
 
 

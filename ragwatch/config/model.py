@@ -12,6 +12,7 @@ from ragwatch.config.drift import AnchorsOptions, DriftOptions
 from ragwatch.config.gate import LIVE_DEFAULTS, GateOptions, MetricKey
 from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.options import Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
+from ragwatch.config.rollout import RolloutOptions
 from ragwatch.config.text import duration_seconds
 from ragwatch.core.gate import Metric
 from ragwatch.core.redaction.redactor import Redactor
@@ -119,6 +120,7 @@ class Settings(FrozenOptions):
     route_thresholds: dict[Route, dict[Quantity, Ratio | None]] = Field(default_factory=dict, alias="thresholds.routes")
     alerts: Alerts = Alerts()
     gate: GateOptions = GateOptions()
+    rollout: RolloutOptions | None = None
     drift: DriftOptions = DriftOptions()
     anchors: AnchorsOptions | None = None
     retention: RetentionOptions = RetentionOptions()

@@ -173,13 +173,13 @@ def rank_sample(sample: Sample, *, route: str = "", similar: Similarity | None =
         ranking = rank_passages(sample.contexts, sample.relevant, similar, tau)
     category = sample.metadata.get("category")
     return RankedCase(
-        key_of(sample.question, sample.id, sample.user_turns),
-        category if isinstance(category, str) else route,
-        route,
-        ranking,
-        unknown,
-        kind_of(sample),
-        sample.metadata,
+        key=key_of(sample.question, sample.id, sample.user_turns),
+        category=category if isinstance(category, str) else route,
+        route=route,
+        ranking=ranking,
+        unknown=unknown,
+        kind=kind_of(sample),
+        metadata=sample.metadata,
     )
 
 

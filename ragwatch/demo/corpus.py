@@ -35,7 +35,7 @@ MODULES = tuple(
     zipapp zipfile zipimport zlib zoneinfo""".split()  # noqa: SIM905  to be read
 )
 CHUNK_WORDS = 110
-MAX_CHUNKS = 4  # per docstring: the end of a long one is rarely asked for
+MAX_CHUNKS = 4  # of this size, per docstring: the end of a long one is rarely asked for
 _MIN_WORDS = 3
 _DUPLICATES = frozenset({"bytearray", "frozenset", "memoryview"})  # same docstrings as bytes and set
 # `__module__` of the functions of modules that re-export an implementation.
@@ -72,34 +72,38 @@ class Passage:
 
 
 @cache
-def read_corpus() -> tuple[Passage, ...]:
+def read_corpus(chunk_words: int = CHUNK_WORDS) -> tuple[Passage, ...]:
     """Reads all passages, in a deterministic order for one Python version; cached.
+
+    Args:
+        chunk_words: Size of a chunk. Smaller chunks hold the same text, apart from what the last ones leave over.
 
     Raises:
         RagwatchError: This Python has no docstrings (it runs with `-OO`).
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecated modules and names
-        passages = tuple(_passages())
+        passages = tuple(_passages(chunk_words))
     if not passages:
         raise RagwatchError("the demo answers from the docstrings of Python; start it without -OO")
     return passages
 
 
-def _passages() -> Iterator[Passage]:
+def _passages(chunk_words: int) -> Iterator[Passage]:
     seen: set[str] = set()
+    most = max(1, MAX_CHUNKS * CHUNK_WORDS // chunk_words)
     for name in MODULES:
         module = _import(name)
         for title, doc in () if module is None else _documented(module, name):
-            bodies = chunks(doc)
+            bodies = chunks(doc, chunk_words)
             if bodies and bodies[0] not in seen:
                 seen.add(bodies[0])
-                for number, body in enumerate(bodies[:MAX_CHUNKS]):
+                for number, body in enumerate(bodies[:most]):
                     yield Passage(f"{title}#{number}", title, name, f"{title}: {body}")
 
 
-def chunks(doc: str) -> list[str]:
-    """Splits a docstring into chunks of whole sentences, each of at most about `CHUNK_WORDS` words.
+def chunks(doc: str, chunk_words: int = CHUNK_WORDS) -> list[str]:
+    """Splits a docstring into chunks of whole sentences, each of at most about so many words, or of one sentence.
 
     Examples, bare signatures and rulers are excluded.
     """
@@ -108,7 +112,7 @@ def chunks(doc: str) -> list[str]:
     size = 0
     for sentence in _prose(doc):
         length = len(sentence.split())
-        if current and size + length > CHUNK_WORDS:
+        if current and size + length > chunk_words:
             result.append(" ".join(current))
             current, size = [], 0
         current.append(sentence)

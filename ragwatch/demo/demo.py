@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from ragwatch.demo import canaries
 from ragwatch.demo.breakage import RECOVERED, Breakage, Schedule
+from ragwatch.demo.corpus import CHUNK_WORDS
 from ragwatch.demo.driver import Driver
 from ragwatch.demo.endpoint import Endpoint
 from ragwatch.demo.questions import ROUTES, handwritten, questions
@@ -26,6 +27,7 @@ class Demo:
         seed: Determines the order of the questions.
         degrade_after: Seconds of the first healthy phase; None for no faults.
         breakage_seconds: Duration of each fault, and of the healthy phase after it.
+        chunk_words: Size of the chunks that documents are split into, in words.
         may_break: Whether faults may begin; until then the first healthy phase goes on.
         on_event: Called with a message when the release changes, from the thread of the driver.
 
@@ -44,11 +46,12 @@ class Demo:
         seed: int = 7,
         degrade_after: float | None = None,
         breakage_seconds: float = 20.0,
+        chunk_words: int = CHUNK_WORDS,
         may_break: Callable[[], bool] = lambda: True,
         on_event: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.log_path = log_path
-        self.service = RagService(log_path)
+        self.service = RagService(log_path, chunk_words=chunk_words)
         self._schedule = Schedule(degrade_after, breakage_seconds)
         self._may_break = may_break
         self._first_fault: float | None = None  # seconds after the start

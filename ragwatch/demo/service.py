@@ -11,7 +11,7 @@ from typing import Any
 
 from ragwatch.demo.answerer import ABSTENTION, Answerer
 from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage, invented, vanishes
-from ragwatch.demo.corpus import Passage, read_corpus
+from ragwatch.demo.corpus import CHUNK_WORDS, Passage, read_corpus
 from ragwatch.demo.index import Hit, PassageIndex
 from ragwatch.demo.questions import ROUTES, route_of
 from ragwatch.demo.request_log import MAX_BYTES, RequestLog
@@ -25,13 +25,14 @@ class RagService:
     Args:
         log_path: Log file; one record per answer is appended, in the canonical JSONL of ragwatch.
         max_log_bytes: Size at which the log rotates.
+        chunk_words: Size of the chunks that documents are split into, in words.
 
     Raises:
         RagwatchError: This Python has no docstrings, or its SQLite no full-text search.
     """
 
-    def __init__(self, log_path: Path, max_log_bytes: int = MAX_BYTES) -> None:
-        self.passages = read_corpus()
+    def __init__(self, log_path: Path, max_log_bytes: int = MAX_BYTES, *, chunk_words: int = CHUNK_WORDS) -> None:
+        self.passages = read_corpus(chunk_words)
         self.index = PassageIndex(self.passages)
         self._answerer = Answerer(self.passages)
         self._log = RequestLog(log_path, max_log_bytes)

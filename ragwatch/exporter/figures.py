@@ -74,7 +74,9 @@ def _ranked(measure: str) -> Callable[[Snapshot], Iterable[Reading]]:
         for (tally, labels), total in snapshot.tallies.items():
             if tally is Tally.RANKING_SCORE and labels[1] == measure:
                 route, _, k = labels
-                yield ((route, k) if k else (route,)), total / snapshot.tallies[Tally.RANKED, (route,)]
+                ranked = snapshot.tallies[Tally.RANKED, (route,)]
+                if ranked:
+                    yield ((route, k) if k else (route,)), total / ranked
 
     return read
 

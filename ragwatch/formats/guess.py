@@ -82,6 +82,7 @@ _OTHER_NAMES: Mapping[str, Sequence[str]] = MappingProxyType(
             "date",
         ),
         "route": ("route", "endpoint", "pipeline", "path", "handler", "operation", "channel"),
+        "relevant_ids": ("relevant_ids", "relevant_doc_ids", "gold_ids", "expected_ids", "reference_context_ids"),
         "trace_id": ("trace_id", "traceId"),
     }
 )
@@ -275,6 +276,10 @@ def _is_route(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _MAX_ROUTE_CHARS and not any(map(str.isspace, value))
 
 
+def _is_id_list(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_scalar, value))
+
+
 _FITS: Mapping[str, Callable[[object], bool]] = MappingProxyType(
-    {"id": _is_scalar, "at": _is_time, "route": _is_route, "trace_id": _is_scalar}
+    {"id": _is_scalar, "at": _is_time, "route": _is_route, "trace_id": _is_scalar, "relevant_ids": _is_id_list}
 )

@@ -32,6 +32,7 @@ from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, overview_page
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
+from ragwatch.web.route_page import route_routes
 from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import PageScope
 from ragwatch.web.streamed_samples import sample_json, samples_json
@@ -92,6 +93,7 @@ def build_app(
             *label_routes(labels, pages),
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),
+            *route_routes(board, scope, clock, pages),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         middleware=[Middleware(RequestGuard, hosts=hosts, external=external), Middleware(RequestBodyLimit)],

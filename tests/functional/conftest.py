@@ -16,6 +16,9 @@ CANARIES = (
     "[{suite: docs, file: suite.yaml, at_start: false,"
     " probe: {kind: http, url: 'ADDRESS/search', params: {q: '{{ query }}'}, contexts: hits}}]"
 )
+ROLLOUT = (
+    "{a: a, b: b, offline: {a: recorded.json, b: recorded.json}, judged: {since: 9999d}, live: {start: 2020-01-01}}"
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,13 +32,16 @@ def unmeasured() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A state with judged answers, a log, scores, labels, and a suite of canaries whose endpoint is not there."""
+    """A state with judged answers, a log, scores, labels, a recorded run, and canaries whose endpoint is not there."""
     folder = tmp_path_factory.mktemp("stage")
     with socket.socket() as nobody, CommandLine(folder) as run:
         nobody.bind(("127.0.0.1", 0))  # bound and not listening: whoever calls is refused
         dead = f"http://127.0.0.1:{nobody.getsockname()[1]}"
         (folder / "suite.yaml").write_text(SUITE)
-        write_config(folder, canaries=CANARIES.replace("ADDRESS", dead))
+        write_config(folder, canaries=CANARIES.replace("ADDRESS", dead), rollout=ROLLOUT)
+        runs = [{"canary": f"c{n}", "query": f"Where is {n}?", "ranks": [1], "grades": [1]} for n in range(40)]
+        recorded = {"suites": [{"suite": "docs", "recall": {"10": 1.0}, "items": runs}]}
+        (folder / "recorded.json").write_text(json.dumps(recorded))
         rows = [record(number, metadata={"variant": "ab"[number % 2]}) for number in range(60)]
         (folder / "log" / "rag.jsonl").write_text("\n".join(rows) + "\n")
         scores = [{"at": 1e9 + 60 * number, "faithfulness": 1.0} for number in range(300)]

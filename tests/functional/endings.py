@@ -16,6 +16,7 @@ from support.patience import DEADLINE
 SERVER = Path(__file__).with_name("forkserver.py")
 SECONDS = DEADLINE
 CODES = {0, 1, 2, 3, 130}
+ROLLOUT_CODES = {11, 12, 13, 21, 22, 23}
 MOST_LINES = 20
 UNTIL_TERMINATED = [[15, 2.0]]
 
@@ -78,6 +79,8 @@ COMMANDS: dict[str, str] = {
     "suggest": "canary suggest --config {config}",
     "gate": "gate {log}",
     "compare": "compare {log} {log}",
+    "diagnose": "diagnose --config {config}",
+    "rollout": "rollout --config {config}",
     "live": "compare a b --live --config {config} --since 9999d",
     "backtest": "backtest scores.jsonl",
     "stored": "backtest --config {config}",
@@ -137,7 +140,8 @@ def fault_of(ended: Ended, codes: set[int] | None = None, *, lines: int = MOST_L
         if word in shown:
             return f"shows {word}"
     early = ended.code == -signal.SIGTERM and '"started"' not in shown  # before it handles signals, on a busy machine
-    if not early and ended.code not in (CODES if codes is None else codes):
+    more = ROLLOUT_CODES if ended.argv[:1] == ("rollout",) else set()
+    if not early and ended.code not in (CODES if codes is None else codes) | more:
         return f"the code is {ended.code}"
     if len(ended.err.splitlines()) > lines:
         return "shows too many lines"

@@ -15,6 +15,8 @@ LOUD = {
     "judge",
     "gate",
     "compare",
+    "diagnose",
+    "rollout",
     "backtest",
     "stored",
     "plan",

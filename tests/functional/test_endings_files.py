@@ -34,7 +34,20 @@ WRITERS = {
 THOROUGH = {"judge", "import", "map"}
 """Those that read in three different ways; the others share their readers, and see five files each."""
 CONFIGURED = [name for name, words in COMMANDS.items() if "{config}" in words]
-STATE = ["kept", "run", "suggest", "live", "stored", "import", "export", "label", "calibrate", "check"]
+STATE = [
+    "kept",
+    "run",
+    "suggest",
+    "diagnose",
+    "rollout",
+    "live",
+    "stored",
+    "import",
+    "export",
+    "label",
+    "calibrate",
+    "check",
+]
 
 
 @pytest.fixture(scope="module")

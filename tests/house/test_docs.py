@@ -54,7 +54,7 @@ def test_series_exist(page: Path) -> None:
         for end in ("bucket", "count", "sum")
     }
     known |= {row.name.replace("faithfulness", "Q") for row in CATALOGUE}
-    for name in re.findall(r"(?<![\w:./$-])ragwatch_[A-Za-z_]+(?![A-Za-z_(])\*?", page.read_text()):
+    for name in re.findall(r"(?<![\w:./$-])ragwatch_[A-Za-z0-9_]+(?![A-Za-z0-9_(])\*?", page.read_text()):
         start = name.removesuffix("*")
         assert name in known or (name != start and any(each.startswith(start) for each in known)), name
 

@@ -98,14 +98,15 @@ class Writer:
         log: The file.
         scenarios: One for each route.
         rate: Answers of each route a second.
+        learnt: Answers of each route from which baselines are learnt, written at once.
 
     Attributes:
         healthy_answers: Answers of each route while nothing was broken.
         broken_answers: The others.
     """
 
-    def __init__(self, log: Path, scenarios: Sequence[Scenario], *, rate: float) -> None:
-        self.healthy_answers, self.broken_answers = LEARNT, 0
+    def __init__(self, log: Path, scenarios: Sequence[Scenario], *, rate: float, learnt: int = LEARNT) -> None:
+        self.healthy_answers, self.broken_answers = learnt, 0
         self._log = log
         self._scenarios = scenarios
         self._rate = rate
@@ -115,7 +116,7 @@ class Writer:
         self._thread = Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Self:
-        self._append(scenario for scenario in self._scenarios for _ in range(LEARNT))
+        self._append(scenario for scenario in self._scenarios for _ in range(self.healthy_answers))
         self._thread.start()
         return self
 
@@ -145,7 +146,7 @@ class Writer:
                 file.write(self._traffic.row(scenario.route, breakage, noise=scenario.noise) + "\n")
 
 
-def sections(scenarios: Sequence[Scenario], judge: str) -> dict[str, str]:
+def sections(scenarios: Sequence[Scenario], judge: str, learnt: int = LEARNT) -> dict[str, str]:
     """Sections of the configuration that watches such a log, with baselines of a few hundred answers."""
     routes = ", ".join(f"'{scenario.route}'" for scenario in scenarios)
     return {
@@ -153,8 +154,8 @@ def sections(scenarios: Sequence[Scenario], judge: str) -> dict[str, str]:
         "judges": f"[{{name: {judge}, kind: lexical}}]",
         "estimates": "{windows: [15m], every: 500ms}",
         "drift": (
-            f"{{reference: {LEARNT - 20}, reference_time: 10ms, quantities: [{', '.join(QUANTITIES)}], "
-            f"traffic: {{requests: {LEARNT - 20}, reference: 10ms, signals: [abstentions, empty_retrievals]}}}}"
+            f"{{reference: {learnt - 20}, reference_time: 10ms, quantities: [{', '.join(QUANTITIES)}], "
+            f"traffic: {{requests: {learnt - 20}, reference: 10ms, signals: [abstentions, empty_retrievals]}}}}"
         ),
     }
 

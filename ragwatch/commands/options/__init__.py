@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ragwatch.commands.options.labels import acknowledge, calibrate, label
+from ragwatch.commands.options.retrieval import diagnose, rollout
 from ragwatch.commands.options.samples import canary, compare, gate, judge
 from ragwatch.commands.options.scores import backtest, plan
 from ragwatch.commands.options.serving import check, demo, map_log, rules, run
@@ -14,6 +15,8 @@ COMMANDS = (
     canary,
     gate,
     compare,
+    diagnose,
+    rollout,
     backtest,
     plan,
     acknowledge,

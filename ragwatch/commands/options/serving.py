@@ -42,6 +42,13 @@ def run() -> None:
 @click.option(
     "--rate", default=8.0, show_default=True, type=click.FloatRange(min=0.1, max=200), help="Questions per second."
 )
+@click.option(
+    "--chunk-words",
+    default=110,
+    show_default=True,
+    type=click.IntRange(10, 1000),
+    help="Size of the chunks that the service splits its documents into, in words.",
+)
 @click.option("--judge", "kind", type=click.Choice(LLM_JUDGES), help="LLM judge to use besides the embedded judge.")
 @click.option("--base-url", help="Base URL of the API of that judge; default: that of its provider.")
 @click.option("--model", help="Model of that judge; required for openai.")

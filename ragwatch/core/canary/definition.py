@@ -45,7 +45,7 @@ EXPECTED_CONTEXTS: Mapping[Category, tuple[int, int]] = MappingProxyType(
         Category.TEMPORAL: (0, 0),
     }
 )
-"""Fewest and most contexts that an answer usually needs, by category. That to a temporal query is not indexed yet."""
+"""Least and largest number of contexts that an answer usually needs, by category; a temporal one is not indexed yet."""
 
 NOTHING_EXPECTED = frozenset(category for category, (_, most) in EXPECTED_CONTEXTS.items() if not most)
 """Categories whose canaries may expect no context."""
@@ -141,13 +141,13 @@ class Canary:
     @property
     def unusual_number(self) -> str | None:
         """Why the number of expected contexts is unusual for the category, as text for people; None if it is not."""
-        fewest, most = EXPECTED_CONTEXTS[self.category]
+        least, most = EXPECTED_CONTEXTS[self.category]
         number = len(self.expected)
-        if fewest <= number <= most:
+        if least <= number <= most:
             return None
         if not most:
             return f"expects {number}, a {self.category} query none: its answer is not indexed yet"
-        return f"expects {number}, a {self.category} query {fewest} to {most}"
+        return f"expects {number}, a {self.category} query {least} to {most}"
 
     @property
     def negative(self) -> bool:

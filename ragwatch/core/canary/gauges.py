@@ -61,24 +61,24 @@ class _Gauges(NamedTuple):
 
 
 _SUITE_GAUGES = _Gauges(
-    Gauge.CANARY_RECALL,
-    Gauge.CANARY_PRECISION,
-    Gauge.CANARY_F1,
-    Gauge.CANARY_NDCG,
-    Gauge.CANARY_RECIPROCAL_RANK,
-    Gauge.CANARY_COVERAGE,
-    Gauge.CANARY_HEALTH,
-    Gauge.CANARY_DEGRADED,
+    recall=Gauge.CANARY_RECALL,
+    precision=Gauge.CANARY_PRECISION,
+    f1=Gauge.CANARY_F1,
+    ndcg=Gauge.CANARY_NDCG,
+    reciprocal_rank=Gauge.CANARY_RECIPROCAL_RANK,
+    coverage=Gauge.CANARY_COVERAGE,
+    health=Gauge.CANARY_HEALTH,
+    degraded=Gauge.CANARY_DEGRADED,
 )
 _CATEGORY_GAUGES = _Gauges(
-    Gauge.CANARY_CATEGORY_RECALL,
-    Gauge.CANARY_CATEGORY_PRECISION,
-    Gauge.CANARY_CATEGORY_F1,
-    Gauge.CANARY_CATEGORY_NDCG,
-    Gauge.CANARY_CATEGORY_RECIPROCAL_RANK,
-    Gauge.CANARY_CATEGORY_COVERAGE,
-    Gauge.CANARY_CATEGORY_HEALTH,
-    Gauge.CANARY_CATEGORY_DEGRADED,
+    recall=Gauge.CANARY_CATEGORY_RECALL,
+    precision=Gauge.CANARY_CATEGORY_PRECISION,
+    f1=Gauge.CANARY_CATEGORY_F1,
+    ndcg=Gauge.CANARY_CATEGORY_NDCG,
+    reciprocal_rank=Gauge.CANARY_CATEGORY_RECIPROCAL_RANK,
+    coverage=Gauge.CANARY_CATEGORY_COVERAGE,
+    health=Gauge.CANARY_CATEGORY_HEALTH,
+    degraded=Gauge.CANARY_CATEGORY_DEGRADED,
 )
 
 

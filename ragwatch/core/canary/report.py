@@ -308,6 +308,7 @@ def _item(report: CanaryReport) -> dict[str, Any]:
         "reason": report.reason,
         "detail": report.retrieved.detail,
         "ranks": list(report.ranks),
+        "grades": [] if report.ranking is None else list(report.ranking.grades),
         "scores": list(report.scores),
         "seconds": report.retrieved.seconds,
     }

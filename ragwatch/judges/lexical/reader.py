@@ -159,11 +159,13 @@ def _is_short(rows: Sequence[ClaimRow]) -> bool:
 def supported_alone(
     sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
 ) -> list[tuple[bool, ...]]:
-    """For each claim, whether each context alone supports it."""
+    """For each claim, whether each context alone supports it. None does where it states a number that none states."""
     passages = passages_of((context.text for context in sample.contexts), check)
     question = prepared_question(sample, passages, tables)
-    rows = rows_of(answer, passages, question, tables, thresholds=thresholds, check=check)
-    return [tuple(probability >= thresholds.support for probability in row.alone) for row in rows]
+    texts = [unicode14(context.text) for context in sample.contexts]
+    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
+    rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
+    return [tuple(min(probability, row.support) >= thresholds.support for probability in row.alone) for row in rows]
 
 
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:

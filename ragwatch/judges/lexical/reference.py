@@ -16,7 +16,7 @@ from ragwatch.judges.lexical.steps import actions, names_action
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import terms
 
-READING_VERSION = 5
+READING_VERSION = 6
 """Part of the judge's version. Increment it with every change of the results of this module, `steps` or `words`,
 because a gate must not compare figures of different versions."""
 
@@ -35,7 +35,7 @@ def with_reference(
 
     Each fact of the reference is compared with each context and with the answer, each claim of the answer with the
     reference. A fact of the reference that no context supports was missed by retrieval. An instruction must match in
-    its action too, not only in its objects (see `steps`).
+    its action too, not only in its objects (see `steps`), and a number must be stated on the other side.
 
     Raises:
         JudgeError: The reference has more than `max_claims` claims, or `check` stops the reading.
@@ -44,8 +44,9 @@ def with_reference(
         return evidence
     reference = facts_of(sample.reference, sample.question, max_claims=max_claims, check=check)
     check_claims(len(reference.claims), max_claims)
-    columns = sample._replace(answer=sample.reference, contexts=(*sample.contexts, Context(sample.answer)))
-    rows = _cells(columns, reference, tables, thresholds, check)
+    expected = sample._replace(answer=sample.reference)
+    rows = _cells(expected, reference, tables, thresholds, check)
+    given = _cells(expected._replace(contexts=(Context(sample.answer),)), reference, tables, thresholds, check)
     confirmed = _cells(sample._replace(contexts=(Context(sample.reference),)), answer, tables, thresholds, check)
     return replace(
         evidence,
@@ -53,8 +54,8 @@ def with_reference(
             replace(claim, in_reference=cells[0]) for claim, cells in zip(evidence.claims, confirmed, strict=True)
         ),
         reference=tuple(
-            ReferenceClaim(sample.reference[start:end], start, end, cells[:-1], in_answer=cells[-1])
-            for (start, end, *_), cells in zip(reference.claims, rows, strict=True)
+            ReferenceClaim(sample.reference[start:end], start, end, cells, in_answer=in_answer)
+            for (start, end, *_), cells, (in_answer,) in zip(reference.claims, rows, given, strict=True)
         ),
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands import cli
 from ragwatch.commands.check import _content
@@ -228,3 +229,22 @@ def test_what_cannot_page_is_named(tmp_path: Path) -> None:
         assert key in said
     assert "`routes` is empty" not in said
     assert "web.external_url warning is not set: alerts carry no link to the answers" in said
+
+
+def test_canaries_with_an_unusual_number_of_contexts_are_named(tmp_path: Path) -> None:
+    """Requirements item 47: a procedural canary with one expected context is a warning, and no failure."""
+    items = [
+        {"query": "cats", "expected": ["d1"]},
+        *({"query": f"How {step}?", "expected": ["d1"], "category": "procedural"} for step in range(7)),
+        {"query": "news", "expected": ["d2"], "category": "temporal", "name": "news"},
+    ]
+    with serving(*FaultyRetriever().routes()) as address:
+        probe = {"kind": "http", "url": f"{address}/search", "body": {"query": "{{ query }}"}, "contexts": "hits"}
+        suite = {"suite": "docs", "items": items, "probe": probe}
+        result = _check(tmp_path, GOOD, more=f"canaries: {json.dumps([suite])}\n")
+    said = _said(result)
+    assert result.return_value == 0
+    assert "canaries[0].category warning docs: 8 of 9 canaries expect an unusual number of contexts" in said
+    assert "how-0 expects 1, a procedural query 5 to 10" in said
+    assert "and 3 more. Complete `expected`, or correct `category`" in said
+    assert "canaries[0].category" not in _said(_check(tmp_path, GOOD))

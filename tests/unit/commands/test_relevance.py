@@ -14,6 +14,7 @@ from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.errors import ConfigError
 
 SEED_2 = {"id": "q1", "question": "Which?", "retrieved_ids": ["c3", "c1", "c9", "c2"], "relevant_ids": ["c1", "c2"]}
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples" / "relevance"
 GENERATION = {
     "question": "Where is the mill?",
     "contexts": ["The old mill stands by the river."],
@@ -157,3 +158,25 @@ def test_unreadable_qrels_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--qrels .*qrels.tsv: cannot be read"):
         read_qrels(path)
     assert RelevanceCases().complete({"id": [1]}) == {"id": [1]}
+
+
+def test_the_shipped_examples() -> None:
+    """The figures that their README states."""
+    cases = str(EXAMPLES / "cases.jsonl")
+    plain = figures(run("gate", cases, "--k", "3", "--json"))
+    assert (plain["recall@3"], plain["precision@3"], plain["f1@3"], plain["mrr"]) == (0.5, 0.3333, 0.4, 0.5)
+    for name in ("qrels.tsv", "qrels.trec"):
+        assert figures(run("gate", cases, "--k", "4", "--qrels", str(EXAMPLES / name), "--json"))["ndcg@4"] == 0.5672
+
+
+def test_the_worked_example_of_context_recall() -> None:
+    """Requirements items 15 and 16: p = 1, r = 3/6, F1 = 2/3, and the three missing steps; the summary has F1 too."""
+    result = run("judge", str(EXAMPLES / "aks.jsonl"))
+    reference = json.loads(result.stdout)["reference"]
+    assert reference.pop("missing") == [
+        "Build your Docker image",
+        "Create Kubernetes deployment YAML",
+        "Apply the deployment using kubectl apply",
+    ]
+    assert reference.items() >= {"context_recall": 0.5, "context_f1": 0.666667}.items()
+    assert "context_f1" in result.stderr

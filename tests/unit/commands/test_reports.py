@@ -14,6 +14,7 @@ def a_line(**parts: Any) -> dict[str, Any]:
     """A gate line with one metric that ought to be small, failed for a hostile reason."""
     metric = {
         "metric": "contradiction",
+        "section": "answers",
         "value": 0.5,
         "low": 0.4,
         "high": 0.6,
@@ -27,6 +28,8 @@ def a_line(**parts: Any) -> dict[str, Any]:
     return {
         "verdict": "FAIL",
         "metrics": [metric],
+        "figures": [],
+        "cases": {"retrieval": 0, "generation": 40, "end_to_end": 0},
         "recommendation": HOSTILE,
         "judged": 40,
         "unread": {},

@@ -95,6 +95,7 @@ def test_line() -> None:
         "reason": "failed:connect",
         "detail": "no reply",
         "ranks": [],
+        "grades": [],
         "scores": [],
         "seconds": 10.0,
     }

@@ -6,8 +6,8 @@ import pytest
 from support.kit import a_verdict, an_evidence
 
 from ragwatch.core.compare import Interval
-from ragwatch.core.diagnosis import STAGES, Regression, attribute, describe, recommendation
-from ragwatch.core.gate import GateReport, GateRules, GateSeverity, Metric, MetricLimit, gate
+from ragwatch.core.diagnosis import STAGES, Regression, attribute, describe, recommendation, stage_of
+from ragwatch.core.gate import GateReport, GateRules, GateSeverity, Metric, MetricLimit, gate, metric_of
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
@@ -101,3 +101,15 @@ def test_passing_and_unknown_are_told_with_their_warnings() -> None:
     assert recommendation(reported(good), steady).endswith(
         "Against the baseline: no significant regression: neither context recall nor faithfulness fell."
     )
+
+
+def test_recall_by_relevance_judgements_goes_before_that_of_a_judge() -> None:
+    """Requirements item 42: recall@k is measured, at the largest k; the judge's recall only substitutes for it."""
+    before: dict[Metric, Interval] = {
+        metric_of(name): STEADY for name in ("recall@3", "recall@10", "context_recall", "faithfulness", "mrr")
+    }
+    after = {**before, metric_of("recall@10"): FALLEN, FAITHFUL: FALLEN}
+    attribution = attribute(before, after)
+    assert (str(attribution.regression), attribution.by) == ("retrieval", "recall@10")
+    assert str(attribute(before, {**before, RECALL: FALLEN, FAITHFUL: FALLEN}).regression) == "generation"
+    assert stage_of(metric_of("ndcg@5")) is Stage.RETRIEVAL

@@ -9,7 +9,7 @@ import pytest
 
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.redaction.rules import SensitiveKind
-from ragwatch.core.sample import Context, Role, Sample, Turn
+from ragwatch.core.sample import Context, RelevantContext, Role, Sample, Turn
 
 
 def test_sample_keeps_its_ids() -> None:
@@ -36,6 +36,14 @@ def test_sample_keeps_its_ids() -> None:
     assert clean.metadata["user"] == {"mail": [token, 3, None]}
     assert "ann" not in str(clean.metadata["deep"])
     assert counts == Counter({SensitiveKind.EMAIL: 3, SensitiveKind.PHONE: 1})
+
+
+def test_texts_of_relevance_judgements_are_redacted() -> None:
+    """Ids stay, as those of contexts do."""
+    relevant = (RelevantContext("ann@example.org"), RelevantContext(None, "ask ann@example.org", 2))
+    clean, counts = Redactor().redact_sample(Sample("1", None, (), "fine", relevant=relevant))
+    assert clean.relevant == (relevant[0], RelevantContext(None, Redactor().redact("ask ann@example.org"), 2))
+    assert counts == Counter({SensitiveKind.EMAIL: 1})
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from support.kit import a_sample
 
 from ragwatch.core import ranking
 from ragwatch.core.ranking import Ranking
-from ragwatch.core.relevance import CaseKind, NoRanking, RankingMetric, rank_sample, ranking_metrics
+from ragwatch.core.relevance import CaseKind, NoRanking, RankingMetric, kind_of, rank_sample, ranking_metrics
 from ragwatch.core.sample import Context, RelevantContext, Sample
 
 SEED_2 = ("c3", "c1", "c9", "c2")
@@ -73,6 +73,7 @@ def test_unknown_rankings_have_a_reason() -> None:
 
 def test_kinds_of_test_cases() -> None:
     """By answer and relevance judgements; key and category pair and group them."""
+    assert kind_of(a_sample()) is CaseKind.GENERATION
     assert rank_sample(a_case(answer="  ")).kind is CaseKind.RETRIEVAL
     case = rank_sample(a_case(answer="So.", question="Why  NOT?", metadata={"category": "procedural"}), route="search")
     assert (case.kind, case.key, case.category, case.route) == (CaseKind.END_TO_END, "why not?", "procedural", "search")

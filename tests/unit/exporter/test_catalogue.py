@@ -65,7 +65,7 @@ def faults(series: SeriesDefinition) -> list[str]:
     named = {
         label
         for label in series.labels
-        if label in words and label not in ("judge", "stage", "fault", "source", "canary", "limit")
+        if label in words and label not in ("judge", "stage", "fault", "source", "canary", "category", "limit")
     }
     if named or any(f"_{label}_{label}" in series.name for label in series.labels):
         faults.append("label in name")

@@ -59,6 +59,22 @@ def test_an_estimate_is_seven_gauges(name: str, expected: float) -> None:
     )
 
 
+def test_ranking_metrics_are_means_by_route() -> None:
+    """Sum / number of ranked answers, since the state was created; nothing where none was ranked."""
+    snapshot = small()
+    snapshot.tallies[Tally.RANKED, ("search",)] = 4
+    snapshot.tallies[Tally.RANKING_SCORE, ("search", "recall", "5")] = 3
+    snapshot.tallies[Tally.RANKING_SCORE, ("search", "mrr", "")] = 2
+    snapshot.tallies[Tally.RANKING_SCORE, ("other", "recall", "5")] = 1
+    snapshot.tallies[Tally.RANKING_SCORE, ("user-42", "recall", "5")] = 1
+    families = of_snapshot(snapshot, NAMES)
+    assert value(families, "ragwatch_retrieval_recall_ratio", route="search", k="5") == 0.75
+    assert value(families, "ragwatch_retrieval_reciprocal_rank_ratio", route="search") == 0.5
+    assert value(families, "ragwatch_retrieval_score_total", route="search", metric="recall", k="5") == 3
+    assert len(samples(families, "ragwatch_retrieval_recall_ratio")) == 1
+    assert value(families, "ragwatch_retrieval_unranked_total", route="search", reason="no_ids") == 0
+
+
 def test_what_people_have_corrected_stands_beside() -> None:
     """The corrected estimate is the same gauge with `corrected="yes"`; what it gains is another."""
     row = EstimateRow(Quantity.FAITHFULNESS, "search", "embedded", "1d", estimate(0.8), corrected=True)

@@ -47,6 +47,15 @@ def test_proposes_a_mapping() -> None:
     assert (sample.id, sample.question, sample.answer, sample.contexts) == ("u0", QUESTION, ANSWER, FULL)
 
 
+def test_proposes_relevance_judgements() -> None:
+    """A list of ids under one of its usual names; any other value under that name is none."""
+    row = {"req": {"q": QUESTION}, "chunks": [FULL[0].text], "reply": ANSWER, "eval": {"gold_ids": ["c1", "c2"]}}
+    mapping = propose([row])
+    assert mapping["relevant_ids"] == "eval.gold_ids"
+    assert [one.id for one in build("custom", mapping).read(row, "x").relevant or ()] == ["c1", "c2"]
+    assert "relevant_ids" not in propose([row | {"eval": {"gold_ids": "c1"}}])
+
+
 def test_quotes_odd_keys() -> None:
     """Keys that are no identifiers are quoted, so that the expression compiles."""
     row = {'a "b" \\': {"answer": "yes", "my-list": ["one passage"]}}

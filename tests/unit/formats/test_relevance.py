@@ -118,6 +118,7 @@ def test_qrels_errors_name_the_line(text: str, message: str) -> None:
         parse_qrels(text, "q")
 
 
+@pytest.mark.costly
 @given(st.text(max_size=60))
 def test_any_text_is_qrels_or_an_error(text: str) -> None:
     """Hostile files end with a ConfigError, never with another one."""

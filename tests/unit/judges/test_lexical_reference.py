@@ -44,6 +44,29 @@ def test_correctness_counts_both_ways() -> None:
     assert wrong[ReferenceQuantity.CORRECTNESS] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("answer", "expected"), [("12 euros", 1.0), ("15 euros", 0.0), ("twelve euros", 1.0), ("20 euros", 0.0)]
+)
+def test_a_changed_number_is_not_correct(answer: str, expected: float) -> None:
+    """Answer and reference agree when they state the same number, whatever their other words."""
+    line = "A ticket of the museum of modern art in Zurich costs {}."
+    contexts = tuple(Context(line.format(price)) for price in ("12 euros", "15 euros"))
+    sample = Sample("s", "How much is a ticket?", contexts, line.format(answer), reference=line.format("12 euros"))
+    evidence = JUDGE.evidence(sample)
+    scores = score_by_reference(evidence)
+    assert scores[ReferenceQuantity.CORRECTNESS] == expected
+    assert scores[ReferenceQuantity.CONTEXT_RECALL] == 1.0
+
+
+def test_a_number_that_no_context_states_was_not_retrieved() -> None:
+    """A fact of the reference is found where its number is."""
+    line = "A ticket of the museum of modern art in Zurich costs {} euros."
+    sample = Sample(
+        "s", "How much is a ticket?", (Context(line.format(15)),), "I do not know.", reference=line.format(12)
+    )
+    assert score_by_reference(JUDGE.evidence(sample))[ReferenceQuantity.CONTEXT_RECALL] == 0.0
+
+
 def test_a_reference_changes_nothing_else() -> None:
     """Claims, contexts and address are read as they are without one."""
     with_it, without = JUDGE.evidence(a_sample()), JUDGE.evidence(a_sample(reference=None))

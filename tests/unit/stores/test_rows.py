@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Role, Turn
+from ragwatch.core.sample import RelevantContext, Role, Turn
+from ragwatch.formats import build
 from ragwatch.stores.sqlite.rows import pack, sample_of, score_row, unpack, verdict_row
 
 texts = st.text(st.characters(exclude_categories=()))
@@ -35,6 +36,14 @@ def test_samples_come_back(
     """A sample is what its canonical record says."""
     sample = a_sample(answer=answer, question=question, metadata=metadata, history=history)
     assert sample_of(unpack(pack(sample.to_record()))) == sample
+
+
+def test_relevance_judgements_come_back() -> None:
+    """Ids and texts with their grades; none at all is another thing than unknown."""
+    for relevant in ((RelevantContext("c1", None, 2), RelevantContext(None, "One.", 1)), (), None):
+        sample = a_sample(relevant=relevant)
+        assert sample_of(unpack(pack(sample.to_record()))) == sample
+        assert build("canonical").read(sample.to_record(), "log:1") == sample
 
 
 def test_samples_of_earlier_versions_come_back() -> None:

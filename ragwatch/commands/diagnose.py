@@ -1,0 +1,142 @@
+"""`ragwatch diagnose`: the checklist for debugging retrieval, over stored answers and runs of the canaries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import click
+from rich.console import Console
+
+from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.relevance import read_qrels
+from ragwatch.commands.state_reader import verdicts
+from ragwatch.commands.suite_runs import run_suites, stored_runs
+from ragwatch.commands.terminal import escape_line
+from ragwatch.config import Config, load
+from ragwatch.core.canary.report import SuiteReport
+from ragwatch.core.checklist.definition import Chunk, Question, RelevanceSource, Status
+from ragwatch.core.checklist.ranks import KS
+from ragwatch.core.checklist.report import diagnose as make_checks
+from ragwatch.core.checklist.report import findings_line
+from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.sample import OTHER
+from ragwatch.core.stage import Stage
+from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.daemon.suites import suite_of
+from ragwatch.errors import ConfigError
+from ragwatch.formats.qrels import Qrels
+from ragwatch.judges.lexical.words import terms
+from ragwatch.ports import Query
+from ragwatch.telemetry import configure_logging
+
+PROBLEMS, NOT_ENOUGH_DATA = 1, 3
+_COLOURS = {"problem": "red", "fine": "green", "not_measurable": "yellow"}
+_DATES = ("indexed_at", "updated_at", "modified_at", "index_date", "document_date")
+NO_QRELS: Qrels = MappingProxyType({})
+_DAY_CHARS = len("2026-01-31")
+
+
+def diagnose(*, path: Path, route: str | None, answers: int, k: int | None, qrels: Path | None, as_json: bool) -> int:
+    """Check chunks, scores, vocabulary, boundaries, recall and freshness over stored answers and canary runs."""
+    configure_logging("error")
+    config = load(path)
+    routes = (*config.settings.routes, OTHER)
+    if route is not None and route not in routes:
+        raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
+    judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
+    judgements = {} if qrels is None else read_qrels(qrels)
+    stored = verdicts(config, Query(judge=judge, route=route, limit=answers))
+    questions = [question_of(row.verdict, row.sample, judgements) for row in stored if row.sample is not None]
+    suites = _suites(config, k)
+    findings = make_checks(questions, suites, terms=terms)
+    canaries = sum(len(suite.reports) for suite in suites)
+    line = {"route": route, "judge": judge, "canaries": canaries} | findings_line(findings, questions)
+    if as_json:
+        click.echo(json.dumps(line))
+    else:
+        _show(line)
+    if any(finding.status is Status.PROBLEM for finding in findings):
+        return PROBLEMS
+    return 0 if any(finding.status is Status.FINE for finding in findings) else NOT_ENOUGH_DATA
+
+
+def _suites(config: Config, k: int | None) -> list[SuiteReport]:
+    """Return the last run of each suite or, with `k`, a run that asks for the first k chunks now."""
+    if k is None:
+        return stored_runs(config, [suite.place.suite for suite in config.canaries])
+    if not config.canaries:
+        raise ConfigError("--k: no suite is configured; add `canaries`, or leave --k out")
+    ks = tuple(sorted({*(cutoff for cutoff in KS if cutoff < k), k}))
+    return run_async(run_suites([replace(suite_of(suite), ks=ks) for suite in config.canaries]))
+
+
+def question_of(verdict: VerdictRecord, sample: Mapping[str, Any], qrels: Qrels = NO_QRELS) -> Question:
+    """Return a stored answer as the checklist reads it.
+
+    Relevance judgements by people (in `qrels` by the id of the answer, else `relevant_ids` and `relevant_texts` of the
+    sample or of its metadata) replace the judge's verdict on relevance.
+    """
+    metadata: Mapping[str, Any] = sample.get("metadata") or {}
+    labels = sample if "relevant_ids" in sample or "relevant_texts" in sample else metadata
+    ids, relevant_texts = _relevant(labels.get("relevant_ids"), "id"), _relevant(labels.get("relevant_texts"), "text")
+    labelled = (
+        None if ids is None and relevant_texts is None else (ids or frozenset()) | (relevant_texts or frozenset())
+    )
+    if verdict.id in qrels:
+        labelled = frozenset(context.id for context in qrels[verdict.id] if context.id)
+    chunks = []
+    for position, context in enumerate(sample.get("contexts") or ()):
+        name, text = context.get("id"), context.get("text")
+        read = verdict.contexts[position].relevant if position < len(verdict.contexts) else None
+        chunks.append(
+            Chunk(name, text, context.get("score"), read if labelled is None else not labelled.isdisjoint((name, text)))
+        )
+    supported = [claim for claim in verdict.claims if claim.verdict is ClaimVerdict.SUPPORTED and claim.contexts]
+    return Question(
+        verdict.id,
+        sample.get("question"),
+        tuple(chunks),
+        RelevanceSource.JUDGE if labelled is None else RelevanceSource.LABELS,
+        together=tuple(claim.contexts if claim.joint else () for claim in supported),
+        retrieval_failed=None if verdict.stage is None else verdict.stage == Stage.RETRIEVAL,
+        day=datetime.fromtimestamp(verdict.at, UTC).date().isoformat(),
+        dates=tuple(str(metadata[name])[:_DAY_CHARS] for name in _DATES if isinstance(metadata.get(name), str)),
+    )
+
+
+def _relevant(value: object, key: str) -> frozenset[str] | None:
+    """Return the relevant ones of a list of names or of objects with a key and `grade`, or of an object of grades.
+
+    Grade 0 means irrelevant. None if the value is none of these.
+    """
+    if isinstance(value, Mapping):
+        return frozenset(str(name) for name, grade in value.items() if grade)
+    if not isinstance(value, list):
+        return None
+    graded = (item if isinstance(item, Mapping) else {key: item} for item in value)
+    return frozenset(str(item.get(key)) for item in graded if item.get("grade", 1))
+
+
+def _show(line: Mapping[str, Any]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    where = "all routes" if line["route"] is None else f"route {line['route']}"
+    console.print(
+        f"{where}: {line['answers']} stored answers (judge {escape_line(line['judge'])}), {line['canaries']} canaries"
+    )
+    for finding in line["findings"]:
+        status = finding["status"]
+        name = finding["check"].replace("_", " ")
+        word = "" if status == "not_measurable" else f" {status}:"
+        console.print(f"[{_COLOURS[status]}]{name}:{word}[/] {escape_line(finding['summary'])}")
+        if status == "problem":
+            for fact in finding["evidence"]:
+                console.print(f"    {escape_line(fact)}")
+            if finding["examples"]:
+                console.print(f"    look at: {escape_line(', '.join(finding['examples']))}")
+            console.print(f"    remedy: {finding['remedy']}")

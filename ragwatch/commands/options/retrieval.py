@@ -1,0 +1,54 @@
+"""Options and help of the commands that explain and release retrieval: diagnose, rollout."""
+
+from __future__ import annotations
+
+import click
+
+from ragwatch.commands.options.lazy import CONFIG, OUT, lazy_command
+
+MAX_ANSWERS = 20_000
+MAX_K = 1000
+
+
+@lazy_command("ragwatch.commands.diagnose:diagnose")
+@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
+@click.option("--route", metavar="ROUTE", help="Only answers of this route; canaries belong to no route.")
+@click.option(
+    "--answers",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(1, MAX_ANSWERS),
+    help="Number of stored answers to read, newest first.",
+)
+@click.option(
+    "--k",
+    type=click.IntRange(1, MAX_K),
+    help="Run the canaries now and ask for this many chunks; default: their last stored run.",
+)
+@click.option("--qrels", type=OUT, help="Relevance judgements by the id of an answer (TREC or BEIR).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def diagnose() -> None:
+    """Make the checklist for debugging retrieval, over stored answers and runs of the canaries.
+
+    Checks whether chunks hold complete thoughts, their lengths, duplicates, scores of similar chunks, recall at rising
+    k (is it ranking or indexing?), scores of relevant against irrelevant chunks, irrelevant chunks that rank first,
+    question terms that no chunk holds, facts split over chunk boundaries, and stale documents. Findings are ordered by
+    importance, each with evidence and remedy; a check without data says why.
+
+    Exit codes: 0 no problem, 1 a problem, 2 usage or configuration, 3 nothing could be measured.
+    """
+
+
+@lazy_command("ragwatch.commands.rollout:rollout")
+@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML) with a section rollout.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def rollout() -> None:
+    """Decide whether a variant may replace the current one, in three stages.
+
+    1 offline: MRR, NDCG and recall of two suites or two recorded runs. 2 judged: faithfulness and answer relevancy on
+    the same questions, from two logs or from live traffic. 3 live: a share of the traffic, looked at after every answer
+    (confidence sequences), by the feedback of users where it is logged. A stage runs when the one before is passed.
+
+    Exit codes: 0 all stages passed; 11, 12 or 13 the stage that stopped the variant; 21, 22 or 23 the stage that is
+    undecided; 1 an error occurred, 2 usage or configuration.
+    """

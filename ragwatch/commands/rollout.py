@@ -1,0 +1,253 @@
+"""`ragwatch rollout`: three stages that a variant has to pass, from offline metrics to a share of live traffic."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.input_files import InputFiles
+from ragwatch.commands.samples import SampleFiles, judge_named, read_samples
+from ragwatch.commands.state_reader import pruned_until, retention_warning, walk_verdicts
+from ragwatch.commands.suite_runs import run_suites
+from ragwatch.commands.terminal import escape_line
+from ragwatch.commands.variants import live_variants
+from ragwatch.config import Config, load
+from ragwatch.config.rollout import FeedbackOptions, JudgedOptions, LiveOptions, OfflineOptions, RolloutOptions
+from ragwatch.core.canary.report import suite_line
+from ragwatch.core.compare import key_of
+from ragwatch.core.compare_line import compare_answers, compare_verdicts
+from ragwatch.core.ranking import Ranking
+from ragwatch.core.rollout.definition import Outcome, RolloutStep, StageReport
+from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, feedback_score, live_stage
+from ragwatch.core.rollout.report import exit_code, rollout_line
+from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
+from ragwatch.core.sample import Sample
+from ragwatch.core.scores import Quantity
+from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.daemon.suites import suite_of
+from ragwatch.errors import ConfigError
+from ragwatch.ports import Query, StoredVerdict
+from ragwatch.telemetry import configure_logging
+
+MAX_ANSWERS = 500_000
+_COLOURS = {"passed": "green", "stopped": "red", "undecided": "yellow", "not_run": "dim"}
+_NUMBERS = {step: number for number, step in enumerate(RolloutStep, start=1)}
+
+
+class Rollout:
+    """The stages of a configured rollout.
+
+    Args:
+        config: The configuration.
+        options: Its section `rollout`.
+        folder: Folder that paths are relative to.
+    """
+
+    def __init__(self, config: Config, options: RolloutOptions, folder: Path) -> None:
+        self._config = config
+        self._options = options
+        self._folder = folder
+        self._confidence = config.settings.estimates.confidence
+
+    def reports(self) -> list[StageReport]:
+        """Run the stages up to the first one that B does not pass.
+
+        Raises:
+            ConfigError: A file, suite or variant of the section does not exist.
+            StoreError: There is no state to read.
+        """
+        options = self._options
+        stages: dict[RolloutStep, Callable[[], StageReport] | None] = {
+            RolloutStep.OFFLINE: None if options.offline is None else self._stage(self._offline, options.offline),
+            RolloutStep.JUDGED: None if options.judged is None else self._stage(self._judged, options.judged),
+            RolloutStep.LIVE: None if options.live is None else self._stage(self._live, options.live),
+        }
+        reports: list[StageReport] = []
+        for step, run in stages.items():
+            if any(report.outcome is not Outcome.PASSED for report in reports):
+                reports.append(StageReport(step, Outcome.NOT_RUN, "an earlier stage was not passed"))
+            elif run is None:
+                reports.append(StageReport(step, Outcome.UNDECIDED, f"`rollout.{step}` is not configured yet"))
+            else:
+                reports.append(run())
+        return reports
+
+    @staticmethod
+    def _stage(run: Callable[[Any], StageReport], options: object) -> Callable[[], StageReport]:
+        return lambda: run(options)
+
+    def _offline(self, options: OfflineOptions) -> StageReport:
+        a, b = (self._rankings(side, getattr(options, side), options.k) for side in ("a", "b"))
+        return offline_stage(a, b, k=options.k, confidence=self._confidence)
+
+    def _rankings(self, side: str, name: str, k: int) -> dict[str, Ranking]:
+        """Return the rankings of a suite, which is run now, or of a recorded run."""
+        suites = {suite.place.suite: suite for suite in self._config.canaries}
+        if name in suites:
+            suite = suite_of(suites[name])
+            (report,) = run_async(run_suites([replace(suite, ks=tuple(sorted({*suite.ks, k})))]))
+            return rankings_of({"suites": [suite_line(report)]}, k)
+        try:
+            return rankings_of(json.loads((self._folder / name).read_bytes()), k)
+        except OSError as error:
+            names = ", ".join(suites) or "none is configured"
+            raise ConfigError(
+                f"rollout.offline.{side}: {name!r} is neither a suite ({names}) nor a file that can be read; name one"
+            ) from error
+        except ValueError as error:
+            raise ConfigError(f"rollout.offline.{side}: {name}: {error}") from error
+
+    def _judged(self, options: JudgedOptions) -> StageReport:
+        if options.a is not None and options.b is not None:
+            return self._judged_logs(options.a, options.b, options.questions)
+        names, label = (self._options.a, self._options.b), self._options.label
+        since = time.time() - options.since
+        variants = live_variants(*names, self._config, label=label, judge=None, since=since)
+        keys = [[answer.key for answer in side] for side in (variants.a, variants.b)]
+        first_keys, second_keys = pick_questions(keys[0], keys[1], options.questions)
+        first = [answer for answer in variants.a if answer.key in first_keys]
+        second = [answer for answer in variants.b if answer.key in second_keys]
+        return judged_stage(compare_answers(first, second, self._confidence), variants.warnings)
+
+    def _judged_logs(self, a: str, b: str, questions: int) -> StageReport:
+        files = SampleFiles(InputFiles(self._config))
+        samples = [self._samples(files, side, name) for side, name in (("a", a), ("b", b))]
+        keys = [[_key(sample) for sample in side] for side in samples]
+        picked = pick_questions(keys[0], keys[1], questions)
+        first, second = (
+            self._read(files, [sample for sample in side if _key(sample) in chosen])
+            for side, chosen in zip(samples, picked, strict=True)
+        )
+        unjudged = sum(not isinstance(verdict, Judged) for verdict in (*first, *second))
+        left_out = ((files.rejected.total(), "rows are rejected"), (unjudged, "samples could not be judged"))
+        notes = [f"{count} {what} and are left out" for count, what in left_out if count]
+        return judged_stage(compare_verdicts(first, second, self._confidence), notes)
+
+    def _samples(self, files: SampleFiles, side: str, name: str) -> list[Sample]:
+        path = self._folder / name
+        try:
+            with path.open("rb") as stream:
+                return list(files.samples(str(path), stream))
+        except OSError as error:
+            raise ConfigError(
+                f"rollout.judged.{side}: {path} cannot be read: {error.strerror}; name a log of answers"
+            ) from error
+
+    def _read(self, files: SampleFiles, samples: Iterable[Sample]) -> list[Verdict]:
+        return run_async(read_samples(files, samples, judge_named(self._config, None)))
+
+    def _live(self, options: LiveOptions) -> StageReport:
+        until = pruned_until(self._config)
+        notes = [retention_warning(until)] if until >= options.start else []
+        judge = self._config.judges[0].place.name
+        since = max(options.start, math.nextafter(until, math.inf))
+        query = Query(judge=judge, since=since, limit=MAX_ANSWERS)
+        counts: Counter[str] = Counter()
+        answers = list(self._answers(walk_verdicts(self._config, query), options.feedback, counts))
+        notes += [f"{count} answers {what}" for what, count in sorted(counts.items())]
+        if options.feedback is None:
+            notes.append("no user metric: set `rollout.live.feedback` to the metadata field that feedback is logged in")
+        metrics = (*([] if options.feedback is None else [USER_METRIC]), *JUDGED_METRICS)
+        deciding = frozenset(JUDGED_METRICS if options.feedback is None else (USER_METRIC,))
+        rules = LiveRules(metrics, deciding, options.margin, options.share, self._confidence)
+        return live_stage(answers, rules, notes)
+
+    def _answers(
+        self, rows: Iterable[StoredVerdict], feedback: FeedbackOptions | None, counts: Counter[str]
+    ) -> Iterable[LiveAnswer]:
+        """Yield the answers of both variants without their texts; those of earlier versions lack scores."""
+        version = ""
+        names = {self._options.a: False, self._options.b: True}
+        for row in rows:
+            metadata: Mapping[str, Any] = (row.sample or {}).get("metadata") or {}
+            value = metadata.get(self._options.label)
+            if isinstance(value, bool) or str(value) not in names:
+                continue
+            verdict = row.verdict
+            version = version or (verdict.judge_version if verdict.judged else "")
+            scores = {}
+            if verdict.judged and verdict.judge_version == version:
+                known = ((name, verdict.scores[Quantity(name)]) for name in JUDGED_METRICS)
+                scores = {name: score for name, score in known if score is not None}
+            else:
+                counts["could not be judged" if not verdict.judged else "were read by an earlier version"] += 1
+            if feedback is not None and (given := _inside(metadata, feedback.field)) is not None:
+                score = feedback_score(given, feedback.worst, feedback.best)
+                if score is None:
+                    counts["have feedback that is neither thumbs nor a number of the scale"] += 1
+                else:
+                    scores[USER_METRIC] = score
+            yield LiveAnswer(verdict.at, names[str(value)], scores, 1.0 / verdict.probability)
+
+
+def _key(sample: Sample) -> str:
+    return key_of(sample.question, sample.id, sample.user_turns)
+
+
+def _inside(metadata: Mapping[str, Any], field: str) -> object:
+    """Return the value under a path such as `metadata.thumbs`; None if there is none."""
+    value: object = metadata
+    for name in field.split(".")[1:]:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def rollout(*, path: Path, as_json: bool) -> int:
+    """Run the stages of the configured rollout up to the first one that B does not pass."""
+    configure_logging("error")
+    config = load(path)
+    options = config.settings.rollout
+    if options is None:
+        raise ConfigError("rollout: is missing; add a section such as {a: current, b: candidate, offline: {...}}")
+    reports = Rollout(config, options, path.resolve().parent).reports()
+    line = rollout_line(reports, options.a, options.b)
+    if as_json:
+        click.echo(json.dumps(line))
+    else:
+        _show(line)
+    return exit_code(reports)
+
+
+def _show(line: Mapping[str, Any]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"rollout of B = {escape_line(line['b'])} in place of A = {escape_line(line['a'])}")
+    for stage in line["stages"]:
+        number, outcome = _NUMBERS[RolloutStep(stage["stage"])], stage["outcome"]
+        word = outcome.replace("_", " ")
+        console.print(
+            f"stage {number}, {stage['stage']}: [{_COLOURS[outcome]}]{word}[/]: {escape_line(stage['reason'])}"
+        )
+        for note in stage["notes"]:
+            console.print(f"  {escape_line(note)}")
+        if stage["metrics"]:
+            console.print(_table(stage["metrics"]))
+
+
+def _table(metrics: Iterable[Mapping[str, Any]]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
+    for name in ("metric", "A", "B", "B - A", "interval", "n A", "n B", ""):
+        table.add_column(name, no_wrap=True)
+    for metric in metrics:
+        known = metric["difference"] is not None
+        table.add_row(
+            metric["metric"].replace("_", " "),
+            *("unknown" if metric[side] is None else f"{metric[side]:.3f}" for side in ("a", "b")),
+            f"{metric['difference']:+.3f}" if known else "",
+            f"{metric['low']:+.3f}..{metric['high']:+.3f}" if known else "",
+            str(metric["n_a"]),
+            str(metric["n_b"]),
+            metric["decision"],
+        )
+    return table

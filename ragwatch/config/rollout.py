@@ -1,0 +1,94 @@
+"""Options of `ragwatch rollout`, the three stages that a variant has to pass. The daemon ignores them."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Annotated, Self
+
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from ragwatch.config.options import DAY, FrozenOptions, Ratio, Seconds
+
+_FIELD = r"^metadata(\.[^.]{1,128}){1,8}$"
+Text = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+
+
+def _parse_time(value: object) -> object:
+    """Convert a time to seconds since the epoch; without an offset it is UTC."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError as error:
+            raise ValueError(f"{value!r} is not a time; write one such as 2026-01-31T09:30:00Z") from error
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    raise ValueError(f"{value!r} is not a time; write one such as 2026-01-31T09:30:00Z")
+
+
+class OfflineOptions(FrozenOptions):
+    """Stage 1: two suites of `canaries`, or two files with the output of `ragwatch canary --json`."""
+
+    a: Text
+    b: Text
+    k: int = Field(10, ge=1, le=1000)
+
+
+class JudgedOptions(FrozenOptions):
+    """Stage 2: two logs of answers; without them, the stored answers of live traffic."""
+
+    a: Text | None = None
+    b: Text | None = None
+    questions: int = Field(100, ge=1, le=10_000)
+    since: Seconds = 7 * DAY
+
+    @model_validator(mode="after")
+    def _check_sides(self) -> Self:
+        if (self.a is None) != (self.b is None):
+            raise ValueError("has one log only; give both `a` and `b`, or neither for live traffic")
+        return self
+
+
+class FeedbackOptions(FrozenOptions):
+    """Where feedback of users is logged, and what its numbers mean."""
+
+    field: Annotated[str, Field(pattern=_FIELD)]
+    worst: float | None = None
+    best: float | None = None
+
+    @model_validator(mode="after")
+    def _check_scale(self) -> Self:
+        if (self.worst is None) != (self.best is None) or (self.worst is not None and self.worst == self.best):
+            raise ValueError("has half a scale; give two different numbers `worst` and `best`, or neither for thumbs")
+        return self
+
+
+def _parse_feedback(value: object) -> object:
+    return {"field": value} if isinstance(value, str) else value
+
+
+class LiveOptions(FrozenOptions):
+    """Stage 3: a share of the live traffic."""
+
+    start: Annotated[float, BeforeValidator(_parse_time)]
+    share: float = Field(0.05, gt=0.0, lt=1.0)
+    margin: Ratio = 0.05
+    feedback: Annotated[FeedbackOptions, BeforeValidator(_parse_feedback)] | None = None
+
+
+class RolloutOptions(FrozenOptions):
+    """Rollout of the variant `b` in place of `a`; stages without a section are not decided."""
+
+    a: Text
+    b: Text
+    label: Text = "variant"
+    offline: OfflineOptions | None = None
+    judged: JudgedOptions | None = None
+    live: LiveOptions | None = None
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        if self.a == self.b:
+            raise ValueError(f"`a` and `b` are both {self.a!r}; name two variants")
+        return self

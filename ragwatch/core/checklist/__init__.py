@@ -1,0 +1,1 @@
+"""The checklist for debugging retrieval: each check over stored samples and canaries, with evidence and remedy."""

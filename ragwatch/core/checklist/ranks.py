@@ -1,0 +1,299 @@
+"""Checks of scores and ranks: similar chunks, relevant against irrelevant ones, and recall at rising k."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import combinations, pairwise
+from statistics import median
+from typing import NamedTuple
+
+from ragwatch.core.canary.definition import Direction
+from ragwatch.core.canary.report import SuiteReport
+from ragwatch.core.checklist.definition import (
+    Check,
+    Chunk,
+    Finding,
+    Question,
+    RelevanceSource,
+    measured,
+    not_measurable,
+    percent,
+)
+from ragwatch.core.chunks import SIMILARITY, near_duplicates
+from ragwatch.core.ranking import mean_of_known, recall_at
+
+MIN_SCORES, MIN_PAIRS, MIN_QUESTIONS, MIN_EXPECTED = 20, 5, 10, 5
+MAX_OVERLAP = 0.5
+MAX_OUTRANKED = 0.2
+MAX_MISSED = 0.1
+MAX_GAP = 0.5  # of the typical difference between the scores of two chunks of one question
+KS = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+_ORDERED = 0.95  # share of neighbouring ranks whose scores follow one direction
+_MAX_COMPARED = 500  # questions whose chunks are compared with one another
+
+
+class Pair(NamedTuple):
+    """Scores of the relevant and of the irrelevant chunks, the higher the better; distances have the sign -1."""
+
+    relevant: list[float]
+    irrelevant: list[float]
+    sign: float = 1.0
+
+
+def direction_of(questions: Iterable[Question]) -> Direction | None:
+    """Returns whether high or low scores rank first in a log; None if the scores do not follow the ranks."""
+    falls = rises = 0
+    for question in questions:
+        scores = [chunk.score for chunk in question.chunks if chunk.score is not None]
+        for first, second in pairwise(scores):
+            falls, rises = falls + (first > second), rises + (first < second)
+    for count, direction in ((falls, Direction.SIMILARITY), (rises, Direction.DISTANCE)):
+        if count and count >= _ORDERED * (falls + rises):
+            return direction
+    return None
+
+
+def source_of(questions: Iterable[Question]) -> RelevanceSource | None:
+    """Returns the best source of relevance with enough questions: labels, then canaries, then the judge."""
+    counts = {source: [0, 0] for source in RelevanceSource}
+    for question in questions:
+        for chunk in question.chunks:
+            if chunk.relevant is not None:
+                counts[question.relevance][chunk.relevant] += 1
+    enough = (source for source in RelevanceSource if min(counts[source]) >= MIN_SCORES)
+    return next(enough, next((source for source in RelevanceSource if any(counts[source])), None))
+
+
+def scores(questions: Sequence[Question]) -> Finding:
+    """Compares the similarity scores of relevant chunks with those of irrelevant ones."""
+    source = source_of(questions)
+    if source is None:
+        return not_measurable(
+            Check.SCORES, "nobody says which chunks are relevant: no labels, no canary runs, no judge's verdict"
+        )
+    known = [question for question in questions if question.relevance is source]
+    pair = _pair(known)
+    if pair is None:
+        return not_measurable(
+            Check.SCORES, f"the chunks have no `score` that follows their rank (relevance by {_by(source)})"
+        )
+    if min(len(pair.relevant), len(pair.irrelevant)) < MIN_SCORES:
+        return not_measurable(
+            Check.SCORES,
+            f"there are {len(pair.relevant)} scores of relevant chunks and {len(pair.irrelevant)} of irrelevant ones, "
+            f"fewer than {MIN_SCORES} of each (relevance by {_by(source)})",
+        )
+    overlap, cutoff = overlap_of(pair)
+    above = sum(score >= cutoff for score in pair.irrelevant) / len(pair.irrelevant)
+    below = sum(score < cutoff for score in pair.relevant) / len(pair.relevant)
+    wins = _wins(pair)
+    return measured(
+        Check.SCORES,
+        overlap,
+        MAX_OVERLAP,
+        f"the scores of relevant and irrelevant chunks overlap by {percent(overlap)} (relevance by {_by(source)})",
+        evidence=[
+            (
+                f"the best cut-off, {pair.sign * cutoff:.4g}, keeps {percent(above)} of the irrelevant chunks and "
+                f"drops {percent(below)} of the relevant ones"
+            ),
+            (
+                f"median {pair.sign * median(pair.relevant):.4g} for {len(pair.relevant)} relevant chunks, "
+                f"{pair.sign * median(pair.irrelevant):.4g} for {len(pair.irrelevant)} irrelevant ones"
+            ),
+            f"a relevant chunk scores better than an irrelevant one in {percent(wins)} of all pairs",
+        ],
+        figures={
+            "overlap": overlap,
+            "cutoff": pair.sign * cutoff,
+            "auc": wins,
+            "relevant": len(pair.relevant),
+            "irrelevant": len(pair.irrelevant),
+        },
+    )
+
+
+def _pair(questions: Sequence[Question]) -> Pair | None:
+    """Returns the scores by relevance; None if no direction is known."""
+    direction = next((question.direction for question in questions if question.direction), direction_of(questions))
+    if direction is None:
+        return None
+    pair = Pair([], [], 1.0 if direction is Direction.SIMILARITY else -1.0)
+    for question in questions:
+        for chunk in question.chunks:
+            if chunk.relevant is not None and chunk.score is not None and question.direction in (None, direction):
+                (pair.relevant if chunk.relevant else pair.irrelevant).append(pair.sign * chunk.score)
+    return pair
+
+
+def overlap_of(pair: Pair) -> tuple[float, float]:
+    """Returns the overlap of the two distributions, and the best cut-off between them.
+
+    The overlap is the smallest possible sum of both error rates, 1 - the Kolmogorov-Smirnov distance: 0 if a cut-off
+    separates them, 1 if none is better than chance.
+
+    >>> overlap_of(Pair([0.9, 0.8, 0.4, 0.7], [0.5, 0.3, 0.2]))
+    (0.25, 0.7)
+    """
+    relevant, irrelevant = sorted(pair.relevant), sorted(pair.irrelevant)
+    errors = [
+        (bisect_left(relevant, cut) / len(relevant) + 1.0 - bisect_left(irrelevant, cut) / len(irrelevant), -cut)
+        for cut in dict.fromkeys(relevant)
+    ]
+    best, cut = min(errors)
+    return min(1.0, best), -cut
+
+
+def _wins(pair: Pair) -> float:
+    """Returns the probability that a relevant chunk scores better than an irrelevant one (AUC); ties count half."""
+    irrelevant = sorted(pair.irrelevant)
+    wins = sum(bisect_left(irrelevant, score) + bisect_right(irrelevant, score) for score in pair.relevant)
+    return wins / (2 * len(irrelevant) * len(pair.relevant))
+
+
+def ranking(questions: Sequence[Question]) -> Finding:
+    """Checks whether irrelevant chunks rank before relevant ones."""
+    source = source_of(questions)
+    mixed = [
+        question
+        for question in questions
+        if question.relevance is source and {chunk.relevant for chunk in question.chunks} >= {True, False}
+    ]
+    if source is None or len(mixed) < MIN_QUESTIONS:
+        return not_measurable(
+            Check.RANKING, f"fewer than {MIN_QUESTIONS} questions have both relevant and irrelevant chunks"
+        )
+    outranked = [question for question in mixed if _first_known(question.chunks) is False]
+    flags = [[chunk.relevant for chunk in question.chunks if chunk.relevant is not None] for question in mixed]
+    worst = sum(flag.index(True) for flag in flags) / len(flags)
+    share = len(outranked) / len(mixed)
+    return measured(
+        Check.RANKING,
+        share,
+        MAX_OUTRANKED,
+        f"an irrelevant chunk ranks first although a relevant one was retrieved for {len(outranked)} of {len(mixed)} "
+        f"questions ({percent(share)}; relevance by {_by(source)})",
+        evidence=[f"on average {worst:.1f} irrelevant chunks rank before the first relevant one"],
+        figures={"questions": len(mixed), "outranked": len(outranked), "before_first": worst},
+        examples=(question.id for question in outranked),
+    )
+
+
+def _first_known(chunks: Sequence[Chunk]) -> bool | None:
+    return next((chunk.relevant for chunk in chunks if chunk.relevant is not None), None)
+
+
+def embedding(questions: Sequence[Question]) -> Finding:
+    """Checks that similar chunks have similar scores: the known similar pairs are near-duplicates of one question."""
+    similar: list[tuple[float, str]] = []
+    other: list[float] = []
+    for question in [question for question in questions if len(question.chunks) > 1][:_MAX_COMPARED]:
+        scored = [(chunk.score, chunk.text) for chunk in question.chunks if chunk.score is not None and chunk.text]
+        groups = near_duplicates([text for _, text in scored])
+        together = {pair for group in groups for pair in combinations(group, 2)}
+        for first, second in combinations(range(len(scored)), 2):
+            gap = abs(scored[first][0] - scored[second][0])
+            if (first, second) in together:
+                similar.append((gap, question.id))
+            else:
+                other.append(gap)
+    if len(similar) < MIN_PAIRS or len(other) < MIN_PAIRS or not median(other):
+        return not_measurable(
+            Check.EMBEDDING,
+            f"fewer than {MIN_PAIRS} known similar pairs (near-duplicates retrieved for one question) have scores",
+        )
+    typical = median(other)
+    apart = [name for gap, name in similar if gap > MAX_GAP * typical]
+    share = len(apart) / len(similar)
+    return measured(
+        Check.EMBEDDING,
+        share,
+        MAX_GAP,
+        f"{len(apart)} of {len(similar)} pairs of near-duplicates have different scores for one question",
+        evidence=[
+            (
+                f"their scores differ by {median(gap for gap, _ in similar):.4g} in the middle, those of other pairs "
+                f"by {typical:.4g}; near-duplicates share {percent(SIMILARITY)} of their words"
+            )
+        ],
+        figures={"pairs": len(similar), "apart": len(apart), "typical": typical},
+        examples=apart,
+    )
+
+
+def recall(questions: Sequence[Question], suites: Sequence[SuiteReport]) -> Finding:
+    """Checks recall of the canaries at rising k: chunks found further down were ranked, others not indexed or embedded.
+
+    Without canaries, the judge only says for which questions no chunk is relevant.
+    """
+    reports = [report for suite in suites for report in suite.reports if report.ranking is not None]
+    expected = sum(len(report.ranks) for report in reports)
+    if expected < MIN_EXPECTED:
+        return _nothing_relevant(questions)
+    used = usual_k(questions) or min(5, *(report.cutoff for report in reports))
+    deepest = min(report.cutoff for report in reports)
+    below = [report for report in reports if any(rank is not None and rank > used for rank in report.ranks)]
+    absent = [report for report in reports if None in report.ranks]
+    far = sum(rank is not None and rank > used for report in reports for rank in report.ranks)
+    lost = sum(rank is None for report in reports for rank in report.ranks)
+    share = (far + lost) / expected
+    ks = [k for k in sorted({*KS, used, deepest}) if k <= deepest]
+    curve = {
+        k: mean_of_known(recall_at(report.ranking, k) for report in reports if report.ranking is not None) for k in ks
+    }
+    return measured(
+        Check.RECALL,
+        share,
+        MAX_MISSED,
+        f"{far + lost} of {expected} expected chunks ({percent(share)}) are not among the first {used}: "
+        f"{_cause(far, lost, deepest if deepest > used else None)}",
+        evidence=[f"recall of {len(reports)} canaries: {', '.join(f'@{k} {value:.3f}' for k, value in curve.items())}"],
+        figures={"expected": expected, "used_k": used, "ranked_below": far, "not_found": lost, "deepest_k": deepest}
+        | {f"recall@{k}": value for k, value in curve.items()},
+        examples=(report.canary.name for report in (*absent, *below)),
+    )
+
+
+def _cause(far: int, lost: int, deepest: int | None) -> str:
+    if not far and not lost:
+        return "nothing is missed"
+    if deepest is None:
+        return "whether ranking or indexing is the cause is unknown, because no more were asked for; give a larger --k"
+    cause = "ranking" if far > lost else "indexing, chunking or embedding"
+    return f"{far} rank further down, {lost} are not among the first {deepest} either, so the cause is mostly {cause}"
+
+
+def usual_k(questions: Iterable[Question]) -> int | None:
+    """Returns the usual number of chunks of an answer; None without answers."""
+    counts = [len(question.chunks) for question in questions if question.relevance is not RelevanceSource.CANARIES]
+    return int(median(counts)) or None if counts else None
+
+
+def _nothing_relevant(questions: Sequence[Question]) -> Finding:
+    read = [
+        question
+        for question in questions
+        if question.relevance is not RelevanceSource.CANARIES
+        and (not question.chunks or any(chunk.relevant is not None for chunk in question.chunks))
+    ]
+    if len(read) < MIN_QUESTIONS:
+        return not_measurable(
+            Check.RECALL, "no canary with expected chunks has run, and no judge has read enough answers; add `canaries`"
+        )
+    empty = [question for question in read if not any(chunk.relevant for chunk in question.chunks)]
+    share = len(empty) / len(read)
+    return measured(
+        Check.RECALL,
+        share,
+        MAX_MISSED,
+        f"no retrieved chunk is relevant to {len(empty)} of {len(read)} questions ({percent(share)}; "
+        f"relevance by {_by(read[0].relevance)})",
+        evidence=["whether ranking or indexing is the cause takes canaries with expected chunks: add `canaries`"],
+        figures={"questions": len(read), "nothing_relevant": len(empty)},
+        examples=(question.id for question in empty),
+    )
+
+
+def _by(source: RelevanceSource) -> str:
+    return {"labels": "people", "canaries": "canaries", "judge": "the judge's verdict"}[source]

@@ -1,0 +1,84 @@
+"""Makes all checks and orders the findings by importance: problems first, then what is fine, then what is unknown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ragwatch.core.canary.definition import MAX_STORED_CHARS
+from ragwatch.core.canary.report import CanaryReport, SuiteReport
+from ragwatch.core.checklist import ranks, texts
+from ragwatch.core.checklist.definition import Check, Chunk, Finding, Question, RelevanceSource, Status
+from ragwatch.core.checklist.terms import Terms, freshness, vocabulary
+
+_STATUSES = tuple(Status)
+
+
+def diagnose(questions: Sequence[Question], suites: Sequence[SuiteReport], *, terms: Terms) -> list[Finding]:
+    """Makes all checks, and returns the findings, the most important problem first.
+
+    Args:
+        questions: Answered questions with their retrieved chunks.
+        suites: The last run of each canary suite.
+        terms: Splits a text into content terms.
+    """
+    everything = [*questions, *(question_of(report) for suite in suites for report in suite.reports)]
+    everything = [question for question in everything if question.chunks or question.text]
+    findings = [
+        texts.coherence(everything),
+        texts.lengths(everything),
+        texts.duplicates(everything),
+        ranks.embedding(everything),
+        ranks.recall(everything, suites),
+        ranks.scores(everything),
+        ranks.ranking(everything),
+        vocabulary(everything, terms),
+        texts.boundaries(everything),
+        freshness(everything),
+    ]
+    order = list(Check)
+    return sorted(
+        findings,
+        key=lambda finding: (_STATUSES.index(finding.status), -finding.importance, order.index(finding.check)),
+    )
+
+
+def question_of(report: CanaryReport) -> Question:
+    """Returns a canary's run as a question. A text that may have been cut when it was stored counts as unknown."""
+    hits = report.retrieved.hits
+    relevant: Sequence[bool | None] = (None,) * len(hits) if report.ranking is None else report.ranking.relevant
+    chunks = (
+        Chunk(hit.id, hit.text if hit.text and len(hit.text) < MAX_STORED_CHARS else None, hit.score, known)
+        for hit, known in zip(hits, relevant, strict=True)
+    )
+    return Question(
+        report.canary.name,
+        report.canary.query,
+        tuple(chunks),
+        RelevanceSource.CANARIES,
+        report.retrieved.direction,
+    )
+
+
+def findings_line(findings: Iterable[Finding], questions: Sequence[Question]) -> dict[str, Any]:
+    """Returns the findings as the object that `ragwatch diagnose --json` prints, except for its header."""
+    counts = Counter(str(question.relevance) for question in questions)
+    return {
+        "answers": len(questions),
+        "relevance": {str(source): counts[source] for source in RelevanceSource if counts[source]},
+        "findings": [
+            {
+                "check": str(finding.check),
+                "status": str(finding.status),
+                "share": finding.share,
+                "importance": round(finding.importance, 6),
+                "summary": finding.summary,
+                "evidence": list(finding.evidence),
+                "figures": dict(finding.figures),
+                "examples": list(finding.examples),
+                "remedy": finding.remedy,
+            }
+            for finding in findings
+        ],
+    }

@@ -1,0 +1,230 @@
+"""Serves the page of a route: its figures at three levels (retrieval, generation, end to end), and which of them moved.
+
+End-to-end figures alone name no stage, and figures of one stage do not say whether users are served: side by side they
+do. Retrieval comes first, because the generator depends on the retrieved contexts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from ragwatch import __version__
+from ragwatch.board import Board
+from ragwatch.core.diagnosis import STAGES
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
+from ragwatch.core.stage import Stage
+from ragwatch.core.tally import Tally
+from ragwatch.web.overview import overview
+from ragwatch.web.pages import page
+from ragwatch.web.reply import json_reply
+from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.scope import PageScope
+
+RESPONSE_SIZE = MIB  # approximate memory for one response
+RETRIEVAL, GENERATION, END_TO_END = "retrieval", "generation", "end to end"
+_NOT_FOUND = 404
+_QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
+    RETRIEVAL: tuple(quantity for quantity in Quantity if STAGES[quantity] is Stage.RETRIEVAL),
+    GENERATION: tuple(quantity for quantity in Quantity if STAGES[quantity] is not Stage.RETRIEVAL),
+}
+_HEADLINES = {
+    RETRIEVAL: "Retrieval has become worse: look there first",
+    GENERATION: "Generation has become worse, and retrieval has not",
+    END_TO_END: "Answers have become worse by labels, and neither retrieval nor generation has",
+}
+_MISSING = {
+    RETRIEVAL: "no relevance judgements in the log and no canary suite",
+    END_TO_END: "no answer of this window has a label (command `label`), and no canary has an expected answer",
+}
+
+
+def route_routes(
+    board: Board, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
+) -> list[Route]:
+    """Routes of the page of one route of the service and of its data as JSON; the query parameter `route` names it.
+
+    Args:
+        board: Holds the latest Snapshot.
+        scope: Returns the names in the current configuration.
+        clock: Seconds since the epoch.
+        limit: Limits concurrent requests.
+    """
+
+    def view_of(request: Request) -> tuple[dict[str, Any], int]:
+        name, window = request.query_params.get("route", ""), request.query_params.get("window")
+        view = route_levels(board.latest(), scope(), name, now=clock(), window=window)
+        return {"version": __version__, **view}, 200 if view["known"] else _NOT_FOUND
+
+    async def html(request: Request) -> ASGIApp:
+        def render() -> HTMLResponse:
+            view, status = view_of(request)
+            return HTMLResponse(page("route.html", view), status)
+
+        return await limit.answer(render, RESPONSE_SIZE)
+
+    async def json(request: Request) -> ASGIApp:
+        return await limit.answer(lambda: json_reply(*view_of(request)), RESPONSE_SIZE)
+
+    return [Route("/routes", html), Route("/api/v1/routes", json)]
+
+
+def route_levels(
+    snapshot: Snapshot | None, scope: PageScope, route: str, *, now: float, window: str | None = None
+) -> dict[str, Any]:
+    """Builds the data of the page.
+
+    A figure is worse if a drift alarm stands, or if its whole interval lies on the worse side of its baseline.
+
+    Args:
+        snapshot: The latest, None before the first digest.
+        scope: Names in the configuration.
+        route: The route. `known` is false if there is none of this name.
+        now: Seconds since the epoch.
+        window: Selected window; None or an unknown one selects the shortest with an estimate.
+    """
+    view = overview(snapshot, scope, now=now, window=window)
+    shown = snapshot or Snapshot(at=now)
+    known = next((entry for entry in view["routes"] if entry["route"] == route), None)
+    levels = _Levels(shown, route, view["window"], known or {"judges": []}).levels()
+    worse = [level["level"] for level in levels if any(row["moved"] == "worse" for row in level["rows"])]
+    compared = any(row["baseline"] is not None for level in levels for row in level["rows"])
+    return {
+        "known": known is not None,
+        "route": route,
+        "at": view["at"],
+        "now": now,
+        "window": view["window"],
+        "windows": view["windows"],
+        "state": "bad" if worse else "good" if compared else "silent",
+        "headline": _HEADLINES[worse[0]] if worse else _quiet(compared=compared),
+        "levels": levels,
+        "stages": known["stages"] if known else [],
+    }
+
+
+def _quiet(*, compared: bool) -> str:
+    return "Nothing has become worse than its baseline" if compared else "No baseline to compare with yet"
+
+
+class _Levels:
+    """Builds the rows of a route."""
+
+    def __init__(self, snapshot: Snapshot, route: str, window: str, view: Mapping[str, Any]) -> None:
+        self._snapshot = snapshot
+        self._gauges = snapshot.gauges
+        self._route = route
+        self._window = window
+        self._judge: Mapping[str, Any] = next(iter(view["judges"]), {"judge": "", "figures": []})
+
+    def levels(self) -> list[dict[str, Any]]:
+        """The three levels with their rows; `why` says why a level has no figures of its own kind."""
+        judged = {level: list(self._judged(quantities)) for level, quantities in _QUANTITIES.items()}
+        found, answered = [*self._ranked(), *self._canaries()], [*self._labelled(), *self._canary_answers()]
+        return [
+            self._level(RETRIEVAL, [*judged[RETRIEVAL], *found], missing=not found),
+            self._level(GENERATION, judged[GENERATION], missing=False),
+            self._level(END_TO_END, answered, missing=not answered),
+        ]
+
+    @staticmethod
+    def _level(level: str, rows: list[dict[str, Any]], *, missing: bool) -> dict[str, Any]:
+        return {"level": level, "rows": rows, "why": _MISSING[level] if missing else None}
+
+    def _judged(self, quantities: tuple[Quantity, ...]) -> Iterator[dict[str, Any]]:
+        """Figures by the default judge, beside the baseline of the drift detector."""
+        by_name = {figure["quantity"]: figure for figure in self._judge["figures"]}
+        for quantity in quantities:
+            figure = by_name.get(str(quantity))
+            if figure is None or figure.get("value") is None:
+                continue
+            baseline = self._gauges.get((Gauge.DRIFT_BASELINE, (str(quantity), self._route)))
+            alarm = bool(self._gauges.get((Gauge.DRIFT_ALARM, (str(quantity), self._route))))
+            interval = figure["low"], figure["high"]
+            parameters = {"route": self._route, "judge": self._judge["judge"], "quantity": quantity}
+            yield _row(
+                str(quantity),
+                f"judge {self._judge['judge']}",
+                figure["value"],
+                interval=interval,
+                count=figure["n"],
+                baseline=baseline,
+                moved="worse" if alarm else _moved(quantity, interval, baseline),
+                samples=f"samples?{urlencode(parameters)}",
+            )
+
+    def _ranked(self) -> Iterator[dict[str, Any]]:
+        """Ranking metrics of answers whose records carry relevance judgements, since the state was created."""
+        ranked = self._snapshot.tallies.get((Tally.RANKED, (self._route,)), 0)
+        for (tally, labels), total in sorted(self._snapshot.tallies.items()):
+            if tally is Tally.RANKING_SCORE and labels[0] == self._route and labels[1] in ("recall", "mrr") and ranked:
+                name = f"{labels[1]}@{labels[2]}" if labels[2] else labels[1]
+                yield _row(name, "relevance judgements in the log, since the start", total / ranked, count=int(ranked))
+
+    def _canaries(self) -> Iterator[dict[str, Any]]:
+        """Recall, and MRR beside it, of each canary suite. They are not of one route."""
+        for (gauge, labels), value in sorted(self._gauges.items()):
+            if gauge is Gauge.CANARY_RECALL:
+                yield _row(f"recall@{labels[1]}", f"canary suite {labels[0]}, all routes", value)
+            elif gauge is Gauge.CANARY_RECIPROCAL_RANK:
+                yield _row("mrr", f"canary suite {labels[0]}, all routes", value)
+
+    def _labelled(self) -> Iterator[dict[str, Any]]:
+        """Estimates that are corrected by labels of people."""
+        for row in self._snapshot.corrected:
+            if self._is_shown(row):
+                estimate = row.estimate
+                interval = estimate.low, estimate.high
+                source = "labels of people and judge"
+                yield _row(str(row.quantity), source, estimate.value, interval=interval, count=estimate.n)
+
+    def _is_shown(self, row: EstimateRow) -> bool:
+        return (row.route, row.window, row.judge) == (self._route, self._window, self._judge["judge"])
+
+    def _canary_answers(self) -> Iterator[dict[str, Any]]:
+        for (gauge, labels), value in sorted(self._gauges.items()):
+            if gauge is Gauge.CANARY_ANSWER:
+                suite, quantity, contexts = labels
+                yield _row(quantity, f"answers of canary suite {suite}, {contexts} contexts, all routes", value)
+
+
+def _row(
+    name: str,
+    source: str,
+    value: float,
+    *,
+    interval: tuple[float, float] | None = None,
+    count: int | None = None,
+    baseline: float | None = None,
+    moved: str | None = None,
+    samples: str | None = None,
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "source": source,
+        "value": value,
+        "low": interval[0] if interval else None,
+        "high": interval[1] if interval else None,
+        "n": count,
+        "baseline": baseline,
+        "moved": moved,
+        "samples": samples,
+    }
+
+
+def _moved(quantity: Quantity, interval: tuple[float, float], baseline: float | None) -> str | None:
+    """`worse` if a whole interval lies on the worse side of the baseline, else `not worse`; None without a baseline.
+
+    A baseline is the worst mean that fits what was learned, so that better than the baseline is no news.
+    """
+    if baseline is None:
+        return None
+    low, high = interval
+    return "worse" if (low > baseline if quantity in LOW_IS_GOOD else high < baseline) else "not worse"

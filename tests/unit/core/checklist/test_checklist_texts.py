@@ -1,0 +1,87 @@
+"""The checklist on texts of chunks: complete thoughts, lengths, duplicates, boundaries."""
+
+from __future__ import annotations
+
+from support.checklists import SUBJECTS, a_chunk, a_question, some_questions
+
+from ragwatch.core.checklist import texts
+from ragwatch.core.checklist.definition import Check, Chunk, Status, percent
+
+CUT = "of the whole of the matter. It ends where nobody would have expected it to end for"
+
+
+def test_good_chunks_are_fine() -> None:
+    """Complete thoughts of like length, each once, and claims that one chunk supports alone."""
+    questions = [*some_questions(together=((), ())), a_question("bare", Chunk("no text", None))]
+    for check in (texts.coherence, texts.lengths, texts.duplicates, texts.boundaries):
+        finding = check(questions)
+        assert (finding.status, finding.importance, finding.remedy) == (Status.FINE, 0.0, None), finding
+
+
+def test_too_little_is_not_measured() -> None:
+    """The reason names what is missing; there is no share."""
+    for check in (texts.coherence, texts.lengths, texts.duplicates, texts.boundaries):
+        finding = check(some_questions(2))
+        assert (finding.status, finding.share) == (Status.NOT_MEASURABLE, None)
+        assert finding.summary.startswith("not measurable here because fewer than 10 ")
+
+
+def test_chunks_cut_inside_a_sentence() -> None:
+    """The share counts each chunk once; evidence shows the edges, examples the samples to look at."""
+    cut = [a_question(f"cut{number}", a_chunk(f"c{number}", f"{CUT} {name}")) for number, name in enumerate(SUBJECTS)]
+    cut.append(a_question("begin", a_chunk("b", "of it all. That is It.")))
+    finding = texts.coherence([*some_questions(), *cut, *cut])
+    assert finding.status is Status.PROBLEM
+    assert finding.summary == "13 of 37 chunks (35 %) begin or end inside a sentence"
+    assert finding.figures == {"chunks": 37, "begin_inside": 13, "end_inside": 12}
+    assert finding.examples == ("cut0", "cut1", "cut2", "cut3", "cut4")
+    assert finding.evidence[1].startswith("for example ends with: ...")
+    begins = texts.coherence([a_question(str(number), a_chunk(str(number), "of it. Is It.")) for number in range(10)])
+    assert begins.evidence[1] == "for example begins: of it. Is It...."
+
+
+def test_fragments_and_giants() -> None:
+    """Both are odd; a wide distribution is a problem of its own."""
+    giants = [a_question(f"g{number}", a_chunk(f"g{number}", "x" * 7000)) for number in range(4)]
+    short = [a_question(f"s{number}", a_chunk(f"s{number}", f"n{number}.")) for number in range(4)]
+    finding = texts.lengths([*some_questions(), *giants, *short])
+    assert (finding.status, finding.figures["short"], finding.figures["long"]) == (Status.PROBLEM, 4, 4)
+    spread = [
+        a_question(str(number), a_chunk(str(number), "y" * (100 if number % 2 else 5000))) for number in range(20)
+    ]
+    finding = texts.lengths(spread)
+    assert (finding.share, finding.status) == (0.2, Status.PROBLEM)
+    assert finding.evidence[1] == "the longest tenth is 50 times as long as the shortest"
+
+
+def test_copies_take_places() -> None:
+    """A place is wasted by a copy of a better-ranked chunk of the same question, not by one of another question."""
+    text = "The refund is paid back within five working days of the request."
+    twice = [
+        a_question(f"d{number}", a_chunk("r1", text), a_chunk("r2", text.upper()), a_chunk("r1", text), a_chunk("r3"))
+        for number in range(6)
+    ]
+    finding = texts.duplicates([*some_questions(), *twice])
+    assert finding.status is Status.PROBLEM
+    assert finding.summary == "12 of 48 retrieved places (25 %) hold a copy of a better-ranked chunk"
+    assert (finding.figures["groups"], finding.figures["exact"], finding.figures["chunks"]) == (1, 0, 2)
+    assert finding.evidence[1] == "for example: r1, r2"
+    assert finding.examples == ("d0", "d1", "d2", "d3", "d4")
+
+
+def test_facts_split_over_a_boundary() -> None:
+    """Claims that need neighbouring chunks together count; those that need chunks of two documents are multi-hop."""
+    split = a_question("split", a_chunk("a.md#1"), a_chunk("a.md#2"), a_chunk("b.md#9"), together=((0, 1), (), (1, 2)))
+    torn = a_question("torn", a_chunk("a.md#1"), together=((0, 7),))
+    finding = texts.boundaries([*some_questions(8, together=((),)), split, torn])
+    assert (finding.check, finding.status) == (Check.BOUNDARIES, Status.PROBLEM)
+    assert finding.figures == {"claims": 12, "joint": 3, "split": 1}
+    assert finding.examples == ("split",)
+    assert finding.importance == 1 / 12
+    assert finding.remedy is not None
+    assert "overlap" in finding.remedy
+
+
+def test_shares_are_shown_as_they_are() -> None:
+    """A share below one per cent is not 0 %."""
+    assert [percent(share) for share in (0.0, 0.004, 0.5)] == ["0 %", "0.4 %", "50 %"]
