@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from functional.test_oncall_rules import needed, promtool
 from support.oncall_cases import PLAN, Climb, Flat, Phase, Shape, scores, series
 
@@ -33,7 +34,8 @@ def rules(plan: RulePlan, names: Collection[str], folder: Path, *, texts: bool =
 def play(folder: Path, phases: Iterable[Phase], tests: Mapping[str, Any]) -> str:
     """Play phases of 24 steps to the rules; what promtool says."""
     test = {"interval": "5m", "input_series": series(phases), **tests}
-    content = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [test]}
+    names = [group["name"] for group in yaml.safe_load((folder / "rules.yaml").read_text())["groups"]]
+    content = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "group_eval_order": names, "tests": [test]}
     (folder / "case.json").write_text(json.dumps(content))
     return promtool("test", "rules", folder / "case.json")[1]
 

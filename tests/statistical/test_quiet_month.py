@@ -21,6 +21,7 @@ from ragwatch.core.drift.detect import DetectorState, Score, acknowledge, begin,
 from ragwatch.core.estimators.interval import wilson
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.rules.burn import BURNS, BurnRate
 from ragwatch.rules.plan import Limits
 
 DAYS, DAY, HOUR, MINUTE = 31, 86400.0, 3600.0, 60.0
@@ -109,6 +110,49 @@ def threshold_alerts(quantity: Quantity, per_day: int, distance: float) -> int:
         count += not firing and (minute - since) * MINUTE >= HOLD
         firing |= (minute - since) * MINUTE >= HOLD
     return count
+
+
+def minute_sums(quantity: Quantity, per_day: int, seed: int) -> np.ndarray:
+    """Number, sum and sum of squares of all scores up to the end of each minute of the month."""
+    sums = np.zeros((3, DAYS * 1440 + 1))
+    for at, value in traffic(quantity, per_day, seed):
+        sums[:, int(at // MINUTE) + 1] += (1.0, value, value * value)
+    return sums.cumsum(axis=1)
+
+
+def burn_alerts(quantity: Quantity, sums: np.ndarray, objective: float, burn: BurnRate) -> int:
+    """How often a burn-rate alert begins: the long window beyond the limit by its interval, the short by its mean."""
+    limit, low_is_good = burn.factor * (1.0 - objective), quantity in LOW_IS_GOOD
+    count, firing = 0, False
+    long, short = (int(seconds // MINUTE) for seconds in (burn.long, burn.short))
+    for minute in range(long, sums.shape[1]):
+        n, total, squares = sums[:, minute] - sums[:, minute - long]
+        few, few_total, _ = sums[:, minute] - sums[:, minute - short]
+        burning = False
+        if n >= MIN_SAMPLES and few >= math.ceil(MIN_SAMPLES / 3):
+            mean = total / n
+            error = max(0.0, squares / n - mean * mean) / n
+            low, high = wilson(mean, mean * (1 - mean) / error if error > 1e-9 else n, Z)
+            sure, now = (low, few_total / few) if low_is_good else (1 - high, 1 - few_total / few)
+            burning = sure > limit and now > limit
+        count += burning and not firing
+        firing = burning
+    return count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quantity", list(MEANS))
+def test_burn_rates_are_quiet(quantity: Quantity) -> None:
+    """A route whose mean is three points better than its objective, at its worst hour equal to it, alerts nobody."""
+    low_is_good = quantity in LOW_IS_GOOD
+    mean = 1.0 - MEANS[quantity] if low_is_good else MEANS[quantity]
+    alerts = {
+        (per_day, burn.long): burn_alerts(quantity, minute_sums(quantity, per_day, 1), mean - SWING, burn)
+        for per_day in (1440, 14_400)
+        for burn in BURNS
+    }
+    print(f"{quantity}: false burn-rate alerts per route and month by (answers a day, long window): {alerts}")
+    assert sum(alerts.values()) <= 1, alerts
 
 
 @pytest.mark.slow
