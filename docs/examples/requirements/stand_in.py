@@ -1,9 +1,8 @@
-"""A stand-in for three services, with recorded replies: a retriever, a RAG service, and a model that judges.
+"""A stand-in for two services, with recorded replies: a retriever, and a model that judges.
 
 `python docs/examples/requirements/stand_in.py` serves on port 8765 until it is ended. `POST /search` returns the recorded
-contexts of a query, `POST /ask` and `POST /oracle` the recorded answers to a question, `POST /v1/chat/completions` the
-recorded reading of a question. In `readings.json`, `A1` is line 1 of the answer, `R1` of the reference, `C2` the second
-context and `C2.1` its first line: the ids of a page are drawn at random, as for a model.
+contexts of a query, `POST /v1/chat/completions` the recorded reading of a question. In `readings.json`, `A1` is line 1 of
+the answer, `R1` of the reference, `C2` the second context and `C2.1` its first line: the ids of a page are random.
 """
 
 from __future__ import annotations
@@ -74,11 +73,9 @@ def _renamed(value: Any, ids: Mapping[str, str]) -> Any:  # noqa: ANN401 - any J
 
 def reply_to(path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
     """Return the recorded reply to a request."""
-    if path == "/v1/chat/completions":
-        return completion(body)
     if path == "/search":
         return {"hits": recorded("retrieved.json").get(body["query"], [])}
-    return recorded("answers.json")[path.strip("/")][body["query"]]
+    return completion(body)
 
 
 class StandIn(BaseHTTPRequestHandler):
