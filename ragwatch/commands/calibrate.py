@@ -27,6 +27,7 @@ from ragwatch.core.labels.calibration import (
     report,
 )
 from ragwatch.core.labels.label import Label, from_record
+from ragwatch.core.labels.length_preference import LengthPreference
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.errors import ConfigError
@@ -118,7 +119,7 @@ def _read(client: LabelClient, judge: str, since: float) -> _LabelledVerdicts:
     two_annotators: list[tuple[float, float]] = []
     for key, verdict in current.items():
         labels = by_key[key]
-        for quantity, score in _labelled_scores(key, verdict, labels):
+        for quantity, score in _labelled_scores(key, verdict, labels, client.answer_chars(key)):
             scores.setdefault(quantity, []).append(score)
         claims += _labelled_claims(verdict, labels)
         faithful = [label.scores[Quantity.FAITHFULNESS] for label in labels if Quantity.FAITHFULNESS in label.scores]
@@ -138,14 +139,14 @@ def _verdict_of(verdicts: Iterable[VerdictRecord], judge: str) -> VerdictRecord 
 
 
 def _labelled_scores(
-    key: str, verdict: VerdictRecord, labels: Sequence[Label]
+    key: str, verdict: VerdictRecord, labels: Sequence[Label], chars: int | None
 ) -> Iterable[tuple[Quantity, LabelledScore]]:
     probability = next((label.probability for label in reversed(labels) if label.probability is not None), None)
     for quantity in Quantity:
         by_people = [label.scores[quantity] for label in labels if quantity in label.scores]
         score = verdict.scores[quantity]
         if by_people and score is not None:
-            yield quantity, LabelledScore(key, score, sum(by_people) / len(by_people), probability)
+            yield quantity, LabelledScore(key, score, sum(by_people) / len(by_people), probability, chars)
 
 
 def _labelled_claims(verdict: VerdictRecord, labels: Sequence[Label]) -> Iterable[LabelledClaim]:
@@ -171,6 +172,7 @@ def to_record(calibration: CalibrationReport, address: str) -> dict[str, Any]:
                 "labels": row.labels,
                 "labelled": _agreement(row.labelled, [str(level.name).lower() for level in LabelScale]),
                 "traffic": None if row.traffic is None else asdict(row.traffic),
+                "length": _length_record(row.length),
                 "worst": [asdict(pair) | {"link": f"{address}/samples/{pair.key}"} for pair in row.worst],
             }
             for quantity, row in calibration.quantities.items()
@@ -180,6 +182,12 @@ def to_record(calibration: CalibrationReport, address: str) -> dict[str, Any]:
         if calibration.people is None
         else _agreement(calibration.people, [level.name.lower() for level in LabelScale]),
     }
+
+
+def _length_record(length: LengthPreference | TooFewLabels) -> dict[str, Any]:
+    if isinstance(length, TooFewLabels):
+        return {"too_few": asdict(length)}
+    return asdict(length) | {"matters": length.matters}
 
 
 def _claims_record(claims: ClaimReport) -> dict[str, Any]:
@@ -209,6 +217,8 @@ def _show(calibration: CalibrationReport, verdicts: _LabelledVerdicts, judge: st
     rates = _rates(calibration)
     if rates.row_count:
         console.print(rates)
+    for line in _length_lines(calibration, judge):
+        console.print(line)
     if isinstance(calibration.people, Agreement):
         console.print(f"two annotators agree with each other: {_figure(calibration.people.agreement)}")
     if calibration.claims is not None and calibration.claims.curve:
@@ -219,6 +229,21 @@ def _show(calibration: CalibrationReport, verdicts: _LabelledVerdicts, judge: st
             console.print(f"{scores}  {address}/samples/{pair.key}")
     if not calibration.conclusive:
         console.print(f"Too few labels for a conclusion: label {calibration.missing} more (ragwatch label).")
+
+
+def _length_lines(calibration: CalibrationReport, judge: str) -> Iterable[str]:
+    """The judge's preference for long answers, by quantity, with a warning where it matters."""
+    for quantity, row in calibration.quantities.items():
+        if isinstance(row.length, TooFewLabels):
+            continue
+        figure = _figure(row.length.correlation)
+        yield f"{quantity}: rank correlation of score and answer length at equal label {figure}"
+        if row.length.matters:
+            kind = "long" if row.length.correlation.value > 0.0 else "short"
+            yield (
+                f"[yellow]warning: {judge} prefers {kind} answers in {quantity}: people gave them the same score. "
+                "Compare variants that differ in length by labels, not by this judge.[/]"
+            )
 
 
 def _summary(calibration: CalibrationReport, title: str) -> Table:

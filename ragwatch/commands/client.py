@@ -47,6 +47,10 @@ class LabelClient(Protocol):
         """The verdicts on an answer."""
         ...
 
+    def answer_chars(self, key: str) -> int | None:
+        """Length of an answer in characters; None if its whole text is not available."""
+        ...
+
 
 class ApiClient:
     """Client of the HTTP API of a running ragwatch.
@@ -101,6 +105,11 @@ class ApiClient:
                 "give the address of a ragwatch of this version with --url"
             ) from error
 
+    def answer_chars(self, key: str) -> int | None:
+        """See `LabelClient`."""
+        reply = self._request(f"/api/v1/samples/{key}", absent={})
+        return None if "sample" in reply.get("truncated", ()) else _chars(reply.get("sample"))
+
     def _request(self, path: str, body: object = None, *, absent: dict[str, Any] | None = None) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
             self._address + path,
@@ -154,6 +163,10 @@ class StateClient:
         """See `LabelClient`."""
         return [stored.verdict for stored in self._store.find(Query(key=key))]
 
+    def answer_chars(self, key: str) -> int | None:
+        """See `LabelClient`."""
+        return next((_chars(stored.sample) for stored in self._store.find(Query(key=key, limit=1))), None)
+
 
 @contextmanager
 def label_client(config: Config, url: str | None) -> Iterator[LabelClient]:
@@ -202,6 +215,11 @@ def _judge_versions(config: Config, store: Store) -> dict[str, str]:
     if not newest[names[0]]:
         raise StoreError(f"state: judge {names[0]} has read nothing yet; run ragwatch until it has judged some samples")
     return {name: rows[0].verdict.judge_version for name, rows in newest.items() if rows}
+
+
+def _chars(sample: Mapping[str, Any] | None) -> int | None:
+    answer = None if sample is None else sample.get("answer")
+    return len(answer) if isinstance(answer, str) else None
 
 
 def _reason(body: bytes) -> str:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ragwatch.commands.client import LabelClient, label_client
+from ragwatch.commands.label_relevance import RelevanceOptions, label_relevance
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import load
 from ragwatch.core.evidence import ClaimVerdict
@@ -63,11 +64,31 @@ class _AnswerLabels:
     started: bool = False
 
 
-def label(
-    path: Path, annotator: str, *, count: int, whole: bool, out: TextIO | None, rows: BinaryIO | None, url: str | None
+def label(  # noqa: PLR0913 - one parameter for each option
+    path: Path,
+    annotator: str,
+    *,
+    count: int,
+    whole: bool,
+    out: TextIO | None,
+    rows: BinaryIO | None,
+    url: str | None,
+    relevance: Path | None,
+    suite: str | None,
+    corpus: Path | None,
+    depth: int | None,
+    below: int,
+    negatives: int,
+    qrels: Path | None,
+    suite_out: Path | None,
 ) -> int:
-    """Label answers, so that the estimates can be corrected for errors of the judges."""
+    """Label answers, so that the estimates can be corrected for errors of the judges; or the relevance of contexts."""
     configure_logging("error")
+    if relevance is not None:
+        options = RelevanceOptions(
+            suite, corpus, depth, below=below, negatives=negatives, qrels=qrels, suite_out=suite_out
+        )
+        return label_relevance(load(path), relevance, annotator, options, count=count, read_line=_line_or_none)
     if out is not None and rows is not None:
         raise ConfigError("--export and --import: give only one of them")
     with label_client(load(path), url) as client:
@@ -161,6 +182,14 @@ def _read_line(console: Console, question: str) -> str:
     if not line:
         raise _SessionEnded
     return line.strip()
+
+
+def _line_or_none(console: Console, question: str) -> str | None:
+    """The next line of standard input; None at its end or on Ctrl-C."""
+    try:
+        return _read_line(console, question)
+    except (_SessionEnded, KeyboardInterrupt):
+        return None
 
 
 def _show(console: Console, task: Mapping[str, Any], title: str) -> None:

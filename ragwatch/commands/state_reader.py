@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ragwatch.config import Config
+from ragwatch.core.labels.label import Label, from_record
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query, StoredVerdict
-from ragwatch.stores.sqlite.notes import RUNS
+from ragwatch.stores.sqlite.notes import LABELS, RUNS
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
 from ragwatch.stores.sqlite.rows import unpack
@@ -61,6 +62,38 @@ def pruned_until(config: Config) -> float:
     finally:
         connection.close()
     return float(rows[0][0]) if rows else -math.inf
+
+
+def labels_by_key(config: Config) -> dict[str, list[Label]]:
+    """Labels by people, by the key of the sample.
+
+    Raises:
+        ConfigError: The store is not sqlite.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    connection = _connect(config)
+    try:
+        labels: dict[str, list[Label]] = {}
+        for body, key in connection.rows(LABELS, (0.0,)):
+            labels.setdefault(key, []).append(from_record(unpack(body)))
+        return labels
+    finally:
+        connection.close()
+
+
+def last_index_event(config: Config) -> str | None:
+    """Date (UTC, YYYY-MM-DD) of the last event of kind `index`; None where none is recorded.
+
+    Raises:
+        ConfigError: The store is not sqlite.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    connection = _connect(config)
+    try:
+        ((at,),) = connection.rows("SELECT MAX(at) FROM events WHERE kind = 'index'")
+    finally:
+        connection.close()
+    return None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
 
 
 def last_run(config: Config, kind: str, name: str) -> Mapping[str, Any] | None:

@@ -1,28 +1,54 @@
 """Suggests canaries from judged traffic, as a first labelled set that a person reviews.
 
-A question is suggested if its answer was fully supported and relevant, and the judge recorded which contexts support
-it. Follow-up questions are left out, because a canary is asked without a conversation before it. The canary expects
-these contexts, so it detects when the retriever no longer returns them. It cannot detect contexts that the retriever
-never returned: a person must review each canary and add what is missing.
+A question is suggested if people or, without labels, the judge found an answer fully supported and relevant, and the
+judge recorded which contexts support it. Nothing is expected if the service declines to answer it, or if it is about a
+time after the last update of the index. Follow-up questions are left out, because a canary is asked without a
+conversation before it. A canary detects when the retriever no longer returns the contexts that it expects. It cannot
+detect contexts that the retriever never returned: a person must review each canary and add what is missing.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
+from types import MappingProxyType
 from typing import Any
 
+from ragwatch.core.abstention import abstains
 from ragwatch.core.canary.definition import Canary, Category, Expected, name_of
 from ragwatch.core.compare import key_of
+from ragwatch.core.evidence import Address
+from ragwatch.core.labels.label import Label
+from ragwatch.core.question_kinds import (
+    AskedQuestion,
+    QuestionKind,
+    VocabularyCoverage,
+    kinds_of,
+    newest_date,
+    relative_spread,
+    vocabulary_coverage,
+)
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.core.vocabulary import words_of
 
 MIN_FAITHFULNESS, MIN_RELEVANCY = 0.95, 1.0
 MAX_SIMPLE_CONTEXTS = 2  # expected contexts of a simple question
+MAX_CANDIDATES = 500  # of a kind other than head, the most frequent ones, from which suggestions are chosen
 TAG = "suggested"
+NO_LABELS: Mapping[str, Sequence[Label]] = MappingProxyType({})
+_PEOPLE, _JUDGE = "people", "judge"
+_EDGE = frozenset({QuestionKind.ODD_PHRASING, QuestionKind.AMBIGUOUS, QuestionKind.MULTI_HOP})
+_BY_PRIORITY = (
+    QuestionKind.TEMPORAL,
+    QuestionKind.NO_GOOD_ANSWER,
+    QuestionKind.MULTI_HOP,
+    QuestionKind.ODD_PHRASING,
+    QuestionKind.AMBIGUOUS,
+)
 _TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 
 
@@ -34,66 +60,193 @@ class CanarySuggestion:
         canary: The canary.
         weight: Estimated number of requests with this question: sum of 1 / sampling probability.
         answers: Number of judged answers.
-        faithfulness: Mean faithfulness of these answers.
+        faithfulness: Mean faithfulness of the answers that were found right; None if there is none.
+        kind: The kind that it was chosen for.
+        why: Reasons, one for each kind that it has.
+        by_people: Number of answers that people, and not only a judge, found right.
     """
 
     canary: Canary
     weight: float
     answers: int
-    faithfulness: float
+    faithfulness: float | None
+    kind: QuestionKind = QuestionKind.OTHER
+    why: tuple[str, ...] = ()
+    by_people: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _SupportedAnswer:
-    """An answer with high scores, and the contexts that support it."""
+class Proposal:
+    """Suggested canaries, and how far they cover the traffic.
+
+    Attributes:
+        suggestions: By kind, the most frequent question of each first.
+        coverage: Coverage of the vocabulary of all questions by these and by the known canaries.
+        questions: Number of distinct questions of the traffic.
+        head: Number of these that make 80 % of the traffic.
+        unanswered: Odd, ambiguous or multi-hop questions without an answer that was found right: label their answers.
+    """
+
+    suggestions: tuple[CanarySuggestion, ...]
+    coverage: VocabularyCoverage
+    questions: int
+    head: int
+    unanswered: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer to a usable question; `right_by` is who found it right, and `used` the contexts that support it."""
 
     question: str
     used: tuple[Expected, ...]
     weight: float
     faithfulness: float
+    right_by: str | None
+    abstained: bool
+    several: bool
+    spread: float | None
 
 
-def suggest(
+def propose(
     verdicts: Iterable[tuple[VerdictRecord, Mapping[str, Any] | None]],
     *,
     known: Collection[str] = (),
     limit: int = 50,
-) -> list[CanarySuggestion]:
-    """Suggests canaries from stored verdicts, the most frequent question first.
+    labels: Mapping[str, Sequence[Label]] = NO_LABELS,
+    indexed: str | None = None,
+) -> Proposal:
+    """Suggests canaries from stored verdicts: half of them head questions, the others of every other kind in turn.
 
     Args:
         verdicts: Stored verdicts, each with its sample in canonical form (None if it is no longer stored).
         known: Questions that already have a canary.
         limit: Maximum number of suggestions.
+        labels: Labels by people, by the key of the sample; where there is one, it counts and not the judge.
+        indexed: Date of the last update of the index, as YYYY-MM-DD; None to take the newest date in the contexts.
     """
-    known_keys = {key_of(question, "") for question in known}
-    by_question: defaultdict[str, list[_SupportedAnswer]] = defaultdict(list)
+    by_question: defaultdict[str, list[_Answer]] = defaultdict(list)
+    newest: str | None = None
     for verdict, sample in verdicts:
-        answer = None if sample is None else _answer(verdict, sample)
-        if answer is not None and (key := key_of(answer.question, "")) not in known_keys:
-            by_question[key].append(answer)
-    suggestions = [suggestion for answers in by_question.values() if (suggestion := _suggestion(answers)) is not None]
-    suggestions.sort(key=lambda suggestion: (-suggestion.weight, suggestion.canary.query))
-    return _with_unique_names(suggestions[:limit])
+        answer = None if sample is None else _answer(verdict, sample, labels.get(verdict.key, ()))
+        if sample is not None and answer is not None:
+            by_question[key_of(answer.question, "")].append(answer)
+            texts = (context.get("text") or "" for context in sample.get("contexts", ()))
+            newest = max((day for day in (newest, newest_date(texts)) if day is not None), default=None)
+    asked = [_asked(answers) for answers in by_question.values()]
+    kinds = kinds_of(asked, indexed or newest)
+    known_keys = {key_of(question, "") for question in known}
+    candidates, unanswered = [], 0
+    for (key, answers), question, own in zip(by_question.items(), asked, kinds, strict=True):
+        if key not in known_keys:
+            candidate = _suggestion(answers, question, own)
+            unanswered += candidate is None and bool(_EDGE.intersection(own))
+            candidates += [(candidate, own)] if candidate is not None else []
+    chosen = _with_unique_names(_chosen(candidates, asked, limit))
+    queries = [*known, *(suggestion.canary.query for suggestion in chosen)]
+    head = sum(QuestionKind.HEAD in own for own in kinds)
+    return Proposal(tuple(chosen), vocabulary_coverage(asked, queries), len(asked), head, unanswered)
 
 
-def _answer(verdict: VerdictRecord, sample: Mapping[str, Any]) -> _SupportedAnswer | None:
-    """Returns the answer if its scores are high enough and its question is usable."""
+def _chosen(
+    candidates: Sequence[tuple[CanarySuggestion, Mapping[QuestionKind, str]]],
+    asked: Sequence[AskedQuestion],
+    limit: int,
+) -> list[CanarySuggestion]:
+    """At most `limit` candidates: head questions up to half, then each other kind in turn, then frequent ones.
+
+    Of a kind other than head, the question is chosen whose new words are most frequent in the traffic, so that the
+    suggestions spread over its topics.
+    """
+    frequency: Counter[bytes] = Counter()
+    for question in asked:
+        frequency.update(dict.fromkeys(words_of(question.text), 1))
+    order = sorted(candidates, key=lambda pair: (-pair[0].weight, pair[0].canary.query))
+    left = {suggestion.canary.query: (suggestion, kinds) for suggestion, kinds in order}
+    chosen: list[CanarySuggestion] = []
+    covered: set[bytes] = set()
+
+    def take(query: str, kind: QuestionKind) -> None:
+        suggestion, _ = left.pop(query)
+        chosen.append(replace(suggestion, kind=kind))
+        covered.update(words_of(query))
+
+    for query in [query for query, (_, kinds) in left.items() if QuestionKind.HEAD in kinds][: (limit + 1) // 2]:
+        take(query, QuestionKind.HEAD)
+    pools = {
+        kind: [query for query, (_, kinds) in left.items() if kind in kinds][:MAX_CANDIDATES] for kind in _BY_PRIORITY
+    }
+    while len(chosen) < limit and any(pools.values()):
+        for kind, queries in pools.items():
+            queries[:] = [query for query in queries if query in left]
+            if queries and len(chosen) < limit:
+                new = {query: sum(frequency[word] for word in {*words_of(query)} - covered) for query in queries}
+                take(max(queries, key=lambda query: new[query]), kind)
+    for query in list(left)[: limit - len(chosen)]:
+        take(query, QuestionKind.HEAD if QuestionKind.HEAD in left[query][1] else QuestionKind.OTHER)
+    kinds_in_order = tuple(QuestionKind)
+    chosen.sort(key=lambda one: (kinds_in_order.index(one.kind), -one.weight, one.canary.query))
+    return chosen
+
+
+def _answer(verdict: VerdictRecord, sample: Mapping[str, Any], labels: Sequence[Label]) -> _Answer | None:
+    """Returns the answer if its question is usable."""
     question = sample.get("question")
-    faithfulness, relevancy = (verdict.scores[key] for key in (Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY))
-    if faithfulness is None or faithfulness < MIN_FAITHFULNESS or relevancy is None or relevancy < MIN_RELEVANCY:
-        return None
     if not isinstance(question, str) or not question.strip() or _TOKEN.search(question):
         return None  # a redacted question differs from the original query
     if sample.get("history"):
         return None  # a follow-up question may mean nothing without the turns before
+    contexts = sample.get("contexts", ())
     used = dict.fromkeys(
         expected
-        for context, read in zip(sample.get("contexts", ()), verdict.contexts, strict=False)
+        for context, read in zip(contexts, verdict.contexts, strict=False)
         if read.used and (expected := _expected(context)) is not None
     )
-    weight = 1.0 / (verdict.probability or 1.0)
-    return _SupportedAnswer(" ".join(question.split()), tuple(used), weight, faithfulness) if used else None
+    scores = [score for context in contexts if isinstance(score := context.get("score"), int | float)]
+    right_by = _right_by(verdict, labels) if used else None
+    return _Answer(
+        question=" ".join(question.split()),
+        used=tuple(used),
+        weight=1.0 / (verdict.probability or 1.0),
+        faithfulness=verdict.scores[Quantity.FAITHFULNESS] or 0.0,
+        right_by=right_by,
+        abstained=verdict.address == Address.ABSTAINED or abstains(sample.get("answer") or ""),
+        several=right_by is not None and _needs_several(verdict),
+        spread=relative_spread(scores),
+    )
+
+
+def _right_by(verdict: VerdictRecord, labels: Sequence[Label]) -> str | None:
+    """Who found an answer right: people, if they have scored it, else the judge; None if it was not found right."""
+    wanted = {Quantity.FAITHFULNESS: MIN_FAITHFULNESS, Quantity.ANSWER_RELEVANCY: MIN_RELEVANCY}
+    by_people = False
+    for quantity, least in wanted.items():
+        scores = [label.scores[quantity] for label in labels if quantity in label.scores]
+        by_people |= bool(scores)
+        score = fsum(scores) / len(scores) if scores else verdict.scores[quantity]
+        if score is None or score < least:
+            return None
+    return _PEOPLE if by_people else _JUDGE
+
+
+def _needs_several(verdict: VerdictRecord) -> bool:
+    """Whether no context alone supports all supported claims of an answer."""
+    supported = [set(claim.contexts) for claim in verdict.claims if claim.contexts]
+    joint = any(claim.joint for claim in verdict.claims)
+    return joint or (bool(supported) and not set.intersection(*supported))
+
+
+def _asked(answers: Sequence[_Answer]) -> AskedQuestion:
+    texts = Counter(answer.question for answer in answers)
+    spreads = [answer.spread for answer in answers if answer.spread is not None]
+    return AskedQuestion(
+        min(texts, key=lambda text: (-texts[text], text)),
+        fsum(answer.weight for answer in answers),
+        len(answers),
+        abstained=sum(answer.abstained for answer in answers),
+        several=sum(answer.several for answer in answers),
+        spread=fsum(spreads) / len(spreads) if spreads else None,
+    )
 
 
 def _expected(context: Mapping[str, Any]) -> Expected | None:
@@ -104,21 +257,31 @@ def _expected(context: Mapping[str, Any]) -> Expected | None:
     return Expected(None, text) if text and text.strip() and not _TOKEN.search(text) else None
 
 
-def _suggestion(answers: list[_SupportedAnswer]) -> CanarySuggestion | None:
-    """Returns the canary of one question: its most frequent wording, and the contexts of at least half its answers."""
-    uses: Counter[Expected] = Counter(context for answer in answers for context in answer.used)
-    expected = tuple(context for context, count in uses.items() if 2 * count >= len(answers))
-    if not expected:
+def _suggestion(
+    answers: Sequence[_Answer], question: AskedQuestion, kinds: Mapping[QuestionKind, str]
+) -> CanarySuggestion | None:
+    """Returns the canary of one question, which expects the contexts of at least half of the answers found right.
+
+    One without a good answer expects nothing; of any other, None if no answer was found right.
+    """
+    right = [answer for answer in answers if answer.right_by is not None]
+    uses: Counter[Expected] = Counter(context for answer in right for context in answer.used)
+    expected = tuple(sorted((one for one, count in uses.items() if 2 * count >= len(right)), key=lambda one: one.label))
+    if QuestionKind.NO_GOOD_ANSWER in kinds or (QuestionKind.TEMPORAL in kinds and not expected):
+        expected = ()
+        category = Category.TEMPORAL if QuestionKind.TEMPORAL in kinds else Category.NEGATIVE
+    elif not expected:
         return None
-    texts = Counter(answer.question for answer in answers)
-    query = min(texts, key=lambda text: (-texts[text], text))
-    category = Category.SIMPLE_FACTUAL if len(expected) <= MAX_SIMPLE_CONTEXTS else Category.COMPLEX_FACTUAL
-    expected = tuple(sorted(expected, key=lambda context: context.label))
+    else:
+        simple = len(expected) <= MAX_SIMPLE_CONTEXTS and QuestionKind.MULTI_HOP not in kinds
+        category = Category.SIMPLE_FACTUAL if simple else Category.COMPLEX_FACTUAL
     return CanarySuggestion(
-        Canary(name_of(query), query, expected, category, tags=(TAG,)),
-        fsum(answer.weight for answer in answers),
-        len(answers),
-        fsum(answer.faithfulness for answer in answers) / len(answers),
+        Canary(name_of(question.text), question.text, expected, category, tags=(TAG,)),
+        question.weight,
+        question.answers,
+        fsum(answer.faithfulness for answer in right) / len(right) if right else None,
+        why=tuple(f"{kind}: {reason}" for kind, reason in kinds.items()),
+        by_people=sum(answer.right_by == _PEOPLE for answer in right),
     )
 
 
@@ -133,12 +296,15 @@ def _with_unique_names(suggestions: Iterable[CanarySuggestion]) -> list[CanarySu
     return renamed
 
 
-def suite_text(suggestions: Iterable[CanarySuggestion]) -> str:
+def suite_text(proposal: Proposal) -> str:
     """Returns the suggestions as a suite file in YAML, with the figures of each suggestion in a comment.
 
-    >>> print(suite_text([CanarySuggestion(Canary("n", "Why?", (Expected("d1"),), tags=(TAG,)), 12.0, 3, 1.0)]), end="")
+    >>> one = CanarySuggestion(Canary("n", "Why?", (Expected("d1"),), tags=(TAG,)), 12.0, 3, 1.0)
+    >>> print(suite_text(Proposal((one,), VocabularyCoverage(0.5, 1, 4), 2, 1, 0)), end="")
     # Suggested from judged traffic. Review each canary: keep it, correct what it expects, or delete it.
     # Contexts that the retriever never returned are missing: add them.
+    # 2 questions, of which 1 make 80 % of the traffic. Suggestions by kind: other 1.
+    # With the canaries there are, they hold 50 % of the words of the questions by occurrence, 1 of 4 distinct ones.
     items:
       # asked about 12 times; 3 judged answers, faithfulness 1.00
       - query: "Why?"
@@ -151,23 +317,56 @@ def suite_text(suggestions: Iterable[CanarySuggestion]) -> str:
     lines = [
         "# Suggested from judged traffic. Review each canary: keep it, correct what it expects, or delete it.",
         "# Contexts that the retriever never returned are missing: add them.",
+        *(f"# {line}" for line in summary_lines(proposal)),
         "items:",
     ]
-    for suggestion in suggestions:
+    for suggestion in proposal.suggestions:
         canary, answers, mean = suggestion.canary, suggestion.answers, suggestion.faithfulness
+        right = "none found right" if mean is None else f"faithfulness {mean:.2f}"
+        people = f", {suggestion.by_people} found right by people" if suggestion.by_people else ""
         lines += [
-            f"  # asked about {suggestion.weight:.0f} times; {answers} judged answers, faithfulness {mean:.2f}",
+            f"  # asked about {suggestion.weight:.0f} times; {answers} judged answers, {right}{people}",
+            *(f"  # {_line(reason)}" for reason in suggestion.why),
             f"  - query: {_quoted(canary.query)}",
             f"    name: {_quoted(canary.name)}",
             f"    category: {canary.category}",
             f"    tags: [{', '.join(map(_quoted, canary.tags))}]",
-            "    expected:",
+            *(["    expected:"] if canary.expected else []),
             *(
                 f"      - id: {_quoted(context.id)}" if context.id else f"      - text: {_quoted(context.text or '')}"
                 for context in canary.expected
             ),
         ]
     return "\n".join(lines) + "\n"
+
+
+def summary_lines(proposal: Proposal) -> list[str]:
+    """Returns what a proposal covers, as lines for people."""
+    counts = Counter(suggestion.kind for suggestion in proposal.suggestions)
+    by_kind = ", ".join(f"{kind} {counts[kind]}" for kind in QuestionKind if counts[kind])
+    coverage = proposal.coverage
+    lines = [
+        (
+            f"{proposal.questions} questions, of which {proposal.head} make 80 % of the traffic. "
+            f"Suggestions by kind: {by_kind or 'none'}."
+        ),
+    ]
+    if coverage.share is not None:
+        lines.append(
+            f"With the canaries there are, they hold {coverage.share:.0%} of the words of the questions by occurrence, "
+            f"{coverage.words} of {coverage.of} distinct ones.".replace("%", " %")
+        )
+    if proposal.unanswered:
+        lines.append(
+            f"{proposal.unanswered} odd, ambiguous or multi-hop questions have no answer that was found right: "
+            "label some (ragwatch label)."
+        )
+    return lines
+
+
+def _line(text: str) -> str:
+    """Replaces what could end a comment line of YAML; dates in reasons are quoted from questions."""
+    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def _quoted(text: str) -> str:

@@ -38,6 +38,8 @@ class Tally(StrEnum):
     REPEATED_ALIKE = "repeated_alike"  # judge, version, quantity: of these, with the same score
     KNOWN_BAD = "known_bad"  # judge, version: known-bad answers that were read
     FOOLED = "fooled"  # judge, version: known-bad answers that were accepted
+    PADDED = "padded"  # judge, version: known-bad answers that were read as they are and padded
+    PADDING_PREFERRED = "padding_preferred"  # judge, version: of these, with a higher score when padded
     REDACTED = "redacted"  # kind of secret
     EMPTY_RETRIEVALS = "empty_retrievals"  # route
     ABSTENTIONS = "abstentions"  # route

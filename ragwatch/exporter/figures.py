@@ -104,6 +104,7 @@ OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = Map
         GaugeSource.RETRIEVAL_F1: _ranked("f1"),
         GaugeSource.RETRIEVAL_NDCG: _ranked("ndcg"),
         GaugeSource.RETRIEVAL_RECIPROCAL_RANK: _ranked("mrr"),
+        GaugeSource.PADDING_PREFERRED: lambda snapshot: _per_judge(snapshot, Tally.PADDING_PREFERRED, Tally.PADDED),
         GaugeSource.JUDGES: lambda snapshot: [((name, *about), 1) for name, about in snapshot.judges.items()],
     }
 )

@@ -132,6 +132,13 @@ JUDGES: tuple[SeriesDefinition, ...] = (
         GaugeSource.FOOLED,
     ),
     SeriesDefinition(
+        "ragwatch_judge_padding_preferred_ratio",
+        _G,
+        "Share of known-bad answers that a judge scored higher when padded to three times the length, 0 to 1.",
+        ("judge",),
+        GaugeSource.PADDING_PREFERRED,
+    ),
+    SeriesDefinition(
         "ragwatch_judge_repeats_total",
         _C,
         "Total number of answers that a judge read twice, by quantity scored in either reading.",
@@ -158,5 +165,19 @@ JUDGES: tuple[SeriesDefinition, ...] = (
         "Total number of known-bad answers that a judge accepted.",
         ("judge", "version"),
         Tally.FOOLED,
+    ),
+    SeriesDefinition(
+        "ragwatch_judge_padding_tests_total",
+        _C,
+        "Total number of known-bad answers given to a judge as they are and padded, and scored in both readings.",
+        ("judge", "version"),
+        Tally.PADDED,
+    ),
+    SeriesDefinition(
+        "ragwatch_judge_padding_preferred_total",
+        _C,
+        "Total number of known-bad answers that a judge scored higher when padded.",
+        ("judge", "version"),
+        Tally.PADDING_PREFERRED,
     ),
 )

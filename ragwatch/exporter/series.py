@@ -44,6 +44,7 @@ class GaugeSource(StrEnum):
     DIGESTED = "digested"
     REPEAT_AGREEMENT = "repeat_agreement"
     FOOLED = "fooled"
+    PADDING_PREFERRED = "padding_preferred"
     RETRIEVAL_RECALL = "retrieval_recall"
     RETRIEVAL_PRECISION = "retrieval_precision"
     RETRIEVAL_F1 = "retrieval_f1"

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from ragwatch.core.sampling import is_drawn, key_of
-from ragwatch.core.self_tests import fooled, known_bad, repeats
+from ragwatch.core.self_tests import fooled, known_bad, padded, repeats, scores_higher
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import Judged
 from ragwatch.pipeline.reading import DrawReader
@@ -17,7 +17,7 @@ class JudgeSelfTests:
 
     Args:
         repeat: Share of judged answers that are read a second time.
-        known_bad: Share of judged answers from which a known-bad answer is made and read.
+        known_bad: Share of judged answers from which a known-bad answer is made and read, as it is and padded.
     """
 
     def __init__(self, repeat: float = 0.0, known_bad: float = 0.0) -> None:
@@ -51,7 +51,13 @@ class JudgeSelfTests:
     async def _test_known_bad(verdict: Judged, reader: DrawReader, tallies: Tallies) -> None:
         bad = known_bad(verdict.draw.sample, verdict.draw.key)
         reading = await reader.test(replace(verdict.draw, sample=bad))
-        if reading is not None:
-            labels = (verdict.reading.judge, verdict.reading.version)
-            tallies[Tally.KNOWN_BAD, labels] += 1
-            tallies[Tally.FOOLED, labels] += fooled(reading.evidence)
+        if reading is None:
+            return
+        labels = (verdict.reading.judge, verdict.reading.version)
+        tallies[Tally.KNOWN_BAD, labels] += 1
+        tallies[Tally.FOOLED, labels] += fooled(reading.evidence)
+        longer = await reader.test(replace(verdict.draw, sample=padded(bad, verdict.draw.key)))
+        higher = None if longer is None else scores_higher(reading.scores, longer.scores)
+        if higher is not None:
+            tallies[Tally.PADDED, labels] += 1
+            tallies[Tally.PADDING_PREFERRED, labels] += higher

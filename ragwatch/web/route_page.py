@@ -127,9 +127,9 @@ class _Levels:
     def levels(self) -> list[dict[str, Any]]:
         """The three levels with their rows; `why` says why a level has no figures of its own kind."""
         judged = {level: list(self._judged(quantities)) for level, quantities in _QUANTITIES.items()}
-        found, answered = [*self._ranked(), *self._canaries()], [*self._labelled(), *self._canary_answers()]
+        rankings, answered = [*self._ranked(), *self._canaries()], [*self._labelled(), *self._canary_answers()]
         return [
-            self._level(RETRIEVAL, [*judged[RETRIEVAL], *found], missing=not found),
+            self._level(RETRIEVAL, [*judged[RETRIEVAL], *rankings], missing=not rankings),
             self._level(GENERATION, judged[GENERATION], missing=False),
             self._level(END_TO_END, answered, missing=not answered),
         ]

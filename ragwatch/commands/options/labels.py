@@ -19,11 +19,37 @@ MAX_ANSWERS = 200  # shown in one session
 @click.option("--export", "out", type=click.File("w", encoding="utf-8"), help="Write all labels as JSONL; - is stdout.")
 @click.option("--import", "rows", type=click.File("rb"), help="Read labels from JSONL; - is stdin.")
 @click.option("--url", metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
+@click.option(
+    "--relevance", type=OUT, help="Judge the relevance of contexts instead; judgements are kept in this file."
+)
+@click.option("--suite", help="--relevance: canary suite whose queries and probe are used; default: the first one.")
+@click.option("--corpus", type=OUT, help="--relevance: all contexts (JSONL with id and text), for random negatives.")
+@click.option("--depth", type=click.IntRange(1), help="--relevance: contexts to retrieve; default: 5 times k.")
+@click.option(
+    "--below",
+    default=3,
+    show_default=True,
+    type=click.IntRange(0),
+    help="--relevance: contexts to judge from each band of ranks below k.",
+)
+@click.option(
+    "--negatives",
+    default=3,
+    show_default=True,
+    type=click.IntRange(0),
+    help="--relevance: contexts to judge that the retriever did not return.",
+)
+@click.option("--qrels", type=OUT, help="--relevance: write the judgements as qrels (TREC) instead of labelling.")
+@click.option("--suite-out", type=OUT, help="--relevance: write them as a canary suite (.jsonl) instead of labelling.")
 def label() -> None:
     """Label answers, so that the estimates can be corrected for errors of the judges.
 
     Works with or without a running ragwatch. Answers are drawn with a known probability, more often where the judges
     are unsure; the verdicts of the judges are not shown.
+
+    With --relevance, contexts are judged for the queries of a canary suite: the first k of the retriever, a sample from
+    below, and random negatives. Shown are recall with an interval, the share of relevant contexts outside the first k,
+    and the agreement of annotators.
     """
 
 

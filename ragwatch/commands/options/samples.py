@@ -146,8 +146,17 @@ def canary(context: click.Context, /, path: Path | None, **options: object) -> o
 @click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number.")
 @click.option("--out", type=OUT, help="Write the suite to this file; default: stdout.")
+@click.option(
+    "--indexed",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Last update of the index; default: the last event of kind index, else the newest date in the contexts.",
+)
 def suggest() -> None:
-    """Propose canaries from judged traffic: frequent questions, with the contexts that supported good answers.
+    """Propose canaries from judged traffic, with the contexts that people or the judge found right.
+
+    Half of them are head questions, which make 80 % of the traffic. The others are odd or ambiguous, have no good
+    answer, need several contexts, or ask about a time after the last update of the index. The file says why each was
+    chosen, and how much of the vocabulary of the questions all of them hold.
 
     The daemon may be running; only the suite is written. An existing file is not overwritten. Questions that are
     already canaries are left out.

@@ -25,6 +25,7 @@ from ragwatch.core.labels.agreement import (
     compare,
     reliability,
 )
+from ragwatch.core.labels.length_preference import LengthPreference, LengthScore, length_preference
 from ragwatch.core.scores import Quantity
 
 CLASSES = tuple(ClaimVerdict)
@@ -56,12 +57,14 @@ class LabelledScore:
         judge: Score of the judge, in [0, 1].
         people: Mean score of the annotators, in [0, 1].
         probability: Probability with which the answer was drawn and selected for labelling; None if it is unknown.
+        chars: Length of the answer in characters; None if its text is not stored any more.
     """
 
     key: str
     judge: float
     people: float
     probability: float | None = None
+    chars: int | None = None
 
     @property
     def agree(self) -> bool:
@@ -140,12 +143,14 @@ class QuantityReport:
         labelled: Agreement on these answers by level (none, partly, all), or the number of missing labels.
         traffic: Estimated agreement in all traffic; None with too few labels.
         worst: Answers with the largest differences, largest first.
+        length: Preference of the judge for long answers at equal label, or the number of missing labels.
     """
 
     labels: int
     labelled: Agreement | TooFewLabels
     traffic: ShareEstimate | None
     worst: tuple[LabelledScore, ...]
+    length: LengthPreference | TooFewLabels
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +226,10 @@ def report(
             compare(_matrix(((level(pair.people), level(pair.judge)) for pair in rows), 3), confidence=confidence),
             traffic_agreement(rows, minimum, confidence),
             _worst(rows, worst),
+            length_preference(
+                (LengthScore(row.judge, row.people, row.chars) for row in rows if row.chars is not None),
+                confidence=confidence,
+            ),
         )
         for quantity, rows in pairs.items()
         if rows

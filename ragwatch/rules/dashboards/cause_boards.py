@@ -235,6 +235,13 @@ def _reliability() -> Sequence[Panel]:
             Feature.KNOWN_BAD,
         ),
         (
+            "Padding preferred",
+            "Share of known-bad answers that it scored higher when padded to three times the length; lower is better.",
+            "padding_preferred",
+            ("judge",),
+            Feature.KNOWN_BAD,
+        ),
+        (
             "Changed verdicts",
             "Share of anchor samples with another verdict than at the first reading.",
             "drift_flips",

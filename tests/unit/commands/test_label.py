@@ -266,6 +266,24 @@ def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
         assert text in shown
 
 
+def test_calibrate_warns_of_a_judge_that_prefers_long_answers(tmp_path: Path) -> None:
+    """Of 40 answers that people call right, the judge finds only the long ones right: a warning, and JSON says so."""
+    store = SqliteStore(tmp_path / "state")
+    draws = [a_draw(f"r{number}", answer="Cats purr. " * (number + 1)) for number in range(40)]
+    store.admit(an_admission(*draws))
+    read = [an_evidence((int(number > 15), 0)) for number in range(40)]
+    store.settle([a_verdict(draw, evidence) for draw, evidence in zip(draws, read, strict=True)])
+    store.add_labels([Label(draw.key, "ann", time.time(), {F: 1.0}) for draw in draws])
+    store.close()
+    config = written(tmp_path)
+    faithful = json.loads(run(config, "--json", command="calibrate").stdout)["quantities"]["faithfulness"]
+    assert faithful["length"]["matters"]
+    assert faithful["length"]["correlation"]["low"] > 0.2
+    shown = run(config, command="calibrate").output
+    assert "faithfulness: rank correlation of score and answer length at equal label 0.8" in shown
+    assert "prefers long answers in faithfulness" in shown
+
+
 @pytest.mark.costly
 def test_calibrate_leaves_out_what_retention_has_picked_from(tmp_path: Path) -> None:
     """Bad answers outlive good ones: of such a time they would be all that judge and people are compared on."""

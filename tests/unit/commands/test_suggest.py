@@ -11,12 +11,14 @@ from click.testing import CliRunner, Result
 from support.kit import a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.commands import cli
-from ragwatch.commands.state_reader import verdicts
+from ragwatch.commands.state_reader import labels_by_key, last_index_event, verdicts
 from ragwatch.config import load
 from ragwatch.config.suites import read_suite
+from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context
+from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.ports import Query
+from ragwatch.ports import Query, RecordedEvent
 from ragwatch.stores.sqlite.store import SqliteStore
 
 CONTEXTS = (Context("Cats purr.", "d1"), Context("Dogs bark.", "d2"))
@@ -60,12 +62,26 @@ def test_a_suite_from_judged_traffic(tmp_path: Path, store: SqliteStore) -> None
     assert canary.query in {"What do cats do?", "what do cats do?"}
     assert [each.id for each in canary.expected] == ["d1"]
     assert "# asked about 2 times; 2 judged answers" in out.read_text()
+    assert "of the words of the questions by occurrence" in result.stderr
     assert suggest("--config", a_config(tmp_path)).stdout == out.read_text()
     again = suggest("--config", a_config(tmp_path), "--out", str(out))
     assert isinstance(again.exception, ConfigError)
     assert "already exists" in str(again.exception)
     nowhere = suggest("--config", a_config(tmp_path), "--out", str(tmp_path / "no" / "where.yaml"))
     assert isinstance(nowhere.exception, ConfigError)
+    store.close()
+
+
+def test_labels_and_index_events_are_read(tmp_path: Path, store: SqliteStore) -> None:
+    """An answer that people labelled as wrong is not suggested; the last index update is that of the last event."""
+    keys = [a_draw(name).key for name in ("r1", "r2")]
+    store.add_labels([Label(key, "ann", 1.0, {Quantity.FAITHFULNESS: 0.0}) for key in keys])
+    config = load(Path(a_config(tmp_path)))
+    assert last_index_event(config) is None
+    store.record(RecordedEvent(86_400.0, "index", ""))
+    assert last_index_event(config) == "1970-01-02"
+    assert sorted(labels_by_key(config)) == sorted(keys)
+    assert suggest("--config", a_config(tmp_path)).return_value == 3
     store.close()
 
 

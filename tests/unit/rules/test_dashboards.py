@@ -108,6 +108,7 @@ def test_panels_that_cannot_be_filled_are_left_out() -> None:
         "Budget remaining",
         "Repeatability",
         "Known-bad accepted",
+        "Padding preferred",
         "Changed verdicts",
         "Canaries at the last run",
         "Recall",

@@ -223,6 +223,7 @@ def test_with_a_reference(honest: Any, ask_about: Any, reading: str) -> None:
         ReferenceQuantity.CONTEXT_RECALL: pytest.approx(2 / 3),
         ReferenceQuantity.CORRECTNESS: pytest.approx(2 * 0.5 * (1 / 3) / (0.5 + 1 / 3)),
         ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE: 1.0,
+        ReferenceQuantity.CONTEXT_F1: pytest.approx(0.8),
     }
 
 

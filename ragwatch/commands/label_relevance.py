@@ -1,0 +1,203 @@
+"""`ragwatch label --relevance`: people judge how relevant contexts are to the queries of a canary suite."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.relevance_file import RelevanceFile, judgement_record, pool_record, qrels, suite_lines
+from ragwatch.commands.terminal import printable
+from ragwatch.config import Config
+from ragwatch.core.labels.agreement import ShareEstimate
+from ragwatch.core.relevance_estimate import RelevanceReport, report
+from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool, pairs_to_judge
+from ragwatch.daemon.suites import suite_of
+from ragwatch.errors import ConfigError
+from ragwatch.pipeline.canaries.loop import CanarySuite
+
+GRADES = MappingProxyType({"n": Grade.NOT_RELEVANT, "r": Grade.RELEVANT, "h": Grade.HIGHLY_RELEVANT})
+SKIP, QUIT = "-", "q"
+HELP = (
+    "How relevant is each context to its query? [n]ot, [r]elevant: it has a part of the answer, [h]ighly relevant: "
+    "it answers alone. - to skip, q to quit. Each judgement is saved at once. The order says nothing of ranks."
+)
+ReadLine = Callable[[Console, str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceOptions:
+    """Options of `ragwatch label --relevance`.
+
+    Attributes:
+        suite: Suite whose queries and probe are used; None for the first one.
+        corpus: File with all contexts (JSONL with `id` and `text`), from which random negatives are drawn.
+        depth: Number of contexts to retrieve; None for five times k.
+        below: Contexts to judge from each band of ranks below k.
+        negatives: Contexts to judge that the retriever did not return.
+        qrels: Where to write qrels instead of labelling.
+        suite_out: Where to write a canary suite instead of labelling.
+    """
+
+    suite: str | None = None
+    corpus: Path | None = None
+    depth: int | None = None
+    below: int = 3
+    negatives: int = 3
+    qrels: Path | None = None
+    suite_out: Path | None = None
+
+
+def label_relevance(
+    config: Config, path: Path, annotator: str, options: RelevanceOptions, *, count: int, read_line: ReadLine
+) -> int:
+    """Judge contexts of the pools in a file, which are drawn first if it has none; or write what was judged.
+
+    Raises:
+        ConfigError: The suite is not configured, or a file cannot be read or written.
+    """
+    suite = _suite(config, options.suite)
+    file = RelevanceFile.read(path)
+    confidence = config.settings.estimates.confidence
+    if options.qrels is not None or options.suite_out is not None:
+        if options.qrels is not None:
+            _write("--qrels", options.qrels, qrels(suite.canaries, file.grades))
+        if options.suite_out is not None:
+            if options.suite_out.suffix != ".jsonl":
+                raise ConfigError(f"--suite-out {options.suite_out}: give a name that ends in .jsonl")
+            _write("--suite-out", options.suite_out, suite_lines(suite.canaries, file.pools, file.grades))
+    else:
+        _add_pools(suite, file, options)
+        _session(file, annotator, count, read_line)
+    pools = list(file.pools.values())
+    _show(report(pools, file.grades, confidence), max(suite.ks), pairs_to_judge(pools))
+    return 0
+
+
+def _suite(config: Config, name: str | None) -> CanarySuite:
+    for suite in config.canaries:
+        if name in (None, suite.place.suite):
+            return suite_of(suite)
+    names = ", ".join(suite.place.suite for suite in config.canaries) or "none is"
+    raise ConfigError(f"--suite {name or ''}: is not configured; use one of: {names} (key `canaries`)")
+
+
+def _add_pools(suite: CanarySuite, file: RelevanceFile, options: RelevanceOptions) -> None:
+    """Ask the retriever for each query without a pool, and append its pool. A failure is reported."""
+    queries = [canary.query for canary in suite.canaries if canary.query not in file.pools]
+    if not queries:
+        return
+    k = max(suite.ks)
+    depth = max(k, options.depth or 5 * k)
+    corpus = list(_corpus(options.corpus)) if options.corpus is not None else []
+    sizes = PoolSizes(k, options.below, options.negatives)
+
+    async def ask() -> None:
+        try:
+            for query in queries:
+                retrieved = await suite.probe.ask(query, depth)
+                hits = [(hit.id, hit.text or "") for hit in retrieved.hits if hit.id]
+                if retrieved.failure is not None or len(hits) < len(retrieved.hits):
+                    reason = retrieved.failure or "the reply has contexts without an id"
+                    click.echo(printable(f"{query}: left out: {reason} {retrieved.detail}".rstrip()), err=True)
+                    continue
+                texts = dict(corpus)
+                ranked = [(name, text or texts.get(name, "")) for name, text in hits]
+                file.append([pool_record(draw_pool(query, ranked, corpus, sizes, suite.name))])
+        finally:
+            await suite.probe.close()
+
+    run_async(ask())
+
+
+def _corpus(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--corpus {path}: cannot be read: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+                yield str(row["id"] if "id" in row else row["_id"]), str(row["text"])
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
+                raise ConfigError(f'--corpus {path} line {number}: is not {{"id": ..., "text": ...}}') from error
+
+
+def _session(file: RelevanceFile, annotator: str, count: int, read_line: ReadLine) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    pairs = list(islice(file.open_pairs(annotator), count))
+    if not pairs:
+        console.print("There is nothing to judge: you have judged every candidate of every query.")
+        return
+    console.print(Text(HELP, style="dim"))
+    saved = 0
+    for number, pair in enumerate(pairs, start=1):
+        console.rule(Text(f"{number} of {len(pairs)}"))
+        console.print(Text.assemble(("query    ", "bold cyan"), printable(pair.query)))
+        console.print(Text.assemble(("context  ", "bold cyan"), printable(pair.text or f"(no text) {pair.id}")))
+        reply = _reply(console, read_line)
+        if reply == QUIT:
+            break
+        if reply != SKIP:
+            file.append([judgement_record(pair, annotator, GRADES[reply], time.time())])
+            saved += 1
+    console.print(f"\n{saved} saved. Thank you.")
+
+
+def _reply(console: Console, read_line: ReadLine) -> str:
+    while True:
+        line = read_line(console, "relevant? [n/r/h/-]")
+        reply = QUIT if line is None else line.lower()
+        if reply in GRADES or reply in (SKIP, QUIT):
+            return reply
+        console.print(f"{reply or 'nothing'!r} is none of n, r, h, -, q", style="red", markup=False)
+
+
+def _show(judged: RelevanceReport, k: int, pairs: tuple[int, int]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    table = Table("ranks", "contexts", "judged", "relevant", "relevant, estimated", title=f"{judged.queries} queries")
+    for stratum in judged.strata:
+        total = "unknown" if stratum.total is None else _number(stratum.total)
+        table.add_row(stratum.stratum, *map(str, (stratum.contexts, stratum.judged, stratum.relevant)), total)
+    console.print(table)
+    console.print(f"{pairs[0]:,} pairs of a query and a context to judge, of {pairs[1]:,} that there are")
+    if judged.recall is None or judged.outside is None:
+        console.print(f"recall@{k} unknown: no query is judged completely, or nothing relevant was found.")
+    else:
+        console.print(f"recall@{k} {_figure(judged.recall)}, estimated by inclusion probabilities")
+        console.print(
+            f"bias towards the current retriever: {_figure(judged.outside)} of the relevant contexts lie outside its "
+            f"first {k}; a suite of these judgements misses those that were not drawn"
+        )
+    if any(stratum.total is None for stratum in judged.strata):
+        console.print("strata without a judged context count as holding nothing relevant: recall may be lower.")
+    if judged.alpha is None:
+        console.print("agreement unknown: no pair was judged by two annotators (or all grades are the same).")
+    else:
+        console.print(f"Krippendorff's alpha {_figure(judged.alpha)} over {judged.alpha.n} pairs judged more than once")
+
+
+def _figure(share: ShareEstimate) -> str:
+    return f"{share.value:.2f} ({share.low:.2f}-{share.high:.2f})"
+
+
+def _number(total: ShareEstimate) -> str:
+    return f"{total.value:.1f} ({total.low:.1f}-{total.high:.1f})"
+
+
+def _write(option: str, path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{option} {path}: cannot be written: {error.strerror}") from error

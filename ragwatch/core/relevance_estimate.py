@@ -1,0 +1,185 @@
+"""Estimates recall from judged pools of contexts, with an interval; agreement of annotators (Krippendorff's alpha).
+
+Relevant contexts in the top k are counted, because all of these are judged. Those below are estimated: the share of
+relevant ones in a stratum by the Hajek estimator over 1 / inclusion probability, times the size of the stratum. The
+interval of their total combines those of the strata (MOVER, Zou and Donner 2008), and recall = top / (top + below)
+falls with that total, so its interval follows. It is about these queries: those of the traffic differ by more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from ragwatch.core.estimate import Addends
+from ragwatch.core.estimators import hajek
+from ragwatch.core.labels.agreement import ShareEstimate
+from ragwatch.core.relevance_pool import TOP, Grade, QueryPool
+
+Grades = Mapping[tuple[str, str], Mapping[str, Grade]]
+"""Judgements by query and id of the context: the grade by annotator."""
+
+_GRADES = tuple(Grade)
+
+
+@dataclass(frozen=True, slots=True)
+class StratumReport:
+    """Judgements of one stratum, over all queries.
+
+    Attributes:
+        stratum: Its name.
+        contexts: Number of contexts in it.
+        judged: Number of contexts that were judged.
+        relevant: Number of these that are relevant.
+        total: Estimated number of relevant contexts in the stratum; None if none was judged.
+    """
+
+    stratum: str
+    contexts: int
+    judged: int
+    relevant: int
+    total: ShareEstimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceReport:
+    """What the judgements say of a retriever.
+
+    Attributes:
+        queries: Number of queries all of whose candidates are judged; only these count.
+        strata: By stratum, the top first.
+        recall: Estimated recall at k over the pairs of these queries; None if nothing relevant was found.
+        outside: Share of the relevant contexts outside the top k, 1 - recall: what judgements of the top k alone miss.
+        alpha: Agreement of the annotators; None if no pair was judged twice.
+    """
+
+    queries: int
+    strata: tuple[StratumReport, ...]
+    recall: ShareEstimate | None
+    outside: ShareEstimate | None
+    alpha: ShareEstimate | None
+
+
+def consensus(grades: Iterable[Grade]) -> Grade | None:
+    """Returns the grade of several annotators: the median, the lower one of two; None without a grade.
+
+    >>> [str(consensus([Grade(name) for name in names])) for names in (
+    ...     ["relevant", "not_relevant", "relevant"], ["highly_relevant", "not_relevant"])]
+    ['relevant', 'not_relevant']
+    """
+    ordered = sorted(grades, key=_GRADES.index)
+    return ordered[(len(ordered) - 1) // 2] if ordered else None
+
+
+def report(pools: Sequence[QueryPool], grades: Grades, confidence: float = 0.95) -> RelevanceReport:
+    """Estimates recall of the retriever from the judgements so far.
+
+    Args:
+        pools: One pool a query.
+        grades: Judgements by pair and annotator.
+        confidence: Two-sided level of the intervals.
+    """
+    agreed = {pair: grade for pair, by_person in grades.items() if (grade := consensus(by_person.values()))}
+    complete = [pool for pool in pools if _is_judged(pool, agreed)]
+    strata = _strata(complete, agreed, confidence)
+    recall = _recall(strata)
+    outside = recall and ShareEstimate(1.0 - recall.value, 1.0 - recall.high, 1.0 - recall.low, recall.n)
+    units = [list(by_person.values()) for by_person in grades.values()]
+    return RelevanceReport(len(complete), strata, recall, outside, alpha(units, confidence))
+
+
+def _is_judged(pool: QueryPool, agreed: Mapping[tuple[str, str], Grade]) -> bool:
+    return all((pool.query, one.id) in agreed for one in pool.candidates)
+
+
+def _strata(
+    pools: Sequence[QueryPool], agreed: Mapping[tuple[str, str], Grade], confidence: float
+) -> tuple[StratumReport, ...]:
+    sizes: defaultdict[str, int] = defaultdict(int)
+    judged: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for pool in pools:
+        for one in pool.candidates:
+            judged[one.stratum].append((float(agreed[pool.query, one.id].gain > 0), one.probability))
+        for stratum, size in pool.sizes.items():
+            sizes[stratum] += size
+    return tuple(_stratum(name, size, judged[name], confidence) for name, size in sizes.items())
+
+
+def _stratum(name: str, size: int, judged: Sequence[tuple[float, float]], confidence: float) -> StratumReport:
+    relevant = int(sum(value for value, _ in judged))
+    if not judged:
+        return StratumReport(name, size, 0, 0, None)
+    if len(judged) == size:
+        total = ShareEstimate(relevant, relevant, relevant, len(judged))
+    else:
+        value, low, high, _ = hajek.interval(Addends.of(judged), confidence)
+        total = ShareEstimate(size * value, max(relevant, size * low), size * high, len(judged))
+        total = ShareEstimate(max(total.value, relevant), total.low, max(total.high, relevant), total.n)
+    return StratumReport(name, size, len(judged), relevant, total)
+
+
+def _recall(strata: Sequence[StratumReport]) -> ShareEstimate | None:
+    """Recall from the exact number in the top and the estimated ones below; None if nothing is relevant."""
+    known = [one.total for one in strata if one.total is not None]
+    top = next((one.total.value for one in strata if one.stratum == TOP and one.total is not None), 0.0)
+    below = [one.total for one in strata if one.stratum != TOP and one.total is not None]
+    value = math.fsum(total.value for total in below)
+    low = value - math.sqrt(math.fsum((total.value - total.low) ** 2 for total in below))
+    high = value + math.sqrt(math.fsum((total.high - total.value) ** 2 for total in below))
+    if top + value <= 0.0:
+        return None
+    n = sum(total.n for total in known)
+    lowest = 0.0 if top <= 0.0 else top / (top + high)
+    highest = 0.0 if top <= 0.0 else top / (top + max(0.0, low))
+    return ShareEstimate(top / (top + value), lowest, highest, n)
+
+
+def alpha(units: Iterable[Sequence[Grade]], confidence: float = 0.95) -> ShareEstimate | None:
+    """Computes Krippendorff's alpha for ordinal grades; any number of annotators may have judged each pair.
+
+    The interval is a jackknife over pairs. 1 is perfect agreement and 0 that of chance. None if no pair was judged by
+    two annotators, or if all grades are the same.
+
+    >>> low, mid, high = Grade
+    >>> round(alpha([[low, low], [mid, high], [high, high], [low, low, mid]]).value, 3)
+    0.742
+    """
+    counts = [[unit.count(grade) for grade in _GRADES] for unit in map(list, units) if len(unit) > 1]
+    matrix = [
+        [math.fsum(column) for column in zip(*rows, strict=True)] for rows in zip(*map(_pairs, counts), strict=True)
+    ]
+    value = ordinal_alpha(matrix) if matrix else None
+    if value is None:
+        return None
+    without = [
+        ordinal_alpha([[a - b for a, b in zip(*rows, strict=True)] for rows in zip(matrix, _pairs(unit), strict=True)])
+        for unit in counts
+    ]
+    known = [one for one in without if one is not None]
+    mean = math.fsum(known) / len(known) if known else value
+    variance = math.fsum((one - mean) ** 2 for one in known) * (len(known) - 1) / max(1, len(known))
+    half = NormalDist().inv_cdf(0.5 + confidence / 2.0) * math.sqrt(variance)
+    return ShareEstimate(value, max(-1.0, value - half), min(1.0, value + half), len(counts))
+
+
+def _pairs(counts: Sequence[int]) -> list[list[float]]:
+    """Coincidences of one unit: pairs of its values by different annotators, each weighted 1 / (annotators - 1)."""
+    weight = 1.0 / (sum(counts) - 1)
+    return [[weight * a * (b - (i == j)) for j, b in enumerate(counts)] for i, a in enumerate(counts)]
+
+
+def ordinal_alpha(matrix: Sequence[Sequence[float]]) -> float | None:
+    """Returns Krippendorff's ordinal alpha of a coincidence matrix; None if at most one value occurs.
+
+    >>> ordinal_alpha([[2.0, 0.0], [0.0, 2.0]]), ordinal_alpha([[4.0, 0.0], [0.0, 0.0]])
+    (1.0, None)
+    """
+    margins = [math.fsum(row) for row in matrix]
+    total, values = math.fsum(margins), range(len(margins))
+    below = [math.fsum(margins[:value]) + margins[value] / 2.0 for value in values]
+    observed = math.fsum(matrix[i][j] * (below[i] - below[j]) ** 2 for i in values for j in values)
+    expected = math.fsum(margins[i] * margins[j] * (below[i] - below[j]) ** 2 for i in values for j in values)
+    return None if expected <= 1e-9 else 1.0 - (total - 1.0) * observed / expected

@@ -1,0 +1,141 @@
+"""`ragwatch label --relevance`: from a retriever to judgements, recall, qrels and a suite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from support.retrievers import FaultyRetriever, free_port, serving
+
+from ragwatch.commands import cli
+from ragwatch.commands.relevance_file import RelevanceFile, pool_record, qrels, suite_lines
+from ragwatch.config.suites import read_suite
+from ragwatch.core.canary.definition import Canary, Expected
+from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool
+from ragwatch.errors import ConfigError
+from ragwatch.formats.qrels import parse_qrels
+
+PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "score": "similarity"}
+ITEMS = [{"query": "cats", "expected": ["d9"], "name": "cats"}]
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """A retriever that returns d1 and d2."""
+    with serving(*FaultyRetriever().routes()) as found:
+        yield found
+
+
+def written(folder: Path, address: str) -> Path:
+    """A configuration with one suite, whose k is 1, and a corpus of five contexts."""
+    suite = {"suite": "docs", "k": [1], "items": ITEMS, "probe": PROBE | {"url": f"{address}/search"}}
+    sources = "[{kind: tail, name: app, path: /nowhere/*.log}]"
+    path = folder / "ragwatch.yaml"
+    path.write_text(f"state: {folder}/state\nsources: {sources}\ncanaries: {json.dumps([suite])}\n")
+    rows = [{"id": f"d{number}", "text": f"Text {number}."} for number in range(1, 6)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "\n")
+    return path
+
+
+def label(config: Path, *arguments: str, said: str = "", annotator: str = "ann") -> Result:
+    """The command, with what is typed."""
+    file = str(config.parent / "relevance.jsonl")
+    whole = ["label", "--config", str(config), "--annotator", annotator, "--relevance", file, *arguments]
+    return CliRunner().invoke(cli, whole, input=said, standalone_mode=False)
+
+
+def test_judgements_of_a_pool_that_is_drawn(tmp_path: Path) -> None:
+    """Nothing is asked of the retriever; unknown replies are asked again; recall, bias and agreement are shown."""
+    config = written(tmp_path, "http://127.0.0.1:1")
+    file = RelevanceFile(tmp_path / "relevance.jsonl", {}, {})
+    ranked = [(f"d{rank}", f"Text {rank}.") for rank in range(3)]
+    corpus = [(f"c{number}", "") for number in range(7)]
+    file.append([pool_record(draw_pool("cats", ranked, corpus, PoolSizes(1, 0, 7), "seed"))])
+    assert "recall@1 unknown" in label(config, said="x\nh\n-\nq\n").output
+    shown = label(config, said="r\n" * 8).output
+    assert "8 pairs of a query and a context to judge, of 10 that there are" in shown
+    assert "0.88 (0.88-0.88) of the relevant contexts lie outside its first 1" in shown
+    assert "recall may be lower" in shown
+    assert "agreement unknown" in shown
+    assert "There is nothing to judge" in label(config).output
+    assert "Krippendorff's alpha" in label(config, annotator="bob", said="r\nn\n").output
+    result = label(config, "--qrels", str(tmp_path / "qrels.tsv"), "--suite-out", str(tmp_path / "suite.jsonl"))
+    assert result.exit_code == 0, result.output
+    assert "cats\t0\td0\t" in (tmp_path / "qrels.tsv").read_text()
+    (canary,) = read_suite(tmp_path / "suite.jsonl")
+    assert len(canary.expected) >= 6
+
+
+@pytest.mark.costly
+def test_from_a_retriever_to_a_suite(tmp_path: Path, address: str) -> None:
+    """Two annotators judge the top, one context below it and negatives; the result is read as qrels and a suite."""
+    config, corpus = written(tmp_path, address), str(tmp_path / "corpus.jsonl")
+    first = label(config, "--corpus", corpus, said="x\nh\n-\nq\n")
+    assert first.exit_code == 0, first.output
+    assert "'x' is none of n, r, h, -, q" in first.output
+    assert "recall@1 unknown" in first.output
+    second = label(config, "--corpus", corpus, said="r\nr\nr\nr\n")
+    assert "4 saved" in second.output
+    assert "recall@1 0.20 (0.20-0.20)" in second.output
+    assert "0.80 (0.80-0.80) of the relevant contexts lie outside its first 1" in second.output
+    assert "agreement unknown" in second.output
+    assert "There is nothing to judge" in label(config).output
+    assert "Krippendorff's alpha" in label(config, annotator="bob", said="r\nr\nn\nr\nr\n").output
+    result = label(config, "--qrels", str(tmp_path / "qrels.tsv"), "--suite-out", str(tmp_path / "suite.jsonl"))
+    assert result.exit_code == 0, result.output
+    judged = parse_qrels((tmp_path / "qrels.tsv").read_text(), "qrels.tsv")
+    (canary,) = read_suite(tmp_path / "suite.jsonl")
+    assert [one.id for one in canary.expected] == [one.id for one in judged["cats"]]
+    assert len(canary.expected) == 4
+
+
+def test_a_retriever_that_is_down_gives_no_pool(tmp_path: Path) -> None:
+    """The query is left out with the reason; the next run asks again."""
+    config = written(tmp_path, f"http://127.0.0.1:{free_port()}")
+    result = label(config)
+    assert "cats: left out: connect" in result.stderr
+    assert "There is nothing to judge" in result.stdout
+    assert "0 queries" in result.stdout
+
+
+def test_what_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
+    """Option, file and line."""
+    config = written(tmp_path, "http://127.0.0.1:1")
+    for arguments, message in (
+        (("--suite", "other"), "--suite other: is not configured; use one of: docs"),
+        (("--corpus", str(tmp_path / "none")), "none: cannot be read"),
+        (("--corpus", str(config)), "ragwatch.yaml line 1: is not"),
+        (("--suite-out", str(tmp_path / "suite.yaml")), "ends in .jsonl"),
+        (("--qrels", str(tmp_path / "no" / "where")), "cannot be written"),
+    ):
+        error = label(config, *arguments).exception
+        assert isinstance(error, ConfigError)
+        assert message in str(error)
+    file = tmp_path / "relevance.jsonl"
+    file.write_text("\n{}\n")
+    assert "line 2: is no pool and no judgement" in str(label(config).exception)
+    file.write_bytes(b"\xff")
+    assert "cannot be read" in str(label(config).exception)
+
+
+def test_a_file_that_cannot_be_appended_is_named(tmp_path: Path) -> None:
+    """A judgement that is not stored is an error, not a silence."""
+    with pytest.raises(ConfigError, match="cannot be written"):
+        RelevanceFile(tmp_path / "no" / "where", {}, {}).append([{}])
+
+
+def test_a_query_without_anything_relevant_is_negative(tmp_path: Path) -> None:
+    """Only where every candidate is judged; names with white space cannot be columns of qrels."""
+    file = RelevanceFile(tmp_path / "relevance.jsonl", {}, {})
+    candidate = {"id": "d1", "text": "", "rank": 1, "stratum": "top", "probability": 1.0}
+    canaries = [Canary("a name", "a", (Expected("d9"),)), Canary("b", "b", (Expected("d9"),))]
+    file.append({"query": query, "k": 1, "sizes": {"top": 1}, "candidates": [candidate]} for query in "ab")
+    file.append([{"query": "a", "id": "d1", "annotator": "ann", "grade": str(Grade.NOT_RELEVANT)}])
+    (line,) = suite_lines(canaries, file.pools, file.grades).splitlines()
+    assert json.loads(line) == {"query": "a", "name": "a name", "category": "negative"}
+    with pytest.raises(ConfigError, match="'a name' contains white space"):
+        qrels(canaries, file.grades)
+    assert RelevanceFile.read(file.path) == file
