@@ -1,4 +1,4 @@
-"""docs/requirements.md is true: it has all 68 requirements, and each command prints the number or statement beside it."""
+"""docs/requirements.md is true: all 68 requirements are there, and each command prints what the page says."""
 
 from __future__ import annotations
 

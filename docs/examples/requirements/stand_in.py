@@ -1,9 +1,11 @@
 """A stand-in for two services, with recorded replies: a retriever, and a model that judges.
 
-`python docs/examples/requirements/stand_in.py` serves on port 8765 until it is ended. `POST /search` returns the recorded
-contexts of a query, `POST /v1/chat/completions` the recorded reading of a question. In `readings.json`, `A1` is line 1 of
-the answer, `R1` of the reference, `C2` the second context and `C2.1` its first line: the ids of a page are random.
-"""
+`python docs/examples/requirements/stand_in.py` serves on port 8765 until it is ended. `POST /search` returns the
+recorded contexts of a query, `POST /v1/chat/completions` the recorded reading of a question.
+
+The ids on a page are random. In `readings.json`, `A1` is line 1 of the answer, `R1` line 1 of the reference, `C2` the
+second context and `C2.1` its first line.
+"""  # noqa: INP001 - a script beside its data, no package
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ class StandIn(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(reply)
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, *_: object) -> None:
         """Log nothing."""
 
 
