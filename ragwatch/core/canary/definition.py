@@ -146,8 +146,8 @@ class Canary:
         if least <= number <= most:
             return None
         if not most:
-            return f"expects {number}, a {self.category} query none: its answer is not indexed yet"
-        return f"expects {number}, a {self.category} query {least} to {most}"
+            return f"expects {number}, {self.category} queries none: their answers are not indexed yet"
+        return f"expects {number}, {self.category} queries {least} to {most}"
 
     @property
     def negative(self) -> bool:

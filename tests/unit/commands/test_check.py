@@ -245,6 +245,6 @@ def test_canaries_with_an_unusual_number_of_contexts_are_named(tmp_path: Path) -
     said = _said(result)
     assert result.return_value == 0
     assert "canaries[0].category warning docs: 8 of 9 canaries expect an unusual number of contexts" in said
-    assert "how-0 expects 1, a procedural query 5 to 10" in said
+    assert "how-0 expects 1, procedural queries 5 to 10" in said
     assert "and 3 more. Complete `expected`, or correct `category`" in said
     assert "canaries[0].category" not in _said(_check(tmp_path, GOOD))

@@ -95,7 +95,7 @@ def test_each_category_has_its_usual_number_of_contexts(category: str, usual: se
         if canary.unusual_number is None:
             numbers.add(number)
         else:
-            assert f"expects {number}, a {category} query" in canary.unusual_number
+            assert f"expects {number}, {category} queries" in canary.unusual_number
     assert numbers == usual
 
 
@@ -104,4 +104,4 @@ def test_a_temporal_canary_expects_nothing_until_its_answer_is_indexed() -> None
     assert a_canary(category=Category.TEMPORAL).negative
     indexed = a_canary("d1", category=Category.TEMPORAL)
     assert not indexed.negative
-    assert indexed.unusual_number == "expects 1, a temporal query none: its answer is not indexed yet"
+    assert indexed.unusual_number == "expects 1, temporal queries none: their answers are not indexed yet"
