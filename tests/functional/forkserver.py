@@ -13,6 +13,7 @@ many seconds after the start.
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import select
@@ -129,6 +130,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored: tests run in the background too
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     import_everything()
+    gc.freeze()  # a child that ends looks at its own objects only
     assert threading.active_count() == 1, "a thread would not be forked along"
     if serve():
         from ragwatch.__main__ import main

@@ -6,6 +6,7 @@ process id, and later the exit code, a line each. `forked.py` is the client.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -54,6 +55,7 @@ if __name__ == "__main__":
     from forkserver import import_everything
 
     import_everything()
+    gc.freeze()  # a child that ends looks at its own objects only
     with socket.socket(fileno=int(sys.argv[1])) as inherited:
         is_ragwatch = _serve(inherited)
     if is_ragwatch:
