@@ -134,7 +134,7 @@ def burn_alerts(quantity: Quantity, sums: np.ndarray, objective: float, burn: Bu
             error = max(0.0, squares / n - mean * mean) / n
             low, high = wilson(mean, mean * (1 - mean) / error if error > 1e-9 else n, Z)
             sure, now = (low, few_total / few) if low_is_good else (1 - high, 1 - few_total / few)
-            burning = sure > limit and now > limit
+            burning = bool(sure > limit and now > limit)
         count += burning and not firing
         firing = burning
     return count
