@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.kit import a_record
 
@@ -125,6 +125,7 @@ def test_questions_that_are_canaries_already_are_left_out() -> None:
     assert suggest([a_row("Where is  the mill?")], known=["where is the Mill?"]) == []
 
 
+@example(['Is "C:\\mill" a path?', "line\nend \x07\U0001f600"])
 @given(
     st.lists(st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip), min_size=1, max_size=4, unique=True)
 )
