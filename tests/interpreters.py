@@ -42,7 +42,7 @@ LEFT_OUT = (
 CHEAP = "not slow and not costly"
 WANTED = f"not ({' or '.join(LEFT_OUT)})"
 
-EXAMPLES = "10"
+EXAMPLES = "4"
 """Of each property that Hypothesis looks at, instead of 15: each Python draws the same ones."""
 
 _NAME = re.compile(r"python3\.\d+")

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from loopback.fixture import LoopbackProcess, loopback_process  # noqa: F401 - a fixture
 from support.hostile import HOSTILE
@@ -247,7 +247,6 @@ def test_any_text_is_read_or_refused_with_a_reason(case: str, loopback_process: 
             assert error.reason in set(UnjudgedReason)  # noqa: PT017 - either outcome is right
         await judge.close()
 
-    @settings(max_examples=25)
     @given(st.none() | texts, st.lists(texts, max_size=4), texts)
     def read_or_refuse(question: str | None, contexts: list[str], answer: str) -> None:
         asyncio.run(read(a_case(question, [Context(text) for text in contexts], answer)))

@@ -93,6 +93,7 @@ def watched(store: SqliteStore, tmp_path: Path) -> Iterator[Watched]:
     service.close()
 
 
+@pytest.mark.slow  # `test_drift_live` has the same story, over HTTP
 async def test_a_harsher_judge_is_judge_drift_and_a_broken_index_is_a_page(watched: Watched) -> None:
     """The judge's signal rises and nobody is called for the service; later the index breaks, and somebody is."""
     await watched.pass_by(REFERENCE + 150)

@@ -1,4 +1,6 @@
-"""Leaves tests out of the measurement of coverage, which doubles their time: those marked `uncounted` or `costly`.
+"""Leaves tests out of the measurement of coverage, which doubles their time.
+
+These are the ones marked `uncounted` or `costly`, and those of `tests/house`, which read texts and files.
 
 Tests that cost little cover everything that must be covered.
 """
@@ -9,8 +11,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+
+_HOUSE = Path(__file__).parents[1] / "house"
 
 
 @contextmanager
@@ -32,7 +37,8 @@ def uncounted() -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Run a marked test without counting its lines."""
-    if not any(item.iter_markers("uncounted")) and not any(item.iter_markers("costly")):
+    of_files = item.path.is_relative_to(_HOUSE)
+    if not of_files and not any(item.iter_markers("uncounted")) and not any(item.iter_markers("costly")):
         return (yield)
     with uncounted():
         return (yield)

@@ -19,6 +19,7 @@ def candidates() -> list[LabelCandidate]:
     return [LabelCandidate(f"k{index}", 0.1, 0.9 if index < 2 else 0.1) for index in range(10)]
 
 
+@pytest.mark.uncounted
 def test_the_probability_is_that_of_being_given() -> None:
     """Over many pools of which people take three, weights 1 / probability add up to one a candidate."""
     rng, weights = Random(1), dict.fromkeys((candidate.key for candidate in candidates()), 0.0)

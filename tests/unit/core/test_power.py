@@ -43,6 +43,7 @@ def test_a_run_given_up_is_no_delay() -> None:
     assert delay(Betting(0.9, 10_000), [0.905], 0.01, random.Random(1), runs=3, max_scores=10) is None
 
 
+@pytest.mark.uncounted
 def test_growth_foretells_the_delay() -> None:
     """ln(threshold) / growth is about the delay, for a drop that breaks a share of answers altogether."""
     watching = Betting(0.9, 1e6)

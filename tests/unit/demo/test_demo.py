@@ -36,6 +36,7 @@ def test_it_runs_breaks_and_stops_by_itself(tmp_path: Path) -> None:
     assert {record["route"] for record in records} == set(demo.routes)
 
 
+@pytest.mark.uncounted
 def test_it_breaks_no_sooner_than_it_may(tmp_path: Path) -> None:
     """However late that is, every fault then lasts as long as it should."""
     events: list[str] = []

@@ -315,6 +315,7 @@ async def test_results_that_are_not_there_yet_are_told() -> None:
     assert (caught.value.reason, caught.value.rule.permanent) == ("protocol", False)
 
 
+@pytest.mark.uncounted
 async def test_one_client_serves_all_calls(judge: LLMJudge, loopback: LoopbackProcess) -> None:  # noqa: F811
     """Forty readings at once never have more than sixteen calls in flight."""
     loopback.control(latency={"mean": 0.05})

@@ -80,6 +80,7 @@ async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry,
     assert len(store.runs(KIND, "faithfulness/search", 10)) == 1
 
 
+@pytest.mark.uncounted
 async def test_failed_judgements_and_other_judges_move_nothing(store: SqliteStore) -> None:
     """Unjudged draws, answers without a claim and verdicts of another version leave evidence as it is."""
     settle(store, faithful(400))
@@ -97,6 +98,7 @@ async def test_failed_judgements_and_other_judges_move_nothing(store: SqliteStor
     assert drift.gauges() == before
 
 
+@pytest.mark.uncounted
 async def test_acknowledged_alarms_are_gone_for_good(store: SqliteStore) -> None:
     """Acknowledging takes the alarm down, here and after a restart; if things are still bad, another one comes."""
     settle(store, faithful(400, 100))

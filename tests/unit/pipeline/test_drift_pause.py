@@ -53,6 +53,7 @@ def a_drift(store: SqliteStore, alert: Alert, telemetry: Telemetry, rules: Drift
     return loop
 
 
+@pytest.mark.uncounted
 async def test_what_is_bad_does_not_become_the_baseline(
     store: SqliteStore, telemetry: Telemetry, log: LogCapture
 ) -> None:
@@ -92,6 +93,7 @@ async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteSto
     assert not any(gauge is Gauge.DRIFT_PAUSED for gauge, _ in drift.gauges())
 
 
+@pytest.mark.uncounted
 async def test_another_quantity_is_not_learnt_beside_a_drift_alarm(store: SqliteStore, telemetry: Telemetry) -> None:
     """A baseline that is renewed while another quantity of the route has drifted waits until that is acknowledged."""
     rules = replace(RULES, quantities=(Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED))

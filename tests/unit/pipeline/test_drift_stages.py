@@ -68,6 +68,7 @@ async def test_the_stage_that_rose_is_named_not_the_most_frequent_one(store: Sql
     assert sum(baseline.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.uncounted
 async def test_an_earlier_fault_that_is_over_is_not_named(store: SqliteStore) -> None:
     """Retrieval was broken an hour ago and is mended; the alarm of the inventions names generation."""
     settle(store, answers([GOOD], 400))
@@ -82,6 +83,7 @@ async def test_an_earlier_fault_that_is_over_is_not_named(store: SqliteStore) ->
     assert (change["stage"], change["before"]) == ("generation", 0.0)
 
 
+@pytest.mark.uncounted
 async def test_a_good_answer_beside_an_unused_top_context_is_alignment(store: SqliteStore) -> None:
     """Where the alarm is about the top context, the answers that it is about have a stage."""
     settle(store, answers([GOOD] * 9 + [IGNORED], 400))
@@ -95,6 +97,7 @@ async def test_a_good_answer_beside_an_unused_top_context_is_alignment(store: Sq
     assert change["share"] > 0.11
 
 
+@pytest.mark.uncounted
 async def test_a_renewed_baseline_has_its_own_stages(store: SqliteStore) -> None:
     """What failed while the earlier reference was learnt does not count for the next one."""
     settle(store, answers([GOOD, POOR], 400))

@@ -120,6 +120,7 @@ async def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteSt
     assert drift.gauges()[Gauge.BAND_SINCE, CELL] <= AT + 2000 * MINUTE
 
 
+@pytest.mark.uncounted
 async def test_a_season_of_silence_is_no_alarm(store: SqliteStore) -> None:
     """The first good answer after months calls nobody."""
     settle(store, faithful(400))

@@ -206,6 +206,7 @@ def _asked() -> Iterator[tuple[str, float]]:
                 yield f"count(count by (cluster) ({_filled(each['expr'])}))", 2.0
 
 
+@pytest.mark.uncounted
 def test_every_query_tells_two_deployments_apart(tmp_path: Path) -> None:
     """Each finds both, draws no two lines with the same legend, and colours means by their thresholds."""
     promtool = shutil.which("promtool") or pytest.skip("promtool is missing: Debian package `prometheus`")

@@ -82,6 +82,7 @@ def test_weights_decide_whose_fall_it_is() -> None:
     assert until(Betting(0.86, 10_000), (Score(each.value) for each in stream)) is not None  # that of the drawn 0.815
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("baseline", [0.0, 0.5, 0.999, 1.0])
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_endless_streams_stay_finite(baseline: float, value: float) -> None:

@@ -83,6 +83,7 @@ def test_laws_of_the_tolerance(mean: float, tolerance: float, other: float) -> N
     assert lowest_unchanged(mean, 0.0) == pytest.approx(mean)
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize(("per_day", "swing"), [(50_000, 0.04), (500, 0.0)])
 def test_the_worst_hours_of_a_busy_day_are_normal(per_day: int, swing: float) -> None:
     """With many scores a day whose mean swings, the baseline is near the worst hours; with few, only the tolerance."""

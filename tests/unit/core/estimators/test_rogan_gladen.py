@@ -17,6 +17,7 @@ def test_a_perfect_judge_needs_no_correction() -> None:
     assert 0.0 < corrected[2] - corrected[1] < 0.02
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])
 def test_covers(rate: float) -> None:
     """A 95 % interval holds the true rate in at least 93 % of 1,000 runs, labels and verdicts both redrawn."""

@@ -87,6 +87,7 @@ def test_what_is_escaped(text: str, written: str) -> None:
     assert unescape(written) == text
 
 
+@pytest.mark.uncounted
 def test_every_unseen_character_is_escaped() -> None:
     """Controls, formats, surrogates, line and paragraph separators: all of Unicode, as this Python knows it."""
     unseen = {"Cc", "Cf", "Cs", "Zl", "Zp"}

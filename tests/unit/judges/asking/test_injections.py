@@ -179,6 +179,7 @@ def test_each_is_shown_behind_marks_only(ask_about: Any, position: Position) -> 
             assert first == second
 
 
+@pytest.mark.uncounted
 @EVERYWHERE
 def test_each_is_noticed_where_it_stands(injection: str, position: Position) -> None:
     """The place is named, and no other."""

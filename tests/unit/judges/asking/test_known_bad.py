@@ -50,6 +50,7 @@ def by_model(model: Any) -> Callable[[Sample], Evidence]:
     )
 
 
+@pytest.mark.uncounted
 def test_a_model_that_always_agrees_is_fooled(model: Any) -> None:
     """Its quotes are real and share words with the claim, so nothing protects the verdict: the test has to tell.
 
@@ -67,6 +68,7 @@ def test_a_model_that_reads_is_not_fooled(model: Any, honest: Any) -> None:
     assert share(samples, by_model(model(lambda _claim, _context: "it is fully supported"))) == 0.0
 
 
+@pytest.mark.uncounted
 def test_words_alone_are_hardly_fooled() -> None:
     """The embedded judge knows that the names and the year of the claim stand nowhere."""
     read = lexical.build(lexical.Options(), name="mine", context=a_judge_context()).evidence

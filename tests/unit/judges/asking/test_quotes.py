@@ -74,6 +74,7 @@ def test_scripts_without_spaces() -> None:
     assert not is_verbatim("退" * 60, folded("退" * 100))
 
 
+@pytest.mark.uncounted
 @given(st.lists(st.from_regex(r"[a-zäß]{5,9}[¤|\u200b]?", fullmatch=True), min_size=13, max_size=16), st.data())
 def test_any_run_of_words_is_found(words: list[str], data: st.DataObject) -> None:
     """Three to twelve words in a row are a quote, as they stand and as the page shows them."""
