@@ -106,8 +106,8 @@ lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --extra claude --extra openai --extra probes --extra local pyproject.toml \
-	  tools/build.in -o requirements-local.lock
+	  --constraint requirements-dev.lock --extra claude --extra openai --extra probes --extra local \
+	  --no-emit-package ragwatch-reader pyproject.toml tools/build.in -o requirements-local.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \

@@ -38,7 +38,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from ragwatch.judges.local.artefact import SHIPPED, TABLE
+from ragwatch.judges.local.artefact import TABLE, released_folder
 
 FITTED_LEXICAL = ("judge/train/attributionbench", *RELEVANCE)
 RELEVANCE_BARS = {RELEVANCE[0]: 0.92, RELEVANCE[1]: 0.85, RELEVANCE[2]: 0.95}
@@ -100,7 +100,7 @@ def main() -> None:
     console.print(f"lexical: {versions[LEXICAL]}; local: {versions[LOCAL]}")
     if bench.local.fallback:
         console.print(f"[yellow]no local judge: {bench.local.fallback}[/]")
-    fitted = {LEXICAL: FITTED_LEXICAL, LOCAL: (*FITTED_LEXICAL, *fitted_on(options.weights or SHIPPED))}
+    fitted = {LEXICAL: FITTED_LEXICAL, LOCAL: (*FITTED_LEXICAL, *fitted_on(options.weights or released_folder()))}
     report = Report(console, fitted, options.rounds)
     with readers(options.weights, options.jobs) as reading:
         known = sets(options, reading, report)

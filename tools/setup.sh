@@ -97,4 +97,7 @@ if [ "$what" = dev ]; then
 fi
 echo "[3/3] installing ragwatch itself"
 install 1 --quiet --no-deps --no-build-isolation --editable .
+if [ "$what" = dev ]; then
+    install 1 --quiet --no-deps --no-build-isolation --editable ./reader # the model of `kind: local`
+fi
 touch ".venv/$what.stamp"

@@ -1,4 +1,4 @@
-"""Writes ragwatch/judges/weights/{reader.onnx,tokenizer.json,local.json} from ../shared/data. Seeded; a CPU will do.
+"""Writes the three files of reader/ragwatch_reader/model/ from ../shared/data. Seeded; a CPU will do.
 
 python training/local.py              # all of it: two stages, the folds, fusion, export
 python training/local.py --fold NAME  # what a fold says of the families that it holds out, once all is made

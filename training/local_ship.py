@@ -17,7 +17,7 @@ from local_model import Reader
 from local_pairs import CONTRADICTED, SUPPORTED
 from local_train import PIECES
 
-SHIPPED = Path(__file__).resolve().parent.parent / "ragwatch" / "judges" / "weights"
+SHIPPED = Path(__file__).resolve().parent.parent / "reader" / "ragwatch_reader" / "model"
 SHARES = {"attributionbench": 2.0, "expertqa": 1.0, "wice": 1.0, "fever_symmetric": 1.5, "summedits": 1.0}
 """Say of each family in the fusion: real answers first."""
 AGAINST_SHARES = {"kept/fever_symmetric": 1.0, "kept/absent": 0.5}

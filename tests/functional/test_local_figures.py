@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ragwatch_reader import MODEL_FOLDER
 from support.kit import a_judge_context
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.local.artefact import SHIPPED, TABLE
+from ragwatch.judges.local.artefact import TABLE
 from ragwatch.judges.local.judge import LocalJudge, Options, build
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -31,8 +32,8 @@ Read = Callable[[str], list[tuple[dict[str, Any], Evidence]]]
 @cache
 def judge() -> LocalJudge:
     """The judge as it is installed."""
-    if not (SHIPPED / TABLE).exists():
-        pytest.skip("needs ragwatch/judges/weights, which training/ makes")
+    if not (MODEL_FOLDER / TABLE).exists():
+        pytest.skip("needs the model of reader/, which training/ makes")
     return build(Options(), name="reader", context=a_judge_context())
 
 

@@ -42,6 +42,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
         "ragwatch.stores",
     ),
     "pydantic_core": ("ragwatch.stores",),
+    "ragwatch_reader": ("ragwatch.judges.local.artefact",),
     "rapidfuzz": ("ragwatch.probes.similarity",),
     "rich": ("ragwatch.commands",),
     "starlette": ("ragwatch.web",),

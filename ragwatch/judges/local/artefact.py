@@ -1,5 +1,7 @@
 """Loads and verifies the model artefact of the local judge: a folder that `training/` writes.
 
+The package `ragwatch-reader` holds the one that is released.
+
 | file             | content                                                                            |
 |------------------|-----------------------------------------------------------------------------------|
 | `local.json`     | curves, thresholds, skip limits, and the SHA-256 digests of the other two         |
@@ -28,7 +30,6 @@ CLAIM_PIECES = 64
 
 TABLE, MODEL, PIECES = "local.json", "reader.onnx", "tokenizer.json"
 PIECES_ALLOWED = range(CLAIM_PIECES + 16, 512 + 1)
-SHIPPED = Path(__file__).parents[1] / "weights"
 
 
 class ArtefactError(RagwatchError):
@@ -64,6 +65,17 @@ class ModelArtefact:
     version: str
 
 
+def released_folder() -> Path:
+    """Return the folder of the model in the package `ragwatch-reader`.
+
+    Raises:
+        ImportError: The package is not installed.
+    """
+    from ragwatch_reader import MODEL_FOLDER  # noqa: PLC0415 - an extra that only this kind needs
+
+    return MODEL_FOLDER
+
+
 def load(folder: Path) -> ModelArtefact:
     """Load the artefact in a folder, and verify its digests.
 
@@ -86,12 +98,14 @@ def _verify(folder: Path, digests: Mapping[str, str]) -> None:
         with (folder / name).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != digests[name]:
-            raise ArtefactError(f"{name} of its model is not the file that was shipped: its SHA-256 is {digest}")
+            raise ArtefactError(f"{name} of its model is not the file that was released: its SHA-256 is {digest}")
 
 
 def _parsed(folder: Path, table: Mapping[str, Any], version: str) -> ModelArtefact:
     if table["version"] != FORMAT:
-        raise ValueError(f"version {table['version']!r} instead of {FORMAT}")
+        raise ValueError(
+            f"format {table['version']!r} instead of {FORMAT}; install the ragwatch-reader of this release"
+        )
     pieces = int(table["max_pieces"])
     if pieces not in PIECES_ALLOWED:
         raise ValueError(f"max_pieces {pieces} is not in {PIECES_ALLOWED.start} to {PIECES_ALLOWED.stop - 1}")

@@ -23,7 +23,7 @@ from ragwatch.judges.lexical.limits import Deadline
 from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.reference import READING_VERSION
 from ragwatch.judges.lexical.rows import Thresholds
-from ragwatch.judges.local.artefact import SHIPPED, ModelArtefact, load
+from ragwatch.judges.local.artefact import ModelArtefact, load, released_folder
 from ragwatch.judges.local.cross_encoder import CrossEncoderPass, CrossEncoderRules, LexicalOnlyReason
 from ragwatch.ports import JudgeContext
 
@@ -36,7 +36,7 @@ class Options(BaseModel):
         contradiction: Probability at which a claim that is not supported counts as contradicted; None for the fitted
             one.
         relevance: Probability at which a context counts as relevant.
-        weights: Folder of another model that `training/` has made; None for the one in the package.
+        weights: Folder of another model that `training/` has made; None for the one in the package `ragwatch-reader`.
         max_pairs: Maximum number of pairs of a claim and evidence that the model reads of one sample; the rest gets the
             lexical ruling. It bounds the time of a sample: some 10 ms per pair.
         max_contexts: A sample with more contexts is left unjudged (`too_large`).
@@ -86,10 +86,11 @@ class LocalJudge(LexicalJudge):
         self.fallback: str | None = None
         lexical_version = f"{self.model}-r{READING_VERSION}"
         try:
-            artefact = load(options.weights or SHIPPED)
+            artefact = load(options.weights or released_folder())
             self.cross_encoder = self._load_cross_encoder(artefact, options)
         except ImportError as error:
-            self.fallback = f"{error.name or error} is not installed; pip install 'ragwatch-exporter[local]'"
+            package = (error.name or str(error)).replace("_", "-")
+            self.fallback = f"{package} is not installed; pip install 'ragwatch-exporter[local]'"
         except RagwatchError as error:
             self.fallback = str(error)
         else:
@@ -131,5 +132,5 @@ def _version_suffix(options: Options) -> str:
 
 
 def build(options: Options, *, name: str, context: JudgeContext) -> LocalJudge:
-    """Build the judge, with the model of the package or of the configured folder."""
+    """Build the judge, with the model of the package `ragwatch-reader` or of the configured folder."""
     return LocalJudge(options, name=name, context=context)

@@ -180,7 +180,7 @@ def test_a_damaged_model_is_not_run(tmp_path: Path) -> None:
         file.write(b"\0")
     judge = a_judge(weights=folder)
     assert judge.fallback is not None
-    assert "is not the file that was shipped" in judge.fallback
+    assert "is not the file that was released" in judge.fallback
     assert judge.version.startswith("lexical-")
 
 

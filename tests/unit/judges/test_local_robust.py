@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ragwatch_reader import MODEL_FOLDER
 from support.hostile import HOSTILE
 from support.kit import a_judge_context
 from support.patience import cpu_limit
@@ -22,12 +23,12 @@ from ragwatch.core.evidence import ClaimVerdict, Evidence, UnreadReason
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.core.stage import stage
-from ragwatch.judges.local.artefact import SHIPPED, TABLE
+from ragwatch.judges.local.artefact import TABLE
 from ragwatch.judges.local.judge import LocalJudge, Options, build
 
 DATA = Path(__file__).parents[2] / "data"
 INJECTIONS = [json.loads(line) for line in (DATA / "injections.jsonl").read_text(encoding="utf-8").splitlines()]
-FOLDERS = {"tiny": DATA / "local", "shipped": SHIPPED}
+FOLDERS = {"tiny": DATA / "local", "released": MODEL_FOLDER}
 MUSEUM = "The harbour museum opens at nine in summer. Tickets cost twelve euros for adults. The director is a lawyer."
 FERRY = "The ferry to the island leaves every forty minutes from the north pier."
 ANSWER = "The harbour museum opens at nine in summer. Tickets cost twelve euros for adults. The owl sleeps in the mill."
@@ -38,7 +39,7 @@ CLEAN = [ClaimVerdict.SUPPORTED, ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CON
 def judge(request: pytest.FixtureRequest) -> LocalJudge:
     """A judge with each model."""
     if not (FOLDERS[request.param] / TABLE).exists():
-        pytest.skip("needs ragwatch/judges/weights, which training/ makes")
+        pytest.skip("needs the model of reader/, which training/ makes")
     return build(Options(weights=FOLDERS[request.param]), name="reader", context=a_judge_context())
 
 
@@ -172,7 +173,7 @@ def test_duplicates_change_nothing(judge: LocalJudge) -> None:
 def test_other_languages_are_not_read(name: str, answer: str, context: str) -> None:
     """Neither by the model nor by words, and the verdict says why; nothing is called contradicted."""
     if not (FOLDERS[name] / TABLE).exists():
-        pytest.skip("needs ragwatch/judges/weights, which training/ makes")
+        pytest.skip("needs the model of reader/, which training/ makes")
     judge = build(Options(weights=FOLDERS[name]), name="reader", context=a_judge_context())
     evidence = read(judge, answer, [context])
     assert (evidence.unread, evidence.claims) == (UnreadReason.LANGUAGE, ())
