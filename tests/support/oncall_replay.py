@@ -69,7 +69,26 @@ MORE_SCENARIOS = (
     Scenario("numbers", Breakage.SWAPPED_NUMBER, 0.2, "QualityDrift|QualityBad", stage="generation", max_answers=1000),
     Scenario("few-abstentions", Breakage.ABSTENTION, 0.2, "TrafficDrift", MORNING, max_answers=1000),
     Scenario("empty", Breakage.EMPTY, 0.05, "TrafficDrift", MORNING, max_answers=1000),
+    Scenario("silent", Breakage.SILENCE, 1.0, "RouteSilent", MORNING, max_answers=2000),
 )
+REAL_SCENARIOS = {
+    "real inventions": (
+        Scenario("clapnq", Breakage.INVENTION, 0.15, "QualityDrift|QualityBad", stage="generation", max_answers=1500),
+        Scenario("mtrag", Breakage.INVENTION, 0.15, "QualityDrift|QualityBad", stage="generation", max_answers=1500),
+        Scenario("expertqa"),
+    ),
+    "real contexts": (
+        Scenario("clapnq", Breakage.IRRELEVANT, 0.6, "QualityDrift|QualityBad", stage="retrieval", max_answers=400),
+        Scenario("mtrag"),
+        Scenario("expertqa", Breakage.IRRELEVANT, 0.6, "QualityDrift|QualityBad", stage="retrieval", max_answers=400),
+    ),
+    "real abstentions": (
+        Scenario("clapnq", Breakage.ABSTENTION, 0.2, "TrafficDrift", MORNING, max_answers=1000),
+        Scenario("mtrag"),
+        Scenario("expertqa"),
+    ),
+}
+"""Plays of real answers: a route gives the answers of the set of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +118,27 @@ class Writer:
         scenarios: One for each route.
         rate: Answers of each route a second.
         learnt: Answers of each route from which baselines are learnt, written at once.
+        traffic: Where answers come from; None for answers about places.
 
     Attributes:
         healthy_answers: Answers of each route while nothing was broken.
         broken_answers: The others.
     """
 
-    def __init__(self, log: Path, scenarios: Sequence[Scenario], *, rate: float, learnt: int = LEARNT) -> None:
+    def __init__(
+        self,
+        log: Path,
+        scenarios: Sequence[Scenario],
+        *,
+        rate: float,
+        learnt: int = LEARNT,
+        traffic: Traffic | None = None,
+    ) -> None:
         self.healthy_answers, self.broken_answers = learnt, 0
         self._log = log
         self._scenarios = scenarios
         self._rate = rate
-        self._traffic = Traffic()
+        self._traffic = traffic or Traffic()
         self._broken = Event()
         self._ended = Event()
         self._thread = Thread(target=self._run, daemon=True)
@@ -143,6 +171,8 @@ class Writer:
         with self._log.open("a", encoding="utf-8") as file:
             for scenario in scenarios:
                 breakage = scenario.breakage if broken and self._traffic.chance(scenario.share) else None
+                if breakage is Breakage.SILENCE:
+                    continue
                 file.write(self._traffic.row(scenario.route, breakage, noise=scenario.noise) + "\n")
 
 

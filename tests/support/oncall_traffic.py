@@ -51,6 +51,7 @@ class Breakage(StrEnum):
     ABSTENTION = "abstention"
     EMPTY = "empty retrieval"
     SWAPPED_NUMBER = "swapped number or name"
+    SILENCE = "no answer at all"
 
 
 @dataclass(frozen=True, slots=True)
