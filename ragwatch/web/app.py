@@ -28,6 +28,7 @@ from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.drift_page import drift_routes
+from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.overview import overview
@@ -101,6 +102,7 @@ def build_app(
             Middleware(RequestGuard, policy),
             Middleware(Authentication, policy),
             Middleware(RequestBodyLimit),
+            Middleware(FormGuard),
         ],
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )

@@ -15,11 +15,13 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ragwatch.web.access import Access, RateLimit, RequestPolicy, Right, Token, required_rights
+from ragwatch.web.access import NOTHING, Access, RateLimit, RequestPolicy, Right, Token, required_rights
 from ragwatch.web.passwords import PasswordChecker, TooManyChecksError
 
 USER = "ragwatch.user"
 """Key of the ASGI scope that holds the name of the user or token; absent for clients that did not say who they are."""
+RIGHTS = "ragwatch.rights"
+"""Key of the ASGI scope that holds the rights of the client, where a request needs any."""
 CERTIFICATE = "ragwatch.certificate"
 """Key of the ASGI scope that holds the verified client certificate, as `SSLSocket.getpeercert` returns it."""
 RETRY_SECONDS = 5
@@ -102,7 +104,8 @@ class Authentication:
         elif given is not None:
             self._policy.refused("credentials")
             return _challenge(access, "The user, the password or the token is wrong.")
-        missing = needed - access.anonymous - (user.rights if user is not None else frozenset())
+        scope[RIGHTS] = access.anonymous | (user.rights if user is not None else NOTHING)
+        missing = needed - scope[RIGHTS]
         if not missing:
             return None
         self._policy.refused("right" if user is not None else "credentials")
