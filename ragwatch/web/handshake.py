@@ -14,6 +14,7 @@ from ragwatch.web.connections import Connections
 from ragwatch.web.tls import Tls
 
 HANDSHAKE_SECONDS = 10.0
+SHUTDOWN_SECONDS = 3.0  # for the client to confirm the end of a connection
 UNUSED = 0  # rank of connections that have sent no request
 
 
@@ -90,6 +91,7 @@ class TlsHandshake(asyncio.Protocol):
                 self._tls.context,
                 server_side=True,
                 ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                ssl_shutdown_timeout=SHUTDOWN_SECONDS,
             )
         except OSError:  # no TLS, no common version, no certificate, a deadline: asyncio closes the connection
             transport = None
