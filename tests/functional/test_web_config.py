@@ -114,9 +114,7 @@ async def test_x20_prometheus_scrapes_over_tls(folder: Path) -> None:
     rights, named = ", users: {prometheus: [metrics]}", ", users: {prom: [metrics]}"
     with (
         RagwatchProcess(protected(folder, "passwords", web=rights)) as first,
-        RagwatchProcess(
-            protected(folder, "clients", tls=CLIENTS, users=False, web=", users: {prom: [metrics]}")
-        ) as second,
+        RagwatchProcess(protected(folder, "clients", tls=CLIENTS, users=False, web=named)) as second,
     ):
         ports = [int(each.wait_until_serving().address.rpartition(":")[2]) for each in (first, second)]
         assert first.address.startswith("https://")
