@@ -180,3 +180,25 @@ async def test_requests_with_two_lengths_are_refused(headers: bytes) -> None:
     assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501"))
     assert answer.count(b"HTTP/1.1") == 1
     assert acted == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/samples/..%2f..%2fetc%2fpasswd",
+        "/api/v1/samples/../../../../etc/passwd",
+        "/api/v1/samples/%2e%2e%2fsnapshot",
+        "/static/..%2fapp.py",
+        "/static/../templates/layout.html",
+        "/static/%2e%2e/app.py",
+        "/static//etc/passwd",
+    ],
+)
+async def test_x17_paths_lead_nowhere(path: str) -> None:
+    """Encoded and plain ways up are no samples and no files."""
+    async with serving(application([], Labels())) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = await asyncio.wait_for(reader.read(), DEADLINE)
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 404")
