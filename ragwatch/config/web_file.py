@@ -163,17 +163,23 @@ def load_web_file(path: Path) -> WebFile:
     Raises:
         ConfigError: What is wrong, with the name of the file and the path of each key.
     """
-    if path.is_file() and not path.read_bytes().strip():
-        return WebFile()
-    data = load_text(path)
     try:
-        file = WebFile.model_validate(data)
+        file = WebFile() if _is_blank(path) else WebFile.model_validate(load_text(path))
     except ValidationError as error:
         lines = explain_all(error.errors(include_url=False), "", _valid_keys)
         raise ConfigError("\n".join(f"{path.name}: {line}" for line in lines)) from error
     if (fault := _fault(file)) is not None:
         raise ConfigError(f"{path.name}: {fault}")
     return _with_absolute_paths(file, path.absolute().parent)
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether a file holds nothing but comments, which configures nothing."""
+    try:
+        with path.open("rb") as lines:
+            return all(not line.strip() or line.lstrip().startswith(b"#") for line in lines)
+    except OSError:  # `load_text` says what is wrong
+        return False
 
 
 def _valid_keys(path: Sequence[object]) -> list[str]:

@@ -18,6 +18,7 @@ VERIFIED = "client_auth_type: RequireAndVerifyClientCert"
 PAIR = "cert_file: server.crt, key_file: server.key"
 ACCEPTED = {
     "empty": "",
+    "comments": "# users:\n\n  # none yet\n",
     "users": f"basic_auth_users:\n  alice: {HASH}\n  17: {HASH.replace('$2y', '$2b')}\n",
     "pair": f"tls_server_config: {{{PAIR}}}",
     "nulls": "tls_server_config:\nbasic_auth_users:\n",

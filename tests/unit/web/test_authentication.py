@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 from collections.abc import AsyncIterator, Mapping
@@ -19,6 +20,7 @@ from ragwatch.board import Board
 from ragwatch.web import EVERYTHING, Access, RateLimit, RequestPolicy, Right, Token, build_app
 from ragwatch.web.access import INGEST_PATHS, required_rights
 from ragwatch.web.authentication import CERTIFICATE, USER, Authentication, RequestRate
+from ragwatch.web.forms import FormGuard
 
 METRICS, PAGES, WRITE, INGEST = Right
 PASSWORD, TOKEN = "correct horse", "0123456789abcdef0123456789abcdef"
@@ -242,3 +244,28 @@ def test_the_rate_recovers() -> None:
 def test_unknown_addresses_need_a_right(method: str) -> None:
     """A route that is added later is not open by oversight."""
     assert required_rights(method, "/added/later") == {PAGES if method in ("GET", "HEAD") else WRITE}
+
+
+async def test_a_flood_of_passwords_is_answered_503() -> None:
+    """Beyond those that wait, a password is not checked; health and known users are answered meanwhile."""
+    async with asking(ACCESS) as client:
+        assert (await client.get("/metrics", headers=basic("prometheus"))).status_code == 200
+        flood = [asyncio.create_task(client.get("/metrics", headers=basic("eve", str(number)))) for number in range(40)]
+        await asyncio.sleep(0)
+        assert (await client.get("/metrics", headers=basic("prometheus"))).status_code == 200
+        responses = await asyncio.gather(*flood)
+    refused = [response for response in responses if response.status_code == 503]
+    assert {response.status_code for response in responses} == {401, 503}
+    assert all(response.headers["retry-after"] == "5" for response in refused)
+
+
+async def test_what_is_not_http_passes() -> None:
+    """A server's own life-cycle messages need no right, and are no form."""
+    seen: list[str] = []
+
+    async def app(scope: Scope, _: Receive, __: Send) -> None:
+        seen.append(scope["type"])
+
+    for middleware in (Authentication(app, RequestPolicy(access=lambda: ACCESS)), FormGuard(app)):
+        await middleware({"type": "lifespan"}, None, None)  # type: ignore[arg-type]  # nothing is sent
+    assert seen == ["lifespan", "lifespan"]
