@@ -153,6 +153,7 @@ class WebAccess:
         self._telemetry = telemetry
         self._clock = clock
         self._refused: Stamp = ()
+        self._is_reported = False
         self.use(web)
 
     def use(self, web: WebOptions) -> None:
@@ -192,12 +193,15 @@ class WebAccess:
             rules, stamp_of_rules = _read_with_stamp(self._web)
             _check_successor(self._rules, rules)
         except ConfigError as error:
-            if stamp != self._refused:  # once per change; a certificate and its key change one after the other
+            # At the second look: a certificate and its key change one after the other, and a file is written in parts.
+            if stamp == self._refused and not self._is_reported:
                 self._telemetry.web_file_refused(str(error))
-            self._refused = stamp
+                self._is_reported = True
+            elif stamp != self._refused:
+                self._refused, self._is_reported = stamp, False
             return
         self._rules, self._stamp = rules, stamp_of_rules
-        self._refused = ()
+        self._refused, self._is_reported = (), False
         self._telemetry.web_file_read()
 
 

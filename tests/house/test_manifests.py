@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from ragwatch.config import parse
+from ragwatch.config.web import WebOptions
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import ConfigError
 
@@ -175,6 +176,20 @@ def test_who_asks_needs_a_password(tmp_path: Path) -> None:
         assert part in secrets[reference["name"]]
         assert reference["key"] == part
     assert access.rights_of([secrets["ragwatch-scrape"]["username"]]) == {"metrics"}
+
+
+def test_the_web_file_of_the_service_starts_with_hashes_only(tmp_path: Path) -> None:
+    """The placeholders for systemd are refused; with hashes, the users of the unit's comment are asked."""
+    text = (FOLDER.parent / "systemd" / "web.yml").read_text()
+    unit = (FOLDER.parent / "systemd" / "ragwatch.service").read_text()
+    assert "LoadCredential=web.yml:/etc/ragwatch/web.yml" in unit
+    assert 'config_file: "${CREDENTIALS_DIRECTORY}/web.yml"' in unit
+    web = WebOptions(listen="0.0.0.0:10477", config_file=tmp_path / "web.yml", users={"prometheus": ("metrics",)})
+    (tmp_path / "web.yml").write_text(text)
+    with pytest.raises(ConfigError, match="is not a bcrypt hash"):
+        read_rules(web)
+    (tmp_path / "web.yml").write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
+    assert read_rules(web).access.rights_of(["prometheus"]) == {"metrics"}
 
 
 def test_a_state_directory_has_one_writer() -> None:

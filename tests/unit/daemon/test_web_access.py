@@ -158,7 +158,7 @@ def test_changed_users_are_in_force_soon(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "basic_auth_users: {anna: ", "tls_server_config:", "users: {}"])
 def test_a_half_written_file_opens_nothing(issued: Path, text: str) -> None:
-    """An empty, broken or shortened file keeps the old users and TLS in force, and is counted once."""
+    """An empty, broken or shortened file keeps the old users and TLS in force; it is counted once, if it stays."""
     running = Running(options(issued, TLS + USERS))
     assert running.rules.scheme == "https"
     options(issued, text)
@@ -171,9 +171,10 @@ def test_a_half_written_file_opens_nothing(issued: Path, text: str) -> None:
     running.wait()
     assert set(running.rules.access().users) == {"prometheus", "ben"}
     assert (issued / "web.yml").write_text(TLS)
-    running.wait()
-    assert running.rules.access().has_credentials
-    assert running.failures() == 2
+    for failures in (1, 2, 2):
+        running.wait()
+        assert running.rules.access().has_credentials
+        assert running.failures() == failures
 
 
 def test_certificates_rotate_in_two_steps(issued: Path, tmp_path: Path) -> None:
@@ -191,6 +192,7 @@ def test_certificates_rotate_in_two_steps(issued: Path, tmp_path: Path) -> None:
     shutil.copy(issued / "next.key", tmp_path / "server.key")
     running.wait()
     assert running.rules.tls() is not old
+    assert running.failures() == 0
 
 
 def test_a_reload_puts_another_section_into_force(tmp_path: Path) -> None:
