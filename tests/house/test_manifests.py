@@ -192,6 +192,22 @@ def test_the_web_file_of_the_service_starts_with_hashes_only(tmp_path: Path) -> 
     assert read_rules(web).access.rights_of(["prometheus"]) == {"metrics"}
 
 
+def test_the_secured_stack_agrees(tmp_path: Path) -> None:
+    """Its ragwatch asks the users of the web file, Prometheus is one of them, and asks by a name that is allowed."""
+    stack = yaml.safe_load((FOLDER.parent / "compose.secured.yaml").read_text())
+    web = parse(yaml.safe_load(stack["configs"]["ragwatch"]["content"]), folder=FOLDER).settings.web
+    (job,) = yaml.safe_load(stack["configs"]["prometheus"]["content"])["scrape_configs"]
+    assert {str(web.config_file), job["basic_auth"]["password_file"]} == {
+        f"/run/secrets/{name}" for name in stack["secrets"]
+    }
+    text = (FOLDER.parent / "systemd" / "web.yml").read_text()
+    (tmp_path / "web.yml").write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
+    access = read_rules(web.model_copy(update={"config_file": tmp_path / "web.yml"})).access
+    assert access.anonymous == frozenset()
+    assert access.rights_of([job["basic_auth"]["username"]]) == {"metrics"}
+    assert job["static_configs"] == [{"targets": [f"{stack['services']['ragwatch']['hostname']}:10477"]}]
+
+
 def test_a_state_directory_has_one_writer() -> None:
     """The state is of the pod, not of a claim that the next pod of a rollout would share with this one."""
     volumes = yaml.safe_load((FOLDER / "sidecar.yaml").read_text())["spec"]["template"]["spec"]["volumes"]
