@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 
 import click
 
-from ragwatch.commands.credentials import ADVICE, authorize, read_token
+from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
 from ragwatch.commands.terminal import printable
 from ragwatch.errors import ConfigError, ExternalError
 
@@ -40,4 +40,5 @@ def acknowledge(
         advice = f" {ADVICE}" if error.code == UNAUTHORIZED else ""
         raise ExternalError(f"{url} refused: {error.code} {body}{advice}") from error
     except (URLError, OSError) as error:
-        raise ExternalError(f"{url} cannot be reached: {getattr(error, 'reason', error)}") from error
+        reason = f"{getattr(error, 'reason', error)}{certificate_advice(error)}"
+        raise ExternalError(f"{url} cannot be reached: {reason}") from error

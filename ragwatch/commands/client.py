@@ -14,7 +14,7 @@ from random import SystemRandom
 from typing import Any, Protocol
 
 from ragwatch import stores
-from ragwatch.commands.credentials import ADVICE, authorize, read_token
+from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
 from ragwatch.config import Config
 from ragwatch.config.web_file import load_web_file
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
@@ -135,6 +135,7 @@ class ApiClient:
         except (OSError, ValueError) as error:
             raise RagwatchError(
                 f"{self._address}{path}: no response: {error}; give the address of the running ragwatch with --url"
+                f"{certificate_advice(error)}"
             ) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import urllib.request
 from pathlib import Path
 
@@ -40,3 +41,11 @@ def authorize(request: urllib.request.Request, token: str | None) -> urllib.requ
     if token is not None:
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     return request
+
+
+def certificate_advice(error: Exception) -> str:
+    """What to do about a certificate that is not trusted; empty for other errors."""
+    reason = getattr(error, "reason", error)
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return "; if its certificate is of an authority of your own, name the file of that authority in SSL_CERT_FILE"
+    return ""

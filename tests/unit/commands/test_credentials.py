@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.certificates import Authority
 
 from ragwatch.commands import cli
 from ragwatch.commands.client import ApiClient
@@ -21,10 +24,12 @@ TOKEN = "0123456789abcdef"  # noqa: S105 - of a test
 class Protected(ThreadingHTTPServer):
     """A server that wants a token; it sends /moved elsewhere. `seen` are the paths and headers it got."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.seen: list[tuple[str, str | None]] = []
-        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.url = f"{'http' if context is None else 'https'}://127.0.0.1:{self.server_port}"
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_side=True)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -54,15 +59,22 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
-def protected() -> Iterator[Protected]:
+@contextmanager
+def listening(context: ssl.SSLContext | None = None) -> Iterator[Protected]:
     """A server that listens."""
-    with Protected() as server:
+    with Protected(context) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def protected() -> Iterator[Protected]:
+    """A server without TLS."""
+    with listening() as server:
+        yield server
 
 
 def test_a_token_comes_from_the_option_a_file_or_the_environment(
@@ -111,3 +123,19 @@ def test_a_token_is_not_sent_elsewhere(protected: Protected) -> None:
     with pytest.raises(RagwatchError):
         ApiClient(f"{protected.url}/moved", TOKEN).labels()
     assert protected.seen == [("/moved/api/v1/labels", f"Bearer {TOKEN}"), ("/elsewhere", None)]
+
+
+def test_an_authority_of_your_own_is_named_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate that is not trusted says what to set; with SSL_CERT_FILE the commands are answered."""
+    authority = Authority(tmp_path)
+    pair = authority.issue("server", "server")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.cert, pair.key)
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    with listening(context) as server:
+        with pytest.raises(RagwatchError, match="name the file of that authority in SSL_CERT_FILE"):
+            ApiClient(server.url, TOKEN).tasks("ann", 1)
+        refused = CliRunner().invoke(cli, ["acknowledge", "--url", server.url], standalone_mode=False)
+        assert "in SSL_CERT_FILE" in str(refused.exception)
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority.cert))
+        assert ApiClient(server.url, TOKEN).tasks("ann", 1) == []
