@@ -82,9 +82,9 @@ rules: .venv/dev.stamp
 
 check-deploy: .venv/deploy.stamp
 	$(BIN)/hadolint deploy/Dockerfile
-	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml
 	$(BIN)/yamllint -s -d '{extends: relaxed, rules: {line-length: disable}}' deploy grafana config.example.yaml
-	$(BIN)/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml
+	$(BIN)/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
 	$(BIN)/python tools/dashboard_linter.py grafana/dashboards/*.json

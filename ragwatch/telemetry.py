@@ -25,6 +25,11 @@ from ragwatch.errors import RagwatchError
 MAX_REJECTIONS_PER_MINUTE = 10
 LIMIT_WARNING_SECONDS = 600.0  # between two warnings about the same limit
 MAX_NAMES_SHOWN = 5
+_REFUSALS = {
+    "credentials": "requests without valid credentials are refused",
+    "right": "requests of users without the right are refused",
+    "rate": "requests beyond the rate limit are refused",
+}
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -43,6 +48,8 @@ class EventCount(StrEnum):
     STEP_FAILURES = "step_failures"  # loop
     VIOLATIONS = "violations"  # `law`, the label of an invariant
     ACCEPT_FAILURES = "accept_failures"
+    WEB_REFUSALS = "web_refusals"  # reason
+    WEB_FILE_FAILURES = "web_file_failures"
 
 
 class GaugeLevel(StrEnum):
@@ -139,6 +146,25 @@ class Telemetry:
         """A connection could not be accepted, because file descriptors or memory are exhausted."""
         self._add(EventCount.ACCEPT_FAILURES, ())
         self._log_limit("connections cannot be accepted: the limit on open files is reached", why=why)
+
+    def request_refused(self, reason: str) -> None:
+        """A request was refused: `credentials`, `right` or `rate`. Logs each reason at most every 10 minutes."""
+        self._add(EventCount.WEB_REFUSALS, (reason,))
+        now, event = monotonic(), _REFUSALS[reason]
+        with self._lock:
+            if now < self._next_warning.get(event, now):
+                return
+            self._next_warning[event] = now + LIMIT_WARNING_SECONDS
+        self._log.warning(event, advice="see docs/security.md")
+
+    def web_file_read(self) -> None:
+        """Users, certificates or headers have changed and are in force."""
+        self._log.info("web configuration loaded")
+
+    def web_file_refused(self, why: str) -> None:
+        """A changed web configuration or certificate was rejected; the previous one stays active."""
+        self._add(EventCount.WEB_FILE_FAILURES, ())
+        self._log.error("web configuration refused, the old one stays", why=why)
 
     def skipped(self, source: str, how_much: str) -> None:
         """A source was started for the first time with `start: end`, which skips existing records."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 import click
 
+from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
 from ragwatch.commands.terminal import printable
 from ragwatch.errors import ConfigError, ExternalError
 
 PATH = "/-/drift/acknowledge"
 TIMEOUT_SECONDS = 30.0
+UNAUTHORIZED = 401
 _MAX_BYTES = 100_000
 
 
-def acknowledge(url: str, quantity: str | None, route: str | None, judge: str | None, *, renew: bool) -> None:
+def acknowledge(
+    url: str, quantity: str | None, route: str | None, judge: str | None, *, token_file: Path | None, renew: bool
+) -> None:
     """Acknowledge drift alarms. Evidence restarts at 0; if the drift persists, the alarm is raised again."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise ConfigError(f"--url: {url!r} is not a URL; give one such as http://127.0.0.1:10477")
@@ -25,12 +30,15 @@ def acknowledge(url: str, quantity: str | None, route: str | None, judge: str | 
     parameters = {"quantity": quantity, "route": route, "judge": judge, "renew": "true" if renew else None}
     query = urlencode({name: value for name, value in parameters.items() if value is not None})
     request = Request(f"{url.rstrip('/')}{PATH}?{query}", data=b"", method="POST")  # noqa: S310 - scheme is checked above
+    authorize(request, read_token(token_file))
     try:
         with urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - the same
             click.echo(printable(response.read(_MAX_BYTES).decode("utf-8", "replace")), nl=False)
     except HTTPError as error:
         with error:
             body = error.read(_MAX_BYTES).decode("utf-8", "replace").strip()
-        raise ExternalError(f"{url} refused: {error.code} {body}") from error
+        advice = f" {ADVICE}" if error.code == UNAUTHORIZED else ""
+        raise ExternalError(f"{url} refused: {error.code} {body}{advice}") from error
     except (URLError, OSError) as error:
-        raise ExternalError(f"{url} cannot be reached: {getattr(error, 'reason', error)}") from error
+        reason = f"{getattr(error, 'reason', error)}{certificate_advice(error)}"
+        raise ExternalError(f"{url} cannot be reached: {reason}") from error

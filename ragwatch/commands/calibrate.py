@@ -58,7 +58,9 @@ class _LabelledVerdicts:
     pruned_until: float | None
 
 
-def calibrate(path: Path, name: str | None, out: Path | None, url: str | None, *, as_json: bool) -> int:
+def calibrate(
+    path: Path, name: str | None, out: Path | None, *, url: str | None, token_file: Path | None, as_json: bool
+) -> int:
     """Compare a judge with labels: agreement, kappa, sensitivity, specificity, reliability, largest disagreements."""
     configure_logging("error")
     config = load(path)
@@ -67,7 +69,7 @@ def calibrate(path: Path, name: str | None, out: Path | None, url: str | None, *
     if judge not in names:
         raise ConfigError(f"--judge {judge}: is not configured; use one of: {', '.join(names)}")
     options = config.settings.labels
-    with label_client(config, url) as client:
+    with label_client(config, url, token_file) as client:
         verdicts = _read(client, judge, time.time() - options.fresh)
     calibration = report(
         verdicts.scores,

@@ -24,9 +24,11 @@ from ragwatch.config import Config, JudgeConfig, KindConfig, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
 from ragwatch.config.paging import unpaged
+from ragwatch.config.web import WebOptions
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import faithfulness
 from ragwatch.daemon.suites import suite_of
+from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.record import parse as parse_line
 from ragwatch.formats.record import parse_after_prefix
@@ -35,6 +37,7 @@ from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe
 from ragwatch.telemetry import Telemetry, configure_logging
+from ragwatch.web import Right
 
 MAX_RECORDS = 100
 MAX_UNUSUAL = 5  # canaries that a warning names
@@ -82,6 +85,7 @@ def check_all(config: Config) -> Iterator[Finding]:
     yield _run_test("state", lambda: _state(config.settings.state))
     owner = lock_owner(config.settings.state)
     yield _run_test("web.listen", lambda: _address(config.settings.web.listen, owner))
+    yield _run_test("web", lambda: _web(config.settings.web))
     for index, source in enumerate(config.sources):
         subject = f"sources[{index}]"
         yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config.settings))  # type: ignore[misc]  # bound now
@@ -133,6 +137,27 @@ def _address(listen: str, owner: str | None) -> Finding:
                 raise
             return Finding("web.listen", WARNING, f"{listen} is in use, as it is while ragwatch runs (process {owner})")
     return Finding("web.listen", OK, f"{listen} is free")
+
+
+def _web(web: WebOptions) -> Finding:
+    rules = read_rules(web)
+    access = rules.access
+    transport = "HTTP" if rules.tls is None else "TLS"
+    if not access.has_credentials:
+        return Finding("web", OK, f"{transport}; nobody is asked for a password: {_rights(access.anonymous)}")
+    who = [
+        f"{len(access.users)} users" if access.users else "",
+        f"{len(access.tokens)} tokens" if access.tokens else "",
+    ]
+    who += ["client certificates"] if access.certificates and not access.users else []
+    text = f"{transport}; {', '.join(filter(None, who))}; without them: {_rights(access.anonymous) or 'nothing'}"
+    if rules.tls is None and not web.is_local:
+        return Finding("web", WARNING, f"{text}; passwords and tokens travel unencrypted: use TLS, here or in a proxy")
+    return Finding("web", OK, text)
+
+
+def _rights(rights: frozenset[Right]) -> str:
+    return ", ".join(sorted(rights))
 
 
 def _source(config: KindConfig, subject: str, settings: Settings) -> Finding:

@@ -9,11 +9,14 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from random import SystemRandom
 from typing import Any, Protocol
 
 from ragwatch import stores
+from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
 from ragwatch.config import Config
+from ragwatch.config.web_file import load_web_file
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import ConfigError, RagwatchError, StoreError
 from ragwatch.pipeline.labels.tasks import LabelTasks
@@ -21,6 +24,7 @@ from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Query, Store
 
 TIMEOUT_SECONDS = 30.0
+UNAUTHORIZED = 401
 _WILDCARD_HOSTS = ("0.0.0.0", "[::]", "::")  # noqa: S104 - nothing is bound
 
 
@@ -57,15 +61,17 @@ class ApiClient:
 
     Args:
         address: Its base URL.
+        token: Bearer token; None for none.
 
     Raises:
         ConfigError: The address is not a URL.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, token: str | None = None) -> None:
         if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
             raise ConfigError(f"--url {address}: is not a URL; give one such as http://127.0.0.1:10477")
         self._address = address.rstrip("/")
+        self._token = token
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
         """See `LabelClient`."""
@@ -116,6 +122,7 @@ class ApiClient:
             None if body is None else json.dumps(body).encode(),
             {"Content-Type": "application/json"},
         )
+        authorize(request, self._token)
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - see above
                 values: dict[str, Any] = json.load(response)
@@ -124,10 +131,11 @@ class ApiClient:
             with error:
                 if error.code == 404 and absent is not None:
                     return absent
-                raise RagwatchError(f"{self._address}{path}: {error.code}: {_reason(error.read())}") from error
+                raise RagwatchError(f"{self._address}{path}: {error.code}: {_refusal(error)}") from error
         except (OSError, ValueError) as error:
             raise RagwatchError(
                 f"{self._address}{path}: no response: {error}; give the address of the running ragwatch with --url"
+                f"{certificate_advice(error)}"
             ) from error
 
 
@@ -169,14 +177,19 @@ class StateClient:
 
 
 @contextmanager
-def label_client(config: Config, url: str | None) -> Iterator[LabelClient]:
+def label_client(config: Config, url: str | None, token_file: Path | None = None) -> Iterator[LabelClient]:
     """Open a client: for `url` if given, else for the state directory, else for the daemon that has locked it.
+
+    Args:
+        config: The configuration.
+        url: Address of the running ragwatch.
+        token_file: File of the bearer token, for a running ragwatch.
 
     Raises:
         RagwatchError: The state directory does not exist, or the default judge has no verdicts.
     """
     if url is not None:
-        yield ApiClient(url)
+        yield ApiClient(url, read_token(token_file))
         return
     if not config.settings.state.is_dir():
         raise StoreError(f"state: {config.settings.state} does not exist; nothing has been judged yet")
@@ -185,7 +198,7 @@ def label_client(config: Config, url: str | None) -> Iterator[LabelClient]:
     except StoreError as error:
         if "is locked" not in str(error):
             raise
-        yield ApiClient(address_of(config))
+        yield ApiClient(address_of(config), read_token(token_file))
         return
     try:
         yield StateClient(store, _label_rules(config, _judge_versions(config, store)))
@@ -194,9 +207,16 @@ def label_client(config: Config, url: str | None) -> Iterator[LabelClient]:
 
 
 def address_of(config: Config) -> str:
-    """Address at which this host can reach the daemon of a configuration."""
-    host, _, port = config.settings.web.listen.rpartition(":")
-    return f"http://{'127.0.0.1' if host in _WILDCARD_HOSTS else host}:{port}"
+    """Address at which this host can reach the daemon of a configuration.
+
+    Raises:
+        ConfigError: `web.config_file` cannot be read.
+    """
+    web = config.settings.web
+    host, _, port = web.listen.rpartition(":")
+    has_tls = web.config_file is not None and load_web_file(web.config_file).tls_server_config.is_on
+    scheme = "https" if has_tls else "http"
+    return f"{scheme}://{'127.0.0.1' if host in _WILDCARD_HOSTS else host}:{port}"
 
 
 def _label_rules(config: Config, versions: Mapping[str, str]) -> LabelRules:
@@ -220,6 +240,11 @@ def _judge_versions(config: Config, store: Store) -> dict[str, str]:
 def _chars(sample: Mapping[str, Any] | None) -> int | None:
     answer = None if sample is None else sample.get("answer")
     return len(answer) if isinstance(answer, str) else None
+
+
+def _refusal(error: urllib.error.HTTPError) -> str:
+    reason = _reason(error.read())
+    return f"{reason} {ADVICE}" if error.code == UNAUTHORIZED else reason
 
 
 def _reason(body: bytes) -> str:

@@ -73,6 +73,7 @@ def label(  # noqa: PLR0913 - one parameter for each option
     out: TextIO | None,
     rows: BinaryIO | None,
     url: str | None,
+    token_file: Path | None,
     relevance: Path | None,
     suite: str | None,
     corpus: Path | None,
@@ -91,7 +92,7 @@ def label(  # noqa: PLR0913 - one parameter for each option
         return label_relevance(load(path), relevance, annotator, options, count=count, read_line=_line_or_none)
     if out is not None and rows is not None:
         raise ConfigError("--export and --import: give only one of them")
-    with label_client(load(path), url) as client:
+    with label_client(load(path), url, token_file) as client:
         if out is not None:
             with file_name_in_errors(out.name):
                 out.writelines(json.dumps(record) + "\n" for record in client.labels())

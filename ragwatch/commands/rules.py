@@ -15,7 +15,7 @@ from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
 from ragwatch.config.alerts import Alerts
 from ragwatch.config.canaries import SuitePlace
-from ragwatch.config.model import WebOptions
+from ragwatch.config.web import WebOptions
 from ragwatch.daemon.schedule import trigger_of
 from ragwatch.errors import ConfigError
 from ragwatch.rules import Limits, Links, RulePlan, operator, prometheus, yaml_text

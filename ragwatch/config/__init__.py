@@ -80,6 +80,9 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
     data = resolve_secrets(data, folder)
     kinds = {"sources", "judges", "store", "canaries"}
     settings = _model(Settings, {key: value for key, value in data.items() if key not in kinds}, "", extra=kinds)
+    if settings.web.config_file is not None:  # as other files, relative to the configuration
+        web = settings.web.model_copy(update={"config_file": folder / settings.web.config_file})
+        settings = settings.model_copy(update={"web": web})
     config = Config(
         settings=settings,
         sources=_sources(_list(data, "sources")),

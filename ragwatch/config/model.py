@@ -14,26 +14,12 @@ from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.options import Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
 from ragwatch.config.rollout import RolloutOptions
 from ragwatch.config.text import duration_seconds
+from ragwatch.config.web import WebOptions
 from ragwatch.core.gate import Metric
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.scores import Quantity
 
-MAX_PORT = 65535
 MIN_WINDOW_SECONDS = 60.0  # windows are aggregated by the minute
-
-
-def _check_port(address: str) -> str:
-    port = int(address.rpartition(":")[2])
-    if port > MAX_PORT:
-        raise ValueError(f"port {port} does not exist; give one from 0 to {MAX_PORT}")
-    return address
-
-
-class WebOptions(FrozenOptions):
-    """Address of the HTTP server for metrics, pages and API."""
-
-    listen: Annotated[str, AfterValidator(_check_port)] = Field("127.0.0.1:10477", pattern=r"^.+:\d{1,5}$")
-    external_url: str | None = Field(None, pattern=r"^https?://")
 
 
 class SamplingOptions(FrozenOptions):

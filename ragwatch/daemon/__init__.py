@@ -15,6 +15,7 @@ from ragwatch import __version__, stores
 from ragwatch.board import Board
 from ragwatch.config import Config, load
 from ragwatch.config.paging import unpaged
+from ragwatch.config.web import WebOptions
 from ragwatch.daemon.actions import actions
 from ragwatch.daemon.loops import Loop, StopSignal, repeat
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
@@ -22,10 +23,11 @@ from ragwatch.daemon.reloading import ReloadQueue
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.web_access import WebAccess, read_rules
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.ports import RecordedEvent
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import PageScope, Server, allowed_hosts, build_app
+from ragwatch.web import PageScope, RequestPolicy, Server, allowed_hosts, build_app
 
 POLL_SECONDS = 0.25
 QUEUE_SECONDS = 1.0
@@ -55,6 +57,7 @@ class Daemon:
         self._path = path
         self.board = Board()
         self.telemetry = telemetry or Telemetry()
+        self._access = WebAccess(config.settings.web, self.telemetry)  # before anything is opened
         self.store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
         self._shared = SharedState(self.store, self.board, self.telemetry, clock)
         self._failing: dict[str, str] = {}
@@ -68,9 +71,9 @@ class Daemon:
         self._stopping = asyncio.Event()
         self._schedule = JobSchedule(self.telemetry)
         self._reloads = ReloadQueue(self.reload)
-        host, _, port = config.settings.web.listen.rpartition(":")
-        self._host = host
-        self._server = self._build_server(host.strip("[]"), int(port))
+        web = config.settings.web
+        self._host, _, port = web.listen.rpartition(":")
+        self._server = self._build_server(web.host, int(port))
         self.telemetry.configured(clock())
 
     @property
@@ -114,7 +117,7 @@ class Daemon:
         serving = asyncio.Event()
 
         def on_serving(port: int) -> None:
-            address = f"http://{self._host}:{port}"
+            address = f"{self._access.scheme}://{self._host}:{port}"
             self.telemetry.started(address, __version__)
             started(address)
             serving.set()
@@ -152,11 +155,19 @@ class Daemon:
             ready=self.ready,
             actions=actions(self._reloads.request, self.in_force, self.record),
             labels=lambda: self._runtime.labelling,
-            hosts=lambda: allowed_hosts(host, self._runtime.config.settings.web.external_url),
-            external=lambda: self._runtime.config.settings.web.external_url,
+            policy=RequestPolicy(
+                hosts=lambda: allowed_hosts(host, self._web.external_url, self._web.hosts),
+                external=lambda: self._web.external_url,
+                access=self._access.access,
+                refused=self.telemetry.request_refused,
+            ),
             clock=self._shared.clock,
         )
-        return Server(app, host, port)
+        return Server(app, host, port, self._access.tls)
+
+    @property
+    def _web(self) -> WebOptions:
+        return self._runtime.config.settings.web
 
     def _scope(self) -> PageScope:
         config = self._runtime.config
@@ -198,6 +209,8 @@ class Daemon:
             await self._runtime.close()
             successor.inherit(self._runtime)
             await asyncio.to_thread(successor.resume, self.store)  # may wait for a writer; the event loop must not
+            with suppress(ConfigError):  # a file that has become wrong since `_build_successor`: the old rules stay
+                self._access.use(successor.config.settings.web)
             self._runtime, self._next = successor, None
             self.telemetry.judges_in_force(successor.fallbacks())
         self._schedule.start(successor)
@@ -287,6 +300,7 @@ class Daemon:
         config, old = load(self._path), self._runtime.config
         if config.fixed != old.fixed:
             raise ConfigError("state, store and web.listen cannot change while running; restart to change them")
+        read_rules(config.settings.web)
         return build(config, self._shared, self._problems)
 
     def listen_to_signals(self) -> None:

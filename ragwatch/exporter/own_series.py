@@ -33,6 +33,21 @@ OWN: tuple[SeriesDefinition, ...] = (
         from_zero=True,
     ),
     SeriesDefinition(
+        "ragwatch_web_refused_requests_total",
+        _C,
+        "Total number of HTTP requests refused since the process started, by reason (credentials, right, rate).",
+        ("reason",),
+        EventCount.WEB_REFUSALS,
+    ),
+    SeriesDefinition(
+        "ragwatch_web_config_failures_total",
+        _C,
+        "Total number of changes of web.config_file or its certificates that were wrong and not put into force.",
+        (),
+        EventCount.WEB_FILE_FAILURES,
+        from_zero=True,
+    ),
+    SeriesDefinition(
         "ragwatch_last_digest_timestamp_seconds",
         _G,
         "Unix timestamp of the last digest, when all estimates were computed from the store.",

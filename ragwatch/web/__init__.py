@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from ragwatch.web.access import EVERYTHING, OPEN, Access, RateLimit, RequestPolicy, Right, Token
 from ragwatch.web.app import Action, build_app
 from ragwatch.web.guard import allowed_hosts
 from ragwatch.web.request_limit import BusyError
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
 from ragwatch.web.serve import Server
+from ragwatch.web.tls import Tls, TlsSettings, build_tls
 
-__all__ = ["Action", "BusyError", "PageScope", "ParameterError", "Server", "allowed_hosts", "build_app"]
+__all__ = [
+    "EVERYTHING",
+    "OPEN",
+    "Access",
+    "Action",
+    "BusyError",
+    "PageScope",
+    "ParameterError",
+    "RateLimit",
+    "RequestPolicy",
+    "Right",
+    "Server",
+    "Tls",
+    "TlsSettings",
+    "Token",
+    "allowed_hosts",
+    "build_app",
+    "build_tls",
+]

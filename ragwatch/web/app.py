@@ -23,9 +23,12 @@ from ragwatch.board import Board
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Query, Store
 from ragwatch.web import samples
+from ragwatch.web.access import RequestPolicy
+from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.drift_page import drift_routes
+from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.overview import overview
@@ -40,6 +43,7 @@ from ragwatch.web.streamed_samples import sample_json, samples_json
 Action = Callable[[Mapping[str, str]], Awaitable[str]]
 """Handles a POST: maps query parameters to the text of the response. Raises `ParameterError` (400) for invalid ones,
 `BusyError` (429) while the same action runs, and `RagwatchError` (500) if it failed."""
+EVERY_REQUEST = RequestPolicy()
 NO_ACTIONS: Mapping[str, Action] = MappingProxyType({})
 Render = Callable[[str, Sequence[str]], tuple[bytes, str]]
 GZIP_ABOVE = 1024
@@ -62,8 +66,7 @@ def build_app(
     ready: Callable[[], tuple[str, ...]] = tuple,
     actions: Mapping[str, Action] = NO_ACTIONS,
     labels: Callable[[], LabelService] | None = None,
-    hosts: Callable[[], frozenset[str] | None] = lambda: None,
-    external: Callable[[], str | None] = lambda: None,
+    policy: RequestPolicy = EVERY_REQUEST,
     clock: Callable[[], float] = time,
 ) -> Starlette:
     """Builds the application.
@@ -76,8 +79,7 @@ def build_app(
         ready: Returns the reasons why the process is not ready, one sentence each.
         actions: Handlers of POST requests, by path.
         labels: Returns the service that stores labels; None for no label endpoints.
-        hosts: Returns the allowed names in the Host header (see `allowed_hosts`), None for any.
-        external: Returns the external URL, None for the address of the request.
+        policy: Which requests are answered.
         clock: Seconds since the epoch.
     """
     pages = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
@@ -96,7 +98,12 @@ def build_app(
             *route_routes(board, scope, clock, pages),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        middleware=[Middleware(RequestGuard, hosts=hosts, external=external), Middleware(RequestBodyLimit)],
+        middleware=[
+            Middleware(RequestGuard, policy),
+            Middleware(Authentication, policy),
+            Middleware(RequestBodyLimit),
+            Middleware(FormGuard),
+        ],
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )
 

@@ -19,6 +19,7 @@ from ragwatch.core.scores import LOW_IS_GOOD
 from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.errors import StoreError
 from ragwatch.ports import RecordedEvent, Store, StoredRun
+from ragwatch.web.forms import FIELD, FORM_TOKEN
 from ragwatch.web.pages import page
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
@@ -57,7 +58,9 @@ def drift_routes(board: Board, store: Store | None, clock: Callable[[], float], 
 
     def render(request: Request) -> Response:
         view, status = view_of(request)
-        return HTMLResponse(page("drift.html", {"version": __version__, **view}), status)
+        return HTMLResponse(
+            page("drift.html", {"version": __version__, FIELD: request.scope.get(FORM_TOKEN), **view}), status
+        )
 
     async def html(request: Request) -> ASGIApp:
         return await limit.answer(lambda: render(request), RESPONSE_SIZE)

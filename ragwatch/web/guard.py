@@ -1,18 +1,22 @@
 """Sets security headers on every response and refuses forged requests.
 
-Against DNS rebinding, a name in the Host header must be allowed; IP addresses are accepted, because rebinding needs a
-name. Against cross-site request forgery, requests that change state must have our own origin.
+Against DNS rebinding, a name in the Host header must be allowed, at every listen address; IP addresses are accepted,
+because rebinding needs a name. Against cross-site request forgery, requests that change state must have our own origin
+if a browser sends them. Against request smuggling, a request states its length in one way only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import socket
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ragwatch.web.access import SAFE_METHODS, STATIC, RequestPolicy
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -22,26 +26,27 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
 }
 NO_STORE = {"Cache-Control": "no-store"}  # pages contain texts of users; static files may be cached
-_STATIC = "/static/"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - compared, not bound
-_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_SAME_SITE = ("same-origin", "none")  # values of Sec-Fetch-Site: our own pages, or no page at all
 
 
-def allowed_hosts(listen: str, external_url: str | None) -> frozenset[str] | None:
-    """Allowed names in the Host header; None for any name, if the server listens on every address.
+def allowed_hosts(listen: str, external_url: str | None, names: Iterable[str] = ()) -> frozenset[str]:
+    """Allowed names in the Host header: loopback, the listen address, this machine, and those that are configured.
 
-    >>> sorted(allowed_hosts("127.0.0.1", "https://rag.example.org/watch/"))
-    ['127.0.0.1', '::1', 'localhost', 'rag.example.org']
+    >>> sorted(allowed_hosts("127.0.0.1", "https://rag.example.org/watch/", ["rag"]))
+    ['127.0.0.1', '::1', 'localhost', 'rag', 'rag.example.org']
     """
-    if listen in _WILDCARDS and external_url is None:
-        return None
-    names = {*_LOOPBACK, listen.lower()} - set(_WILDCARDS)
+    allowed = {*_LOOPBACK, listen.lower(), *(name.lower() for name in names)} - set(_WILDCARDS)
+    if listen in _WILDCARDS:
+        allowed.add(socket.gethostname().lower())
     if external_url is not None:
-        names.add(_name_of(external_url))
-    return frozenset(names - {""})
+        allowed.add(_name_of(external_url))
+    return frozenset(allowed - {""})
 
 
 def _name_of(address: str) -> str:
@@ -56,19 +61,12 @@ class RequestGuard:
 
     Args:
         app: The application.
-        hosts: Returns the allowed names in the Host header; None for any.
-        external: Returns the external URL; None if there is none.
+        policy: The allowed names, the external URL, and the configured headers.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        hosts: Callable[[], frozenset[str] | None],
-        external: Callable[[], str | None] = lambda: None,
-    ) -> None:
+    def __init__(self, app: ASGIApp, policy: RequestPolicy) -> None:
         self._app = app
-        self._hosts = hosts
-        self._external = external
+        self._policy = policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
@@ -79,22 +77,42 @@ class RequestGuard:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS if scope["path"].startswith(_STATIC) else HEADERS | NO_STORE)
+                headers.update(response_headers(scope["path"], self._policy.access().headers))
             await send(message)
 
-        refusal = self._refusal(Headers(scope=scope), scope["method"], scope.get("scheme", "http"))
+        headers = Headers(scope=scope)
+        refusal = self._refusal(headers, scope["method"], scope.get("scheme", "http"))
         app = self._app if refusal is None else PlainTextResponse(f"{refusal}\n", status_code=403)
+        if "transfer-encoding" in headers and "content-length" in headers:
+            app = _TWO_LENGTHS
         await app(scope, receive, send_with_headers)
 
     def _refusal(self, headers: Headers, method: str, scheme: str) -> str | None:
-        host, names = headers.get("host", ""), self._hosts()
+        host, names = headers.get("host", ""), self._policy.hosts()
         if names is not None and not _is_allowed(host, names):
-            return "The Host header is not allowed. Set web.external_url to the address that users open."
+            return (
+                "The Host header is not allowed. Set web.external_url to the address that users open, "
+                "or add the name to web.hosts."
+            )
         origin = headers.get("origin")
-        allowed = {_origin(f"{scheme}://{host}"), _origin(self._external() or "")} - {None}
-        if method not in _SAFE_METHODS and origin is not None and _origin(origin) not in allowed:
+        allowed = {_origin(f"{scheme}://{host}"), _origin(self._policy.external() or "")} - {None}
+        if method in SAFE_METHODS:
+            return None
+        is_foreign = origin is not None and _origin(origin) not in allowed
+        if is_foreign or (origin is None and headers.get("sec-fetch-site", _SAME_SITE[0]) not in _SAME_SITE):
             return "Cross-site requests are not allowed."
         return None
+
+
+_TWO_LENGTHS = PlainTextResponse(
+    "A request has a Content-Length or a Transfer-Encoding, not both.\n", 400, headers={"Connection": "close"}
+)
+
+
+def response_headers(path: str, configured: Mapping[str, str]) -> dict[str, str]:
+    """Headers of every response to a path; configured ones replace ours."""
+    ours = HEADERS if path.startswith(STATIC) else HEADERS | NO_STORE
+    return {**ours, **{name: value for name, value in configured.items() if value}}
 
 
 def _origin(address: str) -> tuple[str, str] | None:

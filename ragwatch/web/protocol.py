@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from ragwatch.web.authentication import CERTIFICATE
 from ragwatch.web.connections import MONITORING_PATHS, Connections
 from ragwatch.web.request_limit import CHUNK_BYTES, RETRY_SECONDS
 
@@ -95,6 +96,7 @@ class Protocol(H11Protocol):
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Processes one request; responds with 503 if too many are in progress."""
         path = scope["path"]
+        scope[CERTIFICATE] = self.transport.get_extra_info("peercert")
         self._since, self._rank = None, SCRAPER if path in MONITORING_PATHS else IDLE
         now, received = self.loop.time(), self._received()
         self._response_start, self._progress = (received, 0.0), (received, now)

@@ -18,7 +18,9 @@ from starlette.types import ASGIApp
 
 from ragwatch.errors import AddressError
 from ragwatch.web.connections import Connections, max_connections
+from ragwatch.web.handshake import TlsHandshake
 from ragwatch.web.protocol import Protocol
+from ragwatch.web.tls import Tls
 
 KEEP_ALIVE_SECONDS = 75  # longer than a usual scrape interval, so that scrapers reuse their connection
 DRAIN_SECONDS = 3
@@ -51,10 +53,12 @@ class Server:
         app: The application.
         host: Name or address to listen on.
         port: Port, 0 for any free one.
+        tls: Returns the context for a new connection; None for no TLS.
     """
 
-    def __init__(self, app: ASGIApp, host: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, host: str, port: int, tls: Callable[[], Tls | None] = lambda: None) -> None:
         self._app = app
+        self._tls = tls
         self._host = host
         self._port = port
         self._listener: socket.socket | None = None
@@ -84,7 +88,7 @@ class Server:
         assert self._listener is not None  # noqa: S101 - bound above
         with self._listener as listener:
             port = listener.getsockname()[1]
-            self._running = _Uvicorn(uvicorn.Config(self._app, **_settings()), lambda: started(port))
+            self._running = _Uvicorn(uvicorn.Config(self._app, **_settings(self._tls)), lambda: started(port))
             serving = asyncio.create_task(self._running.serve(sockets=[listener]))
             try:
                 await asyncio.shield(serving)
@@ -104,15 +108,23 @@ class Server:
             self._running.should_exit = True
 
 
-def _settings() -> dict[str, Any]:
+def _settings(tls: Callable[[], Tls | None]) -> dict[str, Any]:
     limit = max_connections()
+    connections = Connections(limit)
+
+    def protocol(**parts: Any) -> Protocol | TlsHandshake:  # noqa: ANN401 - uvicorn's
+        http, current = partial(Protocol, connections=connections, **parts), tls()
+        if current is None:
+            return http()
+        return TlsHandshake(http, current, connections, parts["server_state"].connections)
+
     return {
         "lifespan": "off",
         "log_config": None,
         "access_log": False,
         "server_header": False,
         "ws": "none",
-        "http": partial(Protocol, connections=Connections(limit)),
+        "http": protocol,
         "backlog": max(limit // BACKLOG_DIVISOR, 1),
         "timeout_keep_alive": KEEP_ALIVE_SECONDS,
         "timeout_graceful_shutdown": DRAIN_SECONDS,

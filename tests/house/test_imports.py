@@ -14,6 +14,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ragwatch.judges.claude",),
     "anyio": ("ragwatch.web",),
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
+    "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands",),
     "h11": ("ragwatch.web",),
     "httpx": ("ragwatch.judges.openai", "ragwatch.probes.exchange"),

@@ -11,6 +11,9 @@ import pytest
 import yaml
 
 from ragwatch.config import parse
+from ragwatch.config.web import WebOptions
+from ragwatch.daemon.web_access import read_rules
+from ragwatch.errors import ConfigError
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
 DURATION = re.compile(r"(0|(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?)")  # as the operator's schema has it
@@ -30,12 +33,15 @@ RELABELING = {
     "regex": str,
     "replacement": str,
 }
+SECRET_KEY = {"name!": str, "key!": str}
 ENDPOINT = {
     "port": str,
     "path": str,
     "interval": DURATION,
     "scrapeTimeout": DURATION,
     "honorLabels": bool,
+    "scheme": {"http", "https"},
+    "basicAuth": {"username!": SECRET_KEY, "password!": SECRET_KEY},
     "relabelings": [RELABELING],
     "metricRelabelings": [RELABELING],
 }
@@ -140,6 +146,66 @@ def test_pod_monitor_policy_and_configuration_agree() -> None:
     writable = {each["mountPath"] for each in sidecar["volumeMounts"] if not each.get("readOnly")}
     assert str(settings.state) in writable
     assert settings.drain < template["spec"].get("terminationGracePeriodSeconds", GRACE_SECONDS)
+
+
+def test_who_asks_needs_a_password(tmp_path: Path) -> None:
+    """Secret, mount, users and monitor agree; the placeholders do not start, and hashes in their place do."""
+    template = yaml.safe_load((FOLDER / "sidecar.yaml").read_text())["spec"]["template"]["spec"]
+    secrets = {
+        each["metadata"]["name"]: each["stringData"]
+        for each in yaml.safe_load_all((FOLDER / "secret.yaml").read_text())
+    }
+    web = parse(
+        yaml.safe_load(document("config.yaml", "ConfigMap")["data"]["ragwatch.yaml"]), folder=FOLDER
+    ).settings.web
+    (volume,) = [each for each in template["volumes"] if "secret" in each]
+    (mount,) = [each for each in template["initContainers"][0]["volumeMounts"] if each["name"] == volume["name"]]
+    name = volume["secret"]["secretName"]
+    assert web.config_file == Path(mount["mountPath"]) / "web.yml"
+    file = tmp_path / "web.yml"
+    here = web.model_copy(update={"config_file": file})
+    text = secrets[name]["web.yml"]
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="is not a bcrypt hash"):
+        read_rules(here)
+    file.write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
+    access = read_rules(here).access
+    assert access.anonymous == frozenset()
+    (endpoint,) = document("podmonitor.yaml", "PodMonitor")["spec"]["podMetricsEndpoints"]
+    for part, reference in endpoint["basicAuth"].items():
+        assert part in secrets[reference["name"]]
+        assert reference["key"] == part
+    assert access.rights_of([secrets["ragwatch-scrape"]["username"]]) == {"metrics"}
+
+
+def test_the_web_file_of_the_service_starts_with_hashes_only(tmp_path: Path) -> None:
+    """The placeholders for systemd are refused; with hashes, the users of the unit's comment are asked."""
+    text = (FOLDER.parent / "systemd" / "web.yml").read_text()
+    unit = (FOLDER.parent / "systemd" / "ragwatch.service").read_text()
+    assert "LoadCredential=web.yml:/etc/ragwatch/web.yml" in unit
+    assert 'config_file: "${CREDENTIALS_DIRECTORY}/web.yml"' in unit
+    web = WebOptions(listen="0.0.0.0:10477", config_file=tmp_path / "web.yml", users={"prometheus": ("metrics",)})
+    (tmp_path / "web.yml").write_text(text)
+    with pytest.raises(ConfigError, match="is not a bcrypt hash"):
+        read_rules(web)
+    (tmp_path / "web.yml").write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
+    assert read_rules(web).access.rights_of(["prometheus"]) == {"metrics"}
+
+
+def test_the_secured_stack_agrees(tmp_path: Path) -> None:
+    """Its ragwatch asks the users of the web file, Prometheus is one of them, and asks by a name that is allowed."""
+    stack = yaml.safe_load((FOLDER.parent / "compose.secured.yaml").read_text())
+    web = parse(yaml.safe_load(stack["configs"]["ragwatch"]["content"]), folder=FOLDER).settings.web
+    (job,) = yaml.safe_load(stack["configs"]["prometheus"]["content"])["scrape_configs"]
+    assert {str(web.config_file), job["basic_auth"]["password_file"]} == {
+        f"/run/secrets/{name}" for name in stack["secrets"]
+    }
+    text = (FOLDER.parent / "systemd" / "web.yml").read_text()
+    (tmp_path / "web.yml").write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
+    access = read_rules(web.model_copy(update={"config_file": tmp_path / "web.yml"})).access
+    assert access.anonymous == frozenset()
+    assert access.rights_of([job["basic_auth"]["username"]]) == {"metrics"}
+    assert job["static_configs"] == [{"targets": [f"{stack['services']['ragwatch']['hostname']}:10477"]}]
 
 
 def test_a_state_directory_has_one_writer() -> None:

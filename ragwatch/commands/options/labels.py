@@ -7,6 +7,11 @@ import click
 from ragwatch.commands.options.lazy import CONFIG, OUT, lazy_command
 
 MAX_ANSWERS = 200  # shown in one session
+TOKEN_FILE = click.option(
+    "--token-file",
+    type=OUT,
+    help="File of the bearer token; default: $RAGWATCH_TOKEN_FILE, or the token in $RAGWATCH_TOKEN.",
+)
 
 
 @lazy_command("ragwatch.commands.label:label")
@@ -19,6 +24,7 @@ MAX_ANSWERS = 200  # shown in one session
 @click.option("--export", "out", type=click.File("w", encoding="utf-8"), help="Write all labels as JSONL; - is stdout.")
 @click.option("--import", "rows", type=click.File("rb"), help="Read labels from JSONL; - is stdin.")
 @click.option("--url", metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
+@TOKEN_FILE
 @click.option(
     "--relevance", type=OUT, help="Judge the relevance of contexts instead; judgements are kept in this file."
 )
@@ -59,6 +65,7 @@ def label() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("--out", type=OUT, help="Also write the report as JSON to this file.")
 @click.option("--url", metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
+@TOKEN_FILE
 def calibrate() -> None:
     """Compare a judge with labels: agreement, kappa, sensitivity, specificity, reliability, largest disagreements.
 
@@ -68,6 +75,7 @@ def calibrate() -> None:
 
 @lazy_command("ragwatch.commands.acknowledge:acknowledge")
 @click.option("--url", default="http://127.0.0.1:10477", show_default=True, help="Address of the running ragwatch.")
+@TOKEN_FILE
 @click.option("--quantity", help="Only this quantity or traffic signal.")
 @click.option("--route", help="Only this route.")
 @click.option(

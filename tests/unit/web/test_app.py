@@ -24,7 +24,7 @@ from ragwatch.ports import PackedVerdict, Query, StoredVerdict
 from ragwatch.stores.sqlite.rows import pack
 from ragwatch.stores.sqlite.texts import PackedText
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import PageScope, ParameterError, allowed_hosts, build_app
+from ragwatch.web import PageScope, ParameterError, RequestPolicy, allowed_hosts, build_app
 
 SCOPE = PageScope(("app",), ROUTES, (JUDGE,), ("1h",), {"faithfulness": 0.7})
 
@@ -204,7 +204,7 @@ async def test_other_sites_change_nothing(origin: str, status: int) -> None:
 
 async def test_foreign_names_are_refused() -> None:
     """A rebound name reads nothing."""
-    guarded = app(hosts=lambda: allowed_hosts("127.0.0.1", None))
+    guarded = app(policy=RequestPolicy(lambda: allowed_hosts("127.0.0.1", None)))
     async with asking(guarded, "http://attacker.example") as client:
         assert (await client.get("/")).status_code == 403
     async with asking(guarded, "http://127.0.0.1:10477") as client:

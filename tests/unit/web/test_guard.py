@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from ragwatch.web.access import RequestPolicy
 from ragwatch.web.guard import RequestGuard, _is_allowed, allowed_hosts
 
+HOSTNAME = socket.gethostname().lower()
 OURS = allowed_hosts("127.0.0.1", "https://rag.example.org/watch/")
 
 
@@ -28,26 +32,24 @@ OURS = allowed_hosts("127.0.0.1", "https://rag.example.org/watch/")
 )
 def test_names_are_ours_or_not(host: str, ours: bool) -> None:  # noqa: FBT001 - a parameter of the table
     """Rebinding needs a name; names that are not ours are refused, addresses are not."""
-    assert OURS is not None
     assert _is_allowed(host, OURS) is ours
 
 
 @pytest.mark.parametrize(
     ("listen", "external", "expected"),
     [
-        ("0.0.0.0", None, None),  # noqa: S104 - the case of the table
-        ("::", None, None),
+        ("0.0.0.0", None, {"localhost", "127.0.0.1", "::1", HOSTNAME}),  # noqa: S104 - the case of the table
+        ("::", None, {"localhost", "127.0.0.1", "::1", HOSTNAME}),
         ("127.0.0.1", None, {"localhost", "127.0.0.1", "::1"}),
         ("Rag.Internal", None, {"localhost", "127.0.0.1", "::1", "rag.internal"}),
-        ("0.0.0.0", "http://rag:80", {"localhost", "127.0.0.1", "::1", "rag"}),  # noqa: S104 - the same
+        ("0.0.0.0", "http://rag:80", {"localhost", "127.0.0.1", "::1", "rag", HOSTNAME}),  # noqa: S104 - the same
         ("127.0.0.1", "no address", {"localhost", "127.0.0.1", "::1"}),
         ("127.0.0.1", "https://[", {"localhost", "127.0.0.1", "::1"}),
     ],
 )
-def test_allowed_names_follow_the_configuration(listen: str, external: str | None, expected: set[str] | None) -> None:
-    """Loopback names, the name we listen on and the name people use; any name when that cannot be known."""
-    hosts = allowed_hosts(listen, external)
-    assert hosts == (None if expected is None else frozenset(expected))
+def test_allowed_names_follow_the_configuration(listen: str, external: str | None, expected: set[str]) -> None:
+    """Loopback names, the name we listen on and the name people use; at every address also that of the machine."""
+    assert allowed_hosts(listen, external) == expected
 
 
 async def test_what_is_not_http_passes() -> None:
@@ -64,7 +66,7 @@ async def test_what_is_not_http_passes() -> None:
     async def send(message: Message) -> None:
         seen.append(message["type"])
 
-    await RequestGuard(app, frozenset)({"type": "lifespan"}, receive, send)
+    await RequestGuard(app, RequestPolicy(frozenset))({"type": "lifespan"}, receive, send)
     assert seen == ["lifespan", "lifespan.startup"]
 
 
@@ -84,7 +86,7 @@ async def refused(origin: str, scheme: str, external: str | None = None) -> bool
 
     headers = [(b"host", b"localhost:10477"), (b"origin", origin.encode())]
     scope = {"type": "http", "method": "POST", "path": "/-/reload", "scheme": scheme, "headers": headers}
-    await RequestGuard(app, lambda: None, lambda: external)(scope, receive, send)
+    await RequestGuard(app, RequestPolicy(external=lambda: external))(scope, receive, send)
     return statuses == [403]
 
 

@@ -16,7 +16,7 @@ from ragwatch.errors import StoreError
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import build_app
+from ragwatch.web import RequestPolicy, build_app
 from ragwatch.web.labels import MAX_NOTE_CHARS, MAX_VALUES, PAGE_BYTES
 
 WORD = {"key": "0" * 32, "annotator": "ann", "at": 1.0, "scores": {"faithfulness": 1.0}}
@@ -59,7 +59,7 @@ async def client(words: Words | None) -> AsyncIterator[httpx.AsyncClient]:
         board=board,
         render=lambda *_: (b"", ""),
         labels=None if words is None else lambda: words,
-        hosts=lambda: frozenset({"localhost"}),
+        policy=RequestPolicy(lambda: frozenset({"localhost"})),
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as made:
         yield made

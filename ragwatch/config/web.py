@@ -1,0 +1,86 @@
+"""The section `web`: address of the HTTP server, and who may do what over it."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from ragwatch.config.options import FrozenOptions, Name
+
+MAX_PORT = 65535
+MIN_TOKEN_CHARS = 16
+RightName = Literal["metrics", "pages", "write", "ingest"]
+
+_DIGEST = re.compile(r"sha256:[0-9a-fA-F]{64}")
+_TOKEN = re.compile(rf"[!-~]{{{MIN_TOKEN_CHARS},512}}")  # what a header can carry
+_HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
+
+
+def _check_port(address: str) -> str:
+    port = int(address.rpartition(":")[2])
+    if port > MAX_PORT:
+        raise ValueError(f"port {port} does not exist; give one from 0 to {MAX_PORT}")
+    return address
+
+
+def _check_token(token: SecretStr) -> SecretStr:
+    """Check the shape of a token; messages do not show it."""
+    text = token.get_secret_value()
+    if text.startswith("sha256:"):
+        if not _DIGEST.fullmatch(text):
+            raise ValueError(
+                "a hash is sha256: and 64 hexadecimal digits, as `printf %s TOKEN | sha256sum` prints them"
+            )
+    elif not _TOKEN.fullmatch(text):
+        raise ValueError(
+            f"is not a token of {MIN_TOKEN_CHARS} to 512 characters without spaces; "
+            "make one with `openssl rand -hex 32`"
+        )
+    return token
+
+
+def _check_host(host: str) -> str:
+    if not _HOST.fullmatch(host):
+        raise ValueError(f"{host!r} is not a host name; write the name alone, without scheme, port and *")
+    return host.lower().strip("[]")
+
+
+class TokenOptions(FrozenOptions):
+    """A bearer token: what it is called in logs, the token or its hash, and its rights."""
+
+    name: Name
+    token: Annotated[SecretStr, AfterValidator(_check_token)]
+    rights: tuple[RightName, ...]
+
+
+class WebOptions(FrozenOptions):
+    """Address of the HTTP server for metrics, pages and API, and who may do what over it."""
+
+    listen: Annotated[str, AfterValidator(_check_port)] = Field("127.0.0.1:10477", pattern=r"^.+:\d{1,5}$")
+    external_url: str | None = Field(None, pattern=r"^https?://")
+    hosts: tuple[Annotated[str, AfterValidator(_check_host)], ...] = ()
+    config_file: Path | None = None
+    open: tuple[RightName, ...] = ()
+    users: dict[str, tuple[RightName, ...]] = Field(default_factory=dict)
+    tokens: tuple[TokenOptions, ...] = ()
+
+    @property
+    def host(self) -> str:
+        """Name or address on which the server listens, without its port."""
+        return self.listen.rpartition(":")[0].strip("[]")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can connect.
+
+        >>> WebOptions(listen="[::1]:80").is_local, WebOptions(listen="0.0.0.0:80").is_local
+        (True, False)
+        """
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"

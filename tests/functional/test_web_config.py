@@ -1,0 +1,213 @@
+"""`web.config_file` from end to end: Prometheus scrapes over TLS with a password and with a certificate."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import ssl
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import bcrypt
+import httpx
+import pytest
+from functional.daemon import RagwatchProcess, record, write_config
+from functional.forked import run_forked
+from functional.test_prometheus import free_port, program, until
+from support.certificates import Authority
+from support.patience import DEADLINE
+
+PASSWORD, TOKEN = "correct horse", "0123456789abcdef0123456789abcdef"
+FILE = """
+tls_server_config: {{cert_file: server.crt, key_file: server.key{tls}}}
+{users}
+"""
+CLIENTS = ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: authority.crt, client_allowed_sans: [prom]"
+PROMETHEUS = """
+global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+scrape_configs:
+  - job_name: password
+    scheme: https
+    tls_config: {{ca_file: authority.crt}}
+    basic_auth: {{username: prometheus, password: {password}}}
+    static_configs: [{{targets: ["127.0.0.1:{first}"]}}]
+  - job_name: wrong
+    scheme: https
+    tls_config: {{ca_file: authority.crt}}
+    basic_auth: {{username: prometheus, password: wrong}}
+    static_configs: [{{targets: ["127.0.0.1:{first}"]}}]
+  - job_name: certificate
+    scheme: https
+    tls_config: {{ca_file: authority.crt, cert_file: prom.crt, key_file: prom.key}}
+    static_configs: [{{targets: ["127.0.0.1:{second}"]}}]
+  - job_name: stranger
+    scheme: https
+    tls_config: {{ca_file: authority.crt}}
+    static_configs: [{{targets: ["127.0.0.1:{second}"]}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an authority, a server, and Prometheus as its client."""
+    made = tmp_path_factory.mktemp("certificates")
+    authority = Authority(made)
+    authority.issue("server", "server")
+    authority.issue("next", "server")
+    authority.issue("prom", "client", "DNS:prom")
+    return made
+
+
+def protected(folder: Path, name: str, *, tls: str = "", users: bool = True, web: str = "") -> Path:
+    """A configuration whose server speaks TLS."""
+    place = folder / name
+    place.mkdir()
+    for file in ("server.crt", "server.key", "authority.crt"):
+        shutil.copy(folder / file, place / file)
+    hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(5)).decode()
+    text = f"basic_auth_users: {{prometheus: {hashed}, anna: {hashed}}}" if users else ""
+    (place / "web.yml").write_text(FILE.format(tls=tls, users=text))
+    return write_config(place, web=f"{{listen: '127.0.0.1:0', config_file: web.yml{web}}}")
+
+
+def get(url: str, authority: Path, user: str | None = None, *, method: str = "GET") -> tuple[int, str]:
+    """Status and body of a request over a connection of its own."""
+    context = ssl.create_default_context(cafile=str(authority))
+    request = urllib.request.Request(url, method=method)
+    if user is not None:
+        request.add_header("Authorization", "Basic " + base64.b64encode(f"{user}:{PASSWORD}".encode()).decode())
+    try:
+        with urllib.request.urlopen(request, timeout=DEADLINE, context=context) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@contextmanager
+def prometheus(folder: Path, port: int, first: int, second: int) -> Iterator[None]:
+    """A Prometheus that scrapes both servers, with right and with wrong credentials."""
+    (folder / "prometheus.yml").write_text(PROMETHEUS.format(password=PASSWORD, first=first, second=second))
+    command = [
+        program("prometheus"),
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+@pytest.mark.costly
+async def test_x20_prometheus_scrapes_over_tls(folder: Path) -> None:
+    """With the password and with a certificate it scrapes; with a wrong password and without a certificate not."""
+    port = free_port()
+    rights, named = ", users: {prometheus: [metrics]}", ", users: {prom: [metrics]}"
+    with (
+        RagwatchProcess(protected(folder, "passwords", web=rights)) as first,
+        RagwatchProcess(protected(folder, "clients", tls=CLIENTS, users=False, web=named)) as second,
+    ):
+        ports = [int(each.wait_until_serving().address.rpartition(":")[2]) for each in (first, second)]
+        assert first.address.startswith("https://")
+        with prometheus(folder, port, *ports):
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+                expected = {"password": "1", "wrong": "0", "certificate": "1", "stranger": "0"}
+                await until(
+                    client,
+                    "/api/v1/query",
+                    lambda data: {row["metric"]["job"]: row["value"][1] for row in data["result"]} == expected,
+                    query="up",
+                )
+        authority = folder / "authority.crt"
+        assert get(first.address + "/", authority, "prometheus")[0] == 403
+        assert get(first.address + "/metrics", authority, "anna")[0] == 200
+        assert get(first.address + "/metrics", authority)[0] == 401
+
+
+@pytest.mark.costly
+def test_x20_certificates_rotate_under_load(folder: Path) -> None:
+    """While new connections scrape without a pause, certificate and key are replaced in turn: none fails."""
+    config = protected(folder, "rotation", web=", open: [metrics]")
+    served: set[str] = set()
+    failures: list[str] = []
+    scrapes = [0]
+    done = threading.Event()
+    context = ssl.create_default_context(cafile=str(folder / "authority.crt"))
+
+    def scrape(address: str) -> None:
+        while not done.is_set():
+            try:
+                with urllib.request.urlopen(f"{address}/metrics", timeout=DEADLINE, context=context) as response:
+                    response.read()
+                scrapes[0] += 1
+                time.sleep(0.01)  # the machine has other tests to run
+            except OSError as error:
+                failures.append(str(error))
+
+    def certificate(port: int) -> str:
+        return ssl.get_server_certificate(("127.0.0.1", port), timeout=DEADLINE)
+
+    with RagwatchProcess(config) as ragwatch:
+        address = ragwatch.wait_until_serving().address
+        port = int(address.rpartition(":")[2])
+        threads = [threading.Thread(target=scrape, args=[address]) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for name in ("next", "server"):
+                served.add(certificate(port))
+                for kind in ("crt", "key"):
+                    shutil.copy(folder / f"{name}.{kind}", config.parent / f"server.{kind}")
+                    time.sleep(0.3)  # long enough for a look at half a pair: there is nothing else to wait for
+                end = time.monotonic() + DEADLINE
+                while certificate(port) != (folder / f"{name}.crt").read_text().replace("\r", ""):
+                    assert time.monotonic() < end
+                    time.sleep(0.1)
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join()
+    assert failures == []
+    assert len(served) == 2
+    assert scrapes[0] > 20
+
+
+@pytest.mark.costly
+def test_x19_beyond_loopback_it_does_not_start_open(tmp_path: Path) -> None:
+    """Exit code 2, before anything is opened, with what to write; `check` says the same."""
+    config = write_config(tmp_path, web="{listen: '0.0.0.0:0'}")
+    for command in ("run", "check"):
+        done = run_forked(command, "--config", config)
+        assert done.returncode == (2 if command == "run" else 1)
+        if command == "run":
+            assert "web.listen: 0.0.0.0:0 can be reached from other machines" in done.stderr
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.costly
+def test_commands_ask_with_their_token(tmp_path: Path) -> None:
+    """With a token in the environment `label --export` reads from the running daemon; else it says what to give."""
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "rag.jsonl").write_text(record(0) + "\n")
+    (tmp_path / "token").write_text(TOKEN)
+    tokens = "[{name: ann, token: 'file:token', rights: [pages, write]}]"
+    config = write_config(tmp_path, web=f"{{listen: '127.0.0.1:0', open: [metrics], tokens: {tokens}}}")
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        ragwatch.wait_for('ragwatch_requests_seen_total{source="app"}', 1.0)
+        command = ["label", "--config", config, "--annotator", "ann", "--export", "-", "--url", ragwatch.address]
+        refused = run_forked(*command)
+        assert refused.returncode != 0
+        assert "give a token with --token-file" in refused.stderr
+        done = run_forked(*command, "--token-file", tmp_path / "token")
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+        assert ragwatch.get("/")[0] == 401
+        assert TOKEN not in ragwatch.get("/metrics")[1]

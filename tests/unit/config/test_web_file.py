@@ -1,0 +1,127 @@
+"""The web configuration file: what promtool accepts is accepted, what is wrong is named by its key."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.certificates import Authority
+from support.patience import DEADLINE
+
+from ragwatch.config.web_file import WebFile, load_web_file
+from ragwatch.errors import ConfigError
+
+HASH = "$2y$10$mDwo.lAisC94iLAyP81MCesa29IzH37oigHC/42V2pdJlUprsJPze"
+VERIFIED = "client_auth_type: RequireAndVerifyClientCert"
+PAIR = "cert_file: server.crt, key_file: server.key"
+ACCEPTED = {
+    "empty": "",
+    "comments": "# users:\n\n  # none yet\n",
+    "users": f"basic_auth_users:\n  alice: {HASH}\n  17: {HASH.replace('$2y', '$2b')}\n",
+    "pair": f"tls_server_config: {{{PAIR}}}",
+    "nulls": "tls_server_config:\nbasic_auth_users:\n",
+    "clients": f"tls_server_config: {{{PAIR}, {VERIFIED}, client_ca_file: authority.crt}}",
+    "asked": f"tls_server_config: {{{PAIR}, client_auth_type: RequestClientCert}}",
+    "versions": f"tls_server_config: {{{PAIR}, min_version: TLS10, max_version: TLS12}}",
+    "suites": (
+        f"tls_server_config: {{{PAIR}, cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, TLS_AES_128_GCM_SHA256],"
+        " curve_preferences: [X25519, CurveP256], prefer_server_cipher_suites: false}"
+    ),
+    "headers": (
+        "http_server_config:\n  http2: false\n  headers: {X-XSS-Protection: 0, X-Frame-Options: deny,"
+        " Strict-Transport-Security: max-age=300}\n"
+    ),
+}
+NEWER = {
+    "inline": "tls_server_config: {cert: PEM, key: PEM}",
+    "names": f"tls_server_config: {{{PAIR}, {VERIFIED}, client_allowed_sans: [a, 1]}}",
+    "rate": "rate_limit: {interval: 1s, burst: 20}",
+    "no rate": "rate_limit: {interval: 0, burst: 20}",
+}
+WRONG = {
+    "tls_server_confg: {}": "tls_server_confg: is not a known key; did you mean `tls_server_config`?",
+    "tls_server_config: {cert_fle: a}": "tls_server_config.cert_fle: is not a known key; did you mean `cert_file`?",
+    "tls_server_config: {cert_file: a}": "tls_server_config.key_file: is missing; write",
+    "tls_server_config: {key_file: a}": "tls_server_config.cert_file: is missing; write",
+    f"tls_server_config: {{{PAIR}, min_version: TLS14}}": "tls_server_config.min_version: 'TLS14' is not known; use",
+    f"tls_server_config: {{{PAIR}, cipher_suites: [RC4]}}": "tls_server_config.cipher_suites[0]: 'RC4' is not known",
+    f"tls_server_config: {{{PAIR}, curve_preferences: [P1]}}": "tls_server_config.curve_preferences[0]: 'P1' is not",
+    f"tls_server_config: {{{PAIR}, client_auth_type: Maybe}}": "tls_server_config.client_auth_type: 'Maybe' is not",
+    f"tls_server_config: {{{PAIR}, client_ca_file: a}}": "tls_server_config.client_ca_file: has no effect without",
+    f"tls_server_config: {{{PAIR}, client_allowed_sans: [a]}}": "tls_server_config.client_allowed_sans: needs",
+    "basic_auth_users: {alice: secret}": "basic_auth_users.alice: is not a bcrypt hash; write what `htpasswd",
+    "http_server_config: {headers: {Server: a}}": "http_server_config.headers: 'Server' cannot be set; use one of",
+    "http_server_config: {headers: {X-Frame-Options: no}}": "http_server_config.headers.X-Frame-Options: input should",
+    "http_server_config: {headers: {X-Frame-Options: all}}": "http_server_config.headers: X-Frame-Options is 'all'",
+    "basic_auth_users: [a]": "basic_auth_users: input should be a valid dictionary",
+    "- a": "must be a mapping",
+    "a: b: c": "not valid YAML",
+}
+STRICTER = {
+    f"tls_server_config: {{{PAIR}, client_auth_type: RequireAnyClientCert}}": "takes the certificate of anybody",
+    f"tls_server_config: {{{PAIR}, min_version: TLS10, max_version: TLS11}}": "tls_server_config.max_version: TLS11 is",
+    f"tls_server_config: {{{PAIR}, min_version: TLS13, max_version: TLS12}}": "tls_server_config.max_version: is below",
+    "rate_limit: {interval: 1s}": "rate_limit.burst: is 0, so that no request would be answered",
+    "basic_auth_users: {'a:b': x}": "a user name is not empty and has no colon",
+    'http_server_config: {headers: {X-XSS-Protection: "1\\n"}}': "holds a character that a header cannot carry",
+}
+
+
+def read(folder: Path, text: str) -> WebFile:
+    """Read a text as a web configuration file."""
+    path = folder / "web.yml"
+    path.write_text(text)
+    return load_web_file(path)
+
+
+@pytest.mark.parametrize("text", [*ACCEPTED.values(), *NEWER.values()], ids=[*ACCEPTED, *NEWER])
+def test_what_the_reference_allows_is_accepted(tmp_path: Path, text: str) -> None:
+    """Each section of the reference of the exporter-toolkit is read."""
+    assert isinstance(read(tmp_path, text), WebFile)
+
+
+@pytest.mark.parametrize(("text", "expected"), [*WRONG.items(), *STRICTER.items()])
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, expected: str) -> None:
+    """The error begins with the file and the key, says what to write instead, and shows no hash."""
+    with pytest.raises(ConfigError) as raised:
+        read(tmp_path, text)
+    assert str(raised.value).startswith("web.yml: ")
+    assert expected in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_promtool_agrees(tmp_path: Path) -> None:
+    """`promtool check web-config` accepts what we accept, and refuses what we call wrong."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is missing: Debian package `prometheus`")
+    Authority(tmp_path).issue("server", "server")
+    files = []
+    for number, text in enumerate([*ACCEPTED.values(), *WRONG]):
+        files.append(tmp_path / f"{number}.yml")
+        files[-1].write_text(text)
+    command = [promtool, "check", "web-config", *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
+    said = done.stdout + done.stderr
+    assert [path for path in files if f"{path} SUCCESS" in said] == files[: len(ACCEPTED)], said
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    """A file may be moved with its certificates; absolute paths stay."""
+    tls = read(tmp_path, "tls_server_config: {cert_file: a/server.crt, key_file: /etc/server.key}").tls_server_config
+    assert (tls.cert_file, tls.key_file, tls.client_ca_file) == (f"{tmp_path}/a/server.crt", "/etc/server.key", "")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """The path that cannot be read stands in the error."""
+    with pytest.raises(ConfigError, match=r"web\.yml: cannot be read"):
+        load_web_file(tmp_path / "web.yml")
+
+
+def test_hashes_and_keys_are_masked(tmp_path: Path) -> None:
+    """A file that is printed shows neither password hashes nor an inline key."""
+    file = read(tmp_path, f"basic_auth_users: {{a: {HASH}}}\ntls_server_config: {{cert: PEM, key: PRIVATE}}")
+    assert HASH not in repr(file)
+    assert "PRIVATE" not in repr(file)

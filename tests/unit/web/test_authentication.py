@@ -1,0 +1,271 @@
+"""Rights by route: who is asked, who passes, and what is refused with which status."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import bcrypt
+import httpx
+import pytest
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from support.snapshots import small
+
+from ragwatch.board import Board
+from ragwatch.web import EVERYTHING, Access, RateLimit, RequestPolicy, Right, Token, build_app
+from ragwatch.web.access import INGEST_PATHS, required_rights
+from ragwatch.web.authentication import CERTIFICATE, USER, Authentication, RequestRate
+from ragwatch.web.forms import FormGuard
+
+METRICS, PAGES, WRITE, INGEST = Right
+PASSWORD, TOKEN = "correct horse", "0123456789abcdef0123456789abcdef"
+USERS = {name: bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)) for name in ("prometheus", "anna", "new")}
+ACCESS = Access(
+    users=USERS,
+    tokens=(Token("ci", hashlib.sha256(TOKEN.encode()).digest(), frozenset({WRITE})),),
+    grants={"prometheus": frozenset({METRICS}), "anna": frozenset({METRICS, PAGES, WRITE})},
+    unlisted=frozenset({METRICS}),
+    anonymous=frozenset(),
+)
+CERTIFICATES = Access(certificates=True, grants={"prom": frozenset({METRICS})}, anonymous=frozenset())
+
+
+class Labels:
+    """A label service of which nothing may be asked."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+
+def basic(user: str, password: str = PASSWORD) -> dict[str, str]:
+    """The header of a user."""
+    return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
+
+
+def bearer(token: str = TOKEN) -> dict[str, str]:
+    """The header of a token."""
+    return {"Authorization": f"bearer {token}"}
+
+
+async def reload(_: Mapping[str, str]) -> str:
+    """An action."""
+    return "done"
+
+
+@asynccontextmanager
+async def asking(access: Access, refused: list[str] | None = None) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the application."""
+    board = Board()
+    board.publish(small())
+    policy = RequestPolicy(access=lambda: access, refused=[].append if refused is None else refused.append)
+    app = build_app(
+        board=board, render=lambda *_: (b"x 1\n", "text/plain"), actions={"/-/reload": reload}, policy=policy
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/metrics", {}, 401),
+        ("GET", "/metrics", basic("prometheus"), 200),
+        ("GET", "/metrics", basic("new"), 200),
+        ("GET", "/metrics", basic("prometheus", "wrong"), 401),
+        ("GET", "/metrics", basic("nobody"), 401),
+        ("GET", "/metrics", bearer(), 403),
+        ("GET", "/", {}, 401),
+        ("GET", "/", basic("prometheus"), 403),
+        ("GET", "/", basic("new"), 403),
+        ("GET", "/", basic("anna"), 200),
+        ("GET", "/api/v1/samples", basic("prometheus"), 403),
+        ("GET", "/no/such/page", {}, 401),
+        ("GET", "/no/such/page", basic("anna"), 404),
+        ("POST", "/-/reload", {}, 401),
+        ("POST", "/-/reload", basic("prometheus"), 403),
+        ("POST", "/-/reload", basic("anna"), 200),
+        ("POST", "/-/reload", bearer(), 200),
+        ("POST", "/-/reload", bearer(TOKEN[:-1] + "0"), 401),
+        ("POST", "/-/reload", bearer(""), 401),
+        ("POST", "/-/reload", {"Authorization": "Basic !!"}, 401),
+        ("POST", "/-/reload", {"Authorization": "Basic " + base64.b64encode(b"anna").decode()}, 401),
+        ("POST", "/-/reload", {"Authorization": "Basic " + base64.b64encode(b"\xff:a").decode()}, 401),
+        ("POST", "/-/reload", {"Authorization": "Digest anna"}, 401),
+        ("POST", "/v1/samples", {}, 401),
+        ("POST", "/v1/samples", basic("anna"), 403),
+        ("POST", "/v1/labels/tasks", bearer(), 403),
+        ("GET", "/-/healthy", basic("anna", "wrong"), 200),
+        ("GET", "/-/ready", {}, 200),
+        ("GET", "/static/ragwatch.css", {}, 200),
+    ],
+)
+async def test_x19_x20_rights_by_route(method: str, path: str, headers: dict[str, str], status: int) -> None:
+    """401 without valid credentials, 403 with them and without the right, and health for everybody."""
+    async with asking(ACCESS) as client:
+        response = await client.request(method, path, headers=headers)
+    assert response.status_code == status, response.text
+    challenges = response.headers.get_list("www-authenticate")
+    expected = ['Basic realm="ragwatch", charset="UTF-8"', 'Bearer realm="ragwatch"']
+    assert challenges == (expected if status == 401 else [])
+
+
+async def test_every_route_needs_a_right() -> None:
+    """Nothing but health and style sheets is answered without credentials, whatever the method."""
+    board = Board()
+    board.publish(small())
+    app = build_app(
+        board=board,
+        render=lambda *_: (b"", ""),
+        actions={"/-/reload": reload},
+        labels=Labels,
+        policy=RequestPolicy(access=lambda: ACCESS),
+    )
+    routes = [route.path for route in app.routes if isinstance(route, Route)]
+    assert [route.path for route in app.routes if isinstance(route, Mount)] == ["/static"]
+    assert len(routes) >= 20
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        answered = {
+            path
+            for path in [*routes, *INGEST_PATHS]
+            for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
+            if (await client.request(method, path)).status_code != 401
+        }
+    assert answered == {"/-/healthy", "/-/ready"}
+
+
+@pytest.mark.parametrize(
+    ("access", "path", "status", "words"),
+    [
+        (Access(), "/", 200, ""),
+        (Access(anonymous=frozenset({METRICS})), "/metrics", 200, ""),
+        (Access(anonymous=frozenset({METRICS})), "/", 403, "Nobody has the right: pages"),
+        (CERTIFICATES, "/metrics", 403, "needs a client certificate with the right: metrics"),
+        (Access(USERS, anonymous=frozenset({METRICS})), "/metrics", 200, ""),
+    ],
+)
+async def test_what_is_open_needs_no_credentials(access: Access, path: str, status: int, words: str) -> None:
+    """Without anybody who could be asked, 403 says what to configure; a challenge would be of no use."""
+    async with asking(access) as client:
+        response = await client.get(path)
+    assert response.status_code == status
+    assert "www-authenticate" not in response.headers
+    assert words in response.text
+
+
+async def test_wrong_credentials_are_refused_where_none_are_needed() -> None:
+    """Who sends a wrong password learns that it is wrong."""
+    async with asking(Access(USERS, anonymous=EVERYTHING)) as client:
+        assert (await client.get("/", headers=basic("anna", "wrong"))).status_code == 401
+        assert (await client.get("/", headers=basic("anna"))).status_code == 200
+
+
+async def status_of(access: Access, scope: Mapping[str, Any]) -> tuple[int, str | None]:
+    """Status of a request, and the name that the application sees."""
+    seen: list[Any] = []
+
+    async def app(inner: Scope, _: Receive, send: Send) -> None:
+        seen.append(inner.get(USER))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            seen.append(message["status"])
+
+    middleware: ASGIApp = Authentication(app, RequestPolicy(access=lambda: access))
+    whole = {"type": "http", "method": "GET", "path": "/metrics", "headers": [], **scope}
+    await middleware(whole, None, send)  # type: ignore[arg-type]  # nothing is received: 401 comes before the body
+    return seen[-1], seen[0] if len(seen) > 1 else None
+
+
+@pytest.mark.parametrize(
+    ("certificate", "path", "expected"),
+    [
+        ({"subjectAltName": (("DNS", "prom"),)}, "/metrics", (200, "prom")),
+        ({"subject": ((("commonName", "prom"),),)}, "/metrics", (200, "prom")),
+        ({"subjectAltName": (("DNS", "prom"),)}, "/", (403, None)),
+        ({"subjectAltName": (("DNS", "other"),)}, "/", (200, "other")),
+        ({"subject": ()}, "/metrics", (403, None)),
+        (None, "/metrics", (403, None)),
+    ],
+)
+async def test_client_certificates_say_who_asks(
+    certificate: Mapping[str, Any] | None, path: str, expected: tuple[int, str | None]
+) -> None:
+    """Names of a verified certificate have the rights of `web.users`; an unlisted name those of the default."""
+    assert await status_of(CERTIFICATES, {CERTIFICATE: certificate, "path": path}) == expected
+
+
+async def test_a_certificate_is_no_password() -> None:
+    """Where there are users, a certificate alone does not say which of them asks."""
+    access = Access(USERS, certificates=True, anonymous=frozenset())
+    assert await status_of(access, {CERTIFICATE: {"subjectAltName": (("DNS", "anna"),)}}) == (401, None)
+
+
+async def test_x19_refusals_come_before_the_body_and_are_counted() -> None:
+    """The application sees no refused request, and each refusal is reported once with its reason."""
+    refused: list[str] = []
+    async with asking(ACCESS, refused) as client:
+        await client.get("/metrics")
+        await client.get("/metrics", headers=basic("eve"))
+        await client.get("/", headers=basic("new"))
+        await client.get("/metrics", headers=basic("new"))
+    assert refused == ["credentials", "credentials", "right"]
+    assert await status_of(ACCESS, {"method": "POST", "path": "/v1/samples"}) == (401, None)
+
+
+async def test_the_rate_limit_answers_429() -> None:
+    """A burst is answered, one request more is not."""
+    refused: list[str] = []
+    async with asking(Access(rate=RateLimit(3600.0, 2)), refused) as client:
+        assert [(await client.get("/-/healthy")).status_code for _ in range(3)] == [200, 200, 429]
+    assert refused == ["rate"]
+
+
+def test_the_rate_recovers() -> None:
+    """One request per interval, never more than the burst at once; a changed limit begins with a full bucket."""
+    now = [0.0]
+    rate = RequestRate(lambda: now[0])
+    limit = RateLimit(10.0, 2)
+    assert [rate.allows(limit) for _ in range(3)] == [True, True, False]
+    now[0] = 10.0
+    assert [rate.allows(limit) for _ in range(2)] == [True, False]
+    now[0] = 1000.0
+    assert [rate.allows(limit) for _ in range(3)] == [True, True, False]
+    assert rate.allows(RateLimit(10.0, 3))
+    assert rate.allows(None)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE", "BREW"])
+def test_unknown_addresses_need_a_right(method: str) -> None:
+    """A route that is added later is not open by oversight."""
+    assert required_rights(method, "/added/later") == {PAGES if method in ("GET", "HEAD") else WRITE}
+
+
+async def test_a_flood_of_passwords_is_answered_503() -> None:
+    """Beyond those that wait, a password is not checked; health and known users are answered meanwhile."""
+    async with asking(ACCESS) as client:
+        assert (await client.get("/metrics", headers=basic("prometheus"))).status_code == 200
+        flood = [asyncio.create_task(client.get("/metrics", headers=basic("eve", str(number)))) for number in range(40)]
+        await asyncio.sleep(0)
+        assert (await client.get("/metrics", headers=basic("prometheus"))).status_code == 200
+        responses = await asyncio.gather(*flood)
+    refused = [response for response in responses if response.status_code == 503]
+    assert {response.status_code for response in responses} == {401, 503}
+    assert all(response.headers["retry-after"] == "5" for response in refused)
+
+
+async def test_what_is_not_http_passes() -> None:
+    """A server's own life-cycle messages need no right, and are no form."""
+    seen: list[str] = []
+
+    async def app(scope: Scope, _: Receive, __: Send) -> None:
+        seen.append(scope["type"])
+
+    for middleware in (Authentication(app, RequestPolicy(access=lambda: ACCESS)), FormGuard(app)):
+        await middleware({"type": "lifespan"}, None, None)  # type: ignore[arg-type]  # nothing is sent
+    assert seen == ["lifespan", "lifespan"]

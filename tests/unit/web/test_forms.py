@@ -1,0 +1,121 @@
+"""Forms: only those that this process served to this browser are taken (X21)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import httpx
+import pytest
+from support.snapshots import small
+
+from ragwatch.board import Board
+from ragwatch.core.snapshot import Gauge
+from ragwatch.web import Access, RequestPolicy, Right, build_app
+
+ORIGIN = {"Origin": "http://localhost"}
+ALARM = {
+    (Gauge.DRIFT_ALARM, ("faithfulness", "a&b")): 1.0,
+    (Gauge.TRAFFIC_DRIFT_EVIDENCE, ("empty_retrieval", "search")): 9.0,
+    (Gauge.TRAFFIC_DRIFT_ALARM, ("empty_retrieval", "search")): 1.0,
+    (Gauge.JUDGE_DRIFT_ALARM, ("embedded",)): 1.0,
+}
+
+
+@asynccontextmanager
+async def browser(
+    done: list[Mapping[str, str]], access: Access | None = None, base: str = "http://localhost"
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client with cookies; acknowledged alarms are put into `done`."""
+
+    async def acknowledge(parameters: Mapping[str, str]) -> str:
+        done.append(parameters)
+        return "acknowledged"
+
+    board = Board()
+    board.publish(replace(small(), gauges=ALARM))
+    app = build_app(
+        board=board,
+        render=lambda *_: (b"", ""),
+        actions={"/-/drift/acknowledge": acknowledge},
+        policy=RequestPolicy(access=lambda: access or Access()),
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=base) as client:
+        yield client
+
+
+def forms(page: str) -> list[tuple[str, str]]:
+    """Address and token of each form of a page."""
+    return re.findall(r'method="post" action="([^"]+)"><input type="hidden" name="form_token" value="(\w+)">', page)
+
+
+async def test_x21_a_button_of_our_page_works() -> None:
+    """Each alarm has a form, whose token and SameSite cookie are accepted; its address names the alarm."""
+    done: list[Mapping[str, str]] = []
+    async with browser(done) as client:
+        page = await client.get("/drift")
+        cookie = page.headers["set-cookie"]
+        assert re.fullmatch(r"ragwatch_form=[\w-]{32}; Path=/; HttpOnly; SameSite=Strict", cookie)
+        for address, token in forms(page.text):
+            url = "/" + address.replace("&amp;", "&")
+            assert (await client.post(url, data={"form_token": token}, headers=ORIGIN)).status_code == 200
+        again = await client.get("/drift")
+        assert "set-cookie" not in again.headers
+    assert done == [
+        {"quantity": "faithfulness", "route": "a&b"},
+        {"quantity": "empty_retrieval", "route": "search"},
+        {"judge": "embedded"},
+    ]
+
+
+@pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"])
+@pytest.mark.parametrize("header", ["origin", "cookie", "referer"])
+async def test_x21_forms_without_our_token_change_nothing(content_type: str, header: str) -> None:
+    """A form of another page, a token of another browser, and a cookie of the attacker's choice are refused."""
+    done: list[Mapping[str, str]] = []
+    values = {"origin": "http://localhost", "cookie": f"ragwatch_form={'a' * 32}", "referer": "http://evil.example/"}
+    async with browser(done) as client:
+        ((_, token), *_) = forms((await client.get("/drift")).text)
+        client.cookies.clear()
+        for body in (b"", b"form_token=", f"form_token={token}".encode(), b"form_token=%ff", b"a" * 20_000):
+            headers = {"Content-Type": content_type, header: values[header]}
+            response = await client.post("/-/drift/acknowledge", content=body, headers=headers)
+            assert response.status_code == 403
+    assert done == []
+
+
+async def test_x21_other_sites_are_refused_whatever_they_send() -> None:
+    """A foreign origin, another scheme, another port, `null`, and a browser that says cross-site without an origin."""
+    done: list[Mapping[str, str]] = []
+    foreign = ["http://evil.example", "https://localhost", "http://localhost:8000", "null"]
+    async with browser(done) as client:
+        for headers in (*({"Origin": origin} for origin in foreign), {"Sec-Fetch-Site": "cross-site"}):
+            assert (await client.post("/-/drift/acknowledge", headers=headers)).status_code == 403
+        assert done == []
+        assert (await client.post("/-/drift/acknowledge", headers={"Sec-Fetch-Site": "same-origin"})).is_success
+
+
+async def test_programs_send_no_tokens() -> None:
+    """Curl and `ragwatch acknowledge` send a form's content type without being a browser."""
+    done: list[Mapping[str, str]] = []
+    async with browser(done) as client:
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        assert (await client.post("/-/drift/acknowledge?judge=a", headers=headers)).status_code == 200
+    assert done == [{"judge": "a"}]
+
+
+async def test_readers_get_no_buttons() -> None:
+    """Without the right `write` there is no form, and no cookie."""
+    async with browser([], Access(anonymous=frozenset({Right.PAGES}))) as client:
+        page = await client.get("/drift")
+    assert "set-cookie" not in page.headers
+    assert forms(page.text) == []
+
+
+async def test_cookies_are_secure_over_tls() -> None:
+    """Over TLS the cookie is never sent in the clear."""
+    async with browser([], base="https://localhost") as client:
+        assert (await client.get("/drift")).headers["set-cookie"].endswith("; Secure")
+        assert "set-cookie" not in (await client.get("/api/v1/drift")).headers
