@@ -115,7 +115,7 @@ def test_a_file_of_other_bytes_is_refused(folder: Path, name: str) -> None:
 def test_a_table_that_says_what_cannot_be_is_refused(folder: Path, path: str, value: object) -> None:
     """Tables are read as data from outside, though they are ours."""
     change(folder, path, value)
-    with pytest.raises(ArtefactError, match=r"local.json|shipped"):
+    with pytest.raises(ArtefactError, match=r"local.json|released"):
         load(folder)
 
 
