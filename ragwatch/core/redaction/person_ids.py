@@ -1,0 +1,364 @@
+"""Detects numbers that states give to persons: social security, tax and identity numbers, and passports.
+
+A number is found by its shape, and accepted by its checksum, its date of birth or the groups that are in use. Shapes
+that ordinary numbers have as well need a word such as `SSN` or `Steuer-ID` near them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ragwatch.core.redaction import person_checks as checks
+from ragwatch.core.redaction.checksums import mrz
+from ragwatch.core.redaction.numbers import letters_and_digits
+from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span, Taken, TextView
+
+_AFTER = r"(?![\w]|[.,-]\d)"
+_SHAPES = (  # the first that matches counts
+    (
+        "nir",
+        r"[1-478][ ]\d\d[ ]\d\d[ ]\d[\dAB][ ]\d{3}[ ]\d{3}[ ]\d\d|[1-478]\d{4}[\dAB]{2}\d{6}[ ]\d\d|[12]\d{4}\d[AB]\d{8}",
+    ),
+    ("cnpj", r"\d\d\.\d{3}\.\d{3}/\d{4}-\d\d"),
+    ("cpf", r"\d{3}\.\d{3}\.\d{3}-\d\d"),
+    ("belgian", r"\d\d\.\d\d\.\d\d-\d{3}\.\d\d"),
+    ("ahv", r"756\.\d{4}\.\d{4}\.\d\d"),
+    ("rut", r"\d{1,2}\.\d{3}\.\d{3}-[\dkK]"),
+    ("thai", r"\d-\d{4}-\d{5}-\d\d-\d"),
+    ("6-7", r"\d{6}-[1-8]\d{6}"),
+    ("8-4", r"(?:19|20)\d{6}[-+]\d{4}"),
+    ("6-4", r"\d{6}[-+ ]\d{4}"),
+    ("6/4", r"\d{6}/\d{3,4}"),
+    ("2-8-1", r"(?:20|23|24|27|30|33|34)-\d{8}-\d"),
+    ("3-2-4", r"\d{3}(?P<us>[- ])\d\d(?P=us)\d{4}"),
+    ("6 4 2 1", r"\d{6}[ ]\d{4}[ ]\d\d[ ]?\d"),
+    ("6 5", r"\d{6}[ ]\d{5}"),
+    ("4 4 4", r"\d{4}(?P<fours>[ -])\d{4}(?P=fours)\d{4}"),
+    ("4 5 1", r"\d{4}[ ]\d{5}[ ]\d(?:[ /-]\d)?"),
+    ("4 6", r"\d{4}[ ]\d{6}"),
+    ("2 3 3 3", r"\d\d[ ]\d{3}[ ]\d{3}[ ]\d{3}|\d\d/\d{3}/\d{3}/\d{3}"),
+    ("3 3 5", r"\d{3}[ ]\d{3}[ ]\d{5}"),
+    ("3 3 4", r"\d{3}(?P<nhs>[ -])\d{3}(?P=nhs)\d{4}"),
+    ("3 3 3", r"\d{3}(?P<threes>[ .-])\d{3}(?P=threes)\d{3}"),
+    ("4.2.3", r"\d{4}\.\d\d\.\d{3}"),
+    ("hetu", r"\d{6}[-+A-FU-Y]\d{3}[0-9A-Y]"),
+    ("dni", r"\d{8}[ -]?[A-Z]|\d{2}\.\d{3}\.\d{3}[ -]?[A-Z]"),
+    ("pps", r"\d{7}[A-W][A-IW]?"),
+    ("18", r"\d{17}[\dX]"),
+    ("plain", r"\d{8,15}"),
+)
+_NUMBER = re.compile("|".join(f"(?P<s{place}>{shape}){_AFTER}" for place, (_, shape) in enumerate(_SHAPES)))
+_NUMBER_START = re.compile(r"\d(?<![\w.+/-]\d)")
+_LETTERED_SHAPES = (
+    ("codice", r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]"),
+    ("curp", r"[A-Z][AEIOUX][A-Z]{2}\d{6}[HMX][A-Z]{5}[0-9A-Z]\d"),
+    ("pan", r"[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]"),
+    ("nino", r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z](?P<nino>[ ]?)\d\d(?P=nino)\d\d(?P=nino)\d\d(?P=nino)[A-D]"),
+    ("nie", r"[XYZ]-?\d{7}-?[A-Z]"),
+    ("nric", r"[STFGM]\d{7}[A-Z]"),
+    ("taiwan", r"[A-Z][1289]\d{8}"),
+    ("hkid", r"[A-Z]{1,2}\d{6}\([\dA]\)"),
+)
+_LETTERED = re.compile("|".join(f"(?P<s{place}>{shape})(?!\\w)" for place, (_, shape) in enumerate(_LETTERED_SHAPES)))
+_LETTERED_START = re.compile(r"[A-Z](?<![A-Za-z0-9_.-][A-Z])(?=[A-Z]{0,6}-? ?\d)")
+
+_GENERIC = (
+    r"national id|identity (?:card|number|no)|id (?:card|number|no)|social security|personal (?:number|no|code|id)|tax(?:payer)? (?:id|number|no|file)"
+    r"|citizen|national insurance|insurance number|resident|personnummer|personalausweis|date of birth|born|patient|passport|tin\b"
+)
+_OTHER_NUMBERS = re.compile(
+    r"(?i)\b(?:part|order|sku|serial|s/n|version|build|commit|invoice|ticket|issue|model|ref|reference|batch|lot|row|port|page|isbn|tracking"
+    r"|job|run|request|trace|offset|size|bytes|timestamp|epoch|error|code|revision|article|art|product|item|device|firmware|asset"
+    r"|backup|snapshot|release|case|id|ids|key|hash|pn|p/n|component|shipment|container|node|host)\b[^\w]{0,4}(?:(?:no|nr|number|id|is|was)\b[^\w]{0,4})?\Z"
+)
+_CONTEXT_BEFORE, _CONTEXT_AFTER = 60, 24
+
+
+@dataclass(frozen=True, slots=True)
+class PersonIdRule:
+    """Accepts the numbers of one country.
+
+    Attributes:
+        name: Name of the rule.
+        about: What the number is.
+        shapes: Names of its shapes; a number after `plain` is the number of its digits.
+        check: Checks digits and letters without formatting.
+        words: Pattern of words that stand near such a number, in lower case.
+        bare: Shapes that need no word near them.
+        kind: Kind of the values.
+        normalize: Removes formatting.
+    """
+
+    name: str
+    about: str
+    shapes: tuple[str, ...]
+    check: Callable[[str], bool]
+    words: re.Pattern[str]
+    bare: frozenset[str] = frozenset()
+    kind: SensitiveKind = SensitiveKind.PERSON_ID
+    normalize: Callable[[str], str] = letters_and_digits
+
+
+def _id(name: str, about: str, shapes: str, check: Callable[[str], bool], words: str, bare: str = "") -> PersonIdRule:
+    """A rule; shapes are separated by `;`, and those in `bare` need no word near them."""
+    return PersonIdRule(
+        name,
+        about,
+        tuple(shapes.split(";")),
+        check,
+        re.compile(f"{words}|{_GENERIC}"),
+        frozenset(filter(None, bare.split(";"))),
+    )
+
+
+PERSON_RULES: tuple[PersonIdRule, ...] = (
+    _id(
+        "us-ssn",
+        "US social security number (and ITIN)",
+        "3-2-4;plain9",
+        checks.ssn,
+        r"\bssn\b|\bitin\b|social sec",
+        "3-2-4",
+    ),
+    _id("uk-nino", "UK national insurance number", "nino", checks.nino, r"\bnino\b|\bni number", "nino"),
+    _id("uk-nhs", "UK NHS number", "3 3 4;plain10", checks.nhs, r"\bnhs\b"),
+    _id(
+        "fr-nir",
+        "French social security number",
+        "nir;plain15",
+        checks.nir,
+        r"\bnir\b|s\xe9curit\xe9 sociale|securite sociale",
+        "nir;plain15",
+    ),
+    _id(
+        "de-tax-id",
+        "German tax number (Steuer-ID)",
+        "2 3 3 3;plain11",
+        checks.steuer_id,
+        r"steuer|\bidnr|\btin\b",
+        "2 3 3 3",
+    ),
+    _id("es-dni", "Spanish DNI", "dni", checks.dni, r"\bdni\b|\bnif\b|documento", "dni"),
+    _id("es-nie", "Spanish NIE", "nie", checks.nie, r"\bnie\b", "nie"),
+    _id("it-codice-fiscale", "Italian codice fiscale", "codice", checks.codice_fiscale, r"codice fiscale", "codice"),
+    _id("nl-bsn", "Dutch BSN", "plain9;4.2.3;3 3 3", checks.bsn, r"\bbsn\b|burgerservice|sofinummer"),
+    _id(
+        "be-national-number",
+        "Belgian national number",
+        "belgian;plain11",
+        checks.belgian,
+        r"rijksregister|registre national|national number|\bnn\b|\bniss\b|\binsz\b",
+        "belgian",
+    ),
+    _id("pl-pesel", "Polish PESEL", "plain11", checks.pesel, r"pesel"),
+    _id(
+        "se-personnummer",
+        "Swedish personal number",
+        "6-4;8-4;plain10;plain12",
+        checks.personnummer,
+        r"personnummer|swedish",
+        "6-4",
+    ),
+    _id("dk-cpr", "Danish CPR number", "6-4;plain10", checks.cpr, r"\bcpr\b|personnummer|danish"),
+    _id(
+        "no-fodselsnummer",
+        "Norwegian birth number",
+        "6 5;plain11",
+        checks.fodselsnummer,
+        r"f\xf8dselsnummer|fodselsnummer|personnummer|norwegian",
+        "6 5;plain11",
+    ),
+    _id("fi-hetu", "Finnish personal identity code", "hetu", checks.hetu, r"hetu|henkil\xf6tunnus", "hetu"),
+    _id("pt-nif", "Portuguese NIF", "plain9;3 3 3", checks.nif, r"\bnif\b|contribuinte"),
+    _id("ie-pps", "Irish PPS number", "pps", checks.pps, r"\bpps(?:n)?\b"),
+    _id(
+        "at-svnr",
+        "Austrian social insurance number",
+        "4 6;plain10",
+        checks.svnr,
+        r"\bsvnr\b|\bsv-nummer|sozialversicherung",
+    ),
+    _id("ch-ahv", "Swiss AHV number", "ahv;plain13", checks.ahv, r"\bahv\b|\bavs\b", "ahv"),
+    _id(
+        "cz-birth-number",
+        "Czech and Slovak birth number",
+        "6/4;plain10",
+        checks.rodne_cislo,
+        r"rodn\xe9|rodne|birth number",
+        "6/4",
+    ),
+    _id("br-cpf", "Brazilian CPF", "cpf;plain11", checks.cpf, r"\bcpf\b", "cpf"),
+    _id("br-cnpj", "Brazilian CNPJ", "cnpj;plain14", checks.cnpj, r"\bcnpj\b", "cnpj"),
+    _id("mx-curp", "Mexican CURP", "curp", checks.curp, r"\bcurp\b", "curp"),
+    _id("ar-cuit", "Argentinian CUIT and CUIL", "2-8-1;plain11", checks.cuit, r"\bcui[tl]\b", "2-8-1"),
+    _id("cl-rut", "Chilean RUT", "rut", checks.rut, r"\bru[tn]\b", "rut"),
+    _id("in-aadhaar", "Indian Aadhaar", "4 4 4;plain12", checks.aadhaar, r"aadh?aar|\buid(?:ai)?\b"),
+    _id("in-pan", "Indian PAN", "pan", checks.anything, r"\bpan\b", "pan"),
+    _id("cn-resident-id", "Chinese resident identity number", "18", checks.resident, r"\u8eab\u4efd\u8bc1", "18"),
+    _id(
+        "kr-rrn",
+        "Korean resident registration number",
+        "6-7;plain13",
+        checks.rrn,
+        r"\brrn\b|resident reg|\uc8fc\ubbfc",
+        "6-7",
+    ),
+    _id(
+        "jp-my-number",
+        "Japanese My Number",
+        "4 4 4;plain12",
+        checks.my_number,
+        r"my number|mynumber|individual number|\u30de\u30a4\u30ca\u30f3\u30d0\u30fc",
+    ),
+    _id("au-tfn", "Australian tax file number", "3 3 3;plain9;plain8", checks.tfn, r"\btfn\b|tax file"),
+    _id("au-medicare", "Australian Medicare number", "4 5 1;plain10;plain11", checks.medicare, r"medicare"),
+    _id("ca-sin", "Canadian social insurance number", "3 3 3;plain9", checks.sin, r"\bsin\b|social insurance"),
+    _id(
+        "za-id",
+        "South African identity number",
+        "6 4 2 1;plain13",
+        checks.south_african,
+        r"\bsa id\b|south african|\brsa id",
+        "6 4 2 1;plain13",
+    ),
+    _id(
+        "tr-kimlik",
+        "Turkish identity number",
+        "plain11",
+        checks.kimlik,
+        r"kimlik|t\.?c\.? ?(?:no|kimlik)|\btckn\b|turkish",
+    ),
+    _id("sg-nric", "Singapore NRIC and FIN", "nric", checks.nric, r"\bnric\b|\bfin\b", "nric"),
+    _id("hk-id", "Hong Kong identity card", "hkid", checks.hkid, r"\bhkid\b", "hkid"),
+    _id("tw-id", "Taiwanese identity number", "taiwan", checks.taiwanese, r"taiwan|\u8eab\u5206\u8b49", ""),
+    _id("th-id", "Thai identity number", "thai;plain13", checks.thai, r"thai", "thai"),
+    _id(
+        "il-id",
+        "Israeli identity number",
+        "plain9",
+        checks.israeli,
+        r"teudat|\bisraeli?\b|\u05ea\u05e2\u05d5\u05d3\u05ea",
+    ),
+    _id("ro-cnp", "Romanian CNP", "plain13", checks.cnp, r"\bcnp\b"),
+    _id("bg-egn", "Bulgarian EGN", "plain10", checks.egn, r"\begn\b|\u0435\u0433\u043d"),
+    _id("hr-oib", "Croatian OIB", "plain11", checks.oib, r"\boib\b"),
+    _id("ee-isikukood", "Estonian and Lithuanian personal code", "plain11", checks.isikukood, r"isikukood|asmens kod"),
+    _id("gr-amka", "Greek AMKA", "plain11", checks.amka, r"\bamka\b|\u03b1\u03bc\u03ba\u03b1"),
+    _id("nz-ird", "New Zealand IRD number", "3 3 3;plain9;plain8", checks.ird, r"\bird\b"),
+)
+
+
+class PersonIds:
+    """Finds candidates once for all countries, and asks the rules for their shape.
+
+    Args:
+        rules: The rules.
+    """
+
+    def __init__(self, rules: tuple[PersonIdRule, ...]) -> None:
+        self._by_shape: dict[str, list[PersonIdRule]] = {}
+        for rule in rules:
+            for shape in rule.shapes:
+                self._by_shape.setdefault(shape, []).append(rule)
+
+    def taken(self, view: TextView) -> list[Taken]:
+        """All numbers in the text, in order, without overlaps."""
+        if view.digits < 4:
+            return []
+        text = view.text
+        taken = self._scan(text, _LETTERED_START, _LETTERED, _LETTERED_SHAPES)
+        if view.digits >= 7:
+            taken += self._scan(text, _NUMBER_START, _NUMBER, _SHAPES)
+            taken.sort(key=lambda one: one[:2])
+        return taken
+
+    def _scan(
+        self, text: str, starts: re.Pattern[str], candidates: re.Pattern[str], shapes: tuple[tuple[str, str], ...]
+    ) -> list[Taken]:
+        taken: list[Taken] = []
+        position = 0
+        while start := starts.search(text, position):
+            match = candidates.match(text, start.start())
+            position = start.end()
+            if match is None:
+                continue
+            group = next(
+                name for name in match.groupdict() if name[0] == "s" and name[1:].isdigit() and match[name] is not None
+            )
+            rule = self._rule(match, shapes[int(group[1:])][0])
+            if rule is not None:
+                taken.append((match.start(), match.end(), rule))
+                position = match.end()
+        return taken
+
+    def _rule(self, match: re.Match[str], shape: str) -> PersonIdRule | None:
+        value = letters_and_digits(match[0])
+        name = f"plain{len(value)}" if shape == "plain" else shape
+        rules = [rule for rule in self._by_shape.get(name, ()) if rule.check(value)]
+        if not rules:
+            return None
+        start, end = match.span()
+        before = match.string[max(0, start - _CONTEXT_BEFORE) : start].lower()
+        near = f"{before} | {match.string[end : end + _CONTEXT_AFTER].lower()}"
+        named = next((rule for rule in rules if rule.words.search(near)), None)
+        if named is not None:
+            return named
+        if _OTHER_NUMBERS.search(before):
+            return None
+        return next((rule for rule in rules if name in rule.bare), None)
+
+
+# --- passports ----------------------------------------------------------------------------------------------------
+
+_MRZ = re.compile(
+    r"(?<![A-Z0-9<])(?:[A-Z<]{2}[A-Z<]{3}[A-Z<]{39}\s{1,3}|[A-Z<]{2}[A-Z<]{3}[A-Z0-9<]{25}\s{1,3})?"
+    r"(?P<line>[A-Z0-9<]{9}\d[A-Z<]{3}\d{7}[MFX<]\d{7}[A-Z0-9<]{14}[\d<]\d|\d{7}[MFX<]\d{7}[A-Z<]{3}[A-Z0-9<]{11}\d)(?![A-Z0-9<])"
+)
+_PASSPORT = re.compile(
+    r"(?i)(?:passport|reisepass|passeport|pasaporte|passaporto|paspoort)(?:[ _-]?(?:number|no|nr|num|num\xe9ro|n\xfamero|numero|nummer|id|#))?\.?"
+    r"[\"']?(?:[ ](?:is|was|ist|:))?[ \t:=#\"']{1,4}(?P<secret>[A-Za-z]{0,3}\d[A-Za-z0-9]{4,8})(?!\w)"
+)
+
+
+def _machine_readable(match: re.Match[str]) -> Span | None:
+    """Accepts the machine-readable zone of a passport or an identity card, by the check digits of its dates."""
+    line = match["line"]
+    if line[:7].isdigit() and len(line) == 30:
+        birth, expiry = line[:7], line[8:15]
+    else:
+        birth, expiry = line[13:20], line[21:28]
+        if mrz(line[:9]) != int(line[9]):
+            return None
+    return match.span() if all(mrz(field[:6]) == int(field[6]) for field in (birth, expiry)) else None
+
+
+def _passport(match: re.Match[str]) -> Span | None:
+    """Accepts a passport number with at least five digits behind the word."""
+    return match.span("secret") if sum(map(str.isdigit, match["secret"])) >= 5 else None
+
+
+PASSPORT_RULES: tuple[RedactionRule, ...] = (
+    RedactionRule(
+        "passport-mrz",
+        SensitiveKind.PERSON_ID,
+        _MRZ,
+        "Machine-readable zone of a passport or an identity card",
+        _machine_readable,
+        letters_and_digits,
+        hints=("<",),
+        min_digits=14,
+    ),
+    RedactionRule(
+        "passport",
+        SensitiveKind.PERSON_ID,
+        _PASSPORT,
+        "Number behind the word passport",
+        _passport,
+        letters_and_digits,
+        anchors=("passport", "reisepass", "passeport", "pasaporte", "passaporto", "paspoort"),
+        folded_anchors=True,
+        min_digits=5,
+    ),
+)
