@@ -10,9 +10,8 @@ from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
 _EMAIL = re.compile(
     r"(?<![\w.%+-])[\w.%+-]+(?:'[\w.%+-]+){0,2}@[^\W_](?:[\w-]{0,62}(?:\.[\w-]{1,63}){0,8})\.[^\W\d_]{2,24}"
 )
-_IPV4 = re.compile(
-    r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?!\w|\.\d)"
-)
+_IPV4 = re.compile(r"\d(?<![\w.]\d)\d{0,2}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?!\w|\.\d)")
+_OCTETS = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.|\Z)){4}")
 _IPV6 = re.compile(
     r"(?<![\w:.])(?=[0-9A-Fa-f:]{2,})(?:[0-9A-Fa-f]{0,4}:){2,7}(?:(?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f]{0,4})(?![\w:])"
 )
@@ -21,6 +20,8 @@ _VERSION = re.compile(r"(?i)\b(?:version|release|build|ver|rev)\b[.:=# ]{0,3}\Z"
 
 def _ipv4(match: re.Match[str]) -> Span | None:
     """Accepts an IPv4 address, but no version (`version 1.2.3.4`, `v1.2.3.4`). A bare 1.2.3.4 is accepted."""
+    if not _OCTETS.fullmatch(match[0]):
+        return None
     before = match.string[max(0, match.start() - 12) : match.start()]
     return None if _VERSION.search(before) else match.span()
 
@@ -30,11 +31,13 @@ def _ipv6(match: re.Match[str]) -> Span | None:
     value = match[0]
     groups = [group for group in value.split(":") if group]
     plausible = len(groups) > 2 or any(len(group) > 2 and not group.isdigit() for group in groups)
+    if not plausible or len(groups) < 2:
+        return None
     try:
         IPv6Address(value)
     except AddressValueError:
         return None
-    return match.span() if plausible and len(groups) > 1 else None
+    return match.span()
 
 
 ADDRESS_RULES: tuple[RedactionRule, ...] = (

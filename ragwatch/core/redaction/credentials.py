@@ -45,7 +45,7 @@ _DSN_BEFORE = re.compile(r"[\w.-]{1,64}:([^\s:/@\"'\[\]]{1,128})\Z")
 _ORACLE = re.compile(r"(?i)thin:[\w.$#-]{1,64}/(?P<secret>[^\s@/\"'\[\]]{1,128})@")
 _COMMAND_LINE = re.compile(
     r"(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;]{0,120}?[ \t]-p(?P<mysql>[^\s\"'\[\]-][^\s\"'\[\]]{3,64})"
-    r"|(?:curl|wget|http|https)\b[^\n|;]{0,160}?[ \t](?:-u|--user)[ =]?[\"']?[\w.@+-]{1,64}:(?P<curl>[^\s\"'\[\]]{3,128})"
+    r"|(?:curl|wget)\b[^\n|;]{0,160}?[ \t](?:-u|--user)[ =]?[\"']?[\w.@+-]{1,64}:(?P<curl>[^\s\"'\[\]]{3,128})"
     r"|sshpass[ \t]+-p[ \t]?[\"']?(?P<ssh>[^\s\"'\[\]]{3,128})"
     r"|redis-cli\b[^\n|;]{0,120}?[ \t]-a[ \t][\"']?(?P<redis>[^\s\"'\[\]]{4,128})"
     r"|(?:sqlcmd|ldapsearch|ldapmodify|docker login|az login|helm|svn)\b[^\n|;]{0,160}?[ \t](?:-P|-w|-p)[ \t]?[\"']?"
@@ -65,7 +65,7 @@ _ASSIGNMENT = re.compile(
     rf"[ \t]{{0,4}}(?P<sign>:=|=>|==?|:|\|)[ \t]{{0,4}}(?:@(?=[\"']))?{_VALUE}"
 )
 _LOOSE = re.compile(
-    r"(?i)(?:token|key|secret|password|passwd|pwd|credentials?|pat|dsn|auth|webhook|license)(?P<rest>[A-Za-z0-9_]{0,16}(?![A-Za-z0-9_]))"
+    r"(?i)(?:token|key|secret|password|passwd|pwd|credentials?|dsn|webhook|license)(?P<rest>[A-Za-z0-9_]{0,16}(?![A-Za-z0-9_]))"
     r"\\?[\"'`]?(?:(?:[ \t]+[a-z]{1,12}){0,3}[ \t]+(?:is|was|ist|es|est|to)(?:[ \t]+now)?[: \t]|[ \t]{0,4}(?::=|=>|==?|:|[ \t]))"
     r"[ \t]{0,4}\\?[\"'`]?(?P<secret>[A-Za-z0-9_.=+/~!@#$%^&*-]{8,512})"
 )
@@ -235,7 +235,7 @@ def _looks_random(value: str, least: int) -> bool:
     return entropy(value) >= (2.8 if len(value) < 20 else 3.0)
 
 
-CREDENTIAL_RULES: tuple[RedactionRule, ...] = (
+ASSIGNMENT_RULES: tuple[RedactionRule, ...] = (
     RedactionRule(
         "authorization-header",
         SensitiveKind.KEY,
@@ -243,15 +243,6 @@ CREDENTIAL_RULES: tuple[RedactionRule, ...] = (
         "Value of an Authorization header",
         _authorization_header,
         anchors=("authorization",),
-        folded_anchors=True,
-    ),
-    RedactionRule(
-        "bearer-token",
-        SensitiveKind.KEY,
-        _AUTHORIZATION,
-        "What follows `Bearer` or `Basic`",
-        _authorization,
-        anchors=("bearer", "basic"),
         folded_anchors=True,
     ),
     RedactionRule(
@@ -299,28 +290,6 @@ CREDENTIAL_RULES: tuple[RedactionRule, ...] = (
         folded_anchors=True,
     ),
     RedactionRule(
-        "command-line-password",
-        SensitiveKind.CREDENTIAL,
-        _COMMAND_LINE,
-        "Password behind an option of curl, mysql, sshpass ...",
-        _command_line,
-        anchors=(
-            "mysql",
-            "mariadb",
-            "curl",
-            "wget",
-            "http",
-            "sshpass",
-            "redis-cli",
-            "sqlcmd",
-            "ldap",
-            "docker login",
-            "az login",
-            "helm",
-            "svn",
-        ),
-    ),
-    RedactionRule(
         "assigned-secret",
         SensitiveKind.CREDENTIAL,
         _ASSIGNMENT,
@@ -340,6 +309,49 @@ CREDENTIAL_RULES: tuple[RedactionRule, ...] = (
         folded_anchors=True,
     ),
     RedactionRule(
+        "xml-attribute",
+        SensitiveKind.CREDENTIAL,
+        _XML_ATTRIBUTE,
+        'Attribute of XML, such as `key="Password" value="..."`',
+        hints=("value=",),
+        anchors=("key=", "name="),
+        folded_anchors=True,
+    ),
+)
+"""Rules of what stands behind a colon or an equals sign."""
+LOOSE_RULES: tuple[RedactionRule, ...] = (
+    RedactionRule(
+        "bearer-token",
+        SensitiveKind.KEY,
+        _AUTHORIZATION,
+        "What follows `Bearer` or `Basic`",
+        _authorization,
+        anchors=("bearer", "basic"),
+        folded_anchors=True,
+    ),
+    RedactionRule(
+        "command-line-password",
+        SensitiveKind.CREDENTIAL,
+        _COMMAND_LINE,
+        "Password behind an option of curl, mysql, sshpass ...",
+        _command_line,
+        hints=(" -",),
+        anchors=(
+            "mysql",
+            "mariadb",
+            "curl",
+            "wget",
+            "sshpass",
+            "redis-cli",
+            "sqlcmd",
+            "ldap",
+            "docker login",
+            "az login",
+            "helm",
+            "svn",
+        ),
+    ),
+    RedactionRule(
         "xml-secret",
         SensitiveKind.CREDENTIAL,
         _XML,
@@ -349,25 +361,56 @@ CREDENTIAL_RULES: tuple[RedactionRule, ...] = (
         hints=("</",),
     ),
     RedactionRule(
-        "xml-attribute",
-        SensitiveKind.CREDENTIAL,
-        _XML_ATTRIBUTE,
-        'Attribute of XML, such as `key="Password" value="..."`',
-        hints=("value=",),
-        anchors=("key=", "name="),
-        folded_anchors=True,
-    ),
-    RedactionRule(
         "named-key",
         SensitiveKind.KEY,
         _LOOSE,
         "Random-looking value behind a word such as `token`, `key`, `secret`",
         _loose_value,
         min_digits=1,
-        anchors=("token", "key", "secret", "passw", "pwd", "credential", "pat", "dsn", "auth", "webhook", "license"),
+        anchors=("token", "key", "secret", "passw", "pwd", "credential", "dsn", "webhook", "license"),
         folded_anchors=True,
     ),
 )
+"""Rules of what may stand behind a space."""
+ASSIGNMENT_WORDS = (
+    *(
+        "key",
+        "token",
+        "secret",
+        "passw",
+        "passphrase",
+        "passcode",
+        "pwd",
+        "auth",
+        "cookie",
+        "://",
+        "thin:",
+        "kennwort",
+        "mot de passe",
+        "contrase",
+        "senha",
+    ),
+    *("@tcp(", "@unix(", "@udp(", "@ssh("),
+)
+"""Strings in lower case, of which every text with a value of `ASSIGNMENT_RULES` has one."""
+LOOSE_WORDS = (
+    *(
+        "key",
+        "token",
+        "secret",
+        "passw",
+        "pwd",
+        "bearer",
+        "basic",
+        "credential",
+        "webhook",
+        "license",
+        "dsn",
+        "connectionstring",
+    ),
+    *("mysql", "mariadb", "curl ", "wget ", "redis-cli", "sqlcmd", "ldap", "docker login", "az login", "helm ", "svn "),
+)
+"""The same for `LOOSE_RULES`."""
 
 KEY_RULES: tuple[RedactionRule, ...] = (
     RedactionRule(

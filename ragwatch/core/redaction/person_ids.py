@@ -7,7 +7,7 @@ that ordinary numbers have as well need a word such as `SSN` or `Steuer-ID` near
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragwatch.core.redaction import person_checks as checks
@@ -50,7 +50,7 @@ _SHAPES = (  # the first that matches counts
     ("plain", r"\d{8,15}"),
 )
 _NUMBER = re.compile("|".join(f"(?P<s{place}>{shape}){_AFTER}" for place, (_, shape) in enumerate(_SHAPES)))
-_NUMBER_START = re.compile(r"\d(?<![\w.+/-]\d)")
+_NUMBER_START = re.compile(r"\d(?<![\w.+/-]\d)(?=\d{0,8}[ ./-]?\d{2})")
 _LETTERED_SHAPES = (
     ("codice", r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]"),
     ("curp", r"[A-Z][AEIOUX][A-Z]{2}\d{6}[HMX][A-Z]{5}[0-9A-Z]\d"),
@@ -65,8 +65,19 @@ _LETTERED = re.compile("|".join(f"(?P<s{place}>{shape})(?!\\w)" for place, (_, s
 _LETTERED_START = re.compile(r"[A-Z](?<![A-Za-z0-9_.-][A-Z])(?=[A-Z]{0,6}-? ?\d)")
 
 _GENERIC = (
-    r"national id|identity (?:card|number|no)|id (?:card|number|no)|social security|personal (?:number|no|code|id)|tax(?:payer)? (?:id|number|no|file)"
-    r"|citizen|national insurance|insurance number|resident|personnummer|personalausweis|date of birth|born|patient|passport|tin\b"
+    *(
+        "national id",
+        "identity card",
+        "identity number",
+        "identity no",
+        "id card",
+        "id number",
+        "id no",
+        "social security",
+    ),
+    *("personal number", "personal no", "personal code", "personal id", "tax id", "tax number", "tax no", "taxpayer"),
+    *("tax file", "citizen", "national insurance", "insurance number", "resident", "date of birth", "born", "patient"),
+    *("passport", "personalausweis"),
 )
 _OTHER_NUMBERS = re.compile(
     r"(?i)\b(?:part|order|sku|serial|s/n|version|build|commit|invoice|ticket|issue|model|ref|reference|batch|lot|row|port|page|isbn|tracking"
@@ -74,6 +85,7 @@ _OTHER_NUMBERS = re.compile(
     r"|backup|snapshot|release|case|id|ids|key|hash|pn|p/n|component|shipment|container|node|host)\b[^\w]{0,4}(?:(?:no|nr|number|id|is|was)\b[^\w]{0,4})?\Z"
 )
 _CONTEXT_BEFORE, _CONTEXT_AFTER = 60, 24
+_MIN_DIGITS, _MIN_DIGITS_AND_LETTERS = 7, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,7 @@ class PersonIdRule:
         about: What the number is.
         shapes: Names of its shapes; a number after `plain` is the number of its digits.
         check: Checks digits and letters without formatting.
-        words: Pattern of words that stand near such a number, in lower case.
+        words: Words that stand near such a number, in lower case.
         bare: Shapes that need no word near them.
         kind: Kind of the values.
         normalize: Removes formatting.
@@ -95,22 +107,16 @@ class PersonIdRule:
     about: str
     shapes: tuple[str, ...]
     check: Callable[[str], bool]
-    words: re.Pattern[str]
+    words: tuple[str, ...]
     bare: frozenset[str] = frozenset()
     kind: SensitiveKind = SensitiveKind.PERSON_ID
     normalize: Callable[[str], str] = letters_and_digits
 
 
 def _id(name: str, about: str, shapes: str, check: Callable[[str], bool], words: str, bare: str = "") -> PersonIdRule:
-    """A rule; shapes are separated by `;`, and those in `bare` need no word near them."""
-    return PersonIdRule(
-        name,
-        about,
-        tuple(shapes.split(";")),
-        check,
-        re.compile(f"{words}|{_GENERIC}"),
-        frozenset(filter(None, bare.split(";"))),
-    )
+    """A rule; shapes, words and the shapes in `bare`, which need no word near them, are separated by semicolons."""
+    near = tuple(filter(None, words.split(";")))
+    return PersonIdRule(name, about, tuple(shapes.split(";")), check, (*near, *_GENERIC), frozenset(bare.split(";")))
 
 
 PERSON_RULES: tuple[PersonIdRule, ...] = (
@@ -119,17 +125,17 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "US social security number (and ITIN)",
         "3-2-4;plain9",
         checks.ssn,
-        r"\bssn\b|\bitin\b|social sec",
+        "ssn;itin;social sec",
         "3-2-4",
     ),
-    _id("uk-nino", "UK national insurance number", "nino", checks.nino, r"\bnino\b|\bni number", "nino"),
-    _id("uk-nhs", "UK NHS number", "3 3 4;plain10", checks.nhs, r"\bnhs\b"),
+    _id("uk-nino", "UK national insurance numbe", "nino", checks.nino, "nino;ni number", "nino"),
+    _id("uk-nhs", "UK NHS numbe", "3 3 4;plain10", checks.nhs, "nhs"),
     _id(
-        "fr-nir",
-        "French social security number",
+        "fr-ni",
+        "French social security numbe",
         "nir;plain15",
         checks.nir,
-        r"\bnir\b|s\xe9curit\xe9 sociale|securite sociale",
+        "nir;s\xe9curit\xe9 sociale;securite sociale",
         "nir;plain15",
     ),
     _id(
@@ -137,116 +143,116 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "German tax number (Steuer-ID)",
         "2 3 3 3;plain11",
         checks.steuer_id,
-        r"steuer|\bidnr|\btin\b",
+        "steuer;idnr;tin",
         "2 3 3 3",
     ),
-    _id("es-dni", "Spanish DNI", "dni", checks.dni, r"\bdni\b|\bnif\b|documento", "dni"),
-    _id("es-nie", "Spanish NIE", "nie", checks.nie, r"\bnie\b", "nie"),
-    _id("it-codice-fiscale", "Italian codice fiscale", "codice", checks.codice_fiscale, r"codice fiscale", "codice"),
-    _id("nl-bsn", "Dutch BSN", "plain9;4.2.3;3 3 3", checks.bsn, r"\bbsn\b|burgerservice|sofinummer"),
+    _id("es-dni", "Spanish DNI", "dni", checks.dni, "dni;nif;documento", "dni"),
+    _id("es-nie", "Spanish NIE", "nie", checks.nie, "nie", "nie"),
+    _id("it-codice-fiscale", "Italian codice fiscale", "codice", checks.codice_fiscale, "codice fiscale", "codice"),
+    _id("nl-bsn", "Dutch BSN", "plain9;4.2.3;3 3 3", checks.bsn, "bsn;burgerservice;sofinummer"),
     _id(
-        "be-national-number",
-        "Belgian national number",
+        "be-national-numbe",
+        "Belgian national numbe",
         "belgian;plain11",
         checks.belgian,
-        r"rijksregister|registre national|national number|\bnn\b|\bniss\b|\binsz\b",
+        "rijksregister;registre national;national number;nn;niss;insz",
         "belgian",
     ),
-    _id("pl-pesel", "Polish PESEL", "plain11", checks.pesel, r"pesel"),
+    _id("pl-pesel", "Polish PESEL", "plain11", checks.pesel, "pesel"),
     _id(
-        "se-personnummer",
-        "Swedish personal number",
+        "se-personnumme",
+        "Swedish personal numbe",
         "6-4;8-4;plain10;plain12",
         checks.personnummer,
-        r"personnummer|swedish",
+        "personnummer;swedish",
         "6-4",
     ),
-    _id("dk-cpr", "Danish CPR number", "6-4;plain10", checks.cpr, r"\bcpr\b|personnummer|danish"),
+    _id("dk-cp", "Danish CPR numbe", "6-4;plain10", checks.cpr, "cpr;personnummer;danish"),
     _id(
-        "no-fodselsnummer",
-        "Norwegian birth number",
+        "no-fodselsnumme",
+        "Norwegian birth numbe",
         "6 5;plain11",
         checks.fodselsnummer,
-        r"f\xf8dselsnummer|fodselsnummer|personnummer|norwegian",
+        "f\xf8dselsnummer;fodselsnummer;personnummer;norwegian",
         "6 5;plain11",
     ),
-    _id("fi-hetu", "Finnish personal identity code", "hetu", checks.hetu, r"hetu|henkil\xf6tunnus", "hetu"),
-    _id("pt-nif", "Portuguese NIF", "plain9;3 3 3", checks.nif, r"\bnif\b|contribuinte"),
-    _id("ie-pps", "Irish PPS number", "pps", checks.pps, r"\bpps(?:n)?\b"),
+    _id("fi-hetu", "Finnish personal identity code", "hetu", checks.hetu, "hetu;henkil\xf6tunnus", "hetu"),
+    _id("pt-nif", "Portuguese NIF", "plain9;3 3 3", checks.nif, "nif;contribuinte"),
+    _id("ie-pps", "Irish PPS numbe", "pps", checks.pps, "pps"),
     _id(
-        "at-svnr",
-        "Austrian social insurance number",
+        "at-svn",
+        "Austrian social insurance numbe",
         "4 6;plain10",
         checks.svnr,
-        r"\bsvnr\b|\bsv-nummer|sozialversicherung",
+        "svnr;sv-nummer;sozialversicherung",
     ),
-    _id("ch-ahv", "Swiss AHV number", "ahv;plain13", checks.ahv, r"\bahv\b|\bavs\b", "ahv"),
+    _id("ch-ahv", "Swiss AHV numbe", "ahv;plain13", checks.ahv, "ahv;avs", "ahv"),
     _id(
-        "cz-birth-number",
-        "Czech and Slovak birth number",
+        "cz-birth-numbe",
+        "Czech and Slovak birth numbe",
         "6/4;plain10",
         checks.rodne_cislo,
-        r"rodn\xe9|rodne|birth number",
+        "rodn\xe9;rodne;birth number",
         "6/4",
     ),
-    _id("br-cpf", "Brazilian CPF", "cpf;plain11", checks.cpf, r"\bcpf\b", "cpf"),
-    _id("br-cnpj", "Brazilian CNPJ", "cnpj;plain14", checks.cnpj, r"\bcnpj\b", "cnpj"),
-    _id("mx-curp", "Mexican CURP", "curp", checks.curp, r"\bcurp\b", "curp"),
-    _id("ar-cuit", "Argentinian CUIT and CUIL", "2-8-1;plain11", checks.cuit, r"\bcui[tl]\b", "2-8-1"),
-    _id("cl-rut", "Chilean RUT", "rut", checks.rut, r"\bru[tn]\b", "rut"),
-    _id("in-aadhaar", "Indian Aadhaar", "4 4 4;plain12", checks.aadhaar, r"aadh?aar|\buid(?:ai)?\b"),
-    _id("in-pan", "Indian PAN", "pan", checks.anything, r"\bpan\b", "pan"),
-    _id("cn-resident-id", "Chinese resident identity number", "18", checks.resident, r"\u8eab\u4efd\u8bc1", "18"),
+    _id("br-cpf", "Brazilian CPF", "cpf;plain11", checks.cpf, "cpf", "cpf"),
+    _id("br-cnpj", "Brazilian CNPJ", "cnpj;plain14", checks.cnpj, "cnpj", "cnpj"),
+    _id("mx-curp", "Mexican CURP", "curp", checks.curp, "curp", "curp"),
+    _id("ar-cuit", "Argentinian CUIT and CUIL", "2-8-1;plain11", checks.cuit, "cuit;cuil", "2-8-1"),
+    _id("cl-rut", "Chilean RUT", "rut", checks.rut, "rut;run", "rut"),
+    _id("in-aadhaa", "Indian Aadhaa", "4 4 4;plain12", checks.aadhaar, "aadhaar;aadhar;uidai"),
+    _id("in-pan", "Indian PAN", "pan", checks.anything, "pan", "pan"),
+    _id("cn-resident-id", "Chinese resident identity numbe", "18", checks.resident, "\u8eab\u4efd\u8bc1", "18"),
     _id(
         "kr-rrn",
-        "Korean resident registration number",
+        "Korean resident registration numbe",
         "6-7;plain13",
         checks.rrn,
-        r"\brrn\b|resident reg|\uc8fc\ubbfc",
+        "rrn;resident reg;\uc8fc\ubbfc",
         "6-7",
     ),
     _id(
-        "jp-my-number",
-        "Japanese My Number",
+        "jp-my-numbe",
+        "Japanese My Numbe",
         "4 4 4;plain12",
         checks.my_number,
-        r"my number|mynumber|individual number|\u30de\u30a4\u30ca\u30f3\u30d0\u30fc",
+        "my number;mynumber;individual number;\u30de\u30a4\u30ca\u30f3\u30d0\u30fc",
     ),
-    _id("au-tfn", "Australian tax file number", "3 3 3;plain9;plain8", checks.tfn, r"\btfn\b|tax file"),
-    _id("au-medicare", "Australian Medicare number", "4 5 1;plain10;plain11", checks.medicare, r"medicare"),
-    _id("ca-sin", "Canadian social insurance number", "3 3 3;plain9", checks.sin, r"\bsin\b|social insurance"),
+    _id("au-tfn", "Australian tax file numbe", "3 3 3;plain9;plain8", checks.tfn, "tfn;tax file"),
+    _id("au-medicare", "Australian Medicare numbe", "4 5 1;plain10;plain11", checks.medicare, "medicare"),
+    _id("ca-sin", "Canadian social insurance numbe", "3 3 3;plain9", checks.sin, "sin;social insurance"),
     _id(
         "za-id",
-        "South African identity number",
+        "South African identity numbe",
         "6 4 2 1;plain13",
         checks.south_african,
-        r"\bsa id\b|south african|\brsa id",
+        "sa id;south african;rsa id",
         "6 4 2 1;plain13",
     ),
     _id(
         "tr-kimlik",
-        "Turkish identity number",
+        "Turkish identity numbe",
         "plain11",
         checks.kimlik,
-        r"kimlik|t\.?c\.? ?(?:no|kimlik)|\btckn\b|turkish",
+        "kimlik;tckn;turkish",
     ),
-    _id("sg-nric", "Singapore NRIC and FIN", "nric", checks.nric, r"\bnric\b|\bfin\b", "nric"),
-    _id("hk-id", "Hong Kong identity card", "hkid", checks.hkid, r"\bhkid\b", "hkid"),
-    _id("tw-id", "Taiwanese identity number", "taiwan", checks.taiwanese, r"taiwan|\u8eab\u5206\u8b49", ""),
-    _id("th-id", "Thai identity number", "thai;plain13", checks.thai, r"thai", "thai"),
+    _id("sg-nric", "Singapore NRIC and FIN", "nric", checks.nric, "nric;fin", "nric"),
+    _id("hk-id", "Hong Kong identity card", "hkid", checks.hkid, "hkid", "hkid"),
+    _id("tw-id", "Taiwanese identity numbe", "taiwan", checks.taiwanese, "taiwan;\u8eab\u5206\u8b49", ""),
+    _id("th-id", "Thai identity numbe", "thai;plain13", checks.thai, "thai", "thai"),
     _id(
         "il-id",
-        "Israeli identity number",
+        "Israeli identity numbe",
         "plain9",
         checks.israeli,
-        r"teudat|\bisraeli?\b|\u05ea\u05e2\u05d5\u05d3\u05ea",
+        "teudat;israeli?;\u05ea\u05e2\u05d5\u05d3\u05ea",
     ),
-    _id("ro-cnp", "Romanian CNP", "plain13", checks.cnp, r"\bcnp\b"),
-    _id("bg-egn", "Bulgarian EGN", "plain10", checks.egn, r"\begn\b|\u0435\u0433\u043d"),
-    _id("hr-oib", "Croatian OIB", "plain11", checks.oib, r"\boib\b"),
-    _id("ee-isikukood", "Estonian and Lithuanian personal code", "plain11", checks.isikukood, r"isikukood|asmens kod"),
-    _id("gr-amka", "Greek AMKA", "plain11", checks.amka, r"\bamka\b|\u03b1\u03bc\u03ba\u03b1"),
-    _id("nz-ird", "New Zealand IRD number", "3 3 3;plain9;plain8", checks.ird, r"\bird\b"),
+    _id("ro-cnp", "Romanian CNP", "plain13", checks.cnp, "cnp"),
+    _id("bg-egn", "Bulgarian EGN", "plain10", checks.egn, "egn;\u0435\u0433\u043d"),
+    _id("hr-oib", "Croatian OIB", "plain11", checks.oib, "oib"),
+    _id("ee-isikukood", "Estonian and Lithuanian personal code", "plain11", checks.isikukood, "isikukood;asmens kod"),
+    _id("gr-amka", "Greek AMKA", "plain11", checks.amka, "amka;\u03b1\u03bc\u03ba\u03b1"),
+    _id("nz-ird", "New Zealand IRD numbe", "3 3 3;plain9;plain8", checks.ird, "ird"),
 )
 
 
@@ -265,49 +271,79 @@ class PersonIds:
 
     def taken(self, view: TextView) -> list[Taken]:
         """All numbers in the text, in order, without overlaps."""
-        if view.digits < 4:
+        if view.digits < _MIN_DIGITS_AND_LETTERS:
             return []
-        text = view.text
-        taken = self._scan(text, _LETTERED_START, _LETTERED, _LETTERED_SHAPES)
-        if view.digits >= 7:
-            taken += self._scan(text, _NUMBER_START, _NUMBER, _SHAPES)
+        scan = _Scan(view, self._by_shape)
+        taken = scan.taken(_LETTERED_START, _LETTERED, _LETTERED_SHAPES)
+        if view.digits >= _MIN_DIGITS:
+            taken += scan.taken(_NUMBER_START, _NUMBER, _SHAPES)
             taken.sort(key=lambda one: one[:2])
         return taken
 
-    def _scan(
-        self, text: str, starts: re.Pattern[str], candidates: re.Pattern[str], shapes: tuple[tuple[str, str], ...]
+
+class _Scan:
+    """One reading of one text. What the words of a rule and the check of a value say is asked once each."""
+
+    def __init__(self, view: TextView, by_shape: Mapping[str, list[PersonIdRule]]) -> None:
+        self._view, self._by_shape = view, by_shape
+        self._eligible: dict[str, list[PersonIdRule]] = {}
+        self._valid: dict[tuple[str, str], list[PersonIdRule]] = {}
+
+    def taken(
+        self, starts: re.Pattern[str], candidates: re.Pattern[str], shapes: Sequence[tuple[str, str]]
     ) -> list[Taken]:
         taken: list[Taken] = []
-        position = 0
-        while start := starts.search(text, position):
-            match = candidates.match(text, start.start())
+        text, position = self._view.text, 0
+        search, match_at = starts.search, candidates.match
+        while start := search(text, position):
             position = start.end()
+            match = match_at(text, start.start())
             if match is None:
                 continue
-            group = next(
-                name for name in match.groupdict() if name[0] == "s" and name[1:].isdigit() and match[name] is not None
-            )
-            rule = self._rule(match, shapes[int(group[1:])][0])
+            rule = self._rule(match, shapes[int(str(match.lastgroup)[1:])][0])
             if rule is not None:
                 taken.append((match.start(), match.end(), rule))
                 position = match.end()
         return taken
 
     def _rule(self, match: re.Match[str], shape: str) -> PersonIdRule | None:
-        value = letters_and_digits(match[0])
-        name = f"plain{len(value)}" if shape == "plain" else shape
-        rules = [rule for rule in self._by_shape.get(name, ()) if rule.check(value)]
-        if not rules:
-            return None
         start, end = match.span()
-        before = match.string[max(0, start - _CONTEXT_BEFORE) : start].lower()
-        near = f"{before} | {match.string[end : end + _CONTEXT_AFTER].lower()}"
-        named = next((rule for rule in rules if rule.words.search(near)), None)
-        if named is not None:
-            return named
-        if _OTHER_NUMBERS.search(before):
+        if shape == "plain":
+            shape = f"plain{end - start}"
+        eligible = self._eligible.get(shape)
+        if eligible is None:
+            eligible = self._eligible[shape] = [
+                rule for rule in self._by_shape.get(shape, ()) if shape in rule.bare or self._mentions(rule)
+            ]
+        if not eligible:
             return None
-        return next((rule for rule in rules if name in rule.bare), None)
+        key = (shape, match[0])
+        rules = self._valid.get(key)
+        if rules is None:
+            value = letters_and_digits(match[0])
+            rules = self._valid[key] = [rule for rule in eligible if rule.check(value)]
+        return _told_apart(rules, shape, match) if rules else None
+
+    def _mentions(self, rule: PersonIdRule) -> bool:
+        folded = self._view.folded
+        return any(word in folded for word in rule.words)
+
+
+def _told_apart(rules: list[PersonIdRule], shape: str, match: re.Match[str]) -> PersonIdRule | None:
+    """The rule whose words stand near the number, else the first that needs none, unless it is another number."""
+    start, end = match.span()
+    before = match.string[max(0, start - _CONTEXT_BEFORE) : start].lower()
+    near = f"{before} | {match.string[end : end + _CONTEXT_AFTER].lower()}"
+    for rule in rules:
+        if any(word in near and _stands_alone(word, near) for word in rule.words):
+            return rule
+    bare = next((rule for rule in rules if shape in rule.bare), None)
+    return None if bare is None or _OTHER_NUMBERS.search(before) else bare
+
+
+def _stands_alone(word: str, near: str) -> bool:
+    """Whether a word of up to four letters is no part of a longer one; longer ones may be."""
+    return len(word) > 4 or re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", near) is not None
 
 
 # --- passports ----------------------------------------------------------------------------------------------------

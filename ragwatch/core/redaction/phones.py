@@ -23,6 +23,7 @@ _PHONE = re.compile(
     r"|1[3-9]\d(?P<china>[ \xa0-])\d{4}(?P=china)\d{4}"  # 138 0013 8000
     r"))(?![\d_]|-\w)"
 )
+_PHONE_START = re.compile(r"[(+\d](?<![\w.,:/+-]\d)(?<![\w.+]\+)")
 _SEPARATED = r"\(?\+?\(?\d(?:[ \xa0.()/-]{0,2}\d){6,14}(?!\w)"
 _INTRODUCED = re.compile(
     r"(?i)\b(?:phone|tel(?:ephone|efon|\xe9phone|efono|\xe9fono|efone)?|t\xe9l|mobile|mobil|m\xf3vil|cell|cellulare|celular|fax|hotline|whatsapp|call"
@@ -103,6 +104,7 @@ PHONE_RULES: tuple[RedactionRule, ...] = (
         _phone,
         letters_and_digits,
         min_digits=8,
+        starts=_PHONE_START,
     ),
     RedactionRule(
         "announced-telephone",

@@ -55,6 +55,14 @@ class Finding(NamedTuple):
     end: int
 
 
+def _any_glued(text: str, taken: list[Taken]) -> bool:
+    """Whether a value stands beside another character than white space, and may so have hidden another value."""
+    return any(
+        (start and not text[start - 1].isspace()) or (end < len(text) and not text[end].isspace())
+        for start, end, _ in taken
+    )
+
+
 class Redactor:
     """Replaces the values that the rules detect with tokens.
 
@@ -101,14 +109,17 @@ class Redactor:
 
     def _steps(self, text: str) -> Iterator[tuple[list[Taken], str]]:
         """Every set of values that a detector takes, with the text in which tokens replace them."""
-        for _ in range(_MAX_ROUNDS if len(text) <= _LONG_TEXT else _MAX_ROUNDS_OF_LONG_TEXT):
-            view, changed = TextView(text), False
+        rounds = _MAX_ROUNDS if len(text) <= _LONG_TEXT else _MAX_ROUNDS_OF_LONG_TEXT
+        while rounds:
+            rounds -= 1
+            view, exposed = TextView(text), False
             for detector in self._detectors:
                 if taken := detector.taken(view):
-                    text, changed = self._replace(text, taken), True
+                    exposed = exposed or rounds > _MAX_ROUNDS_OF_LONG_TEXT or _any_glued(text, taken)
+                    text = self._replace(text, taken)
                     view = TextView(text)
                     yield taken, text
-            if not changed:
+            if not exposed:
                 break
 
     def redact_sample(self, sample: Sample) -> tuple[Sample, Counter[SensitiveKind]]:

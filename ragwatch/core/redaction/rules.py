@@ -6,11 +6,18 @@ Names of people are not detected: that takes a model, and a wrong one does harm.
 from __future__ import annotations
 
 from ragwatch.core.redaction.addresses import ADDRESS_RULES
-from ragwatch.core.redaction.credentials import CREDENTIAL_RULES, KEY_RULES, is_secret_name
+from ragwatch.core.redaction.credentials import (
+    ASSIGNMENT_RULES,
+    ASSIGNMENT_WORDS,
+    KEY_RULES,
+    LOOSE_RULES,
+    LOOSE_WORDS,
+    is_secret_name,
+)
 from ragwatch.core.redaction.numbers import MONEY_RULES
 from ragwatch.core.redaction.person_ids import PASSPORT_RULES, PERSON_RULES, PersonIds
 from ragwatch.core.redaction.phones import PHONE_RULES
-from ragwatch.core.redaction.rule import Detector, NamedRule, RedactionRule, SensitiveKind
+from ragwatch.core.redaction.rule import Detector, NamedRule, RedactionRule, RuleGroup, SensitiveKind
 from ragwatch.core.redaction.vendor_keys import VENDOR_RULES, VendorKeys
 
 __all__ = ["DETECTORS", "RULES", "RedactionRule", "SensitiveKind", "is_secret_name"]
@@ -21,7 +28,8 @@ _EMAIL, *_IPS = ADDRESS_RULES
 RULES: tuple[NamedRule, ...] = (
     *KEY_RULES,
     *VENDOR_RULES,
-    *CREDENTIAL_RULES,
+    *ASSIGNMENT_RULES,
+    *LOOSE_RULES,
     _EMAIL,
     *MONEY_RULES,
     *PASSPORT_RULES,
@@ -30,9 +38,10 @@ RULES: tuple[NamedRule, ...] = (
     *PHONE_RULES,
 )
 DETECTORS: tuple[Detector, ...] = (
-    *KEY_RULES,
+    RuleGroup(KEY_RULES, ("-----begin", "putty-user-key-file-", "eyj")),
     VendorKeys(VENDOR_RULES),
-    *CREDENTIAL_RULES,
+    RuleGroup(ASSIGNMENT_RULES, ASSIGNMENT_WORDS, signs=(":", "=", "|")),
+    RuleGroup(LOOSE_RULES, LOOSE_WORDS),
     _EMAIL,
     *MONEY_RULES,
     *PASSPORT_RULES,

@@ -276,28 +276,47 @@ VENDOR_RULES: tuple[RedactionRule, ...] = (
 
 
 class VendorKeys:
-    """Tries the rules of all vendors, where a text has a word as long as a key.
+    """Tries the rules of all vendors, where a text has a word as long as a key that begins or is made as a key is.
 
     Args:
         rules: The rules.
     """
 
     def __init__(self, rules: tuple[RedactionRule, ...]) -> None:
-        self._rules = tuple((rule.anchors or rule.hints or rule.folded_hints, rule) for rule in rules)
-        self._hints = tuple(dict.fromkeys(hint for hints, _ in self._rules for hint in hints))
+        prefixed = [rule for rule in rules if rule.name in _NAMES_OF_PREFIXED]
+        self._prefixes = {
+            anchor[:3]: [rule for rule in prefixed if any(one[:3] == anchor[:3] for one in rule.anchors)]
+            for rule in prefixed
+            for anchor in rule.anchors
+        }
+        self._short = {start: one for start, one in self._prefixes.items() if len(start) == 2}
+        self._others = tuple(
+            (rule.anchors or rule.hints, rule) for rule in rules if rule.name not in _NAMES_OF_PREFIXED
+        )
 
     def taken(self, view: TextView) -> list[Taken]:
         """All keys in the text, in order, without overlaps."""
-        words = [word for word in view.text.split() if len(word) >= _MIN_KEY_CHARS]
+        text = view.text
+        if not view.digits and "_" not in text:
+            return []
+        words = [word for word in text.split() if len(word) >= _MIN_KEY_CHARS]
         if not words:
             return []
         joined = " ".join(words)
-        present = {hint for hint in self._hints if hint in joined}
         taken: list[Taken] = []
-        for hints, rule in self._rules:
-            if rule.folded_hints or not present.isdisjoint(hints):
-                taken += rule.taken(view)
+        for rule in self._rules_for(joined):
+            taken += rule.taken(view)
         return _first_of_overlapping(taken) if len(taken) > 1 else taken
+
+    def _rules_for(self, joined: str) -> list[RedactionRule]:
+        """Rules that may match in the long words."""
+        rules = [rule for hints, rule in self._others if not hints or any(hint in joined for hint in hints)]
+        starts = set(_STARTS.findall(joined))
+        for start in starts & self._prefixes.keys():
+            rules += self._prefixes[start]
+        for start in {one[:2] for one in starts} & self._short.keys():
+            rules += self._short[start]
+        return list(dict.fromkeys(rules)) if len(rules) > 1 else rules
 
 
 def _first_of_overlapping(taken: list[Taken]) -> list[Taken]:
@@ -308,3 +327,7 @@ def _first_of_overlapping(taken: list[Taken]) -> list[Taken]:
         if one[0] >= kept[-1][1]:
             kept.append(one)
     return kept
+
+
+_STARTS = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9]\S\S")
+_NAMES_OF_PREFIXED = frozenset(row[0] for row in _PREFIXED)
