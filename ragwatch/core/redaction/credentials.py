@@ -101,6 +101,7 @@ _CODE = re.compile(
     r"[A-Za-z_][\w]*(?:(?:\.|->|::)[A-Za-z_][\w]*)+\Z|(?i:[a-z_]*(?:password|passwd|pwd|secret|token|api_?key)[a-z_]*)\Z"
 )
 _CALL = re.compile(r"[A-Za-z_][\w.]{0,200}\Z")
+_END_OF_TOKEN = re.compile(r"[0-9a-f]{6}\]")
 _PLAIN = re.compile(r"[\d.:TZ+/-]+\Z|[A-Za-z]+\Z|[a-z]+(?:[_./-][a-z]+){1,20}\Z|[A-Z]+(?:[_./-][A-Z]+){1,20}\Z")
 _WORDY = re.compile(r"(?:[A-Za-z]{3,}|\d{1,4})(?:[_./=-](?:[A-Za-z]{2,}|v?\d{1,4})){1,12}\Z")
 _NEEDS_QUALIFIER = frozenset({"key", "token"})
@@ -198,7 +199,7 @@ def _assigned_value(match: re.Match[str]) -> Span | None:
     if not quoted:
         value = value.rstrip(".:!?").partition("&")[0]
         end = start + len(value)
-    if len(value) < 4 or "://" in value or _REFERENCE.match(value):
+    if len(value) < 4 or "://" in value or _REFERENCE.match(value) or _END_OF_TOKEN.match(match.string, start):
         return None
     if match["rest"] and _ATTRIBUTE_ENDINGS.search(match["rest"]):
         return None

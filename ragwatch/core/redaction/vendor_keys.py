@@ -15,7 +15,7 @@ from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span, Tak
 _MIN_KEY_CHARS = 16  # of the shortest key, which has no white space
 _GLUE = r"(?<![A-Za-z0-9_-])"
 _UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
-_VARIED = re.compile(r"[0-9]|[a-z][A-Z]")
+_VARIED = re.compile(r"[0-9]|[a-z][A-Z]|[A-Z]{8}")
 
 
 def _varied(match: re.Match[str]) -> Span | None:
@@ -296,10 +296,7 @@ class VendorKeys:
 
     def taken(self, view: TextView) -> list[Taken]:
         """All keys in the text, in order, without overlaps."""
-        text = view.text
-        if not view.digits and "_" not in text:
-            return []
-        words = [word for word in text.split() if len(word) >= _MIN_KEY_CHARS]
+        words = [word for word in view.text.split() if len(word) >= _MIN_KEY_CHARS]
         if not words:
             return []
         joined = " ".join(words)
