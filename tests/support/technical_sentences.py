@@ -48,51 +48,109 @@ PARTS: dict[str, Callable[[random.Random], str]] = {
     "big": lambda rng: _digits(rng, rng.randrange(5, 13)),
     "float": lambda rng: f"{rng.random() * 100:.{rng.randrange(2, 12)}f}",
     "port": lambda rng: str(rng.randrange(1024, 65535)),
-    "part": lambda rng: "".join(rng.choices("ABCDEFGHJKLMNPRSTUVWXYZ", k=rng.choice((2, 3)))) + f"-{_digits(rng, rng.randrange(4, 8))}",
+    "part": lambda rng: (
+        "".join(rng.choices("ABCDEFGHJKLMNPRSTUVWXYZ", k=rng.choice((2, 3)))) + f"-{_digits(rng, rng.randrange(4, 8))}"
+    ),
     "sku": lambda rng: f"{_digits(rng, rng.choice((4, 6, 8)))}-{rng.choice('ABCDEFGHKLMNP')}{_digits(rng, 2)}",
     "order": lambda rng: _digits(rng, rng.choice((8, 9, 10, 11, 12))),
     "range": lambda rng: f"{rng.randrange(1990, 2010)}-{rng.randrange(2010, 2027)}",
     "sizes": lambda rng: " ".join(str(2 ** rng.randrange(5, 14)) for _ in range(4)),
     "matrix": lambda rng: " ".join(_digits(rng, 3) for _ in range(5)),
     "mac": lambda rng: ":".join(_hex(rng, 2) for _ in range(6)),
-    "name": lambda rng: rng.choice(("parser", "scheduler", "tokenizer", "indexer", "retriever", "gateway", "planner", "encoder")),
-    "word": lambda rng: rng.choice(("latency", "throughput", "memory", "recall", "batch size", "window", "timeout", "queue depth")),
+    "name": lambda rng: rng.choice(
+        ("parser", "scheduler", "tokenizer", "indexer", "retriever", "gateway", "planner", "encoder")
+    ),
+    "word": lambda rng: rng.choice(
+        ("latency", "throughput", "memory", "recall", "batch size", "window", "timeout", "queue depth")
+    ),
     "isbn": lambda rng: f"978-{rng.randrange(10)}-{_digits(rng, 4)}-{_digits(rng, 4)}-{rng.randrange(10)}",
     "rfc": lambda rng: f"RFC {rng.randrange(100, 9999)}",
     "cve": lambda rng: f"CVE-{rng.randrange(2010, 2027)}-{_digits(rng, rng.choice((4, 5)))}",
     "base": lambda rng: "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", k=43)),
-    "path": lambda rng: f"/usr/lib/{rng.choice(('python3.12', 'x86_64-linux-gnu', 'node_modules'))}/{_hex(rng, 6)}/main.so",
+    "path": lambda rng: (
+        f"/usr/lib/{rng.choice(('python3.12', 'x86_64-linux-gnu', 'node_modules'))}/{_hex(rng, 6)}/main.so"
+    ),
 }
 TEMPLATES = (
     *("Upgrade the {name} to version {version} before {date}.", "Build {build} of the {name} fixes {cve}."),
     *("Commit {hash} changed the {word} from {small} to {small}.", "The digest is sha256:{hash}, the tag v{version}."),
     *("Trace {uuid} took {float} ms at {stamp}.", "Request id {uuid} failed at {date} {time} with code {small}."),
-    *("The event at {epoch} arrived {small} ms late; see offset {big}.", "Timestamps are {millis} in ms and {micros} in \u00b5s."),
+    *(
+        "The event at {epoch} arrived {small} ms late; see offset {big}.",
+        "Timestamps are {millis} in ms and {micros} in \u00b5s.",
+    ),
     *("It costs ${price} a year, or \u20ac {price} with support.", "Revenue grew from {big} to {big} between {range}."),
     *("The {word} is {float} % at p{small}, {float} before.", "Listen on 0:{port} and forward :{port} to :{port}."),
     *("Part {part} replaces {part} (drawing {sku}).", "Order {order} of {date} holds {small} items of {sku}."),
     *("Sizes {sizes} were tried with {small} layers.", "The matrix has rows {matrix}."),
     *("The device {mac} was seen {small} times.", "See {rfc}, section {small}.{small}, and ISBN {isbn}."),
-    *("integrity sha512-{base}{base}== of package {name}@{version}", "The key is the column `{name}_id`, the token count {big}."),
-    *("max_tokens={small}, top_k={small}, seed={big}", "tokens: {big} in, {big} out; cache key {name}:{small}:{version}"),
+    *(
+        "integrity sha512-{base}{base}== of package {name}@{version}",
+        "The key is the column `{name}_id`, the token count {big}.",
+    ),
+    *(
+        "max_tokens={small}, top_k={small}, seed={big}",
+        "tokens: {big} in, {big} out; cache key {name}:{small}:{version}",
+    ),
     *("password: must be at least {small} characters long", "The secret of the {name} is a small {word}."),
-    *("api_key = os.environ['API_KEY']", "token = tokenizer.encode(text)[{small}]", "client = Client(password=settings.password)"),
+    *(
+        "api_key = os.environ['API_KEY']",
+        "token = tokenizer.encode(text)[{small}]",
+        "client = Client(password=settings.password)",
+    ),
     *("The primary key of table {name} is ({name}_id, created_at).", "The public key fingerprint is SHA256:{hash}"),
-    *("Set `max_retries: {small}` and `timeout: {small}s` in {path}.", "Error {small} in {path}:{small}: expected {small} arguments"),
+    *(
+        "Set `max_retries: {small}` and `timeout: {small}s` in {path}.",
+        "Error {small} in {path}:{small}: expected {small} arguments",
+    ),
     *("x[{small}:{small}] + y[::{small}] == z", "for i in range({small}, {small}): total += i * {float}"),
-    *("SELECT count(*) FROM {name} WHERE id = {big} AND at > '{date}'", "std::vector<int> v({small}); v[{small}] = 0x{hash};"),
-    *("Basic understanding of the {name} and bearer bonds is enough.", "Call {name}.run({small}) {small} times in {small} seconds."),
-    *("The call to the {name} returned {big} rows in {float} s.", "Ticket {order} was closed on {date}, invoice {order} is open."),
-    *("The {name} uses {big} bytes of {big}, {float} of the {word}.", "Chunk {small} of {small}, bytes {big}-{big}/{big}"),
-    *("Authorization: the {name} checks roles before {small} ms pass.", "Set-Cookie and Cookie headers are dropped by the {name}."),
-    *("Access tokens expire after {small} minutes; refresh tokens after {small} days.", "The passport of the {name} module is version {version}."),
-    *("arXiv {small}.{port}, pages {small}-{small}, DOI 10.{port}/{hash}", "Temperature {float} \u00b0C, pressure {float} hPa, id {order}"),
-    *("sha1 {hash} etag \"{hash}\" serial {order}", "model-{version}-{hash} has {big} parameters and {small} heads."),
-    *("host-{small}.eu-west-{small}.compute.internal answered in {float} ms", "See page {small} of volume {small}, {range}."),
-    *("The session lasted {time}; {big} events were kept under key `{name}-{small}`.", "The number of rows is {big}, of columns {small}."),
+    *(
+        "SELECT count(*) FROM {name} WHERE id = {big} AND at > '{date}'",
+        "std::vector<int> v({small}); v[{small}] = 0x{hash};",
+    ),
+    *(
+        "Basic understanding of the {name} and bearer bonds is enough.",
+        "Call {name}.run({small}) {small} times in {small} seconds.",
+    ),
+    *(
+        "The call to the {name} returned {big} rows in {float} s.",
+        "Ticket {order} was closed on {date}, invoice {order} is open.",
+    ),
+    *(
+        "The {name} uses {big} bytes of {big}, {float} of the {word}.",
+        "Chunk {small} of {small}, bytes {big}-{big}/{big}",
+    ),
+    *(
+        "Authorization: the {name} checks roles before {small} ms pass.",
+        "Set-Cookie and Cookie headers are dropped by the {name}.",
+    ),
+    *(
+        "Access tokens expire after {small} minutes; refresh tokens after {small} days.",
+        "The passport of the {name} module is version {version}.",
+    ),
+    *(
+        "arXiv {small}.{port}, pages {small}-{small}, DOI 10.{port}/{hash}",
+        "Temperature {float} \u00b0C, pressure {float} hPa, id {order}",
+    ),
+    *('sha1 {hash} etag "{hash}" serial {order}', "model-{version}-{hash} has {big} parameters and {small} heads."),
+    *(
+        "host-{small}.eu-west-{small}.compute.internal answered in {float} ms",
+        "See page {small} of volume {small}, {range}.",
+    ),
+    *(
+        "The session lasted {time}; {big} events were kept under key `{name}-{small}`.",
+        "The number of rows is {big}, of columns {small}.",
+    ),
     *("export PATH=/opt/{name}/{version}/bin:$PATH", "docker run -p {port}:{port} registry/{name}:{version}"),
-    *("kubectl get pod {name}-{hash}-x{small}z -n ns-{small}", "The contact rate is {float}; the reach of the {word} is {big}."),
-    *("password_hash: column of the {name} table", "The secret ingredient is {word}; the key to it is {word}.", "row {big} {big} {big}"),
+    *(
+        "kubectl get pod {name}-{hash}-x{small}z -n ns-{small}",
+        "The contact rate is {float}; the reach of the {word} is {big}.",
+    ),
+    *(
+        "password_hash: column of the {name} table",
+        "The secret ingredient is {word}; the key to it is {word}.",
+        "row {big} {big} {big}",
+    ),
 )
 
 

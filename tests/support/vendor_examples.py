@@ -33,6 +33,8 @@ ROWS: dict[str, str] = {
     "azure-search-key": "<an42>AzSe<an6>",
     "azure-sas": "https://a.blob.core.windows.net/c?sv=2022-11-02&sp=r&sig=<an41>%2B%3D",
     "azure-function-key": "https://f.azurewebsites.net/api/run?code=<an54>==",
+    "google-key-id": '"private_key_id": "<hex40>',
+    "azure-devops-old-token": "devops says <low52>",
     "terraform-token": "<an14>.atlasv1.<an64>",
     "mailchimp-key": "<hex32>-us14",
     "maxmind-old-key": "<an6>_<an29>_mmk",

@@ -62,12 +62,15 @@ _VALUE = r"(?P<quote>\\?[\"'`])?(?P<secret>(?(quote)[^\"'`\\\[\]\r\n]{4,512}(?=\
 _ASSIGNMENT = re.compile(
     r"(?i)(?P<name>key|token|secret|passw(?:or)?d|passwd|passphrase|passwort|passcode|kennwort|mot de passe|contrase(?:\xf1|n)a"
     r"|senha|pwd)(?P<rest>[A-Za-z0-9_-]{0,24}(?![A-Za-z0-9_-]))\\?[\"'`]?(?:\]|\))?"
-    rf"[ \t]{{0,4}}(?P<sign>:=|=>|==?|:|\|)[ \t]{{0,4}}(?:@(?=[\"']))?{_VALUE}"
+    rf"[ \t]{{0,4}}(?P<sign>:=|=>|==?|:|\|)[ \t]{{0,4}}(?:@(?=[\"'])|\{{(?=[^{{}}\s]{{4,128}}\}}))?{_VALUE}"
 )
 _LOOSE = re.compile(
     r"(?i)(?:token|key|secret|password|passwd|pwd|credentials?|dsn|webhook|license)(?P<rest>[A-Za-z0-9_]{0,16}(?![A-Za-z0-9_]))"
     r"\\?[\"'`]?(?:(?:[ \t]+[a-z]{1,12}){0,3}[ \t]+(?:is|was|ist|es|est|to)(?:[ \t]+now)?[: \t]|[ \t]{0,4}(?::=|=>|==?|:|[ \t]))"
     r"[ \t]{0,4}\\?[\"'`]?(?P<secret>[A-Za-z0-9_.=+/~!@#$%^&*-]{8,512})"
+)
+_PARAMETER = re.compile(
+    r"(?i)(?:signature|auth|[?&](?:key|session|jwt|ticket|pass|pw))=(?P<secret>[A-Za-z0-9%._~+/-]{16,4096}={0,2})"
 )
 _XML = re.compile(
     r"(?i)(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|connectionstring)[\w.-]{0,24}>(?P<secret>[^<>\s\[\]]{4,512})</"
@@ -95,13 +98,17 @@ _PASSWORD_CHARS = re.compile(r"[0-9!@#$%^&*+=~|]")
 _REFERENCE = re.compile(
     r"\$[\w{(]|\{\{|%\w{1,40}%|%[sdr(]|\*{3,}|[xX.•_-]{4,}\Z|(?i:your|my|the|some|example|change[-_]?me|placeholder|todo|dummy"
     r"|insert|replace|redacted|masked|hidden|null|none|nil|true|false|undefined|optional|string|str|bytes|required|missing"
-    r"|vault:|file:|env:|ssm:|op://|secretsmanager|arn:)(?![a-z0-9]{8})"
+    r"|vault:|file:|env:|ssm:|op://|secretsmanager|arn:)(?![A-Za-z0-9])"
 )
 _CODE = re.compile(
     r"[A-Za-z_][\w]*(?:(?:\.|->|::)[A-Za-z_][\w]*)+\Z|(?i:[a-z_]*(?:password|passwd|pwd|secret|token|api_?key)[a-z_]*)\Z"
 )
 _CALL = re.compile(r"[A-Za-z_][\w.]{0,200}\Z")
 _END_OF_TOKEN = re.compile(r"[0-9a-f]{6}\]")
+_PASSWORD_NAME = re.compile(r"(?i)passw|pwd")
+_STRONG_PASSWORD = re.compile(
+    r"(?=[^0-9]{0,63}[0-9])(?=[^A-Za-z]{0,63}[A-Za-z])(?=[^!@#$%^&*+=~]{0,63}[!@#$%^&*+=~]).{8,64}"
+)
 _PLAIN = re.compile(r"[\d.:TZ+/-]+\Z|[A-Za-z]+\Z|[a-z]+(?:[_./-][a-z]+){1,20}\Z|[A-Z]+(?:[_./-][A-Z]+){1,20}\Z")
 _WORDY = re.compile(r"(?:[A-Za-z]{3,}|\d{1,4})(?:[_./=-](?:[A-Za-z]{2,}|v?\d{1,4})){1,12}\Z")
 _NEEDS_QUALIFIER = frozenset({"key", "token"})
@@ -214,12 +221,14 @@ def _assigned_value(match: re.Match[str]) -> Span | None:
 def _loose_value(match: re.Match[str]) -> Span | None:
     """Accepts a value that looks random behind a word such as `token` or `key`."""
     start = match.start("secret")
-    value = match["secret"].rstrip(".:!?,=") if not match["secret"].endswith("==") else match["secret"]
+    value = match["secret"].rstrip(".:?,=") if not match["secret"].endswith("==") else match["secret"]
     if match["secret"].endswith("=") and not match["secret"].endswith("=="):
         value = match["secret"]
     if match["rest"] and _ATTRIBUTE_ENDINGS.search(match["rest"]):
         return None
     before = match.string[max(0, match.start() - 16) : match.start()]
+    if _PASSWORD_NAME.match(match[0]) and _STRONG_PASSWORD.fullmatch(value):
+        return start, start + len(value)
     if _HEX_DIGEST.search(before) or not _looks_random(value, 12):
         return None
     return start, start + len(value)
@@ -236,7 +245,34 @@ def _looks_random(value: str, least: int) -> bool:
     return entropy(value) >= (2.8 if len(value) < 20 else 3.0)
 
 
+def _parameter(match: re.Match[str]) -> Span | None:
+    """Accepts the parameter of an address that looks random."""
+    return match.span("secret") if _looks_random(match["secret"], 16) else None
+
+
 ASSIGNMENT_RULES: tuple[RedactionRule, ...] = (
+    RedactionRule(
+        "url-parameter",
+        SensitiveKind.KEY,
+        _PARAMETER,
+        "Random-looking parameter of an address, such as `Signature=`",
+        _parameter,
+        anchors=(
+            "signature=",
+            "auth=",
+            "?key=",
+            "&key=",
+            "?session=",
+            "&session=",
+            "?jwt=",
+            "&jwt=",
+            "?ticket=",
+            "&ticket=",
+            "?p",
+            "&p",
+        ),
+        folded_anchors=True,
+    ),
     RedactionRule(
         "authorization-header",
         SensitiveKind.KEY,
@@ -374,6 +410,7 @@ LOOSE_RULES: tuple[RedactionRule, ...] = (
 )
 """Rules of what may stand behind a space."""
 ASSIGNMENT_WORDS = (
+    *("signature=", "session=", "jwt=", "ticket=", "pw="),
     *(
         "key",
         "token",
@@ -409,7 +446,20 @@ LOOSE_WORDS = (
         "dsn",
         "connectionstring",
     ),
-    *("mysql", "mariadb", "curl ", "wget ", "redis-cli", "sqlcmd", "ldap", "docker login", "az login", "helm ", "svn "),
+    *(
+        "sshpass",
+        "mysql",
+        "mariadb",
+        "curl ",
+        "wget ",
+        "redis-cli",
+        "sqlcmd",
+        "ldap",
+        "docker login",
+        "az login",
+        "helm ",
+        "svn ",
+    ),
 )
 """The same for `LOOSE_RULES`."""
 

@@ -164,7 +164,7 @@ class RedactionRule:
                 position = match.start() + 1  # a value can start inside a false positive
             else:
                 spans.append(span)
-                position = span[1]
+                position = max(span[1], match.start() + 1)  # a value can end before what it is known by
         return spans
 
     def _tried(self, text: str, starts: re.Pattern[str]) -> list[Span]:
@@ -176,7 +176,7 @@ class RedactionRule:
             span = accept(match) if match else None
             if span:
                 spans.append(span)
-            position = span[1] if span else start.end()
+            position = max(span[1], start.end()) if span else start.end()
         return spans
 
     def _anchored(self, text: str, source: str) -> list[Span]:

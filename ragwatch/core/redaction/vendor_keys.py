@@ -228,6 +228,20 @@ VENDOR_RULES: tuple[RedactionRule, ...] = (
         r"(?<![A-Za-z0-9_])code=(?P<secret>[A-Za-z0-9%/+_-]{50,}={0,2})",
     ),
     _inner(
+        "google-key-id",
+        "Google",
+        "private_key_id",
+        r"private_key_id\\?[\"']\s{0,4}:\s{0,4}\\?[\"'](?P<secret>[0-9a-f]{40})",
+    ),
+    RedactionRule(
+        "azure-devops-old-token",
+        SensitiveKind.KEY,
+        re.compile(r"(?<![A-Za-z0-9+/=_-])(?=[a-z]{0,51}[2-7])[a-z0-9]{52}(?![A-Za-z0-9+/=_-])"),
+        "Azure DevOps (52 characters in a text that mentions it)",
+        folded_hints=("devops", "visualstudio", "vsts"),
+        min_digits=1,
+    ),
+    _inner(
         "terraform-token",
         "Terraform Cloud",
         ".atlasv1.",
