@@ -236,7 +236,7 @@ VENDOR_RULES: tuple[RedactionRule, ...] = (
     RedactionRule(
         "azure-devops-old-token",
         SensitiveKind.KEY,
-        re.compile(r"(?<![A-Za-z0-9+/=_-])(?=[a-z]{0,51}[2-7])[a-z0-9]{52}(?![A-Za-z0-9+/=_-])"),
+        re.compile(r"(?<![A-Za-z0-9+/_-])(?=[a-z]{0,51}[0-9])[a-z0-9]{52}(?![A-Za-z0-9+/=_-])"),
         "Azure DevOps (52 characters in a text that mentions it)",
         folded_hints=("devops", "visualstudio", "vsts"),
         min_digits=1,
