@@ -152,7 +152,7 @@ def _authorization(match: re.Match[str]) -> Span | None:
     value = match["secret"]
     if len(value) < 12 and not (any(map(str.isdigit, value)) and any(map(str.isalpha, value))):
         return None
-    return match.span("secret") if _RANDOM_LOOKING.search(value) and not _PLAIN.match(value) else None
+    return match.span("secret") if _RANDOM_LOOKING.search(value) and not value.isdigit() else None
 
 
 def _authorization_header(match: re.Match[str]) -> Span | None:
@@ -211,7 +211,7 @@ def _assigned_value(match: re.Match[str]) -> Span | None:
     if match["rest"] and _ATTRIBUTE_ENDINGS.search(match["rest"]):
         return None
     following = match.string[end : end + 1]
-    if not quoted and (_CODE.match(value) or (following in ("(", "[", "{", "<") and _CALL.match(value))):
+    if not quoted and (_CODE.match(value) or (following in ("(", "[", "{") and _CALL.match(value))):
         return None
     if match["sign"] in ("=", ":=", "=>", "==") and not quoted:
         return start, end
@@ -356,16 +356,17 @@ ASSIGNMENT_RULES: tuple[RedactionRule, ...] = (
     ),
 )
 """Rules of what stands behind a colon or an equals sign."""
+BEARER_RULE = RedactionRule(
+    "bearer-token",
+    SensitiveKind.KEY,
+    _AUTHORIZATION,
+    "What follows `Bearer` or `Basic`",
+    _authorization,
+    anchors=("bearer", "basic"),
+    folded_anchors=True,
+    folded_hints=("bearer", "basic"),
+)
 LOOSE_RULES: tuple[RedactionRule, ...] = (
-    RedactionRule(
-        "bearer-token",
-        SensitiveKind.KEY,
-        _AUTHORIZATION,
-        "What follows `Bearer` or `Basic`",
-        _authorization,
-        anchors=("bearer", "basic"),
-        folded_anchors=True,
-    ),
     RedactionRule(
         "command-line-password",
         SensitiveKind.CREDENTIAL,

@@ -37,6 +37,7 @@ _NOT_SECRET = re.compile(
 _MAX_ROUNDS = 8
 _LONG_TEXT = 64 * 1024
 _MAX_ROUNDS_OF_LONG_TEXT = 2
+_GLUE = re.compile(r"[\w@.+%-]")
 
 
 class Finding(NamedTuple):
@@ -56,11 +57,8 @@ class Finding(NamedTuple):
 
 
 def _any_glued(text: str, taken: list[Taken]) -> bool:
-    """Whether a value stands beside another character than white space, and may so have hidden another value."""
-    return any(
-        (start and not text[start - 1].isspace()) or (end < len(text) and not text[end].isspace())
-        for start, end, _ in taken
-    )
+    """Whether a value stands beside a character that other values may have, and may so have hidden one."""
+    return any(_GLUE.match(text, end) or (start and _GLUE.match(text, start - 1)) for start, end, _ in taken)
 
 
 class Redactor:

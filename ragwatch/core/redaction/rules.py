@@ -9,6 +9,7 @@ from ragwatch.core.redaction.addresses import ADDRESS_RULES
 from ragwatch.core.redaction.credentials import (
     ASSIGNMENT_RULES,
     ASSIGNMENT_WORDS,
+    BEARER_RULE,
     KEY_RULES,
     LOOSE_RULES,
     LOOSE_WORDS,
@@ -29,6 +30,7 @@ RULES: tuple[NamedRule, ...] = (
     *KEY_RULES,
     *VENDOR_RULES,
     *ASSIGNMENT_RULES,
+    BEARER_RULE,
     *LOOSE_RULES,
     _EMAIL,
     *MONEY_RULES,
@@ -41,6 +43,7 @@ DETECTORS: tuple[Detector, ...] = (
     RuleGroup(KEY_RULES, ("-----begin", "putty-user-key-file-", "eyj")),
     VendorKeys(VENDOR_RULES),
     RuleGroup(ASSIGNMENT_RULES, ASSIGNMENT_WORDS, signs=(":", "=", "|")),
+    BEARER_RULE,
     RuleGroup(LOOSE_RULES, LOOSE_WORDS),
     _EMAIL,
     *MONEY_RULES,
