@@ -1,4 +1,4 @@
-"""Texts with passwords and keys that are known by what stands before them, with telephone numbers, and with numbers of persons.
+"""Texts with passwords and keys behind what introduces them, with telephone numbers, and with numbers of persons.
 
 In `CREDENTIALS` the secret stands between « and », and `<an36>` stands for made-up characters (`vendor_examples`).
 """
@@ -68,7 +68,7 @@ Proxy-Authorization: Basic «dXNlcjpwYXNzMTIz»
 Authorization: Token «<hex40>»
 Authorization: ApiKey «<an48>==»
 Authorization: «<an32>»
-Authorization: AWS4-HMAC-SHA256 Credential=AKIA<up16>/20240101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=«<hex64>»
+Authorization: AWS4-HMAC-SHA256 Credential=AKIA<up16>/20240101/us-east-1/s3/aws4_request, Signature=«<hex64>»
 Authorization: SSO-Key «<an20>:<an20>»
 Cookie: «sessionid=<low32>»
 Cookie: «sid=<an24>; csrftoken=<an32>»

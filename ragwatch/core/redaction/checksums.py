@@ -1,4 +1,4 @@
-"""Checksums of numbers that identify a person, a card or an account. All take digits (or letters) without formatting."""
+"""Checksums of numbers that identify a person, a card or an account. All take it without formatting."""
 
 from __future__ import annotations
 
@@ -17,6 +17,18 @@ _PERMUTED = (
     *("0123456789", "1576283094", "5803796142", "8916043527"),
     *("9453126870", "4286573901", "2793806415", "7046913258"),
 )
+
+
+_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def is_date(month: int, day: int) -> bool:
+    """Whether a year can have this day.
+
+    >>> is_date(2, 29), is_date(2, 30), is_date(13, 1)
+    (True, False, False)
+    """
+    return 1 <= month <= 12 and 1 <= day <= _DAYS[month - 1]
 
 
 def luhn(digits: str) -> bool:

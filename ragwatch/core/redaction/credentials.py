@@ -10,31 +10,9 @@ import math
 import re
 from collections import Counter
 
-from ragwatch.core.redaction.numbers import letters_and_digits
+from ragwatch.core.redaction.headers import HEADER_RULES, REFERENCE, WORDY
 from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
 
-_DASHES = "-----"
-_PEM = re.compile(rf"{_DASHES}BEGIN (?:[A-Z0-9]{{1,12}} ){{0,4}}PRIVATE KEY(?: BLOCK)?{_DASHES}")
-_PEM_END = re.compile(rf"{_DASHES}END [A-Z0-9 ]{{1,60}}{_DASHES}")
-_PEM_BODY = re.compile(r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{16,})+")
-_PUTTY = re.compile(r"PuTTY-User-Key-File-\d:[^\r\n]{0,99}(?:\r?\n[^\r\n]{1,200}){1,300}")
-
-_JWT = re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,}(?:\.{1,2}[A-Za-z0-9_-]{4,}){1,4}")
-
-_SCHEMES = (
-    r"(?:bearer|basic|token|apikey|api-key|digest|negotiate|ntlm|hawk|key|oauth|aws4-hmac-sha256|sso-key|bot|jwt)"
-)
-_AUTHORIZATION = re.compile(r"(?i)(?<!\w)(?:bearer|basic)(?:[ \t]|%20){1,4}(?P<secret>[A-Za-z0-9._~+/-]{8,}={0,2})")
-_AUTHORIZATION_HEADER = re.compile(
-    rf"(?i)authorization\\?[\"']?[ \t]{{0,4}}[:=,][ \t]{{0,4}}\\?[\"']?(?:{_SCHEMES}[ \t]{{1,4}})?"
-    r"(?P<secret>[^\s\"'\\<>{}\[\](),;]{6,4096}(?:,[ \t]?[A-Za-z]{2,20}=\"?[^\s\"',\\<>\[\]]{1,512}\"?){0,12})"
-)
-_COOKIE = re.compile(
-    r"(?i)cookie\\?[\"']?[ \t]{0,4}:[ \t]{0,4}\\?[\"']?"
-    r"(?P<secret>[\w!#$&*+.^|~%-]{1,80}=[^\s;\"'\\,\[\]<>]{4,4096}"
-    r"(?:;[ \t]{0,2}(?!(?i:path|domain|expires|max-age|samesite)=)[\w!#$&*+.^|~%-]{1,80}=[^\s;\"'\\,\[\]<>]{0,4096}){0,50})"
-)
-_COOKIE_ATTRIBUTES = re.compile(r"(?i)(?:path|domain|expires|max-age|samesite)=")
 _URL_PASSWORD = re.compile(r"://(?:[^\s:/@\[\]\"'<>]{0,64}:)(?P<secret>[^\s/\[\]\"'<>]{1,128})@(?=[\w.\[-])")
 _URL_PASSWORD_WITH_SLASH = re.compile(
     r"://[^\s:/@\[\]\"'<>]{1,64}:(?P<secret>[^\s@\[\]\"'<>]{1,128})@(?=[\w.-]{1,253}[:/?])"
@@ -58,15 +36,20 @@ _QUALIFIER = re.compile(  # of `key` and `token`, which alone may mean much else
     r"|bearer|bot|user|id|security|secret|personal|upload|x|write|read|server|function|host|oauth|csrf|vault|registry|ci"
     r"|github|gitlab|slack|npm|hf|pat|sas|dd|aws|azure|gcp|openai|private_key|license)[ _.-]?\Z"
 )
-_VALUE = r"(?P<quote>\\?[\"'`])?(?P<secret>(?(quote)[^\"'`\\\[\]\r\n]{4,512}(?=\\?[\"'`])|(?!))|[^\s\"'`\\,;<>\[\](){}]{4,512})"
+_VALUE = (
+    r"(?P<quote>\\?[\"'`])?(?P<secret>(?(quote)[^\"'`\\\[\]\r\n]{4,512}(?=\\?[\"'`])|(?!))"
+    r"|[^\s\"'`\\,;<>\[\](){}]{4,512})"
+)
 _ASSIGNMENT = re.compile(
-    r"(?i)(?P<name>key|token|secret|passw(?:or)?d|passwd|passphrase|passwort|passcode|kennwort|mot de passe|contrase(?:\xf1|n)a"
+    r"(?i)(?P<name>key|token|secret|passw(?:or)?d|passwd|passphrase|passwort|passcode|kennwort"
+    r"|mot de passe|contrase(?:\xf1|n)a"
     r"|senha|pwd)(?P<rest>[A-Za-z0-9_-]{0,24}(?![A-Za-z0-9_-]))\\?[\"'`]?(?:\]|\))?"
     rf"[ \t]{{0,4}}(?P<sign>:=|=>|==?|:|\|)[ \t]{{0,4}}(?:@(?=[\"'])|\{{(?=[^{{}}\s]{{4,128}}\}}))?{_VALUE}"
 )
 _LOOSE = re.compile(
     r"(?i)(?:token|key|secret|password|passwd|pwd|credentials?|dsn|webhook|license)(?P<rest>[A-Za-z0-9_]{0,16}(?![A-Za-z0-9_]))"
-    r"\\?[\"'`]?(?:(?:[ \t]+[a-z]{1,12}){0,3}[ \t]+(?:is|was|ist|es|est|to)(?:[ \t]+now)?[: \t]|[ \t]{0,4}(?::=|=>|==?|:|[ \t]))"
+    r"\\?[\"'`]?(?:(?:[ \t]+[a-z]{1,12}){0,3}[ \t]+(?:is|was|ist|es|est|to)(?:[ \t]+now)?[: \t]"
+    r"|[ \t]{0,4}(?::=|=>|==?|:|[ \t]))"
     r"[ \t]{0,4}\\?[\"'`]?(?P<secret>[A-Za-z0-9_.=+/~!@#$%^&*-]{8,512})"
 )
 _PARAMETER = re.compile(
@@ -93,13 +76,7 @@ _ATTRIBUTE_ENDINGS = re.compile(
     r"|field|column|header|manager|store|rotation|limit|bits|min|max|usage|provider|endpoint|scope|hint|label|param|var|env"
     r"|index|at|in|ms|seconds|hash|iz[a-z]{1,6}|ed|word|words|board|s)\Z"
 )
-_RANDOM_LOOKING = re.compile(r"[0-9=]|[a-z][A-Z]")
 _PASSWORD_CHARS = re.compile(r"[0-9!@#$%^&*+=~|]")
-_REFERENCE = re.compile(
-    r"\$[\w{(]|\{\{|%\w{1,40}%|%[sdr(]|\*{3,}|[xX.•_-]{4,}\Z|(?i:your|my|the|some|example|change[-_]?me|placeholder|todo|dummy"
-    r"|insert|replace|redacted|masked|hidden|null|none|nil|true|false|undefined|optional|string|str|bytes|required|missing"
-    r"|vault:|file:|env:|ssm:|op://|secretsmanager|arn:)(?![A-Za-z0-9])"
-)
 _CODE = re.compile(
     r"[A-Za-z_][\w]*(?:(?:\.|->|::)[A-Za-z_][\w]*)+\Z|(?i:[a-z_]*(?:password|passwd|pwd|secret|token|api_?key)[a-z_]*)\Z"
 )
@@ -110,7 +87,6 @@ _STRONG_PASSWORD = re.compile(
     r"(?=[^0-9]{0,63}[0-9])(?=[^A-Za-z]{0,63}[A-Za-z])(?=[^!@#$%^&*+=~]{0,63}[!@#$%^&*+=~]).{8,64}"
 )
 _PLAIN = re.compile(r"[\d.:TZ+/-]+\Z|[A-Za-z]+\Z|[a-z]+(?:[_./-][a-z]+){1,20}\Z|[A-Z]+(?:[_./-][A-Z]+){1,20}\Z")
-_WORDY = re.compile(r"(?:[A-Za-z]{3,}|\d{1,4})(?:[_./=-](?:[A-Za-z]{2,}|v?\d{1,4})){1,12}\Z")
 _NEEDS_QUALIFIER = frozenset({"key", "token"})
 _HEX_DIGEST = re.compile(r"(?i)(?:sha\d{1,3}|md5|commit|digest|checksum|etag|fingerprint|public)\W{0,3}\Z")
 
@@ -134,46 +110,11 @@ def entropy(value: str) -> float:
     return -sum(count / total * math.log2(count / total) for count in Counter(value).values())
 
 
-def _private_key(match: re.Match[str]) -> Span | None:
-    """Accepts a whole PEM block, or the start of a truncated one; the first line alone is not a key.
-
-    A block ends at the next five dashes, which must be those of its last line, so that the text is read once however
-    many first lines it contains.
-    """
-    start, begin = match.span()
-    dashes = match.string.find(_DASHES, begin)
-    last = _PEM_END.match(match.string, dashes) if dashes >= 0 else None
-    body = last or _PEM_BODY.match(match.string, begin)
-    return (start, body.end()) if body else None
-
-
-def _authorization(match: re.Match[str]) -> Span | None:
-    """Accepts a value that looks random, unlike `basic understanding` and `bearer instruments`."""
-    value = match["secret"]
-    if len(value) < 12 and not (any(map(str.isdigit, value)) and any(map(str.isalpha, value))):
-        return None
-    return match.span("secret") if _RANDOM_LOOKING.search(value) and not value.isdigit() else None
-
-
-def _authorization_header(match: re.Match[str]) -> Span | None:
-    """Accepts what a header says, unless it is a word or stands for a value."""
-    start, end = match.span("secret")
-    value = match["secret"].rstrip(".:!?")
-    if len(value) < 6 or _REFERENCE.match(value) or not _RANDOM_LOOKING.search(value) or _WORDY.match(value):
-        return None
-    return start, start + len(value) if end - start > len(value) else end
-
-
-def _cookie(match: re.Match[str]) -> Span | None:
-    """Accepts the pairs of a cookie, but not the attributes of one."""
-    return None if _COOKIE_ATTRIBUTES.match(match["secret"]) else match.span("secret")
-
-
 def _url_password(match: re.Match[str]) -> Span | None:
     """Accepts a password in an address that is not a reference such as `${PASSWORD}`."""
     return (
         None
-        if _REFERENCE.match(match["secret"]) and not any(map(str.isdigit, match["secret"]))
+        if REFERENCE.match(match["secret"]) and not any(map(str.isdigit, match["secret"]))
         else match.span("secret")
     )
 
@@ -193,20 +134,20 @@ def _dsn_password(match: re.Match[str]) -> Span | None:
 def _command_line(match: re.Match[str]) -> Span | None:
     """Accepts a password behind an option of a program that takes one there."""
     group = match.lastgroup or ""
-    return None if _REFERENCE.match(match[group]) else match.span(group)
+    return None if REFERENCE.match(match[group]) else match.span(group)
 
 
 def _assigned_value(match: re.Match[str]) -> Span | None:
     """Accepts the value unless it is prose or code: `password: hunter2`, but not `password: must be long`."""
     start, end = match.span("secret")
     quoted, value = match["quote"], match["secret"]
-    if match["name"].lower() in _NEEDS_QUALIFIER and not match["rest"].lower().startswith(("_secret", "-secret")):
-        if not _QUALIFIER.search(match.string[max(0, match.start() - 16) : match.start()]):
-            return None
+    before = match.string[max(0, match.start() - 16) : match.start()]
+    if match["name"].lower() in _NEEDS_QUALIFIER and not _QUALIFIER.search(before):
+        return None
     if not quoted:
         value = value.rstrip(".:!?").partition("&")[0]
         end = start + len(value)
-    if len(value) < 4 or "://" in value or _REFERENCE.match(value) or _END_OF_TOKEN.match(match.string, start):
+    if len(value) < 4 or "://" in value or REFERENCE.match(value) or _END_OF_TOKEN.match(match.string, start):
         return None
     if match["rest"] and _ATTRIBUTE_ENDINGS.search(match["rest"]):
         return None
@@ -236,7 +177,7 @@ def _loose_value(match: re.Match[str]) -> Span | None:
 
 def _looks_random(value: str, least: int) -> bool:
     """Whether a value has letters, digits and no words, as keys have."""
-    if len(value) < least or _PLAIN.match(value) or _WORDY.match(value) or _REFERENCE.match(value) or "://" in value:
+    if len(value) < least or _PLAIN.match(value) or WORDY.match(value) or REFERENCE.match(value) or "://" in value:
         return False
     digits = sum(map(str.isdigit, value))
     letters = sum(map(str.isalpha, value))
@@ -251,6 +192,7 @@ def _parameter(match: re.Match[str]) -> Span | None:
 
 
 ASSIGNMENT_RULES: tuple[RedactionRule, ...] = (
+    *HEADER_RULES,
     RedactionRule(
         "url-parameter",
         SensitiveKind.KEY,
@@ -271,24 +213,6 @@ ASSIGNMENT_RULES: tuple[RedactionRule, ...] = (
             "?p",
             "&p",
         ),
-        folded_anchors=True,
-    ),
-    RedactionRule(
-        "authorization-header",
-        SensitiveKind.KEY,
-        _AUTHORIZATION_HEADER,
-        "Value of an Authorization header",
-        _authorization_header,
-        anchors=("authorization",),
-        folded_anchors=True,
-    ),
-    RedactionRule(
-        "cookie",
-        SensitiveKind.CREDENTIAL,
-        _COOKIE,
-        "Pairs of a Cookie or Set-Cookie header",
-        _cookie,
-        anchors=("cookie",),
         folded_anchors=True,
     ),
     RedactionRule(
@@ -356,16 +280,6 @@ ASSIGNMENT_RULES: tuple[RedactionRule, ...] = (
     ),
 )
 """Rules of what stands behind a colon or an equals sign."""
-BEARER_RULE = RedactionRule(
-    "bearer-token",
-    SensitiveKind.KEY,
-    _AUTHORIZATION,
-    "What follows `Bearer` or `Basic`",
-    _authorization,
-    anchors=("bearer", "basic"),
-    folded_anchors=True,
-    folded_hints=("bearer", "basic"),
-)
 LOOSE_RULES: tuple[RedactionRule, ...] = (
     RedactionRule(
         "command-line-password",
@@ -463,19 +377,3 @@ LOOSE_WORDS = (
     ),
 )
 """The same for `LOOSE_RULES`."""
-
-KEY_RULES: tuple[RedactionRule, ...] = (
-    RedactionRule(
-        "private-key",
-        SensitiveKind.PRIVATE_KEY,
-        _PEM,
-        "Private key (PEM, OpenSSH, PGP), also cut off",
-        _private_key,
-        letters_and_digits,
-        anchors=("-----BEGIN",),
-    ),
-    RedactionRule(
-        "putty-key", SensitiveKind.PRIVATE_KEY, _PUTTY, "Private key of PuTTY", anchors=("PuTTY-User-Key-File-",)
-    ),
-    RedactionRule("json-web-token", SensitiveKind.JWT, _JWT, "JSON web token", anchors=("eyJ",)),
-)

@@ -1,8 +1,8 @@
 """Checks that a pattern is matched in time linear in the length of the text, whatever the text.
 
-The check is conservative: it admits literals, sets of characters, groups, alternatives and bounded repetitions, of which
-none contains another and whose lengths have few combinations. Such a pattern reads a bounded number of characters from
-each place of a text, and so cannot backtrack over all of it.
+The check is conservative: it admits literals, sets of characters, groups, alternatives and bounded repetitions, none
+inside another, whose lengths have few combinations. Such a pattern reads a bounded number of characters from each place
+of a text, and so cannot backtrack over all of it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def check_linear_time(pattern: str) -> re.Pattern[str]:
         raise ValueError(f"is not a regular expression: {error}; escape special characters with a backslash") from error
     if _combinations(tree, repeated=False) > MAX_COMBINATIONS:
         raise ValueError(
-            f"has repetitions with more than {MAX_COMBINATIONS} combinations of lengths; use fixed lengths such as {{8}}"
+            f"has repetitions with more than {MAX_COMBINATIONS} combinations of lengths; write fixed ones, {{8}}"
         )
     if tree.getwidth()[0] < 3:
         raise ValueError("matches texts of fewer than 3 characters; write a longer pattern")
@@ -53,9 +53,8 @@ def _combinations(tree: Any, *, repeated: bool) -> int:  # noqa: ANN401 - parts 
         elif operation is _constants.SUBPATTERN:
             product *= _combinations(argument[3], repeated=repeated)
         else:
-            raise ValueError(
-                f"contains {_NAMES.get(str(operation), str(operation).lower())}; write it with sets, groups and {{1,64}} only"
-            )
+            name = _NAMES.get(str(operation), str(operation).lower())
+            raise ValueError(f"contains {name}; write it with sets, groups and {{1,64}} only")
     return product
 
 

@@ -10,16 +10,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ragwatch.core.redaction import european_checks as european
 from ragwatch.core.redaction import person_checks as checks
-from ragwatch.core.redaction.checksums import mrz
 from ragwatch.core.redaction.numbers import letters_and_digits
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span, Taken, TextView
+from ragwatch.core.redaction.rule import SensitiveKind, Taken, TextView
 
 _AFTER = r"(?![\w]|[.,-]\d)"
 _SHAPES = (  # the first that matches counts
     (
         "nir",
-        r"[1-478][ ]\d\d[ ]\d\d[ ]\d[\dAB][ ]\d{3}[ ]\d{3}[ ]\d\d|[1-478]\d{4}[\dAB]{2}\d{6}[ ]\d\d|[12]\d{4}\d[AB]\d{8}",
+        (
+            r"[1-478][ ]\d\d[ ]\d\d[ ]\d[\dAB][ ]\d{3}[ ]\d{3}[ ]\d\d"
+            r"|[1-478]\d{4}[\dAB]{2}\d{6}[ ]\d\d|[12]\d{4}\d[AB]\d{8}"
+        ),
     ),
     ("cnpj", r"\d\d\.\d{3}\.\d{3}/\d{4}-\d\d"),
     ("cpf", r"\d{3}\.\d{3}\.\d{3}-\d\d"),
@@ -114,7 +117,9 @@ class PersonIdRule:
     normalize: Callable[[str], str] = letters_and_digits
 
 
-def _id(name: str, about: str, shapes: str, check: Callable[[str], bool], words: str, bare: str = "") -> PersonIdRule:
+def _id(  # noqa: PLR0917 - a row of the table below
+    name: str, about: str, shapes: str, check: Callable[[str], bool], words: str, bare: str = ""
+) -> PersonIdRule:
     """A rule; shapes, words and the shapes in `bare`, which need no word near them, are separated by semicolons."""
     near = tuple(filter(None, words.split(";")))
     return PersonIdRule(name, about, tuple(shapes.split(";")), check, (*near, *_GENERIC), frozenset(bare.split(";")))
@@ -129,13 +134,13 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "ssn;itin;social sec",
         "3-2-4",
     ),
-    _id("uk-nino", "UK national insurance number", "nino", checks.nino, "nino;ni number", "nino"),
-    _id("uk-nhs", "UK NHS number", "3 3 4;plain10", checks.nhs, "nhs"),
+    _id("uk-nino", "UK national insurance number", "nino", european.nino, "nino;ni number", "nino"),
+    _id("uk-nhs", "UK NHS number", "3 3 4;plain10", european.nhs, "nhs"),
     _id(
         "fr-ni",
         "French social security number",
         "nir;plain15",
-        checks.nir,
+        european.nir,
         "nir;s\xe9curit\xe9 sociale;securite sociale",
         "nir;plain15",
     ),
@@ -143,56 +148,56 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "de-tax-id",
         "German tax number (Steuer-ID)",
         "2 3 3 3;plain11",
-        checks.steuer_id,
+        european.steuer_id,
         "steuer;idnr;tin",
         "2 3 3 3",
     ),
-    _id("es-dni", "Spanish DNI", "dni", checks.dni, "dni;nif;documento", "dni"),
-    _id("es-nie", "Spanish NIE", "nie", checks.nie, "nie", "nie"),
-    _id("it-codice-fiscale", "Italian codice fiscale", "codice", checks.codice_fiscale, "codice fiscale", "codice"),
-    _id("nl-bsn", "Dutch BSN", "plain9;4.2.3;3 3 3", checks.bsn, "bsn;burgerservice;sofinummer"),
+    _id("es-dni", "Spanish DNI", "dni", european.dni, "dni;nif;documento", "dni"),
+    _id("es-nie", "Spanish NIE", "nie", european.nie, "nie", "nie"),
+    _id("it-codice-fiscale", "Italian codice fiscale", "codice", european.codice_fiscale, "codice fiscale", "codice"),
+    _id("nl-bsn", "Dutch BSN", "plain9;4.2.3;3 3 3", european.bsn, "bsn;burgerservice;sofinummer"),
     _id(
         "be-national-number",
         "Belgian national number",
         "belgian;plain11",
-        checks.belgian,
+        european.belgian,
         "rijksregister;registre national;national number;nn;niss;insz",
         "belgian",
     ),
-    _id("pl-pesel", "Polish PESEL", "plain11", checks.pesel, "pesel"),
+    _id("pl-pesel", "Polish PESEL", "plain11", european.pesel, "pesel"),
     _id(
         "se-personnummer",
         "Swedish personal number",
         "6-4;8-4;plain10;plain12",
-        checks.personnummer,
+        european.personnummer,
         "personnummer;swedish",
         "6-4",
     ),
-    _id("dk-cpr", "Danish CPR number", "6-4;plain10", checks.cpr, "cpr;personnummer;danish"),
+    _id("dk-cpr", "Danish CPR number", "6-4;plain10", european.cpr, "cpr;personnummer;danish"),
     _id(
         "no-fodselsnummer",
         "Norwegian birth number",
         "6 5;plain11",
-        checks.fodselsnummer,
+        european.fodselsnummer,
         "f\xf8dselsnummer;fodselsnummer;personnummer;norwegian",
         "6 5;plain11",
     ),
-    _id("fi-hetu", "Finnish personal identity code", "hetu", checks.hetu, "hetu;henkil\xf6tunnus", "hetu"),
-    _id("pt-nif", "Portuguese NIF", "plain9;3 3 3", checks.nif, "nif;contribuinte"),
-    _id("ie-pps", "Irish PPS number", "pps", checks.pps, "pps"),
+    _id("fi-hetu", "Finnish personal identity code", "hetu", european.hetu, "hetu;henkil\xf6tunnus", "hetu"),
+    _id("pt-nif", "Portuguese NIF", "plain9;3 3 3", european.nif, "nif;contribuinte"),
+    _id("ie-pps", "Irish PPS number", "pps", european.pps, "pps"),
     _id(
         "at-svn",
         "Austrian social insurance number",
         "4 6;plain10",
-        checks.svnr,
+        european.svnr,
         "svnr;sv-nummer;sozialversicherung",
     ),
-    _id("ch-ahv", "Swiss AHV number", "ahv;plain13", checks.ahv, "ahv;avs", "ahv"),
+    _id("ch-ahv", "Swiss AHV number", "ahv;plain13", european.ahv, "ahv;avs", "ahv"),
     _id(
         "cz-birth-number",
         "Czech and Slovak birth number",
         "6/4;plain10",
-        checks.rodne_cislo,
+        european.rodne_cislo,
         "rodn\xe9;rodne;birth number",
         "6/4",
     ),
@@ -248,11 +253,11 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         checks.israeli,
         "teudat;israeli?;\u05ea\u05e2\u05d5\u05d3\u05ea",
     ),
-    _id("ro-cnp", "Romanian CNP", "plain13", checks.cnp, "cnp"),
-    _id("bg-egn", "Bulgarian EGN", "plain10", checks.egn, "egn;\u0435\u0433\u043d"),
-    _id("hr-oib", "Croatian OIB", "plain11", checks.oib, "oib"),
-    _id("ee-isikukood", "Estonian and Lithuanian personal code", "plain11", checks.isikukood, "isikukood;asmens kod"),
-    _id("gr-amka", "Greek AMKA", "plain11", checks.amka, "amka;\u03b1\u03bc\u03ba\u03b1"),
+    _id("ro-cnp", "Romanian CNP", "plain13", european.cnp, "cnp"),
+    _id("bg-egn", "Bulgarian EGN", "plain10", european.egn, "egn;\u0435\u0433\u043d"),
+    _id("hr-oib", "Croatian OIB", "plain11", european.oib, "oib"),
+    _id("ee-isikukood", "Estonian and Lithuanian personal code", "plain11", european.isikukood, "isikukood;asmens kod"),
+    _id("gr-amka", "Greek AMKA", "plain11", european.amka, "amka;\u03b1\u03bc\u03ba\u03b1"),
     _id("nz-ird", "New Zealand IRD number", "3 3 3;plain9;plain8", checks.ird, "ird"),
 )
 
@@ -345,57 +350,3 @@ def _told_apart(rules: list[PersonIdRule], shape: str, match: re.Match[str]) -> 
 def _stands_alone(word: str, near: str) -> bool:
     """Whether a word of up to four letters is no part of a longer one; longer ones may be."""
     return len(word) > 4 or re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", near) is not None
-
-
-# --- passports ----------------------------------------------------------------------------------------------------
-
-_MRZ = re.compile(
-    r"(?<![A-Z0-9<])(?:[A-Z<]{2}[A-Z<]{3}[A-Z<]{39}\s{1,3}|[A-Z<]{2}[A-Z<]{3}[A-Z0-9<]{25}\s{1,3})?"
-    r"(?P<line>[A-Z0-9<]{9}\d[A-Z<]{3}\d{7}[MFX<]\d{7}[A-Z0-9<]{14}[\d<]\d|\d{7}[MFX<]\d{7}[A-Z<]{3}[A-Z0-9<]{11}\d)(?![A-Z0-9<])"
-)
-_PASSPORT = re.compile(
-    r"(?i)(?:passport|reisepass|passeport|pasaporte|passaporto|paspoort)(?:[ _-]?(?:number|no|nr|num|num\xe9ro|n\xfamero|numero|nummer|id|#))?\.?"
-    r"[\"']?(?:[ ](?:is|was|ist|:))?[ \t:=#\"']{1,4}(?P<secret>[A-Za-z]{0,3}\d[A-Za-z0-9]{4,8})(?!\w)"
-)
-
-
-def _machine_readable(match: re.Match[str]) -> Span | None:
-    """Accepts the machine-readable zone of a passport or an identity card, by the check digits of its dates."""
-    line = match["line"]
-    if line[:7].isdigit() and len(line) == 30:
-        birth, expiry = line[:7], line[8:15]
-    else:
-        birth, expiry = line[13:20], line[21:28]
-        if mrz(line[:9]) != int(line[9]):
-            return None
-    return match.span() if all(mrz(field[:6]) == int(field[6]) for field in (birth, expiry)) else None
-
-
-def _passport(match: re.Match[str]) -> Span | None:
-    """Accepts a passport number with at least five digits behind the word."""
-    return match.span("secret") if sum(map(str.isdigit, match["secret"])) >= 5 else None
-
-
-PASSPORT_RULES: tuple[RedactionRule, ...] = (
-    RedactionRule(
-        "passport-mrz",
-        SensitiveKind.PERSON_ID,
-        _MRZ,
-        "Machine-readable zone of a passport or an identity card",
-        _machine_readable,
-        letters_and_digits,
-        hints=("<",),
-        min_digits=14,
-    ),
-    RedactionRule(
-        "passport",
-        SensitiveKind.PERSON_ID,
-        _PASSPORT,
-        "Number behind the word passport",
-        _passport,
-        letters_and_digits,
-        anchors=("passport", "reisepass", "passeport", "pasaporte", "passaporto", "paspoort"),
-        folded_anchors=True,
-        min_digits=5,
-    ),
-)

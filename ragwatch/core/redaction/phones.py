@@ -28,7 +28,8 @@ _SEPARATED = r"\(?\+?\(?\d(?:[ \xa0.()/-]{0,2}\d){6,14}(?!\w)"
 _INTRODUCED = re.compile(
     r"(?i)\b(?:phone|tel(?:ephone|efon|\xe9phone|efono|\xe9fono|efone)?|t\xe9l|mobile|mobil|m\xf3vil|cell|cellulare|celular|fax|hotline|whatsapp|call"
     r"|handy|sms|telegram|signal|dial|ring|text|portable|movil)\b"
-    r"(?:[ .:#=-]{1,3}(?:number|no|nr|is|us|at|me|on|num\xe9ro|n\xfamero|numero|nummer|ist|est|es|my|him|her|them|support|\(?[a-z]{1,8}\)?)\b){0,3}"
+    r"(?:[ .:#=-]{1,3}(?:number|no|nr|is|us|at|me|on|num\xe9ro|n\xfamero|numero"
+    r"|nummer|ist|est|es|my|him|her|them|support|\(?[a-z]{1,8}\)?)\b){0,3}"
     rf"[\s.:#=\"'-]{{1,4}}(?P<secret>{_SEPARATED})"
 )
 _REACHED = re.compile(  # a number with separators near a word that may mean much else

@@ -9,15 +9,16 @@ from ragwatch.core.redaction.addresses import ADDRESS_RULES
 from ragwatch.core.redaction.credentials import (
     ASSIGNMENT_RULES,
     ASSIGNMENT_WORDS,
-    BEARER_RULE,
-    KEY_RULES,
     LOOSE_RULES,
     LOOSE_WORDS,
     is_secret_name,
 )
+from ragwatch.core.redaction.headers import BEARER_RULE
 from ragwatch.core.redaction.numbers import MONEY_RULES
-from ragwatch.core.redaction.person_ids import PASSPORT_RULES, PERSON_RULES, PersonIds
+from ragwatch.core.redaction.passports import PASSPORT_RULES
+from ragwatch.core.redaction.person_ids import PERSON_RULES, PersonIds
 from ragwatch.core.redaction.phones import PHONE_RULES
+from ragwatch.core.redaction.private_keys import KEY_RULES
 from ragwatch.core.redaction.rule import Detector, NamedRule, RedactionRule, RuleGroup, SensitiveKind
 from ragwatch.core.redaction.vendor_keys import VENDOR_RULES, VendorKeys
 

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from ragwatch.commands import cli
 from ragwatch.commands.redact import MAX_BYTES
 
+SOURCES = "state: state\nsources: [{kind: tail, name: app, path: app.jsonl}]\n"
+
 
 def test_shows_places_and_masks_values(tmp_path: Path) -> None:
     """Nothing of a short value is shown, and the first two characters of a long one."""
@@ -27,17 +29,22 @@ def test_shows_places_and_masks_values(tmp_path: Path) -> None:
 def test_json_and_rules_of_a_configuration(tmp_path: Path) -> None:
     """The configuration's own rules are used; JSON holds the findings and their counts."""
     config = tmp_path / "ragwatch.yaml"
-    config.write_text('state: state\nredaction: {rules: [{name: employee, pattern: "EMP-[0-9]{6}"}]}\n')
+    config.write_text(SOURCES + 'redaction: {rules: [{name: employee, pattern: "EMP-[0-9]{6}"}]}\n')
     arguments = ["redact", "-", "--json", "--config", str(config)]
     result = CliRunner().invoke(cli, arguments, input="ask EMP-123456", standalone_mode=False)
     said = json.loads(result.stdout)
     assert (result.return_value, said["counts"]) == (1, {"employee": 1})
     assert said["findings"][0] | {"excerpt": ""} == {
-        **{"rule": "employee", "kind": "CUSTOM", "line": 1, "column": 5, "length": 10, "excerpt": ""}
+        "rule": "employee",
+        "kind": "CUSTOM",
+        "line": 1,
+        "column": 5,
+        "length": 10,
+        "excerpt": "",
     }
 
 
-def test_nothing_found(tmp_path: Path) -> None:
+def test_nothing_found() -> None:
     """Exit code 0."""
     result = CliRunner().invoke(cli, ["redact", "-"], input="a plain text", standalone_mode=False)
     assert (result.return_value, result.stdout) == (0, "")
@@ -46,7 +53,7 @@ def test_nothing_found(tmp_path: Path) -> None:
 def test_unsafe_pattern_is_refused(tmp_path: Path) -> None:
     """The error names the key and says what to write instead."""
     config = tmp_path / "ragwatch.yaml"
-    config.write_text('state: state\nredaction: {rules: [{name: a, pattern: "(a+)+b"}]}\n')
+    config.write_text(SOURCES + 'redaction: {rules: [{name: a, pattern: "(a+)+b"}]}\n')
     result = CliRunner().invoke(cli, ["redact", "-", "--config", str(config)], input="x", standalone_mode=False)
     assert "redaction.rules[0].pattern" in str(result.exception)
     assert "{1,64}" in str(result.exception)
