@@ -16,7 +16,9 @@ from ragwatch.config.rollout import RolloutOptions
 from ragwatch.config.text import duration_seconds
 from ragwatch.config.web import WebOptions
 from ragwatch.core.gate import Metric
-from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.core.redaction.custom import custom_rule
+from ragwatch.core.redaction.linear_time import check_linear_time
+from ragwatch.core.redaction.redactor import DEFAULT_SALT, Redactor
 from ragwatch.core.scores import Quantity
 
 MIN_WINDOW_SECONDS = 60.0  # windows are aggregated by the minute
@@ -72,17 +74,35 @@ class RetentionOptions(FrozenOptions):
     bytes: Annotated[Bytes, Field(gt=0)] = 2 * 1024**3
 
 
+def _check_pattern(pattern: str) -> str:
+    check_linear_time(pattern)
+    return pattern
+
+
+class RedactionRuleOptions(FrozenOptions):
+    """A rule of redaction of one's own."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")
+    pattern: Annotated[str, AfterValidator(_check_pattern)]
+    checksum: Literal["luhn", "verhoeff", "mod97", "mod11", "mod11_10"] | None = None
+    context: tuple[str, ...] = Field(default=(), max_length=20)
+
+
 class RedactionOptions(FrozenOptions):
     """Redaction of PII and secrets before a text is stored or sent."""
 
     enabled: bool = True
     salt: SecretStr | None = None
+    ids: bool = False
+    rules: tuple[RedactionRuleOptions, ...] = Field(default=(), max_length=50)
 
     def redactor(self) -> Redactor | None:
         """Build the redactor; None if redaction is disabled."""
         if not self.enabled:
             return None
-        return Redactor() if self.salt is None else Redactor(self.salt.get_secret_value().encode())
+        salt = DEFAULT_SALT if self.salt is None else self.salt.get_secret_value().encode()
+        rules = (custom_rule(rule.name, rule.pattern, rule.checksum, rule.context) for rule in self.rules)
+        return Redactor(salt, tuple(rules), ids=self.ids)
 
 
 class LogOptions(FrozenOptions):

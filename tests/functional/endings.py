@@ -93,6 +93,7 @@ COMMANDS: dict[str, str] = {
     "check": "check --config {config}",
     "map": "map {log}",
     "rules": "rules --config {config}",
+    "redact": "redact {log} --config {config}",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragwatch.commands.options.labels import acknowledge, calibrate, label
 from ragwatch.commands.options.retrieval import diagnose, rollout
-from ragwatch.commands.options.samples import canary, compare, gate, judge
+from ragwatch.commands.options.samples import canary, compare, gate, judge, redact
 from ragwatch.commands.options.scores import backtest, plan
 from ragwatch.commands.options.serving import check, demo, map_log, rules, run
 
@@ -25,6 +25,7 @@ COMMANDS = (
     check,
     map_log,
     rules,
+    redact,
 )
 
 __all__ = ["COMMANDS"]

@@ -62,6 +62,19 @@ def judge() -> None:
     """
 
 
+@lazy_command("ragwatch.commands.redact:redact")
+@click.argument("file", type=click.File("rb"))
+@click.option("--config", "path", type=CONFIG, help="Configuration file (YAML): its own rules and keys are used too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+def redact() -> None:
+    """Show what redaction takes from FILE (any text; `-` is standard input): rule, line, column and a masked excerpt.
+
+    Counts by rule go to stderr. Nothing is stored or changed; docs/redaction.md lists the rules.
+
+    Exit code 0 when nothing would be redacted, 1 when something would be, 2 for usage or configuration.
+    """
+
+
 @lazy_command("ragwatch.commands.gate:gate_command")
 @click.argument("files", nargs=-1, type=click.File("rb"))
 @click.option("--config", "path", type=CONFIG, help="Configuration file (YAML): mapping, judges, thresholds.")

@@ -1,13 +1,11 @@
-"""Detects bank account, card and telephone numbers, and excludes other numbers by checksum and formatting.
-
-Patterns find candidates in time linear in the length of the text (see `rules`); functions validate the candidates.
-"""
+"""Detects bank account and card numbers, and excludes other numbers by checksum and formatting."""
 
 from __future__ import annotations
 
 import re
 
-Span = tuple[int, int]
+from ragwatch.core.redaction.checksums import luhn, mod97
+from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
 
 
 def letters_and_digits(value: str) -> str:
@@ -40,12 +38,9 @@ CARD = re.compile(
     r"(?:\d{4}(?P=sign)\d{4}(?P=sign)\d{1,4}(?P<tail>(?P=sign)\d{3})?|\d{6}(?P=sign)\d{4,5}))(?!\w)"
 )
 _ISSUERS = re.compile(
-    rb"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11,16}|35\d{14,17}"
-    rb"|(?:6011|64[4-9]\d|65\d\d|62\d\d)\d{12,15}|(?:50|5[6-9]|6\d)\d{10,17}"
+    r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11,16}|35\d{14,17}"
+    r"|(?:6011|64[4-9]\d|65\d\d|62\d\d)\d{12,15}|(?:50|5[6-9]|6\d)\d{10,17}"
 )
-# Contribution of a digit to the Luhn sum: itself, or the digit sum of its double.
-_ONCE = bytes.maketrans(b"0123456789", bytes(range(10)))
-_TWICE = bytes.maketrans(b"0123456789", bytes((0, 2, 4, 6, 8, 1, 3, 5, 7, 9)))
 
 
 def iban(match: re.Match[str]) -> Span | None:
@@ -56,8 +51,7 @@ def iban(match: re.Match[str]) -> Span | None:
     if end > match.end() or match.string[end : end + 1].isalnum():
         return None
     value = letters_and_digits(match.string[start:end])
-    digits = "".join(str(int(char, 36)) for char in value[4:] + value[:4])
-    return (start, end) if int(digits) % 97 == 1 else None
+    return (start, end) if mod97(value[4:] + value[:4]) else None
 
 
 def card(match: re.Match[str]) -> Span | None:
@@ -66,60 +60,29 @@ def card(match: re.Match[str]) -> Span | None:
     Three digits after it are either part of the number or the security code of the card; both readings are tried.
     """
     for value in (match[0], match[0][:-4]) if match["tail"] else (match[0],):
-        digits = value.replace(match["sign"] or " ", "").encode()
-        luhn = sum(digits[-1::-2].translate(_ONCE)) + sum(digits[-2::-2].translate(_TWICE))
-        if luhn % 10 == 0 and _ISSUERS.fullmatch(digits):
+        digits = value.replace(match["sign"] or " ", "")
+        if luhn(digits) and _ISSUERS.fullmatch(digits):
             return match.start(), match.start() + len(value)
     return None
 
 
-# --- telephones ---------------------------------------------------------------------------------------------------
-
-PHONE = re.compile(
-    r"(?:\([2-9]\d\d\)[ \xa0-]?\d{3}[ \xa0.-]\d{4}"  # (415) 555-2671
-    r"|(?<![\w.,:/+-])(?:"
-    r"(?P<world>\+[1-9](?:[ \xa0.()/-]{0,3}\d){6,14}|00[1-9]\d?(?:[ \xa0./-]{0,2}\(?\d){5,11})"  # +49 (0)30 1..
-    r"|1[ \xa0.-]\([2-9]\d\d\)[ \xa0-]?\d{3}[ \xa0.-]\d{4}"  # 1 (415) 555-2671
-    r"|(?:1[ \xa0.-])?[2-9]\d\d(?:[ \xa0./-]\d{3}-|\.\d{3}\.)\d{4}"  # 415-555-2671, 415.555.2671
-    r"|(?P<trunk>\(?0[1-9]\d{0,3}\)?[ \xa0/-]{1,3}\d{3,8}(?:[ \xa0-]\d{2,5}){0,2})"  # 030 1234567, 0151/23456789
-    r"|0[1-9](?:(?P<pair>[ \xa0.-])\d\d)(?:(?P=pair)\d\d){3}"  # 06 12 34 56 78
-    r"))(?![\d_]|-\w)"
+MONEY_RULES: tuple[RedactionRule, ...] = (
+    RedactionRule(
+        "iban",
+        SensitiveKind.IBAN,
+        IBAN,
+        "IBAN, with length of the country and checksum",
+        iban,
+        letters_and_digits,
+        min_digits=6,
+    ),
+    RedactionRule(
+        "card",
+        SensitiveKind.CARD,
+        CARD,
+        "Card number, with prefix of the issuer and checksum",
+        card,
+        letters_and_digits,
+        min_digits=13,
+    ),
 )
-INTRODUCED_PHONE = re.compile(
-    r"(?i)\b(?:phone|tel(?:ephone|efon)?|mobile|mobil|cell|fax|hotline|whatsapp|call)\b"
-    r"(?:[ .:#=-]{1,3}(?:number|no|nr|is|us|at|me|on)\b){0,3}[ .:#=\"'-]{1,4}"
-    r"(?P<secret>\(?\d(?:[ \xa0.()/-]{0,2}\d){6,14})(?!\w)"
-)
-_DATE = re.compile(r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})")
-
-
-def phone(match: re.Match[str]) -> Span | None:
-    """Accepts a number of 8 to 15 digits (9 to 12 with a trunk prefix) with the formatting of a telephone number."""
-    if match["world"]:
-        return _world_phone(match)
-    if match["trunk"]:
-        return _trunk_phone(match)
-    return match.span()
-
-
-def _world_phone(match: re.Match[str]) -> Span | None:
-    value = match[0]
-    decimal = value.count(".") == 1 and not set(value) & set(" \xa0()/-")
-    bare_id = value.startswith("00") and value.isdigit()
-    enough = sum(map(str.isdigit, value)) >= 8
-    return match.span() if enough and not decimal and not bare_id else None
-
-
-def _trunk_phone(match: re.Match[str]) -> Span | None:
-    """Accepts a number with a trunk prefix; groups after the twelfth digit belong to another number."""
-    value = match[0]
-    while sum(map(str.isdigit, value)) > 12:
-        value = value[: max(map(value.rfind, " \xa0-"))]
-    zip_code = len(value) == 10 and value[5] == "-"
-    plausible = sum(map(str.isdigit, value)) >= 9 and not zip_code and not _DATE.search(value)
-    return (match.start(), match.start() + len(value)) if plausible else None
-
-
-def introduced_phone(match: re.Match[str]) -> Span | None:
-    """Accepts a number that follows a word such as `phone` or `call`, unless it is a date."""
-    return None if _DATE.match(match["secret"]) else match.span("secret")

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
-from ragwatch.core.redaction.rules import RULES, RedactionRule, SensitiveKind, is_secret_name
+from ragwatch.core.redaction.places import OriginalPlaces
+from ragwatch.core.redaction.rule import Detector, SensitiveKind, Taken, TextView
+from ragwatch.core.redaction.rules import DETECTORS, is_secret_name
 from ragwatch.core.sample import Context, RelevantContext, Sample
 
 DEFAULT_SALT = b"ragwatch"
@@ -21,6 +23,7 @@ TRACE_KEYS = frozenset({"trace_id", "span_id"})
 """Metadata keys that are not redacted, like the id of the sample: exemplars link to traces by them."""
 
 _MAX_DEPTH = 64
+_TOKEN_CHARS = len("[:3f2a9c]")
 _MIN_SECRET_CHARS = 4  # of a value that is a secret by its key; the patterns of assignments have the same minimum
 # Longer numbers are ids of databases and times in ns, of which one in ten has a valid checksum.
 _CARD_NUMBERS = range(10**13, 10**16)
@@ -29,29 +32,50 @@ _NOT_SECRET = re.compile(
     # The negative lookahead prevents backtracking into the first run, which would take ten times as long.
     r"|\W*(?!\W)(?:(?:true|false|none|null|redacted|masked)\W*)?"
 )
-_CREDENTIAL_RULE = next(rule for rule in RULES if rule.kind is SensitiveKind.CREDENTIAL)
 # Redacting one value can expose the next one ("a@b.com_c@d.com"), so rounds go on until nothing is replaced. Two rounds
 # are typical; the maximum bounds the time for hostile texts, because each round reads the whole text.
 _MAX_ROUNDS = 8
+_LONG_TEXT = 64 * 1024
+_MAX_ROUNDS_OF_LONG_TEXT = 2
+_GLUE = re.compile(r"[\w@.+%-]")
 
 
-def _count_digits(text: str) -> int:
-    """Counts the characters 0 to 9 in a single pass."""
-    encoded = text.encode("utf-8", "surrogatepass")
-    return len(encoded) - len(encoded.translate(None, b"0123456789"))
+class Finding(NamedTuple):
+    """A value that redaction takes from a text.
+
+    Attributes:
+        rule: Name of the rule.
+        kind: Kind of the value.
+        start: Place of its first character in the text.
+        end: Place behind its last character.
+    """
+
+    rule: str
+    kind: SensitiveKind
+    start: int
+    end: int
+
+
+def _any_glued(text: str, taken: list[Taken]) -> bool:
+    """Whether a value stands beside a character that other values may have, and may so have hidden one."""
+    return any(_GLUE.match(text, end) or (start and _GLUE.match(text, start - 1)) for start, end, _ in taken)
 
 
 class Redactor:
-    """Replaces the values that `rules.RULES` detect with tokens.
+    """Replaces the values that the rules detect with tokens.
 
     Redacting twice changes nothing, unless many values follow each other without a separator.
 
     Args:
         salt: Key of the tokens' hash. Tokens of different salts cannot be compared.
+        custom: Rules of the configuration, which are tried before the others.
+        ids: Whether ids of samples, contexts and traces are redacted as well.
     """
 
-    def __init__(self, salt: bytes = DEFAULT_SALT) -> None:
+    def __init__(self, salt: bytes = DEFAULT_SALT, custom: tuple[Detector, ...] = (), *, ids: bool = False) -> None:
         self._key = blake2b(salt, digest_size=32).digest()
+        self._detectors = (*custom, *DETECTORS)
+        self._ids = ids
 
     def redact(self, text: str) -> str:
         """Returns the text with a token in place of every detected value.
@@ -64,19 +88,43 @@ class Redactor:
     def redact_counted(self, text: str) -> tuple[str, Counter[SensitiveKind]]:
         """Returns the redacted text, and the number of replaced values by kind."""
         counts: Counter[SensitiveKind] = Counter()
-        for _ in range(_MAX_ROUNDS):
-            before, folded, digits = text, text.lower(), _count_digits(text)
-            for rule in RULES:
-                if rule.may_match(text, folded, digits):
-                    text = self._apply(rule, text, counts)
-            if text == before:
-                break
+        for taken, replaced in self._steps(text):
+            text = replaced
+            for kind, times in Counter([rule.kind for _, _, rule in taken]).items():
+                counts[kind] += times
         return text, counts
 
+    def findings(self, text: str) -> list[Finding]:
+        """Returns what would be taken from a text, by place.
+
+        >>> Redactor().findings("write to ann@example.org")
+        [Finding(rule='email', kind=<SensitiveKind.EMAIL: 'EMAIL'>, start=9, end=24)]
+        """
+        places = OriginalPlaces()
+        for taken, _ in self._steps(text):
+            places.replace([(start, end, rule, _TOKEN_CHARS + len(rule.kind)) for start, end, rule in taken])
+        return [Finding(rule.name, rule.kind, start, end) for start, end, rule in places.values()]
+
+    def _steps(self, text: str) -> Iterator[tuple[list[Taken], str]]:
+        """Every set of values that a detector takes, with the text in which tokens replace them."""
+        rounds = _MAX_ROUNDS if len(text) <= _LONG_TEXT else _MAX_ROUNDS_OF_LONG_TEXT
+        while rounds:
+            rounds -= 1
+            view, exposed = TextView(text), False
+            for detector in self._detectors:
+                if taken := detector.taken(view):
+                    exposed = exposed or rounds > _MAX_ROUNDS_OF_LONG_TEXT or _any_glued(text, taken)
+                    text = self._replace(text, taken)
+                    view = TextView(text)
+                    yield taken, text
+            if not exposed:
+                break
+
     def redact_sample(self, sample: Sample) -> tuple[Sample, Counter[SensitiveKind]]:
-        """Redacts all texts, the route and the metadata of a sample; ids are not redacted."""
+        """Redacts all texts, the route and the metadata of a sample, and ids if the redactor does."""
         counts: Counter[SensitiveKind] = Counter()
         redacted = sample._replace(
+            id=self._redact_id(sample.id, counts),
             question=self._redact_optional(sample.question, counts),
             contexts=tuple(self._redact_context(context, counts) for context in sample.contexts),
             answer=self._redact_text(sample.answer, counts),
@@ -88,24 +136,25 @@ class Redactor:
         )
         return redacted, counts
 
-    def _apply(self, rule: RedactionRule, text: str, counts: Counter[SensitiveKind]) -> str:
+    def _replace(self, text: str, taken: list[Taken]) -> str:
         parts: list[str] = []
-        copied = position = 0
-        while match := rule.pattern.search(text, position):
-            span = rule.accept(match)
-            if span is None:
-                position = match.start() + 1  # a value can start inside a false positive
-                continue
-            start, end = span
-            parts += (text[copied:start], self._token(rule, text[start:end]))
-            counts[rule.kind] += 1
-            copied = position = end
-        return "".join((*parts, text[copied:])) if parts else text
+        tokens: dict[tuple[SensitiveKind, str], str] = {}
+        copied = 0
+        for start, end, rule in taken:
+            value = text[start:end]
+            token = tokens.get((rule.kind, value))
+            if token is None:
+                token = tokens[rule.kind, value] = self._token(rule.kind, rule.normalize(value))
+            parts.append(text[copied:start])
+            parts.append(token)
+            copied = end
+        parts.append(text[copied:])
+        return "".join(parts)
 
-    def _token(self, rule: RedactionRule, value: str) -> str:
-        encoded = rule.normalize(value).encode("utf-8", "surrogatepass")
-        digest = blake2b(encoded, digest_size=3, key=self._key, person=rule.kind.encode()).hexdigest()
-        return f"[{rule.kind}:{digest}]"
+    def _token(self, kind: SensitiveKind, value: str) -> str:
+        encoded = value.encode("utf-8", "surrogatepass")
+        digest = blake2b(encoded, digest_size=3, key=self._key, person=kind.encode()).hexdigest()
+        return f"[{kind.value}:{digest}]"
 
     def _redact_text(self, text: str, counts: Counter[SensitiveKind]) -> str:
         redacted, text_counts = self.redact_counted(text)
@@ -116,7 +165,11 @@ class Redactor:
         return None if text is None else self._redact_text(text, counts)
 
     def _redact_context(self, context: Context, counts: Counter[SensitiveKind]) -> Context:
-        return context._replace(text=self._redact_text(context.text, counts))
+        id_ = None if context.id is None else self._redact_id(context.id, counts)
+        return context._replace(text=self._redact_text(context.text, counts), id=id_)
+
+    def _redact_id(self, value: str, counts: Counter[SensitiveKind]) -> str:
+        return self._redact_text(value, counts) if self._ids else value
 
     def _redact_relevant(
         self, relevant: tuple[RelevantContext, ...], counts: Counter[SensitiveKind]
@@ -131,7 +184,7 @@ class Redactor:
             name = self._redact_text(key, counts)
             if name in redacted:  # two spellings of the same value
                 name = f"{name}#{len(redacted)}"
-            if key in TRACE_KEYS and not isinstance(value, (Mapping, list, tuple)):
+            if key in TRACE_KEYS and not self._ids and not isinstance(value, (Mapping, list, tuple)):
                 redacted[name] = value
             else:
                 redacted[name] = self._redact_value(value, counts, depth, secret=secret or is_secret_name(key))
@@ -165,7 +218,7 @@ class Redactor:
             counts.update(text_counts)
             return redacted
         counts[SensitiveKind.CREDENTIAL] += 1
-        return self._token(_CREDENTIAL_RULE, text)
+        return self._token(SensitiveKind.CREDENTIAL, text)
 
     def _redact_number(self, value: int, counts: Counter[SensitiveKind], *, secret: bool) -> int | str:
         if value not in _CARD_NUMBERS and not (secret and abs(value) < _CARD_NUMBERS.stop):

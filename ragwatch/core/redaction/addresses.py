@@ -1,0 +1,47 @@
+"""Detects addresses of e-mail and of the Internet protocol."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import AddressValueError, IPv6Address
+
+from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+
+_EMAIL = re.compile(
+    r"(?<![\w.%+-])[\w.%+-]+(?:'[\w.%+-]+){0,2}@[^\W_](?:[\w-]{0,62}(?:\.[\w-]{1,63}){0,8})\.[^\W\d_]{2,24}"
+)
+_IPV4 = re.compile(r"\d(?<![\w.]\d)\d{0,2}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?!\w|\.\d)")
+_OCTETS = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.|\Z)){4}")
+_IPV6 = re.compile(
+    r"(?<![\w:.])(?=[0-9A-Fa-f:]{2,})(?:[0-9A-Fa-f]{0,4}:){2,7}(?:(?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f]{0,4})(?![\w:])"
+)
+_VERSION = re.compile(r"(?i)\b(?:version|release|build|ver|rev)\b[.:=# ]{0,3}\Z")
+
+
+def _ipv4(match: re.Match[str]) -> Span | None:
+    """Accepts an IPv4 address, but no version (`version 1.2.3.4`, `v1.2.3.4`). A bare 1.2.3.4 is accepted."""
+    if not _OCTETS.fullmatch(match[0]):
+        return None
+    before = match.string[max(0, match.start() - 12) : match.start()]
+    return None if _VERSION.search(before) else match.span()
+
+
+def _ipv6(match: re.Match[str]) -> Span | None:
+    """Accepts an IPv6 address, but no slice (`x[1::2]`), scope (`a::b`) or time of day."""
+    value = match[0]
+    groups = [group for group in value.split(":") if group]
+    plausible = len(groups) > 2 or any(len(group) > 2 and not group.isdigit() for group in groups)
+    if not plausible or len(groups) < 2:
+        return None
+    try:
+        IPv6Address(value)
+    except AddressValueError:
+        return None
+    return match.span()
+
+
+ADDRESS_RULES: tuple[RedactionRule, ...] = (
+    RedactionRule("email", SensitiveKind.EMAIL, _EMAIL, "E-mail address", normalize=str.lower, hints=("@",)),
+    RedactionRule("ipv6", SensitiveKind.IP, _IPV6, "IPv6 address", _ipv6, str.lower, hints=(":",)),
+    RedactionRule("ipv4", SensitiveKind.IP, _IPV4, "IPv4 address", _ipv4, hints=(".",), min_digits=4),
+)

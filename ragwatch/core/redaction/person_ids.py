@@ -1,0 +1,352 @@
+"""Detects numbers that states give to persons: social security, tax and identity numbers, and passports.
+
+A number is found by its shape, and accepted by its checksum, its date of birth or the groups that are in use. Shapes
+that ordinary numbers have as well need a word such as `SSN` or `Steuer-ID` near them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ragwatch.core.redaction import european_checks as european
+from ragwatch.core.redaction import person_checks as checks
+from ragwatch.core.redaction.numbers import letters_and_digits
+from ragwatch.core.redaction.rule import SensitiveKind, Taken, TextView
+
+_AFTER = r"(?![\w]|[.,-]\d)"
+_SHAPES = (  # the first that matches counts
+    (
+        "nir",
+        (
+            r"[1-478][ ]\d\d[ ]\d\d[ ]\d[\dAB][ ]\d{3}[ ]\d{3}[ ]\d\d"
+            r"|[1-478]\d{4}[\dAB]{2}\d{6}[ ]\d\d|[12]\d{4}\d[AB]\d{8}"
+        ),
+    ),
+    ("cnpj", r"\d\d\.\d{3}\.\d{3}/\d{4}-\d\d"),
+    ("cpf", r"\d{3}\.\d{3}\.\d{3}-\d\d"),
+    ("belgian", r"\d\d\.\d\d\.\d\d-\d{3}\.\d\d"),
+    ("ahv", r"756\.\d{4}\.\d{4}\.\d\d"),
+    ("rut", r"\d{1,2}\.\d{3}\.\d{3}-[\dkK]"),
+    ("thai", r"\d-\d{4}-\d{5}-\d\d-\d"),
+    ("6-7", r"\d{6}-[1-8]\d{6}"),
+    ("8-4", r"(?:19|20)\d{6}[-+]\d{4}"),
+    ("6-4", r"\d{6}[-+ ]\d{4}"),
+    ("6/4", r"\d{6}/\d{3,4}"),
+    ("2-8-1", r"(?:20|23|24|27|30|33|34)-\d{8}-\d"),
+    ("3-2-4", r"\d{3}-\d\d-\d{4}"),
+    ("3 2 4", r"\d{3}[ ]\d\d[ ]\d{4}"),
+    ("6 4 2 1", r"\d{6}[ ]\d{4}[ ]\d\d[ ]?\d"),
+    ("6 5", r"\d{6}[ ]\d{5}"),
+    ("4 4 4", r"\d{4}(?P<fours>[ -])\d{4}(?P=fours)\d{4}"),
+    ("4 5 1", r"\d{4}[ ]\d{5}[ ]\d(?:[ /-]\d)?"),
+    ("4 6", r"\d{4}[ ]\d{6}"),
+    ("2 3 3 3", r"\d\d[ ]\d{3}[ ]\d{3}[ ]\d{3}|\d\d/\d{3}/\d{3}/\d{3}"),
+    ("3 3 5", r"\d{3}[ ]\d{3}[ ]\d{5}"),
+    ("3 3 4", r"\d{3}(?P<nhs>[ -])\d{3}(?P=nhs)\d{4}"),
+    ("3 3 3", r"\d{3}(?P<threes>[ .-])\d{3}(?P=threes)\d{3}"),
+    ("4.2.3", r"\d{4}\.\d\d\.\d{3}"),
+    ("hetu", r"\d{6}[-+A-FU-Y]\d{3}[0-9A-Y]"),
+    ("dni", r"\d{8}[ -]?[A-Z]|\d{2}\.\d{3}\.\d{3}[ -]?[A-Z]"),
+    ("pps", r"\d{7}[A-W][A-IW]?"),
+    ("18", r"\d{17}[\dX]"),
+    ("plain", r"\d{8,15}"),
+)
+_NUMBER = re.compile("|".join(f"(?P<s{place}>{shape}){_AFTER}" for place, (_, shape) in enumerate(_SHAPES)))
+_NUMBER_START = re.compile(r"\d(?<![\w.+/-]\d)(?=\d{0,8}[ ./-]?\d{2})")
+_LETTERED_SHAPES = (
+    ("codice", r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]"),
+    ("curp", r"[A-Z][AEIOUX][A-Z]{2}\d{6}[HMX][A-Z]{5}[0-9A-Z]\d"),
+    ("pan", r"[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]"),
+    ("nino", r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z](?P<nino>[ ]?)\d\d(?P=nino)\d\d(?P=nino)\d\d(?P=nino)[A-D]"),
+    ("nie", r"[XYZ]-?\d{7}-?[A-Z]"),
+    ("nric", r"[STFGM]\d{7}[A-Z]"),
+    ("taiwan", r"[A-Z][1289]\d{8}"),
+    ("hkid", r"[A-Z]{1,2}\d{6}\([\dA]\)"),
+)
+_LETTERED = re.compile("|".join(f"(?P<s{place}>{shape})(?!\\w)" for place, (_, shape) in enumerate(_LETTERED_SHAPES)))
+_LETTERED_START = re.compile(r"[A-Z](?<![A-Za-z0-9_.-][A-Z])(?=[A-Z]{0,6}-? ?\d)")
+
+_GENERIC = (
+    *(
+        "national id",
+        "identity card",
+        "identity number",
+        "identity no",
+        "id card",
+        "id number",
+        "id no",
+        "social security",
+    ),
+    *("personal number", "personal no", "personal code", "personal id", "tax id", "tax number", "tax no", "taxpayer"),
+    *("tax file", "citizen", "national insurance", "insurance number", "resident", "date of birth", "born", "patient"),
+    *("passport", "personalausweis"),
+)
+_OTHER_NUMBERS = re.compile(
+    r"(?i)\b(?:part|order|sku|serial|s/n|version|build|commit|invoice|ticket|issue|model|ref|reference|batch|lot|row|port|page|isbn|tracking"
+    r"|job|run|request|trace|offset|size|bytes|timestamp|epoch|error|code|revision|article|art|product|item|device|firmware|asset"
+    r"|backup|snapshot|release|case|id|ids|key|hash|pn|p/n|component|shipment|container|node|host)\b[^\w]{0,4}(?:(?:no|nr|number|id|is|was)\b[^\w]{0,4})?\Z"
+)
+_CONTEXT_BEFORE, _CONTEXT_AFTER = 60, 24
+_MIN_DIGITS, _MIN_DIGITS_AND_LETTERS = 7, 4
+
+
+@dataclass(frozen=True, slots=True)
+class PersonIdRule:
+    """Accepts the numbers of one country.
+
+    Attributes:
+        name: Name of the rule.
+        about: What the number is.
+        shapes: Names of its shapes; a number after `plain` is the number of its digits.
+        check: Checks digits and letters without formatting.
+        words: Words that stand near such a number, in lower case.
+        bare: Shapes that need no word near them.
+        kind: Kind of the values.
+        normalize: Removes formatting.
+    """
+
+    name: str
+    about: str
+    shapes: tuple[str, ...]
+    check: Callable[[str], bool]
+    words: tuple[str, ...]
+    bare: frozenset[str] = frozenset()
+    kind: SensitiveKind = SensitiveKind.PERSON_ID
+    normalize: Callable[[str], str] = letters_and_digits
+
+
+def _id(  # noqa: PLR0917 - a row of the table below
+    name: str, about: str, shapes: str, check: Callable[[str], bool], words: str, bare: str = ""
+) -> PersonIdRule:
+    """A rule; shapes, words and the shapes in `bare`, which need no word near them, are separated by semicolons."""
+    near = tuple(filter(None, words.split(";")))
+    return PersonIdRule(name, about, tuple(shapes.split(";")), check, (*near, *_GENERIC), frozenset(bare.split(";")))
+
+
+PERSON_RULES: tuple[PersonIdRule, ...] = (
+    _id(
+        "us-ssn",
+        "US social security number (and ITIN)",
+        "3-2-4;3 2 4;plain9",
+        checks.ssn,
+        "ssn;itin;social sec",
+        "3-2-4",
+    ),
+    _id("uk-nino", "UK national insurance number", "nino", european.nino, "nino;ni number", "nino"),
+    _id("uk-nhs", "UK NHS number", "3 3 4;plain10", european.nhs, "nhs"),
+    _id(
+        "fr-ni",
+        "French social security number",
+        "nir;plain15",
+        european.nir,
+        "nir;s\xe9curit\xe9 sociale;securite sociale",
+        "nir;plain15",
+    ),
+    _id(
+        "de-tax-id",
+        "German tax number (Steuer-ID)",
+        "2 3 3 3;plain11",
+        european.steuer_id,
+        "steuer;idnr;tin",
+        "2 3 3 3",
+    ),
+    _id("es-dni", "Spanish DNI", "dni", european.dni, "dni;nif;documento", "dni"),
+    _id("es-nie", "Spanish NIE", "nie", european.nie, "nie", "nie"),
+    _id("it-codice-fiscale", "Italian codice fiscale", "codice", european.codice_fiscale, "codice fiscale", "codice"),
+    _id("nl-bsn", "Dutch BSN", "plain9;4.2.3;3 3 3", european.bsn, "bsn;burgerservice;sofinummer"),
+    _id(
+        "be-national-number",
+        "Belgian national number",
+        "belgian;plain11",
+        european.belgian,
+        "rijksregister;registre national;national number;nn;niss;insz",
+        "belgian",
+    ),
+    _id("pl-pesel", "Polish PESEL", "plain11", european.pesel, "pesel"),
+    _id(
+        "se-personnummer",
+        "Swedish personal number",
+        "6-4;8-4;plain10;plain12",
+        european.personnummer,
+        "personnummer;swedish",
+        "6-4",
+    ),
+    _id("dk-cpr", "Danish CPR number", "6-4;plain10", european.cpr, "cpr;personnummer;danish"),
+    _id(
+        "no-fodselsnummer",
+        "Norwegian birth number",
+        "6 5;plain11",
+        european.fodselsnummer,
+        "f\xf8dselsnummer;fodselsnummer;personnummer;norwegian",
+        "6 5;plain11",
+    ),
+    _id("fi-hetu", "Finnish personal identity code", "hetu", european.hetu, "hetu;henkil\xf6tunnus", "hetu"),
+    _id("pt-nif", "Portuguese NIF", "plain9;3 3 3", european.nif, "nif;contribuinte"),
+    _id("ie-pps", "Irish PPS number", "pps", european.pps, "pps"),
+    _id(
+        "at-svn",
+        "Austrian social insurance number",
+        "4 6;plain10",
+        european.svnr,
+        "svnr;sv-nummer;sozialversicherung",
+    ),
+    _id("ch-ahv", "Swiss AHV number", "ahv;plain13", european.ahv, "ahv;avs", "ahv"),
+    _id(
+        "cz-birth-number",
+        "Czech and Slovak birth number",
+        "6/4;plain10",
+        european.rodne_cislo,
+        "rodn\xe9;rodne;birth number",
+        "6/4",
+    ),
+    _id("br-cpf", "Brazilian CPF", "cpf;plain11", checks.cpf, "cpf", "cpf"),
+    _id("br-cnpj", "Brazilian CNPJ", "cnpj;plain14", checks.cnpj, "cnpj", "cnpj"),
+    _id("mx-curp", "Mexican CURP", "curp", checks.curp, "curp", "curp"),
+    _id("ar-cuit", "Argentinian CUIT and CUIL", "2-8-1;plain11", checks.cuit, "cuit;cuil", "2-8-1"),
+    _id("cl-rut", "Chilean RUT", "rut", checks.rut, "rut;run", "rut"),
+    _id("in-aadhaa", "Indian Aadhaa", "4 4 4;plain12", checks.aadhaar, "aadhaar;aadhar;uidai"),
+    _id("in-pan", "Indian PAN", "pan", checks.anything, "pan", "pan"),
+    _id("cn-resident-id", "Chinese resident identity number", "18", checks.resident, "\u8eab\u4efd\u8bc1", "18"),
+    _id(
+        "kr-rrn",
+        "Korean resident registration number",
+        "6-7;plain13",
+        checks.rrn,
+        "rrn;resident reg;\uc8fc\ubbfc",
+        "6-7",
+    ),
+    _id(
+        "jp-my-number",
+        "Japanese My Numbe",
+        "4 4 4;plain12",
+        checks.my_number,
+        "my number;mynumber;individual number;\u30de\u30a4\u30ca\u30f3\u30d0\u30fc",
+    ),
+    _id("au-tfn", "Australian tax file number", "3 3 3;plain9;plain8", checks.tfn, "tfn;tax file"),
+    _id("au-medicare", "Australian Medicare number", "4 5 1;plain10;plain11", checks.medicare, "medicare"),
+    _id("ca-sin", "Canadian social insurance number", "3 3 3;plain9", checks.sin, "sin;social insurance"),
+    _id(
+        "za-id",
+        "South African identity number",
+        "6 4 2 1;plain13",
+        checks.south_african,
+        "sa id;south african;rsa id",
+        "6 4 2 1;plain13",
+    ),
+    _id(
+        "tr-kimlik",
+        "Turkish identity number",
+        "plain11",
+        checks.kimlik,
+        "kimlik;tckn;turkish",
+    ),
+    _id("sg-nric", "Singapore NRIC and FIN", "nric", checks.nric, "nric;fin", "nric"),
+    _id("hk-id", "Hong Kong identity card", "hkid", checks.hkid, "hkid", "hkid"),
+    _id("tw-id", "Taiwanese identity number", "taiwan", checks.taiwanese, "taiwan;\u8eab\u5206\u8b49", ""),
+    _id("th-id", "Thai identity number", "thai;plain13", checks.thai, "thai", "thai"),
+    _id(
+        "il-id",
+        "Israeli identity number",
+        "plain9",
+        checks.israeli,
+        "teudat;israeli?;\u05ea\u05e2\u05d5\u05d3\u05ea",
+    ),
+    _id("ro-cnp", "Romanian CNP", "plain13", european.cnp, "cnp"),
+    _id("bg-egn", "Bulgarian EGN", "plain10", european.egn, "egn;\u0435\u0433\u043d"),
+    _id("hr-oib", "Croatian OIB", "plain11", european.oib, "oib"),
+    _id("ee-isikukood", "Estonian and Lithuanian personal code", "plain11", european.isikukood, "isikukood;asmens kod"),
+    _id("gr-amka", "Greek AMKA", "plain11", european.amka, "amka;\u03b1\u03bc\u03ba\u03b1"),
+    _id("nz-ird", "New Zealand IRD number", "3 3 3;plain9;plain8", checks.ird, "ird"),
+)
+
+
+class PersonIds:
+    """Finds candidates once for all countries, and asks the rules for their shape.
+
+    Args:
+        rules: The rules.
+    """
+
+    def __init__(self, rules: tuple[PersonIdRule, ...]) -> None:
+        self._by_shape: dict[str, list[PersonIdRule]] = {}
+        for rule in rules:
+            for shape in rule.shapes:
+                self._by_shape.setdefault(shape, []).append(rule)
+
+    def taken(self, view: TextView) -> list[Taken]:
+        """All numbers in the text, in order, without overlaps."""
+        if view.digits < _MIN_DIGITS_AND_LETTERS:
+            return []
+        scan = _Scan(view, self._by_shape)
+        taken = scan.taken(_LETTERED_START, _LETTERED, _LETTERED_SHAPES)
+        if view.digits >= _MIN_DIGITS:
+            taken += scan.taken(_NUMBER_START, _NUMBER, _SHAPES)
+            taken.sort(key=lambda one: one[:2])
+        return taken
+
+
+class _Scan:
+    """One reading of one text. What the words of a rule and the check of a value say is asked once each."""
+
+    def __init__(self, view: TextView, by_shape: Mapping[str, list[PersonIdRule]]) -> None:
+        self._view, self._by_shape = view, by_shape
+        self._eligible: dict[str, list[PersonIdRule]] = {}
+        self._valid: dict[tuple[str, str], list[PersonIdRule]] = {}
+
+    def taken(
+        self, starts: re.Pattern[str], candidates: re.Pattern[str], shapes: Sequence[tuple[str, str]]
+    ) -> list[Taken]:
+        taken: list[Taken] = []
+        text, position = self._view.text, 0
+        search, match_at = starts.search, candidates.match
+        while start := search(text, position):
+            position = start.end()
+            match = match_at(text, start.start())
+            if match is None:
+                continue
+            rule = self._rule(match, shapes[int(str(match.lastgroup)[1:])][0])
+            if rule is not None:
+                taken.append((match.start(), match.end(), rule))
+                position = match.end()
+        return taken
+
+    def _rule(self, match: re.Match[str], shape: str) -> PersonIdRule | None:
+        start, end = match.span()
+        if shape == "plain":
+            shape = f"plain{end - start}"
+        eligible = self._eligible.get(shape)
+        if eligible is None:
+            eligible = self._eligible[shape] = [
+                rule for rule in self._by_shape.get(shape, ()) if shape in rule.bare or self._mentions(rule)
+            ]
+        if not eligible:
+            return None
+        key = (shape, match[0])
+        rules = self._valid.get(key)
+        if rules is None:
+            value = letters_and_digits(match[0])
+            rules = self._valid[key] = [rule for rule in eligible if rule.check(value)]
+        return _told_apart(rules, shape, match) if rules else None
+
+    def _mentions(self, rule: PersonIdRule) -> bool:
+        folded = self._view.folded
+        return any(word in folded for word in rule.words)
+
+
+def _told_apart(rules: list[PersonIdRule], shape: str, match: re.Match[str]) -> PersonIdRule | None:
+    """The rule whose words stand near the number, else the first that needs none, unless it is another number."""
+    start, end = match.span()
+    before = match.string[max(0, start - _CONTEXT_BEFORE) : start].lower()
+    near = f"{before} | {match.string[end : end + _CONTEXT_AFTER].lower()}"
+    for rule in rules:
+        if any(word in near and _stands_alone(word, near) for word in rule.words):
+            return rule
+    bare = next((rule for rule in rules if shape in rule.bare), None)
+    return None if bare is None or _OTHER_NUMBERS.search(before) else bare
+
+
+def _stands_alone(word: str, near: str) -> bool:
+    """Whether a word of up to four letters is no part of a longer one; longer ones may be."""
+    return len(word) > 4 or re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", near) is not None

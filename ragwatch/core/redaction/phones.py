@@ -1,0 +1,164 @@
+"""Detects telephone numbers by their formatting, or by a word before them, and excludes dates, versions and ids."""
+
+from __future__ import annotations
+
+import re
+
+from ragwatch.core.redaction.numbers import letters_and_digits
+from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+
+_PHONE = re.compile(
+    r"(?:\([2-9]\d\d\)[ \xa0-]?\d{3}[ \xa0.-]\d{4}"  # (415) 555-2671
+    r"|(?<![\w.+])(?P<world>\(?\+[ ]?[1-9](?:[ \xa0.()/-]{0,3}\d){6,14})"  # +49 (0)30 1..
+    r"|\([1-9]\d\)[ \xa0-]?9?\d{4}[ \xa0-]\d{4}"  # (11) 91234-5678
+    r"|(?<![\w.,:/+-])(?:"
+    r"(?P<dialled>00[1-9]\d?(?:[ \xa0./-]{0,2}\(?\d){5,11})"  # 0049 30 1..
+    r"|1[ \xa0.-]\([2-9]\d\d\)[ \xa0-]?\d{3}[ \xa0.-]\d{4}"  # 1 (415) 555-2671
+    r"|(?:1[ \xa0.-])?[2-9]\d\d(?:[ \xa0./-]\d{3}-|\.\d{3}\.)\d{4}"  # 415-555-2671, 415.555.2671
+    r"|(?P<trunk>\(?0[1-9]\d{0,3}\)?[ \xa0/-]{1,3}\d{3,8}(?:[ \xa0-]\d{2,5}){0,2})"  # 030 1234567, 0151/23456789
+    r"|0[1-9](?:(?P<pair>[ \xa0.-])\d\d)(?:(?P=pair)\d\d){3}"  # 06 12 34 56 78
+    r"|0[1-9]\d{1,2}[ \xa0/]\d\d(?P<dot>[ \xa0.])\d\d(?P=dot)\d\d"  # 0470 12 34 56
+    r"|8[ \xa0-]\(?\d{3}\)?[ \xa0-]\d{3}-\d\d-\d\d"  # 8 (495) 123-45-67
+    r"|[1-9]\d[ \xa0]9\d{4}-\d{4}"  # 11 91234-5678
+    r"|1[3-9]\d(?P<china>[ \xa0-])\d{4}(?P=china)\d{4}"  # 138 0013 8000
+    r"))(?![\d_]|-\w)"
+)
+_PHONE_START = re.compile(r"[(+\d](?<![\w.,:/+-]\d)(?<![\w.+]\+)")
+_SEPARATED = r"\(?\+?\(?\d(?:[ \xa0.()/-]{0,2}\d){6,14}(?!\w)"
+_INTRODUCED = re.compile(
+    r"(?i)\b(?:phone|tel(?:ephone|efon|\xe9phone|efono|\xe9fono|efone)?|t\xe9l|mobile|mobil|m\xf3vil|cell|cellulare|celular|fax|hotline|whatsapp|call"
+    r"|handy|sms|telegram|signal|dial|ring|text|portable|movil)\b"
+    r"(?:[ .:#=-]{1,3}(?:number|no|nr|is|us|at|me|on|num\xe9ro|n\xfamero|numero"
+    r"|nummer|ist|est|es|my|him|her|them|support|\(?[a-z]{1,8}\)?)\b){0,3}"
+    rf"[\s.:#=\"'-]{{1,4}}(?P<secret>{_SEPARATED})"
+)
+_REACHED = re.compile(  # a number with separators near a word that may mean much else
+    r"(?i)\b(?:phone|telephone|mobile|cell|number|reach|contact|ring|rufen|erreich[a-z]{1,4}|appelez|joindre|llama[a-z]{0,4}|nummer"
+    r"|num\xe9ro|n\xfamero|numero|ligar|contactar|chiama[a-z]{0,3}|dial|desk|office|after hours|on-call|pager)\b"
+    rf"(?P<between>[^\d\n;|]{{1,40}}?)(?P<secret>{_SEPARATED})"
+)
+_NOT_PHONES = re.compile(
+    r"(?i)\b(?:order|part|serial|model|version|build|ticket|invoice|id|issue|account|row|rows|line|port|sku|batch|tracking|case|imei|size"
+    r"|sizes|total|bytes|ms|error|page|pages|isbn|ip|chapter|section|release|commit|of)\b"
+)
+_DATE = re.compile(r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})")
+_GROUPED = re.compile(r"\d[ \xa0./-]\d|\d\)[ \xa0]?\d")
+_GROUPS = re.compile(r"\d+")
+
+
+def _phone(match: re.Match[str]) -> Span | None:
+    """Accepts a number of 8 to 15 digits (9 to 12 with a trunk prefix) with the formatting of a telephone number."""
+    if match["world"] or match["dialled"]:
+        return _world_phone(match)
+    if match["trunk"]:
+        return _trunk_phone(match)
+    return match.span()
+
+
+def _world_phone(match: re.Match[str]) -> Span | None:
+    value = match[0]
+    decimal = value.count(".") == 1 and not set(value) & set(" \xa0()/-")
+    bare_id = value.startswith("00") and value.isdigit()
+    enough = sum(map(str.isdigit, value)) >= 8
+    return match.span() if enough and not decimal and not bare_id else None
+
+
+def _trunk_phone(match: re.Match[str]) -> Span | None:
+    """Accepts a number with a trunk prefix; groups after the twelfth digit belong to another number."""
+    value = match[0]
+    while sum(map(str.isdigit, value)) > 12:
+        value = value[: max(map(value.rfind, " \xa0-"))]
+    zip_code = len(value) == 10 and value[5] == "-"
+    plausible = sum(map(str.isdigit, value)) >= 9 and not zip_code and not _DATE.search(value)
+    return (match.start(), match.start() + len(value)) if plausible else None
+
+
+def _introduced_phone(match: re.Match[str]) -> Span | None:
+    """Accepts a number that follows a word such as `phone` or `call`, unless it is a date or a decimal number."""
+    value = match["secret"]
+    return None if _DATE.match(value) or _decimal(value) else match.span("secret")
+
+
+def _reached_phone(match: re.Match[str]) -> Span | None:
+    """Accepts a number in groups near a word such as `reach` or `number`, with nothing between that means an id."""
+    value = match["secret"]
+    digits = sum(map(str.isdigit, value))
+    before = match.string[max(0, match.start() - 12) : match.start("secret")]
+    if digits < 8 or digits > 13 or _DATE.search(value) or _NOT_PHONES.search(before) or _decimal(value):
+        return None
+    groups = _GROUPS.findall(value)
+    mobile = digits in (10, 11) and len(groups) == 1 and value[0] in "01" and value[:3] != "170"
+    grouped = len(groups) > 1 and _GROUPED.search(value) and max(map(len, groups)) <= 8
+    return match.span("secret") if grouped or mobile else None
+
+
+def _decimal(value: str) -> bool:
+    return value.count(".") == 1 and not set(value) & set(" \xa0()/-+")
+
+
+PHONE_RULES: tuple[RedactionRule, ...] = (
+    RedactionRule(
+        "telephone",
+        SensitiveKind.PHONE,
+        _PHONE,
+        "Telephone number, by its formatting",
+        _phone,
+        letters_and_digits,
+        min_digits=8,
+        starts=_PHONE_START,
+    ),
+    RedactionRule(
+        "announced-telephone",
+        SensitiveKind.PHONE,
+        _INTRODUCED,
+        "Number behind a word such as `phone` or `call`",
+        _introduced_phone,
+        letters_and_digits,
+        min_digits=7,
+        anchors=(
+            *(
+                "phone",
+                "tel",
+                "t\xe9l",
+                "mobil",
+                "m\xf3vil",
+                "movil",
+                "cell",
+                "celular",
+                "fax",
+                "hotline",
+                "whatsapp",
+                "call",
+            ),
+            *("handy", "sms", "signal", "dial", "ring", "text", "portable"),
+        ),
+        folded_anchors=True,
+    ),
+    RedactionRule(
+        "telephone-nearby",
+        SensitiveKind.PHONE,
+        _REACHED,
+        "Number in groups near a word such as `number` or `reach`",
+        _reached_phone,
+        letters_and_digits,
+        min_digits=8,
+        anchors=(
+            *(
+                "phone",
+                "telephone",
+                "mobile",
+                "cell",
+                "num",
+                "n\xfam",
+                "reach",
+                "contact",
+                "ring",
+                "rufen",
+                "erreich",
+                "appelez",
+            ),
+            *("joindre", "llama", "ligar", "chiama", "dial", "desk", "office", "after hours", "on-call", "pager"),
+        ),
+        folded_anchors=True,
+    ),
+)

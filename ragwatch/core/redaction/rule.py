@@ -1,0 +1,256 @@
+"""What a rule of redaction is, and how it finds values in a text, in time linear in the length of the text.
+
+To keep patterns linear, a match can only start at an anchor (a string that every such value contains) or where a run of
+characters starts (enforced by a lookbehind), a repetition is bounded or followed by a character that it cannot match
+(so that backtracking fails at once), and what a pattern cannot decide (a checksum, a country) is decided by a function
+on the match. No pattern has possessive quantifiers or atomic groups: Python before 3.11.5 reads them wrongly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+Span = tuple[int, int]
+
+
+class SensitiveKind(StrEnum):
+    """Kind of a redacted value. The values are label values of a series and part of the tokens: `[EMAIL:3f2a9c]`.
+
+    No value may be a word that a rule matches (such as `api_key`), because the token would then be redacted again.
+    """
+
+    PRIVATE_KEY = "PRIVATE_KEY"
+    JWT = "JWT"
+    KEY = "KEY"
+    CREDENTIAL = "CREDENTIAL"
+    EMAIL = "EMAIL"
+    IBAN = "IBAN"
+    CARD = "CARD"
+    PERSON_ID = "PERSON_ID"
+    IP = "IP"
+    PHONE = "PHONE"
+    CUSTOM = "CUSTOM"
+
+
+class TextView:
+    """A text with what the rules look at before they search it.
+
+    Attributes:
+        text: The text.
+        folded: The text in lower case.
+        digits: Number of digits in the text.
+    """
+
+    __slots__ = ("digits", "folded", "text")
+
+    def __init__(self, text: str) -> None:
+        encoded = text.encode("utf-8", "surrogatepass")
+        self.text = text
+        self.folded = text.lower()
+        self.digits = len(encoded) - len(encoded.translate(None, b"0123456789"))
+
+
+class NamedRule(Protocol):
+    """What is known of the rule that took a value: its name, the kind of the value, and how spellings are compared."""
+
+    @property
+    def name(self) -> str:
+        """Name of the rule."""
+        ...
+
+    @property
+    def kind(self) -> SensitiveKind:
+        """Kind of the values."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What the rule takes."""
+        ...
+
+    @property
+    def normalize(self) -> Callable[[str], str]:
+        """Removes formatting."""
+        ...
+
+
+Taken = tuple[int, int, NamedRule]
+"""Start and end of a value in a text, and the rule that takes it."""
+
+
+class Detector(Protocol):
+    """A rule, or several that are tried together."""
+
+    def taken(self, view: TextView) -> list[Taken]:
+        """All values in the text, in order, without overlaps."""
+        ...
+
+
+def whole_match(match: re.Match[str]) -> Span | None:
+    """Accepts every match: the group `secret`, or the whole match if there is no such group."""
+    return match.span("secret") if "secret" in match.re.groupindex else match.span()
+
+
+def unchanged(value: str) -> str:
+    """The value itself: it has no formatting that two spellings could differ in."""
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionRule:
+    """Detects values of one kind.
+
+    Attributes:
+        name: Name of the rule, as `ragwatch redact` shows it.
+        kind: Kind of the values.
+        pattern: Finds candidates. The group `secret`, or the whole match if there is no such group, is redacted.
+        about: What the rule takes, for its row in docs/redaction.md.
+        accept: Returns the span of the value in the text; None if the match is a false positive.
+        normalize: Removes formatting, so that two spellings of a value get the same token.
+        hints: Strings of which every text with such a value contains at least one; empty if there are none.
+        folded_hints: Like `hints`, in lower case, for patterns that ignore case.
+        min_digits: Minimum number of digits in a text with such a value.
+        anchors: Strings where the pattern is tried, and nowhere else; empty for a search of the whole text.
+        folded_anchors: Whether the anchors are in lower case, and stand in the text in any case.
+        back: Number of characters of the pattern before the anchor.
+        starts: Finds the places where the pattern is tried; None for a search with the pattern itself. A pattern that
+            begins with a set of characters is searched several times as fast as one that begins with a condition.
+    """
+
+    name: str
+    kind: SensitiveKind
+    pattern: re.Pattern[str]
+    about: str
+    accept: Callable[[re.Match[str]], Span | None] = whole_match
+    normalize: Callable[[str], str] = unchanged
+    hints: tuple[str, ...] = ()
+    folded_hints: tuple[str, ...] = ()
+    min_digits: int = 0
+    anchors: tuple[str, ...] = ()
+    folded_anchors: bool = False
+    back: int = 0
+    starts: re.Pattern[str] | None = None
+
+    def taken(self, view: TextView) -> list[Taken]:
+        """All values in the text, in order, without overlaps."""
+        return [(start, end, self) for start, end in self.spans(view)] if self.may_match(view) else []
+
+    def may_match(self, view: TextView) -> bool:
+        """Returns whether the pattern can match. It costs about a hundredth of a search."""
+        if view.digits < self.min_digits:
+            return False
+        return _contains_any(view.text, self.hints) and _contains_any(view.folded, self.folded_hints)
+
+    def spans(self, view: TextView) -> list[Span]:
+        """Spans of all values in the text, in order, without overlaps."""
+        if self.starts is not None:
+            return self._tried(view.text, self.starts)
+        if not self.anchors:
+            return self._searched(view.text)
+        found = self._anchored(view.text, _aligned(view) if self.folded_anchors else view.text)
+        return _without_overlaps(found) if len(found) > 1 else found
+
+    def _searched(self, text: str) -> list[Span]:
+        spans: list[Span] = []
+        search, accept = self.pattern.search, self.accept
+        position = 0
+        while match := search(text, position):
+            span = accept(match)
+            if span is None:
+                position = match.start() + 1  # a value can start inside a false positive
+            else:
+                spans.append(span)
+                position = max(span[1], match.start() + 1)  # a value can end before what it is known by
+        return spans
+
+    def _tried(self, text: str, starts: re.Pattern[str]) -> list[Span]:
+        spans: list[Span] = []
+        search, match_at, accept = starts.search, self.pattern.match, self.accept
+        position = 0
+        while start := search(text, position):
+            match = match_at(text, start.start())
+            span = accept(match) if match else None
+            if span:
+                spans.append(span)
+            position = max(span[1], start.end()) if span else start.end()
+        return spans
+
+    def _anchored(self, text: str, source: str) -> list[Span]:
+        spans: list[Span] = []
+        match_at, accept, back = self.pattern.match, self.accept, self.back
+        for anchor in self.anchors:
+            start = source.find(anchor)
+            while start >= 0:
+                match = match_at(text, start - back) if start >= back else None
+                span = accept(match) if match else None
+                if span:
+                    spans.append(span)
+                start = source.find(anchor, max(span[1], start + 1) if span else start + 1)
+        return spans
+
+
+class RuleGroup:
+    """Rules that are tried only where a text has a sign or a digit, and a word, of which one of them needs each.
+
+    Args:
+        rules: The rules.
+        words: Strings in lower case, of which every text with a value of these rules contains one.
+        signs: Characters of which every such text contains one; empty for a digit, a colon or an equals sign.
+    """
+
+    def __init__(self, rules: tuple[RedactionRule, ...], words: tuple[str, ...], signs: tuple[str, ...] = ()) -> None:
+        self._rules, self._words, self._signs = rules, words, signs
+
+    def taken(self, view: TextView) -> list[Taken]:
+        """All values in the text, in order; of two that overlap the one of the earlier rule."""
+        if (self._signs or not view.digits) and not _contains_any(view.text, self._signs or (":", "=")):
+            return []
+        if not _contains_any(view.folded, self._words):
+            return []
+        taken: list[Taken] = []
+        for rule in self._rules:
+            more = rule.taken(view)
+            taken = _merged(taken, more) if taken and more else taken or more
+        return taken
+
+
+def _merged(first: list[Taken], second: list[Taken]) -> list[Taken]:
+    """Both in order, without those of the second that overlap one of the first."""
+    kept = list(first)
+    place = 0
+    for one in second:
+        while place < len(first) and first[place][1] <= one[0]:
+            place += 1
+        if place == len(first) or one[1] <= first[place][0]:
+            kept.append(one)
+    kept.sort(key=lambda one: one[:2])
+    return kept
+
+
+def _aligned(view: TextView) -> str:
+    """The text in lower case, with every character at its place: `lower` makes two characters of a few."""
+    if len(view.folded) == len(view.text):
+        return view.folded
+    return "".join([char.lower() if len(char.lower()) == 1 else char for char in view.text])
+
+
+def _without_overlaps(spans: list[Span]) -> list[Span]:
+    """Spans in order; of two that overlap the one that starts first."""
+    spans.sort()
+    kept = spans[:1]
+    for span in spans[1:]:
+        if span[0] >= kept[-1][1]:
+            kept.append(span)
+    return kept
+
+
+def _contains_any(text: str, hints: tuple[str, ...]) -> bool:
+    """True if there are no hints. A loop, because `any` is slower than most searches."""
+    for hint in hints:
+        if hint in text:
+            return True
+    return not hints
