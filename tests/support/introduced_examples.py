@@ -39,6 +39,7 @@ curl -u admin:«s3cretpw» https://x.org
 curl --user "bob:«hunter23»" https://x.org
 sshpass -p '«sshpw123»' ssh bob@host
 redis-cli -h cache -a «redispw123» ping
+Authorization: Digest username="bob", realm="x", response="«<hex32>»"
 sqlcmd -S srv -U sa -P «Sql!Pass2»
 docker login -u bob -p «dockpw123» registry.io
 snowflake://user:«SnowP4ss»@acct/db/schema?warehouse=wh

@@ -15,15 +15,30 @@ _OCTETS = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.|\Z)){4}")
 _IPV6 = re.compile(
     r"(?<![\w:.])(?=[0-9A-Fa-f:]{2,})(?:[0-9A-Fa-f]{0,4}:){2,7}(?:(?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f]{0,4})(?![\w:])"
 )
+_LINE_START = re.compile(r"(?:\A|[\r\n])[ \t#*>-]{0,8}\Z")
+_NAME_BEFORE = re.compile(r"\b[A-Z][\w+-]{0,24} \Z")
+_HEADING = re.compile(r"[ \t]{1,4}[A-Z]")
+_OF_MACHINES = re.compile(
+    r"(?i)\b(?:ips?|ipv4|address|addr|host|server|client|peer|node|gateway|dns|from|to|at|via|on|by|is|and|or) \Z"
+)
 _VERSION = re.compile(r"(?i)\b(?:version|release|build|ver|rev)\b[.:=# ]{0,3}\Z")
 
 
 def _ipv4(match: re.Match[str]) -> Span | None:
-    """Accepts an IPv4 address, but no version (`version 1.2.3.4`, `v1.2.3.4`). A bare 1.2.3.4 is accepted."""
-    if not _OCTETS.fullmatch(match[0]):
+    """Accepts an IPv4 address, but no version (`v1.2.3.4`), number of a section, or address that is nobody's.
+
+    Nobody's are those of loopback, of no host, of a link, and netmasks. Four digits, such as 3.2.4.1, are the number of
+    a section before a heading, or a version behind a capitalised word that is not one of machines.
+    """
+    value = match[0]
+    if not _OCTETS.fullmatch(value) or value.startswith(("0.", "127.", "169.254.", "255.")):
         return None
-    before = match.string[max(0, match.start() - 12) : match.start()]
-    return None if _VERSION.search(before) else match.span()
+    before = match.string[max(0, match.start() - 30) : match.start()]
+    numbered = len(value) == 7 and (
+        (_LINE_START.search(before) and _HEADING.match(match.string, match.end()))
+        or (_NAME_BEFORE.search(before) and not _OF_MACHINES.search(before))
+    )
+    return None if numbered or _VERSION.search(before) else match.span()
 
 
 def _ipv6(match: re.Match[str]) -> Span | None:
@@ -42,6 +57,6 @@ def _ipv6(match: re.Match[str]) -> Span | None:
 
 ADDRESS_RULES: tuple[RedactionRule, ...] = (
     RedactionRule("email", SensitiveKind.EMAIL, _EMAIL, "E-mail address", normalize=str.lower, hints=("@",)),
-    RedactionRule("ipv6", SensitiveKind.IP, _IPV6, "IPv6 address", _ipv6, str.lower, hints=(":",)),
+    RedactionRule("ipv6", SensitiveKind.IP, _IPV6, "IPv6 address", _ipv6, normalize=str.lower, hints=(":",)),
     RedactionRule("ipv4", SensitiveKind.IP, _IPV4, "IPv4 address", _ipv4, hints=(".",), min_digits=4),
 )

@@ -21,6 +21,7 @@ _URL_TOKEN = re.compile(r"://(?P<secret>[A-Za-z0-9_-]{16,255})@(?=\w)")
 _DSN_PASSWORD = re.compile(r"@(?:tcp|udp|unix|ssh)\(")
 _DSN_BEFORE = re.compile(r"[\w.-]{1,64}:([^\s:/@\"'\[\]]{1,128})\Z")
 _ORACLE = re.compile(r"(?i)thin:[\w.$#-]{1,64}/(?P<secret>[^\s@/\"'\[\]]{1,128})@")
+_DIGEST = re.compile(r"(?i)\bresponse=\"?(?P<secret>[0-9a-f]{32,128})(?![0-9a-z])")
 _COMMAND_LINE = re.compile(
     r"(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;]{0,120}?[ \t]-p(?P<mysql>[^\s\"'\[\]-][^\s\"'\[\]]{3,64})"
     r"|(?:curl|wget)\b[^\n|;]{0,160}?[ \t](?:-u|--user)[ =]?[\"']?[\w.@+-]{1,64}:(?P<curl>[^\s\"'\[\]]{3,128})"
@@ -71,7 +72,7 @@ _ATTRIBUTES_OF_SECRETS = re.compile(  # the id of a key or the age of a password
     r"|required|valid|present|reset|attempts|strength|expir[a-z]{1,5}|age|ttl|at|in|ms|seconds)\Z"
 )
 _ATTRIBUTE_ENDINGS = re.compile(
-    r"(?:\A|[_-]|(?<=[a-z])(?=[A-Z]))(?i:ids?|names?|counts?|length|len|size|type|kind|status|state|policy|version|enabled"
+    r"(?:\A|[_-]|(?<=[a-z])(?=[A-Z]))(?i:ids?|names?|counts?|totals?|length|len|size|type|kind|status|state|policy|version|enabled"
     r"|required|valid|reset|attempts|strength|expir[a-z]{1,5}|age|ttl|file|path|url|uri|ref|arn|algorithm|alg|format|prefix"
     r"|field|column|header|manager|store|rotation|limit|bits|min|max|usage|provider|endpoint|scope|hint|label|param|var|env"
     r"|index|at|in|ms|seconds|hash|iz[a-z]{1,6}|ed|word|words|board|s)\Z"
@@ -127,8 +128,8 @@ def _url_token(match: re.Match[str]) -> Span | None:
 def _dsn_password(match: re.Match[str]) -> Span | None:
     """Accepts the password before `@tcp(` in a data source name of Go."""
     before = match.string[max(0, match.start() - 200) : match.start()]
-    found = _DSN_BEFORE.search(before)
-    return (match.start() - len(found[1]), match.start()) if found else None
+    password = _DSN_BEFORE.search(before)
+    return (match.start() - len(password[1]), match.start()) if password else None
 
 
 def _command_line(match: re.Match[str]) -> Span | None:
@@ -156,6 +157,8 @@ def _assigned_value(match: re.Match[str]) -> Span | None:
         return None
     if match["sign"] in ("=", ":=", "=>", "==") and not quoted:
         return start, end
+    if match["sign"] == "|":  # a cell of a table: mostly a description
+        quoted = ""
     return (start, end) if quoted or _PASSWORD_CHARS.search(value) else None
 
 
@@ -281,6 +284,14 @@ ASSIGNMENT_RULES: tuple[RedactionRule, ...] = (
 )
 """Rules of what stands behind a colon or an equals sign."""
 LOOSE_RULES: tuple[RedactionRule, ...] = (
+    RedactionRule(
+        "digest-response",
+        SensitiveKind.CREDENTIAL,
+        _DIGEST,
+        "Response in a header `Authorization: Digest`",
+        anchors=("response=",),
+        folded_anchors=True,
+    ),
     RedactionRule(
         "command-line-password",
         SensitiveKind.CREDENTIAL,

@@ -38,7 +38,7 @@ def custom_rule(name: str, pattern: str, checksum: str | None = None, context: t
         check_linear_time(pattern),
         "Rule of the configuration",
         accept,
-        letters_and_digits,
+        normalize=letters_and_digits,
         folded_hints=tuple(map(str.lower, context)),
     )
 

@@ -73,7 +73,7 @@ MONEY_RULES: tuple[RedactionRule, ...] = (
         IBAN,
         "IBAN, with length of the country and checksum",
         iban,
-        letters_and_digits,
+        normalize=letters_and_digits,
         min_digits=6,
     ),
     RedactionRule(
@@ -82,7 +82,7 @@ MONEY_RULES: tuple[RedactionRule, ...] = (
         CARD,
         "Card number, with prefix of the issuer and checksum",
         card,
-        letters_and_digits,
+        normalize=letters_and_digits,
         min_digits=13,
     ),
 )

@@ -117,12 +117,14 @@ class PersonIdRule:
     normalize: Callable[[str], str] = letters_and_digits
 
 
-def _id(  # noqa: PLR0917 - a row of the table below
-    name: str, about: str, shapes: str, check: Callable[[str], bool], words: str, bare: str = ""
+def _id(
+    name: str, about: str, shapes: str, check: Callable[[str], bool], words: str, *, bare: str = ""
 ) -> PersonIdRule:
     """A rule; shapes, words and the shapes in `bare`, which need no word near them, are separated by semicolons."""
     near = tuple(filter(None, words.split(";")))
-    return PersonIdRule(name, about, tuple(shapes.split(";")), check, (*near, *_GENERIC), frozenset(bare.split(";")))
+    return PersonIdRule(
+        name, about, tuple(shapes.split(";")), check, (*near, *_GENERIC), bare=frozenset(bare.split(";"))
+    )
 
 
 PERSON_RULES: tuple[PersonIdRule, ...] = (
@@ -132,9 +134,9 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "3-2-4;3 2 4;plain9",
         checks.ssn,
         "ssn;itin;social sec",
-        "3-2-4",
+        bare="3-2-4",
     ),
-    _id("uk-nino", "UK national insurance number", "nino", european.nino, "nino;ni number", "nino"),
+    _id("uk-nino", "UK national insurance number", "nino", european.nino, "nino;ni number", bare="nino"),
     _id("uk-nhs", "UK NHS number", "3 3 4;plain10", european.nhs, "nhs"),
     _id(
         "fr-ni",
@@ -142,7 +144,7 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "nir;plain15",
         european.nir,
         "nir;s\xe9curit\xe9 sociale;securite sociale",
-        "nir;plain15",
+        bare="nir;plain15",
     ),
     _id(
         "de-tax-id",
@@ -150,11 +152,18 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "2 3 3 3;plain11",
         european.steuer_id,
         "steuer;idnr;tin",
-        "2 3 3 3",
+        bare="2 3 3 3",
     ),
-    _id("es-dni", "Spanish DNI", "dni", european.dni, "dni;nif;documento", "dni"),
-    _id("es-nie", "Spanish NIE", "nie", european.nie, "nie", "nie"),
-    _id("it-codice-fiscale", "Italian codice fiscale", "codice", european.codice_fiscale, "codice fiscale", "codice"),
+    _id("es-dni", "Spanish DNI", "dni", european.dni, "dni;nif;documento", bare="dni"),
+    _id("es-nie", "Spanish NIE", "nie", european.nie, "nie", bare="nie"),
+    _id(
+        "it-codice-fiscale",
+        "Italian codice fiscale",
+        "codice",
+        european.codice_fiscale,
+        "codice fiscale",
+        bare="codice",
+    ),
     _id("nl-bsn", "Dutch BSN", "plain9;4.2.3;3 3 3", european.bsn, "bsn;burgerservice;sofinummer"),
     _id(
         "be-national-number",
@@ -162,7 +171,7 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "belgian;plain11",
         european.belgian,
         "rijksregister;registre national;national number;nn;niss;insz",
-        "belgian",
+        bare="belgian",
     ),
     _id("pl-pesel", "Polish PESEL", "plain11", european.pesel, "pesel"),
     _id(
@@ -171,7 +180,7 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "6-4;8-4;plain10;plain12",
         european.personnummer,
         "personnummer;swedish",
-        "6-4",
+        bare="6-4",
     ),
     _id("dk-cpr", "Danish CPR number", "6-4;plain10", european.cpr, "cpr;personnummer;danish"),
     _id(
@@ -180,9 +189,9 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "6 5;plain11",
         european.fodselsnummer,
         "f\xf8dselsnummer;fodselsnummer;personnummer;norwegian",
-        "6 5;plain11",
+        bare="6 5;plain11",
     ),
-    _id("fi-hetu", "Finnish personal identity code", "hetu", european.hetu, "hetu;henkil\xf6tunnus", "hetu"),
+    _id("fi-hetu", "Finnish personal identity code", "hetu", european.hetu, "hetu;henkil\xf6tunnus", bare="hetu"),
     _id("pt-nif", "Portuguese NIF", "plain9;3 3 3", european.nif, "nif;contribuinte"),
     _id("ie-pps", "Irish PPS number", "pps", european.pps, "pps"),
     _id(
@@ -192,30 +201,30 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         european.svnr,
         "svnr;sv-nummer;sozialversicherung",
     ),
-    _id("ch-ahv", "Swiss AHV number", "ahv;plain13", european.ahv, "ahv;avs", "ahv"),
+    _id("ch-ahv", "Swiss AHV number", "ahv;plain13", european.ahv, "ahv;avs", bare="ahv"),
     _id(
         "cz-birth-number",
         "Czech and Slovak birth number",
         "6/4;plain10",
         european.rodne_cislo,
         "rodn\xe9;rodne;birth number",
-        "6/4",
+        bare="6/4",
     ),
-    _id("br-cpf", "Brazilian CPF", "cpf;plain11", checks.cpf, "cpf", "cpf"),
-    _id("br-cnpj", "Brazilian CNPJ", "cnpj;plain14", checks.cnpj, "cnpj", "cnpj"),
-    _id("mx-curp", "Mexican CURP", "curp", checks.curp, "curp", "curp"),
-    _id("ar-cuit", "Argentinian CUIT and CUIL", "2-8-1;plain11", checks.cuit, "cuit;cuil", "2-8-1"),
-    _id("cl-rut", "Chilean RUT", "rut", checks.rut, "rut;run", "rut"),
+    _id("br-cpf", "Brazilian CPF", "cpf;plain11", checks.cpf, "cpf", bare="cpf"),
+    _id("br-cnpj", "Brazilian CNPJ", "cnpj;plain14", checks.cnpj, "cnpj", bare="cnpj"),
+    _id("mx-curp", "Mexican CURP", "curp", checks.curp, "curp", bare="curp"),
+    _id("ar-cuit", "Argentinian CUIT and CUIL", "2-8-1;plain11", checks.cuit, "cuit;cuil", bare="2-8-1"),
+    _id("cl-rut", "Chilean RUT", "rut", checks.rut, "rut;run", bare="rut"),
     _id("in-aadhaa", "Indian Aadhaa", "4 4 4;plain12", checks.aadhaar, "aadhaar;aadhar;uidai"),
-    _id("in-pan", "Indian PAN", "pan", checks.anything, "pan", "pan"),
-    _id("cn-resident-id", "Chinese resident identity number", "18", checks.resident, "\u8eab\u4efd\u8bc1", "18"),
+    _id("in-pan", "Indian PAN", "pan", checks.anything, "pan", bare="pan"),
+    _id("cn-resident-id", "Chinese resident identity number", "18", checks.resident, "\u8eab\u4efd\u8bc1", bare="18"),
     _id(
         "kr-rrn",
         "Korean resident registration number",
         "6-7;plain13",
         checks.rrn,
         "rrn;resident reg;\uc8fc\ubbfc",
-        "6-7",
+        bare="6-7",
     ),
     _id(
         "jp-my-number",
@@ -233,7 +242,7 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         "6 4 2 1;plain13",
         checks.south_african,
         "sa id;south african;rsa id",
-        "6 4 2 1;plain13",
+        bare="6 4 2 1;plain13",
     ),
     _id(
         "tr-kimlik",
@@ -242,10 +251,10 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
         checks.kimlik,
         "kimlik;tckn;turkish",
     ),
-    _id("sg-nric", "Singapore NRIC and FIN", "nric", checks.nric, "nric;fin", "nric"),
-    _id("hk-id", "Hong Kong identity card", "hkid", checks.hkid, "hkid", "hkid"),
-    _id("tw-id", "Taiwanese identity number", "taiwan", checks.taiwanese, "taiwan;\u8eab\u5206\u8b49", ""),
-    _id("th-id", "Thai identity number", "thai;plain13", checks.thai, "thai", "thai"),
+    _id("sg-nric", "Singapore NRIC and FIN", "nric", checks.nric, "nric;fin", bare="nric"),
+    _id("hk-id", "Hong Kong identity card", "hkid", checks.hkid, "hkid", bare="hkid"),
+    _id("tw-id", "Taiwanese identity number", "taiwan", checks.taiwanese, "taiwan;\u8eab\u5206\u8b49", bare=""),
+    _id("th-id", "Thai identity number", "thai;plain13", checks.thai, "thai", bare="thai"),
     _id(
         "il-id",
         "Israeli identity number",

@@ -103,7 +103,7 @@ PHONE_RULES: tuple[RedactionRule, ...] = (
         _PHONE,
         "Telephone number, by its formatting",
         _phone,
-        letters_and_digits,
+        normalize=letters_and_digits,
         min_digits=8,
         starts=_PHONE_START,
     ),
@@ -113,7 +113,7 @@ PHONE_RULES: tuple[RedactionRule, ...] = (
         _INTRODUCED,
         "Number behind a word such as `phone` or `call`",
         _introduced_phone,
-        letters_and_digits,
+        normalize=letters_and_digits,
         min_digits=7,
         anchors=(
             *(
@@ -140,7 +140,7 @@ PHONE_RULES: tuple[RedactionRule, ...] = (
         _REACHED,
         "Number in groups near a word such as `number` or `reach`",
         _reached_phone,
-        letters_and_digits,
+        normalize=letters_and_digits,
         min_digits=8,
         anchors=(
             *(

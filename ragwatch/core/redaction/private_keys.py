@@ -36,7 +36,7 @@ KEY_RULES: tuple[RedactionRule, ...] = (
         _PEM,
         "Private key (PEM, OpenSSH, PGP), also cut off",
         _private_key,
-        letters_and_digits,
+        normalize=letters_and_digits,
         anchors=("-----BEGIN",),
     ),
     RedactionRule(

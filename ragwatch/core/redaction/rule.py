@@ -151,8 +151,8 @@ class RedactionRule:
             return self._tried(view.text, self.starts)
         if not self.anchors:
             return self._searched(view.text)
-        found = self._anchored(view.text, _aligned(view) if self.folded_anchors else view.text)
-        return _without_overlaps(found) if len(found) > 1 else found
+        spans = self._anchored(view.text, _aligned(view) if self.folded_anchors else view.text)
+        return _without_overlaps(spans) if len(spans) > 1 else spans
 
     def _searched(self, text: str) -> list[Span]:
         spans: list[Span] = []

@@ -142,6 +142,15 @@ def test_leaves_alone(text: str) -> None:
         ("CA 95819(916) 555-3966", "CA 95819#"),
         ("Call us at 5550123, please", "Call us at #, please"),
         ("10.0.0.0/8 and 10.0.0.12:8080.", "#/8 and #:8080."),
+        (
+            "It listens on 127.0.0.1:80 and 0.0.0.0, mask 255.255.255.0.",
+            "It listens on 127.0.0.1:80 and 0.0.0.0, mask 255.255.255.0.",
+        ),
+        (
+            "3.2.4.1 Visual aspects of GCC 2.7.2.3, asked by IP 8.8.8.8.",
+            "3.2.4.1 Visual aspects of GCC 2.7.2.3, asked by IP #.",
+        ),
+        ("| `app_tokens_redacted_total` | `redaction` |", "| `app_tokens_redacted_total` | `redaction` |"),
         ("[2001:db8::5]:443", "[#]:443"),
         ("2024 4111 1111 1111 1111 12/27", "2024 # 12/27"),
         ("4111 1111 1111 1111 123", "# 123"),
