@@ -31,11 +31,13 @@ _COMMAND_LINE = re.compile(
     r"(?P<other>[^\s\"'\[\]-][^\s\"'\[\]]{3,128}))"
 )
 
-_QUALIFIER = re.compile(  # of `key` and `token`, which alone may mean much else
-    r"(?i)(?:api|access|account|private|signing|encryption|master|license|subscription|app|application|service|storage"
-    r"|shared|auth|authentication|integration|ingest|routing|admin|deploy|client|consumer|webhook|project|refresh|session"
-    r"|bearer|bot|user|id|security|secret|personal|upload|x|write|read|server|function|host|oauth|csrf|vault|registry|ci"
-    r"|github|gitlab|slack|npm|hf|pat|sas|dd|aws|azure|gcp|openai|private_key|license)[ _.-]?\Z"
+_QUALIFIERS = tuple(  # of `key` and `token`, which alone may mean much else
+    """
+    access account admin api app application auth authentication aws azure bearer bot ci client consumer csrf
+    dd deploy encryption function gcp github gitlab hf host id ingest integration license master npm oauth
+    openai pat personal private private_key project read refresh registry routing sas secret security server
+    service session shared signing slack storage subscription upload user vault webhook write x
+    """.split()  # noqa: SIM905 - one word a line would fill a page
 )
 _VALUE = (
     r"(?P<quote>\\?[\"'`])?(?P<secret>(?(quote)[^\"'`\\\[\]\r\n]{4,512}(?=\\?[\"'`])|(?!))"
@@ -89,6 +91,7 @@ _STRONG_PASSWORD = re.compile(
 )
 _PLAIN = re.compile(r"[\d.:TZ+/-]+\Z|[A-Za-z]+\Z|[a-z]+(?:[_./-][a-z]+){1,20}\Z|[A-Z]+(?:[_./-][A-Z]+){1,20}\Z")
 _NEEDS_QUALIFIER = frozenset({"key", "token"})
+_JOINTS = frozenset(" _.-")
 _HEX_DIGEST = re.compile(r"(?i)(?:sha\d{1,3}|md5|commit|digest|checksum|etag|fingerprint|public)\W{0,3}\Z")
 
 
@@ -138,13 +141,18 @@ def _command_line(match: re.Match[str]) -> Span | None:
     return None if REFERENCE.match(match[group]) else match.span(group)
 
 
+def _is_qualified(text: str, start: int, anchor: str) -> bool:
+    """Whether a name that may mean much else, such as `key`, has a word before it that makes it a secret's."""
+    if anchor not in _NEEDS_QUALIFIER:
+        return True
+    before = text[max(0, start - 16) : start].lower()
+    return (before[:-1] if before[-1:] in _JOINTS else before).endswith(_QUALIFIERS)
+
+
 def _assigned_value(match: re.Match[str]) -> Span | None:
     """Accepts the value unless it is prose or code: `password: hunter2`, but not `password: must be long`."""
     start, end = match.span("secret")
     quoted, value = match["quote"], match["secret"]
-    before = match.string[max(0, match.start() - 16) : match.start()]
-    if match["name"].lower() in _NEEDS_QUALIFIER and not _QUALIFIER.search(before):
-        return None
     if not quoted:
         value = value.rstrip(".:!?").partition("&")[0]
         end = start + len(value)
@@ -271,6 +279,7 @@ ASSIGNMENT_RULES: tuple[RedactionRule, ...] = (
             "pwd",
         ),
         folded_anchors=True,
+        admits=_is_qualified,
     ),
     RedactionRule(
         "xml-attribute",

@@ -119,6 +119,8 @@ class RedactionRule:
         back: Number of characters of the pattern before the anchor.
         starts: Finds the places where the pattern is tried; None for a search with the pattern itself. A pattern that
             begins with a set of characters is searched several times as fast as one that begins with a condition.
+        admits: Returns whether the pattern is tried at an anchor, by what stands before it; None for always. It takes
+            the text, the place of the anchor, and the anchor.
     """
 
     name: str
@@ -134,6 +136,7 @@ class RedactionRule:
     folded_anchors: bool = False
     back: int = 0
     starts: re.Pattern[str] | None = None
+    admits: Callable[[str, int, str], bool] | None = None
 
     def taken(self, view: TextView) -> list[Taken]:
         """All values in the text, in order, without overlaps."""
@@ -181,11 +184,12 @@ class RedactionRule:
 
     def _anchored(self, text: str, source: str) -> list[Span]:
         spans: list[Span] = []
-        match_at, accept, back = self.pattern.match, self.accept, self.back
+        match_at, accept, back, admits = self.pattern.match, self.accept, self.back, self.admits
         for anchor in self.anchors:
             start = source.find(anchor)
             while start >= 0:
-                match = match_at(text, start - back) if start >= back else None
+                tried = start >= back and (admits is None or admits(text, start, anchor))
+                match = match_at(text, start - back) if tried else None
                 span = accept(match) if match else None
                 if span:
                     spans.append(span)
