@@ -9,7 +9,7 @@ WORKERS ?= 6
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test interpreters check check-deploy lint fix slow soak rules bench bench-judge lock
+.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -20,7 +20,8 @@ help:
 	@echo "make slow    statistics and kill loops at high counts"
 	@echo "make soak    the daemon under load for MINUTES=5 minutes: memory, files, lag, books; writes a plot"
 	@echo "make rules   promtool and amtool on what we export, record and alert on"
-	@echo "make check-deploy  what lies in deploy/ and grafana/, by other people's checkers"
+	@echo "make check-deploy  what lies in deploy/ and grafana/, by other people's checkers; known vulnerabilities of what is locked"
+	@echo "make sbom    what an installation is made of, as CycloneDX files in dist/"
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make bench-judge  how far the embedded judges agree with people, set by set; ARGS=\"--limit 200\" for a first look"
 	@echo "make lock    pin dependencies anew"
@@ -77,17 +78,27 @@ rules: .venv/dev.stamp
 	  tests/house/test_dashboards.py
 
 .venv/deploy.stamp: .venv/dev.stamp requirements-deploy.lock
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-deploy.lock
+	@$(BIN)/python -m venv .venv/deploy
+	@.venv/deploy/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-deploy.lock
 	@touch $@
 
-check-deploy: .venv/deploy.stamp
-	$(BIN)/hadolint deploy/Dockerfile
-	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml
-	$(BIN)/yamllint -s -d '{extends: relaxed, rules: {line-length: disable}}' deploy grafana config.example.yaml
-	$(BIN)/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml
+check-deploy: .venv/deploy.stamp sbom
+	.venv/deploy/bin/hadolint deploy/Dockerfile
+	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml
+	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, rules: {line-length: disable}}' deploy grafana config.example.yaml
+	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
 	$(BIN)/python tools/dashboard_linter.py grafana/dashboards/*.json
+	@sh tools/audit.sh .venv/deploy/bin/pip-audit requirements.lock requirements-local.lock
+
+# What an installation is made of, as CycloneDX: one file for each set of locked packages.
+sbom: .venv/deploy.stamp
+	@mkdir -p dist
+	.venv/deploy/bin/cyclonedx-py requirements --output-reproducible --validate --pyproject pyproject.toml \
+	  --mc-type application -o dist/ragwatch.cdx.json requirements.lock
+	.venv/deploy/bin/cyclonedx-py requirements --output-reproducible --validate --pyproject pyproject.toml \
+	  --mc-type application -o dist/ragwatch-local.cdx.json requirements-local.lock
 
 bench: .venv/dev.stamp
 	@for each in $(filter-out bench/judge_accuracy.py,$(wildcard bench/*.py)); do echo "== $$each"; $(BIN)/python $$each || exit 1; done
