@@ -15,6 +15,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "anyio": ("ragwatch.web",),
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "click": ("ragwatch.commands",),
+    "cryptography": ("ragwatch.stores.sqlite.encryption",),
     "h11": ("ragwatch.web",),
     "httpx": ("ragwatch.judges.openai", "ragwatch.probes.exchange"),
     "jinja2": ("ragwatch.web.pages",),
