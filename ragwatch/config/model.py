@@ -99,6 +99,12 @@ class RedactionOptions(FrozenOptions):
         return Redactor() if self.salt is None else Redactor(self.salt.get_secret_value().encode())
 
 
+class AuditOptions(FrozenOptions):
+    """Log of who has read which sample and who has changed what."""
+
+    file: Path | None = None
+
+
 class LogOptions(FrozenOptions):
     """Log of ragwatch itself, on stderr."""
 
@@ -126,6 +132,7 @@ class Settings(FrozenOptions):
     retention: RetentionOptions = RetentionOptions()
     redaction: RedactionOptions = RedactionOptions()
     drain: Seconds = 10.0
+    audit: AuditOptions = AuditOptions()
     log: LogOptions = LogOptions()
 
     @model_validator(mode="before")

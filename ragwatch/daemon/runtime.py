@@ -169,7 +169,13 @@ def build(
             config, shared, inputs, shares=shares, built_judges=built_judges, labels=labels, patience=patience
         ),
         retention=_retention(config, shared),
-        labelling=LabelTasks(labels, store=shared.store, clock=shared.clock, uniform=SystemRandom().random),
+        labelling=LabelTasks(
+            labels,
+            store=shared.store,
+            clock=shared.clock,
+            uniform=SystemRandom().random,
+            refuse=partial(config.require_texts, "labelling"),
+        ),
         exporter=_exporter(config, intakes, built_judges, shared),
         sampling=SamplingLoop(shares, store=shared.store, clock=shared.clock),
     )

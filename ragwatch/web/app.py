@@ -23,6 +23,7 @@ from ragwatch.board import Board
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Query, Store
 from ragwatch.web import samples
+from ragwatch.web.audit_trail import AuditRecord, AuditTrail
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.drift_page import drift_routes
@@ -53,7 +54,7 @@ _STATIC = Path(__file__).parent / "static"
 _NOT_GET = ("GET", "HEAD", "PUT", "PATCH", "DELETE")
 
 
-def build_app(
+def build_app(  # noqa: PLR0913 - one parameter for each dependency, by name
     *,
     board: Board,
     render: Render,
@@ -65,6 +66,7 @@ def build_app(
     hosts: Callable[[], frozenset[str] | None] = lambda: None,
     external: Callable[[], str | None] = lambda: None,
     clock: Callable[[], float] = time,
+    audit: AuditRecord | None = None,
 ) -> Starlette:
     """Builds the application.
 
@@ -79,6 +81,7 @@ def build_app(
         hosts: Returns the allowed names in the Host header (see `allowed_hosts`), None for any.
         external: Returns the external URL, None for the address of the request.
         clock: Seconds since the epoch.
+        audit: Writes one line of the audit log; None for no audit log.
     """
     pages = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
     scrapes = RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
@@ -96,7 +99,11 @@ def build_app(
             *route_routes(board, scope, clock, pages),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        middleware=[Middleware(RequestGuard, hosts=hosts, external=external), Middleware(RequestBodyLimit)],
+        middleware=[
+            Middleware(RequestGuard, hosts=hosts, external=external),
+            Middleware(AuditTrail, audit),
+            Middleware(RequestBodyLimit),
+        ],
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )
 
