@@ -93,6 +93,8 @@ COMMANDS: dict[str, str] = {
     "check": "check --config {config}",
     "map": "map {log}",
     "rules": "rules --config {config}",
+    "forget": "forget --config {config} nobody",
+    "audit": "audit verify audit.jsonl",
 }
 
 
