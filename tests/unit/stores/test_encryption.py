@@ -222,3 +222,15 @@ def test_exactly_one_source_of_keys() -> None:
         with pytest.raises(ValidationError, match="either key or key_file"):
             EncryptionOptions.model_validate(parts)
     assert text_of(OLD) not in repr(EncryptionOptions(key=text_of(OLD)))
+
+
+def test_x5_the_key_is_nowhere_in_the_state(tmp_path: Path) -> None:
+    """X5: neither the key nor what is derived from it for a text stands in a file; an id of it does."""
+    cipher = TextCipher([OLD])
+    store = SqliteStore(tmp_path, cipher=cipher)
+    fill(store, "mark")
+    content = readable(tmp_path)
+    store.close()
+    assert cipher.current.hex().encode() in content
+    for form in (OLD, OLD.hex().encode(), text_of(OLD).encode()):
+        assert form not in content
