@@ -94,7 +94,8 @@ class ReadConnection:
         """
         with self._turn, _store_errors("cannot read"):
             try:
-                yield from map(self._opened_row, self._connection.execute(sql, parameters))
+                rows = self._connection.execute(sql, parameters)
+                yield from rows if self._cipher is None else map(self._opened_row, rows)
             except sqlite3.Error as error:
                 self._tolerate(error)  # takes effect the next time: yielded rows cannot be revoked
                 raise
