@@ -137,6 +137,7 @@ def rows_with(reader: ReadConnection, texts: frozenset[str]) -> list[OtherRow]:
     """
     if not texts:
         return []
+    wanted = _Texts(texts)
     found_rows: list[OtherRow] = []
     for table, sql in (("runs", _RUNS), ("states", _STATES)):
         with closing(reader.walk(sql)) as rows:
@@ -147,29 +148,48 @@ def rows_with(reader: ReadConnection, texts: frozenset[str]) -> list[OtherRow]:
                     record = unpack(body)
                 except StoreError:
                     continue
-                cleared = _cleared(record, texts)
+                cleared = _cleared(record, wanted)
                 if cleared != record:
                     found_rows.append(OtherRow(table, identity, pack(cleared)))
     with closing(reader.walk(_EVENTS)) as rows:
-        found_rows += [OtherRow("events", identity, "") for identity, detail in rows if _contains(str(detail), texts)]
+        found_rows += [OtherRow("events", identity, "") for identity, detail in rows if wanted.in_(str(detail))]
     return found_rows
 
 
-def _cleared(value: Any, texts: frozenset[str]) -> Any:  # noqa: ANN401 - JSON
+class _Texts:
+    """Texts to search for: the time depends on the length of what is searched, not on how many texts there are.
+
+    >>> texts = _Texts({"Where is my parcel?", "Where is my other parcel?"})
+    >>> texts.in_("Q: Where is my parcel? A: lost"), texts.in_("Where is my dog, and where the parcel?")
+    (True, False)
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = frozenset(texts)
+        self._lengths: dict[str, set[int]] = {}  # by the first characters of a text
+        for text in self._texts:
+            self._lengths.setdefault(text[:MIN_CHARS], set()).add(len(text))
+
+    def in_(self, value: str) -> bool:
+        """Whether a string contains one of the texts."""
+        return any(
+            value[start : start + length] in self._texts
+            for start in range(len(value) - MIN_CHARS + 1)
+            for length in self._lengths.get(value[start : start + MIN_CHARS], ())
+        )
+
+
+def _cleared(value: Any, texts: _Texts) -> Any:  # noqa: ANN401 - JSON
     """Replace every string that contains one of the texts by an empty one.
 
-    >>> _cleared({"query": "Where is my parcel?", "ranks": [1, "x"]}, frozenset({"Where is my parcel?"}))
+    >>> _cleared({"query": "Where is my parcel?", "ranks": [1, "x"]}, _Texts({"Where is my parcel?"}))
     {'query': '', 'ranks': [1, 'x']}
     """
     if isinstance(value, str):
-        return "" if _contains(value, texts) else value
+        return "" if texts.in_(value) else value
     if isinstance(value, Mapping):
-        return {name: _cleared(item, texts) for name, item in value.items() if not _contains(str(name), texts)}
+        return {name: _cleared(item, texts) for name, item in value.items() if not texts.in_(str(name))}
     return [_cleared(item, texts) for item in value] if isinstance(value, list) else value
-
-
-def _contains(value: str, texts: frozenset[str]) -> bool:
-    return any(text in value for text in texts)
 
 
 def clear(writer: sqlite3.Connection, rows: Iterable[OtherRow]) -> None:
