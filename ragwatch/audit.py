@@ -108,7 +108,7 @@ class AuditLog:
                 self._append(record, last)
         except OSError as error:
             raise StoreError(
-                f"audit.file: {self._path} cannot be written: {error.strerror}; nothing is shown or changed without it"
+                f"audit.file: {self._path} cannot be written: {error.strerror}; samples are not shown until it can"
             ) from error
 
     @contextmanager

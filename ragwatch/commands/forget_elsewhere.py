@@ -23,8 +23,10 @@ def copies_elsewhere(state: Path, config: Config | None, path: Path | None, text
         path: Its file.
         texts: Texts and ids; suite and anchor files are searched for them.
     """
+    audit = None if config is None else config.settings.audit.file
+    own = {*OWN_FILES, *(() if audit is None else (audit.name, f"{audit.name}.last"))}  # an audit log has no texts
     for file in sorted(state.iterdir()):
-        if file.name not in OWN_FILES:
+        if file.name not in own:
             yield f"{file}: beside the database; delete it if it is a backup"
     if config is not None and path is not None:
         yield from _sources(config)

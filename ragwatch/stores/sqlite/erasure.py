@@ -36,7 +36,8 @@ class SqliteErasure(SqliteNotes):
     ) -> None:
         super().__init__(state, min_free=min_free, cipher=cipher)
         self._texts = texts
-        self._dropped = False  # since the database was last rewritten
+        self._dropped = False  # since the database was last rewritten by this process
+        self._rewrite_is_due = texts is not Texts.ALL  # a process that was killed may have left some
         self._rewritten_at = 0.0
         self._has_earlier_texts = texts is not Texts.ALL
         if texts is not Texts.ALL:
@@ -60,8 +61,10 @@ class SqliteErasure(SqliteNotes):
         Raises:
             StoreError: It cannot be written.
         """
-        if self._dropped and (self._size() <= MAX_REWRITTEN_BYTES or abs(now - self._rewritten_at) >= DAY):
-            self._dropped = not self._rewrite()
+        if (self._dropped or self._rewrite_is_due) and (
+            self._size() <= MAX_REWRITTEN_BYTES or abs(now - self._rewritten_at) >= DAY
+        ):
+            self._dropped = self._rewrite_is_due = not self._rewrite()
             self._rewritten_at = now
 
     def close(self) -> None:
