@@ -91,19 +91,14 @@ def build_app(  # noqa: PLR0913 - one parameter for each dependency, by name
     return Starlette(
         routes=[
             *endpoints.routes(),
-            *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
-            *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
+            *_action_routes(actions),
             *label_routes(labels, pages),
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),
             *route_routes(board, scope, clock, pages),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        middleware=[
-            Middleware(RequestGuard, hosts=hosts, external=external),
-            Middleware(AuditTrail, audit),
-            Middleware(RequestBodyLimit),
-        ],
+        middleware=[Middleware(RequestGuard, hosts=hosts, external=external), *_inner_middleware(audit)],
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )
 
@@ -213,6 +208,17 @@ class _Endpoints:
         if chunks is None:
             return json_reply({"error": "there is no sample with this key"}, 404)
         return self.pages.stream(chunks)
+
+
+def _inner_middleware(audit: AuditRecord | None) -> list[Middleware]:
+    return [Middleware(AuditTrail, audit), Middleware(RequestBodyLimit)]
+
+
+def _action_routes(actions: Mapping[str, Action]) -> list[Route]:
+    return [
+        *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
+        *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
+    ]
 
 
 def _post_handler(action: Action) -> Callable[[Request], Awaitable[Response]]:

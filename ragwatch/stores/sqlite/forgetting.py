@@ -229,7 +229,7 @@ def erase(
 
 def _unjudged(writer: sqlite3.Connection, key: str) -> Iterator[Unjudged]:
     for judge, _, probability, source, route, at in writer.execute(_PENDING, (key,)).fetchall():
-        draw = Draw(key, Sample(key, None, (), ""), source, route, probability, at)
+        draw = Draw(key, Sample(key, None, (), ""), source, route, probability=probability, at=at)
         yield Unjudged(draw, Reading(judge, kind="", version=""), UnjudgedReason.ERASED)
 
 
