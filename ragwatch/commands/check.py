@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import tempfile
 import time
@@ -15,10 +16,11 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ragwatch import formats, judges, sources
+from ragwatch.audit import verify
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.rules import link_warning, pages_of
-from ragwatch.commands.state_reader import has_started
+from ragwatch.commands.state_reader import check_state_keys, has_started
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, JudgeConfig, KindConfig, load
 from ragwatch.config.canaries import SuiteConfig
@@ -36,6 +38,7 @@ from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe
+from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import Telemetry, configure_logging
 from ragwatch.web import Right
 
@@ -86,6 +89,7 @@ def check_all(config: Config) -> Iterator[Finding]:
     owner = lock_owner(config.settings.state)
     yield _run_test("web.listen", lambda: _address(config.settings.web.listen, owner))
     yield _run_test("web", lambda: _web(config.settings.web))
+    yield from _privacy(config)
     for index, source in enumerate(config.sources):
         subject = f"sources[{index}]"
         yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config.settings))  # type: ignore[misc]  # bound now
@@ -123,6 +127,50 @@ def _state(directory: Path) -> Finding:
     existing = directory if directory.exists() else next(parent for parent in directory.parents if parent.exists())
     with tempfile.TemporaryFile(dir=existing):
         return Finding("state", OK, f"{existing} can be written")
+
+
+_CONSEQUENCES = {
+    "all": "texts of judged answers are kept until retention deletes them",
+    "failing": "texts and metadata of good answers are deleted after judging: no labelling by people, `canary suggest`,"
+    " live comparison or live rollout stage; pages show texts of failing answers only",
+    "none": "texts and metadata are deleted after judging: no labelling by people, `canary suggest`, live comparison,"
+    " live rollout stage or bridge between judge versions; pages show scores only. Anchors and canaries have files of"
+    " their own and go on",
+}
+
+
+def _privacy(config: Config) -> Iterator[Finding]:
+    """What the store keeps, whether its keys fit, and whether the audit log can be written."""
+    yield Finding("store.texts", OK if config.texts == "all" else WARNING, _CONSEQUENCES[config.texts])
+    options = config.store.options
+    if isinstance(options, SqliteOptions):
+        yield _run_test("store.encryption", lambda: _encryption(options, config))
+    if config.settings.audit.file is not None:
+        yield _run_test("audit.file", lambda: _audit_log(config.settings.audit.file or Path()))
+
+
+def _encryption(options: SqliteOptions, config: Config) -> Finding:
+    """Test the keys on the state, if there is one."""
+    cipher = options.cipher()
+    if (config.settings.state / "ragwatch.db").is_file():
+        check_state_keys(config)
+    if cipher is None:
+        return Finding("store.encryption", OK, "texts are stored as they are; file permissions protect them")
+    others = len(cipher.ids) - 1
+    detail = f"key {cipher.current.hex()} encrypts" + (f"; {others} older keys decrypt" if others else "")
+    file = None if options.encryption is None else options.encryption.key_file
+    if file is not None and file.stat().st_mode & 0o077:
+        return Finding("store.encryption", WARNING, f"{detail}; others may read {file}: run chmod 600 on it")
+    return Finding("store.encryption", OK, detail)
+
+
+def _audit_log(file: Path) -> Finding:
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        return Finding("audit.file", FAILED, f"{file} cannot be written; nothing could be shown or changed")
+    result = verify([file]) if file.exists() else None
+    if result is not None and result.error is not None:
+        return Finding("audit.file", WARNING, f"the chain is broken: {result.error}")
+    return Finding("audit.file", OK, f"{file} can be written")
 
 
 def _address(listen: str, owner: str | None) -> Finding:

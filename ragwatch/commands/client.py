@@ -7,8 +7,9 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from typing import Any, Protocol
@@ -145,11 +146,12 @@ class StateClient:
     Args:
         store: Open, with its lock held.
         rules: Names the judges and their versions.
+        refuse: See `LabelTasks`.
     """
 
-    def __init__(self, store: Store, rules: LabelRules) -> None:
+    def __init__(self, store: Store, rules: LabelRules, refuse: Callable[[], None] = lambda: None) -> None:
         self._store = store
-        self._tasks = LabelTasks(rules, store=store, clock=time.time, uniform=SystemRandom().random)
+        self._tasks = LabelTasks(rules, store=store, clock=time.time, uniform=SystemRandom().random, refuse=refuse)
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
         """See `LabelClient`."""
@@ -201,7 +203,11 @@ def label_client(config: Config, url: str | None, token_file: Path | None = None
         yield ApiClient(address_of(config), read_token(token_file))
         return
     try:
-        yield StateClient(store, _label_rules(config, _judge_versions(config, store)))
+        yield StateClient(
+            store,
+            _label_rules(config, _judge_versions(config, store)),
+            partial(config.require_texts, "labelling"),
+        )
     finally:
         store.close()
 

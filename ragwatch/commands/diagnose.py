@@ -49,6 +49,8 @@ def diagnose(*, path: Path, route: str | None, answers: int, k: int | None, qrel
     routes = (*config.settings.routes, OTHER)
     if route is not None and route not in routes:
         raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
+    if config.texts != "all":
+        click.echo(f"store.texts is {config.texts}: answers without texts are left out; canary runs count", err=True)
     judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
     judgements = {} if qrels is None else read_qrels(qrels)
     stored = verdicts(config, Query(judge=judge, route=route, limit=answers))

@@ -149,6 +149,7 @@ class Rollout:
         return run_async(read_samples(files, samples, judge_named(self._config, None)))
 
     def _live(self, options: LiveOptions) -> StageReport:
+        self._config.require_texts("the live stage of a rollout")  # metadata is deleted with the texts
         until = pruned_until(self._config)
         notes = [retention_warning(until)] if until >= options.start else []
         judge = self._config.judges[0].place.name

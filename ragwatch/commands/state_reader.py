@@ -12,11 +12,13 @@ from ragwatch.config import Config
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query, StoredVerdict
+from ragwatch.stores.sqlite.encryption import check_keys
 from ragwatch.stores.sqlite.notes import LABELS, RUNS
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
 from ragwatch.stores.sqlite.rows import unpack
 from ragwatch.stores.sqlite.search import statement, verdict_of
+from ragwatch.stores.sqlite.store import Options
 
 MAX_VERDICTS = 20_000  # read by one command
 
@@ -126,6 +128,16 @@ def has_started(config: Config, source: str) -> bool:
         return False
 
 
+def check_state_keys(config: Config) -> None:
+    """Check that the keys of all encrypted texts are configured.
+
+    Raises:
+        ConfigError: One is missing or wrong, or the store is not sqlite.
+        StoreError: The state cannot be read.
+    """
+    _connect(config).close()
+
+
 def retention_warning(until: float) -> str:
     """Warning that answers before an instant are left out, because retention has deleted only good ones of them."""
     at = f"{datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
@@ -138,4 +150,12 @@ def _connect(config: Config) -> ReadConnection:
     database = config.settings.state / "ragwatch.db"
     if not database.is_file():
         raise StoreError(f"state: {database} does not exist; run ragwatch until it has judged some samples")
-    return ReadConnection(database)
+    options = config.store.options
+    cipher = options.cipher() if isinstance(options, Options) else None
+    connection = ReadConnection(database, cipher=cipher)
+    try:
+        check_keys(connection.rows, cipher)
+    except (ConfigError, StoreError):
+        connection.close()
+        raise
+    return connection

@@ -21,6 +21,7 @@ def suggest_command(*, path: Path, limit: int, out: Path | None, indexed: dateti
     """Propose canaries from judged traffic, with the contexts that people or the judge found right."""
     configure_logging("error")
     config = load(path)
+    config.require_texts("canary suggest")
     queries = [canary.query for suite in config.canaries for canary in suite.canaries]
     judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
     judged = verdicts(config, Query(judge=judge, outcome="judged", limit=MAX_VERDICTS))

@@ -86,6 +86,7 @@ def live_variants(
         ConfigError: The judge is not configured, or a variant has no answers.
         StoreError: There is no state to read.
     """
+    config.require_texts("the comparison of live answers")
     names = [options.place.name for options in config.judges]
     name = judge or names[0]
     if name not in names:

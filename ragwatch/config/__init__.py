@@ -23,7 +23,7 @@ from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.anchors import Anchor
 from ragwatch.ports import Kind
-from ragwatch.ports.capabilities import HasDeadline, HasName, uses_batches
+from ragwatch.ports.capabilities import HasDeadline, HasName, KeepsTexts, uses_batches
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -57,9 +57,27 @@ class Config:
     anchors: tuple[Anchor, ...] = ()
 
     @property
+    def texts(self) -> str:
+        """Texts of which answers the store keeps after judging: all, failing or none."""
+        options = self.store.options
+        return options.texts if isinstance(options, KeepsTexts) else "all"
+
+    def require_texts(self, what: str) -> None:
+        """Refuse what needs the texts of all judged answers if the store does not keep them.
+
+        Raises:
+            ConfigError: It keeps only those of failing answers, or none.
+        """
+        if self.texts != "all":
+            raise ConfigError(
+                f"store.texts: is {self.texts}, and {what} needs the texts of all judged answers; set it to all, "
+                "and wait for new answers"
+            )
+
+    @property
     def fixed(self) -> tuple[Any, ...]:
-        """Settings that a reload cannot change: state directory, store and listen address."""
-        return (self.settings.state, self.store, self.settings.web.listen)
+        """Settings that a reload cannot change: state directory, store, listen address and audit log."""
+        return (self.settings.state, self.store, self.settings.web.listen, self.settings.audit)
 
 
 def load(path: Path) -> Config:
@@ -78,6 +96,8 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
         ConfigError: The errors, one per line.
     """
     data = resolve_secrets(data, folder)
+    for keys in _PATHS:
+        data = _located(data, keys, folder)
     kinds = {"sources", "judges", "store", "canaries"}
     settings = _model(Settings, {key: value for key, value in data.items() if key not in kinds}, "", extra=kinds)
     if settings.web.config_file is not None:  # as other files, relative to the configuration
@@ -93,6 +113,18 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
     )
     _check_references(config)
     return config
+
+
+_PATHS = (("store", "encryption", "key_file"), ("audit", "file"))
+
+
+def _located(value: Any, path: Sequence[str], folder: Path) -> Any:  # noqa: ANN401 - any YAML value
+    """Make the file name under a path of keys relative to a folder, if there is one."""
+    if not path:
+        return str(folder / value) if isinstance(value, str) and value else value
+    if not isinstance(value, Mapping) or path[0] not in value:
+        return value
+    return {**value, path[0]: _located(value[path[0]], path[1:], folder)}
 
 
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:

@@ -105,6 +105,12 @@ class RedactionOptions(FrozenOptions):
         return Redactor(salt, tuple(rules), ids=self.ids)
 
 
+class AuditOptions(FrozenOptions):
+    """Log of who has read which sample and who has changed what."""
+
+    file: Path | None = None
+
+
 class LogOptions(FrozenOptions):
     """Log of ragwatch itself, on stderr."""
 
@@ -132,6 +138,7 @@ class Settings(FrozenOptions):
     retention: RetentionOptions = RetentionOptions()
     redaction: RedactionOptions = RedactionOptions()
     drain: Seconds = 10.0
+    audit: AuditOptions = AuditOptions()
     log: LogOptions = LogOptions()
 
     @model_validator(mode="before")

@@ -32,6 +32,7 @@ class UnjudgedReason(StrEnum):
     MISCONFIGURED = "misconfigured"
     EXPIRED = "expired"
     DAMAGED = "damaged"
+    ERASED = "erased"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from ragwatch import __version__, stores
+from ragwatch.audit import AuditLog
 from ragwatch.board import Board
 from ragwatch.config import Config, load
 from ragwatch.config.paging import unpaged
@@ -147,7 +148,9 @@ class Daemon:
         self.telemetry.stopped(drained=drained)
 
     def _build_server(self, host: str, port: int) -> Server:
+        path = self._runtime.config.settings.audit.file
         app = build_app(
+            audit=None if path is None else AuditLog(path, self._shared.clock).record,
             board=self.board,
             store=self.store,
             render=self._render,
@@ -183,6 +186,7 @@ class Daemon:
                 for route, limits in config.settings.route_thresholds.items()
             },
             unpaged=unpaged(config),
+            texts=config.texts,
         )
 
     def _render(self, accept: str, names: Sequence[str]) -> tuple[bytes, str]:
@@ -299,7 +303,7 @@ class Daemon:
             raise ConfigError("there is no configuration file to read again")
         config, old = load(self._path), self._runtime.config
         if config.fixed != old.fixed:
-            raise ConfigError("state, store and web.listen cannot change while running; restart to change them")
+            raise ConfigError("state, store, audit and web.listen cannot change while running; restart to change them")
         read_rules(config.settings.web)
         return build(config, self._shared, self._problems)
 

@@ -169,7 +169,7 @@ def build(
             config, shared, inputs, shares=shares, built_judges=built_judges, labels=labels, patience=patience
         ),
         retention=_retention(config, shared),
-        labelling=LabelTasks(labels, store=shared.store, clock=shared.clock, uniform=SystemRandom().random),
+        labelling=_labelling(labels, config, shared),
         exporter=_exporter(config, intakes, built_judges, shared),
         sampling=SamplingLoop(shares, store=shared.store, clock=shared.clock),
     )
@@ -204,6 +204,11 @@ def _label_rules(config: Config, built_judges: tuple[Judge, ...]) -> LabelRules:
     options = [judge.place for judge in config.judges]
     versions = {judge.name: judge.version for judge in built_judges}
     return config.settings.labels.rules(options, versions, config.settings.estimates.confidence)
+
+
+def _labelling(rules: LabelRules, config: Config, shared: SharedState) -> LabelTasks:
+    refuse = partial(config.require_texts, "labelling")
+    return LabelTasks(rules, store=shared.store, clock=shared.clock, uniform=SystemRandom().random, refuse=refuse)
 
 
 def _retention(config: Config, shared: SharedState) -> RetentionLoop:

@@ -9,6 +9,8 @@ from ragwatch.ports.probing import Oracle, Probe
 from ragwatch.ports.rows import (
     Admission,
     Assignment,
+    Erased,
+    Erasure,
     FollowUp,
     OpenBatch,
     PackedVerdict,
@@ -30,6 +32,8 @@ __all__ = [
     "Batch",
     "Batches",
     "BudgetAccount",
+    "Erased",
+    "Erasure",
     "FollowUp",
     "Judge",
     "JudgeContext",

@@ -26,6 +26,16 @@ class SupportsProbe(Protocol):
 
 
 @runtime_checkable
+class KeepsTexts(Protocol):
+    """Options of a store that can delete texts after judging."""
+
+    @property
+    def texts(self) -> str:
+        """Texts of which answers are kept: all, failing or none."""
+        ...
+
+
+@runtime_checkable
 class HasName(Protocol):
     """Options of a named source."""
 

@@ -196,6 +196,46 @@ class RecordedEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Erasure:
+    """What to erase: the answers that any of these selects.
+
+    Attributes:
+        ids: Ids of samples in their log, or keys in the store.
+        metadata: Pairs of key and value. A key may be a path such as `user.id`.
+        with_scores: Whether scores and labels are deleted, too, and not only texts, notes and ids.
+    """
+
+    ids: frozenset[str] = frozenset()
+    metadata: frozenset[tuple[str, str]] = frozenset()
+    with_scores: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """How much was erased, or would be.
+
+    Attributes:
+        keys: Keys of the answers.
+        texts: Texts of the answers, to search for copies outside of the store.
+        pending: Draws that no judge has read; they become unjudged.
+        verdicts: Verdicts.
+        labels: Labels.
+        others: Further rows that contained a text: runs, states and events.
+        batched: Draws that are in a message batch at a provider.
+        complete: Whether nothing remains in the free space of the database; False while a reader is in the way.
+    """
+
+    keys: tuple[str, ...] = ()
+    texts: frozenset[str] = frozenset()
+    pending: int = 0
+    verdicts: int = 0
+    labels: int = 0
+    others: int = 0
+    batched: int = 0
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Retention:
     """Retention limits.
 

@@ -12,6 +12,8 @@ from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports.rows import (
     Admission,
+    Erased,
+    Erasure,
     FollowUp,
     OpenBatch,
     PackedVerdict,
@@ -214,6 +216,15 @@ class Store(Accounts, Batches, NoteStore, Protocol):
         """Delete what exceeds the retention limits, verdicts with a fault last.
 
         Returns the number of deleted verdicts.
+        """
+        ...
+
+    def forget(self, erasure: Erasure, *, dry_run: bool = False) -> Erased:
+        """Delete the texts, ids and metadata of answers from all rows and from free space. Counters stay balanced.
+
+        Args:
+            erasure: What to erase.
+            dry_run: Only count.
         """
         ...
 

@@ -24,6 +24,7 @@ from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Query, Store
 from ragwatch.web import samples
 from ragwatch.web.access import RequestPolicy
+from ragwatch.web.audit_trail import AuditRecord, AuditTrail
 from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
@@ -68,6 +69,7 @@ def build_app(
     labels: Callable[[], LabelService] | None = None,
     policy: RequestPolicy = EVERY_REQUEST,
     clock: Callable[[], float] = time,
+    audit: AuditRecord | None = None,
 ) -> Starlette:
     """Builds the application.
 
@@ -81,6 +83,7 @@ def build_app(
         labels: Returns the service that stores labels; None for no label endpoints.
         policy: Which requests are answered.
         clock: Seconds since the epoch.
+        audit: Writes one line of the audit log; None for no audit log.
     """
     pages = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
     scrapes = RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
@@ -90,20 +93,14 @@ def build_app(
     return Starlette(
         routes=[
             *endpoints.routes(),
-            *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
-            *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
+            *_action_routes(actions),
             *label_routes(labels, pages),
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),
             *route_routes(board, scope, clock, pages),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        middleware=[
-            Middleware(RequestGuard, policy),
-            Middleware(Authentication, policy),
-            Middleware(RequestBodyLimit),
-            Middleware(FormGuard),
-        ],
+        middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )
 
@@ -213,6 +210,24 @@ class _Endpoints:
         if chunks is None:
             return json_reply({"error": "there is no sample with this key"}, 404)
         return self.pages.stream(chunks)
+
+
+def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middleware]:
+    """From the outside in: what is refused there is not recorded, and no body is read before the rights are known."""
+    return [
+        Middleware(RequestGuard, policy),
+        Middleware(Authentication, policy),
+        Middleware(AuditTrail, audit),
+        Middleware(RequestBodyLimit),
+        Middleware(FormGuard),
+    ]
+
+
+def _action_routes(actions: Mapping[str, Action]) -> list[Route]:
+    return [
+        *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
+        *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
+    ]
 
 
 def _post_handler(action: Action) -> Callable[[Request], Awaitable[Response]]:

@@ -11,9 +11,11 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from ragwatch.errors import ConfigError
+from ragwatch.web.audit_trail import shown
 from ragwatch.web.reply import dumps, json_reply
 from ragwatch.web.request_limit import RequestLimit
-from ragwatch.web.samples import ParameterError
+from ragwatch.web.samples import KEY, ParameterError
 
 MAX_BODY_BYTES = 4 << 20
 MAX_VALUES = 250_000  # JSON values per body; commas and brackets in strings count as well
@@ -79,7 +81,12 @@ def _post(path: str, endpoint: Callable[[Request], Awaitable[ASGIApp]]) -> Route
 
 
 def _tasks(annotation: LabelService, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return annotation.tasks(_annotator(body.get("annotator")), _count(body.get("count")))
+    try:
+        tasks = annotation.tasks(_annotator(body.get("annotator")), _count(body.get("count")))
+    except ConfigError as error:  # texts are not kept
+        raise ParameterError(str(error)) from error
+    shown(task["key"] for task in tasks)
+    return tasks
 
 
 def _put(annotation: LabelService, body: Mapping[str, Any]) -> dict[str, int]:
@@ -92,6 +99,7 @@ def _put(annotation: LabelService, body: Mapping[str, Any]) -> dict[str, int]:
         _annotator(record.get("annotator"))
         if len(str(record.get("note", ""))) > MAX_NOTE_CHARS:
             raise ParameterError(f"labels: a note of more than {MAX_NOTE_CHARS} characters")
+    shown(key for record in records if isinstance(key := record.get("key"), str) and KEY.fullmatch(key))
     try:
         return annotation.put(records)
     except ValueError as error:

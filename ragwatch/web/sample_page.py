@@ -133,6 +133,7 @@ def view(
         "citations_out_of_range": sum(one.context >= len(chosen.contexts) for one in chosen.citations),
         "contexts_left_out": max(0, _context_count(chosen, kept) - MAX_CONTEXTS),
         "text": None if kept is None else _text(kept, claims),
+        "texts_kept": scope.texts,
         "labels": [_label(label) for label in labels[-MAX_LABELS:]],
         "damage": next((stored.damage for stored in stored_verdicts if stored.damage is not None), None),
     }

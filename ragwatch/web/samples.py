@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
+from ragwatch.web.audit_trail import shown
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MAX_LIMIT = 500
@@ -144,6 +145,7 @@ def _limit(text: str) -> int:
 
 def line(stored: StoredVerdict) -> dict[str, Any]:
     """Formats a stored verdict for JSON lists: `sample` is an excerpt; `error` is set if it cannot be read."""
+    shown([stored.verdict.key])
     row = {"verdict": stored.line, "sample": stored.sample}
     return row if stored.damage is None else row | {"error": stored.damage}
 
@@ -210,6 +212,7 @@ def failing(store: Store) -> list[dict[str, Any]]:
     """
     verdicts = [stored for stage in _FAULT_STAGES for stored in store.summaries(Query(stage=stage, limit=MAX_FAILING))]
     newest = sorted(verdicts, key=lambda stored: stored.verdict.at, reverse=True)[:MAX_FAILING]
+    shown(stored.verdict.key for stored in newest)
     return [_failing_row(stored) for stored in newest]
 
 

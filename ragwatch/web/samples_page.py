@@ -20,6 +20,7 @@ from ragwatch.core.stage import Stage
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query, Store, StoredVerdict
 from ragwatch.web import samples
+from ragwatch.web.audit_trail import shown
 from ragwatch.web.pages import clock as instant
 from ragwatch.web.pages import page
 from ragwatch.web.request_limit import MIB, RequestLimit
@@ -145,6 +146,7 @@ def _narrowed(query: Query, *, limit: int, since: float | None = None, until: fl
 def row(stored: StoredVerdict) -> dict[str, Any]:
     """Formats a verdict as a table row."""
     verdict = stored.verdict
+    shown([verdict.key])
     question = None if stored.sample is None else stored.sample.get("question")
     return {
         "key": verdict.key,

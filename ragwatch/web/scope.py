@@ -20,6 +20,7 @@ class PageScope:
         route_thresholds: By route: thresholds that take precedence; None for no threshold.
         unpaged: What cannot page, and why.
         suites: Configured canary suites.
+        texts: Texts of which answers are stored: all, failing or none.
     """
 
     sources: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class PageScope:
     suites: tuple[str, ...] = ()
     route_thresholds: Mapping[str, Mapping[str, float | None]] = field(default_factory=lambda: MappingProxyType({}))
     unpaged: tuple[str, ...] = ()
+    texts: str = "all"
 
     def threshold(self, quantity: str, route: str) -> float | None:
         """Worst acceptable mean of a quantity on a route; None for none."""

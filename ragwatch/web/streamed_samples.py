@@ -12,6 +12,7 @@ from typing import Any
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, StoredText
+from ragwatch.web.audit_trail import shown
 from ragwatch.web.reply import dumps
 from ragwatch.web.samples import short
 
@@ -45,6 +46,7 @@ def samples_json(
             if size > left and last is not None:
                 rest = {"next": next_address(last, sent)}
                 break
+            shown([entry.verdict.key])
             yield b"," if sent else b""
             cut = size > left
             yield from _row(entry, error, cut=cut)

@@ -94,6 +94,8 @@ COMMANDS: dict[str, str] = {
     "map": "map {log}",
     "rules": "rules --config {config}",
     "redact": "redact {log} --config {config}",
+    "forget": "forget --config {config} nobody",
+    "audit": "audit verify audit.jsonl",
 }
 
 

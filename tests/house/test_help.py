@@ -39,7 +39,12 @@ def commands() -> list[tuple[list[str], click.Command]]:
         if isinstance(command, click.Group)
         for each in command.commands
     ]
-    return [*(([name], command) for name, command in cli.commands.items()), *inner]
+    outer = [
+        ([name], command)
+        for name, command in cli.commands.items()
+        if not isinstance(command, click.Group) or command.invoke_without_command  # else it only has commands
+    ]
+    return [*outer, *inner]
 
 
 @pytest.mark.costly

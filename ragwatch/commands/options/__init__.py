@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ragwatch.commands.options.labels import acknowledge, calibrate, label
+from ragwatch.commands.options.privacy import audit, forget
 from ragwatch.commands.options.retrieval import diagnose, rollout
 from ragwatch.commands.options.samples import canary, compare, gate, judge, redact
 from ragwatch.commands.options.scores import backtest, plan
@@ -26,6 +27,8 @@ COMMANDS = (
     map_log,
     rules,
     redact,
+    forget,
+    audit,
 )
 
 __all__ = ["COMMANDS"]

@@ -93,11 +93,19 @@ class LabelTasks:
         store: Holds verdicts and labels.
         clock: Seconds since the epoch.
         uniform: Returns a random number between 0 and 1, for the selection.
+        refuse: Raises `ConfigError` if the store does not keep the texts that people need.
     """
 
     def __init__(
-        self, rules: LabelRules, *, store: Store, clock: Callable[[], float], uniform: Callable[[], float]
+        self,
+        rules: LabelRules,
+        *,
+        store: Store,
+        clock: Callable[[], float],
+        uniform: Callable[[], float],
+        refuse: Callable[[], None] = lambda: None,
     ) -> None:
+        self._refuse = refuse
         self._rules = rules
         self._store = store
         self._clock = clock
@@ -110,8 +118,10 @@ class LabelTasks:
         They must be shown in this order, and each needs a label, which may be empty.
 
         Raises:
+            ConfigError: The store does not keep texts; labels of failing answers alone would bend estimates.
             StoreError: The store cannot be used.
         """
+        self._refuse()
         with self._lock:
             now = self._clock()
             state = self._refreshed(now)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ragwatch.errors import StoreError
+from ragwatch.errors import ConfigError, StoreError
 from ragwatch.stores.sqlite.disk import FAILURES, MIB, advice, free_bytes, reason, refuse_network
+from ragwatch.stores.sqlite.encryption import TextCipher
 from ragwatch.stores.sqlite.lock import StateLock
 from ragwatch.stores.sqlite.opening import open_writer
 from ragwatch.stores.sqlite.reader import ReadConnection
@@ -28,25 +29,27 @@ class Connections:
     Args:
         state: Directory that belongs to this process alone.
         min_free: Free bytes on its disk below which no draws are admitted.
+        cipher: Encrypts texts; None stores them as they are.
 
     Raises:
+        ConfigError: Texts are encrypted with a key that is not given.
         StoreError: The directory is locked or on a network file system; the database is damaged, missing, or of a newer
             version.
     """
 
-    def __init__(self, state: Path, *, min_free: int = 0) -> None:
+    def __init__(self, state: Path, *, min_free: int = 0, cipher: TextCipher | None = None) -> None:
         refuse_network(state)
-        self._state, self._min_free = state, min_free
+        self._state, self._min_free, self._cipher = state, min_free, cipher
         self._lock_file = StateLock(state)
         self._path = path = state / "ragwatch.db"
         try:
-            self._writer = open_writer(path)
+            self._writer = open_writer(path, cipher)
             self._file = path.stat()
-        except StoreError:
+        except (StoreError, ConfigError):
             self._lock_file.close()
             raise
         try:
-            self._reader, self._pages = ReadConnection(path), ReadConnection(path, tolerant=True)
+            self._reader, self._pages = (ReadConnection(path, cipher=cipher, tolerant=pages) for pages in (False, True))
         except StoreError:
             self._writer.close()
             self._lock_file.close()
@@ -126,13 +129,26 @@ class Connections:
         with self._writing, _vacuum_errors():
             self._truncate_wal()
 
-    def _truncate_wal(self) -> None:
-        """Copy the write-ahead log into the database and truncate it. The caller holds the writer's lock."""
+    def _truncate_wal(self) -> bool:
+        """Copy the write-ahead log into the database and truncate it. The caller holds the writer's lock.
+
+        Returns False if a reader is in the way.
+        """
         self._writer.execute("PRAGMA busy_timeout=0")  # an active reader must not block the writer
         try:
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            blocked, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not blocked
         finally:
             self._writer.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+
+    def _rewrite(self) -> bool:
+        """Write the database again without its free space, so that no deleted text remains in it.
+
+        Returns False while a reader holds the write-ahead log, whose end is then deleted by a later checkpoint.
+        """
+        with self._writing, _vacuum_errors():
+            self._writer.execute("VACUUM")
+            return self._truncate_wal()
 
     def close(self) -> None:
         """Close the database and unlock the state directory, once running statements have ended."""

@@ -14,6 +14,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.ports import StoredRun
 from ragwatch.stores.sqlite.connections import Connections
+from ragwatch.stores.sqlite.encryption import TextCipher
 from ragwatch.stores.sqlite.rows import known_scores, pack, raises_store_error, unpack
 from ragwatch.stores.sqlite.statements import add_tallies
 from ragwatch.stores.sqlite.texts import PackedText, damaged_text
@@ -35,8 +36,8 @@ Value = TypeVar("Value")
 class SqliteNotes(Connections):
     """Implements `ports.NoteStore`, and counts damaged rows."""
 
-    def __init__(self, state: Path, *, min_free: int = 0) -> None:
-        super().__init__(state, min_free=min_free)
+    def __init__(self, state: Path, *, min_free: int = 0, cipher: TextCipher | None = None) -> None:
+        super().__init__(state, min_free=min_free, cipher=cipher)
         self._damaged: set[tuple[str, ...]] = set()
 
     def _drop_claims(self) -> None:
@@ -48,7 +49,7 @@ class SqliteNotes(Connections):
         """See `NoteStore.record_run`."""
         row = (run.kind, run.name, run.at, int(run.failing), pack(run.body))
         with self._transaction() as writer:
-            writer.execute("INSERT INTO runs (kind, name, at, failing, body) VALUES (?, ?, ?, ?, ?)", row)
+            writer.execute("INSERT INTO runs (kind, name, at, failing, body) VALUES (?, ?, ?, ?, seal(?))", row)
             add_tallies(writer, tallies)
 
     def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[StoredRun]:
@@ -62,7 +63,7 @@ class SqliteNotes(Connections):
         with self._transaction() as writer:
             before = _count_labels(writer)
             writer.executemany(
-                "INSERT OR REPLACE INTO labels (key, annotator, at, body) VALUES (?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO labels (key, annotator, at, body) VALUES (?, ?, ?, seal(?))",
                 [(label.key, label.annotator, label.at, pack(label.to_record())) for label in labels],
             )
             return _count_labels(writer) - before
@@ -114,7 +115,7 @@ class SqliteNotes(Connections):
     def remember(self, name: str, state: Mapping[str, Any]) -> None:
         """See `NoteStore.remember`."""
         with self._transaction() as writer:
-            writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, ?)", (name, pack(state)))
+            writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, seal(?))", (name, pack(state)))
 
     def recall(self, name: str) -> Mapping[str, Any] | None:
         """See `NoteStore.recall`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason
+from ragwatch.stores.sqlite.encryption import TextCipher, register_keys
 from ragwatch.stores.sqlite.schema import prepare, version_of
 
 MAX_FULL_CHECK_BYTES = 256 << 20  # above this size only the tables of cursors, counters and queue are checked
@@ -20,10 +21,11 @@ and each log is read from the position of its `start`.
 """
 
 
-def open_writer(path: Path) -> sqlite3.Connection:
+def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connection:
     """Open the writing connection, check the database and migrate it. Its files are readable by the owner only.
 
     Raises:
+        ConfigError: Texts are encrypted with a key that is not given.
         StoreError: The database is damaged, missing although it existed before, of a newer version, or not writable.
     """
     marker = path.with_name(MARKER)
@@ -35,6 +37,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
         try:
             _check(writer, path, marker)
             prepare(writer)
+            register_keys(writer, cipher)
             _write_marker(marker)
         except BaseException:
             writer.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason
+from ragwatch.stores.sqlite.encryption import TextCipher
 
 CACHE_KIB = 512  # instead of 2 MiB for each connection; the kernel caches the same pages anyway
 REPLACE_INVALID = partial(str, encoding="utf-8", errors="replace")
@@ -32,14 +33,16 @@ class ReadConnection:
     Args:
         path: Database with an existing schema.
         tolerant: Whether invalid UTF-8 is replaced from the start; otherwise only once some was met.
+        cipher: Decrypts texts; None for none.
 
     Raises:
         StoreError: The database cannot be opened.
     """
 
-    def __init__(self, path: Path, *, tolerant: bool = False) -> None:
+    def __init__(self, path: Path, *, tolerant: bool = False, cipher: TextCipher | None = None) -> None:
         uri = f"{path.absolute().as_uri()}?mode=ro"  # a path may contain ? and #
         self._turn = threading.Lock()
+        self._cipher = cipher
         with _store_errors(f"cannot open {path}"):
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
         try:
@@ -59,11 +62,18 @@ class ReadConnection:
         """
         with self._turn, _store_errors("cannot read"):
             try:
-                return self._connection.execute(sql, parameters).fetchall()
+                return self._opened(self._connection.execute(sql, parameters))
             except sqlite3.Error as error:
                 if not self._tolerate(error):
                     raise
         return self.rows(sql, parameters)
+
+    def _opened(self, rows: Iterable[tuple[Any, ...]]) -> Rows:
+        return list(rows) if self._cipher is None else list(map(self._opened_row, rows))
+
+    def _opened_row(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Decrypt the encrypted cells of a row."""
+        return row if self._cipher is None else tuple(map(self._cipher.open, row))
 
     def _tolerate(self, error: sqlite3.Error) -> bool:
         """Replace invalid UTF-8 from now on, so that a damaged text affects its own row only.
@@ -84,7 +94,8 @@ class ReadConnection:
         """
         with self._turn, _store_errors("cannot read"):
             try:
-                yield from self._connection.execute(sql, parameters)
+                rows = self._connection.execute(sql, parameters)
+                yield from rows if self._cipher is None else map(self._opened_row, rows)
             except sqlite3.Error as error:
                 self._tolerate(error)  # takes effect the next time: yielded rows cannot be revoked
                 raise
@@ -99,7 +110,7 @@ class ReadConnection:
             try:
                 self._connection.execute("BEGIN")  # a read transaction sees one commit
                 try:
-                    return [self._connection.execute(sql).fetchall() for sql in statements]
+                    return [self._opened(self._connection.execute(sql)) for sql in statements]
                 finally:
                     self._connection.execute("COMMIT")
             except sqlite3.Error as error:

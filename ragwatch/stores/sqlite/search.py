@@ -11,8 +11,9 @@ from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, Query, StoredVerdict
+from ragwatch.stores.sqlite.encryption import FIRST_SEGMENT_BYTES
 from ragwatch.stores.sqlite.rows import known_scores, number, raises_store_error, text, unpack
-from ragwatch.stores.sqlite.texts import HEAD_BYTES, PackedText, damaged_text, excerpt
+from ragwatch.stores.sqlite.texts import PackedText, damaged_text, excerpt
 
 _COLUMNS = (
     "v.seq, v.key, v.judge, v.version, v.at, v.route, v.probability, v.outcome, v.reason, v.stage, v.fault, v.scores,"
@@ -21,8 +22,9 @@ _COLUMNS = (
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
 _SCORE = "CASE WHEN json_valid(v.scores) THEN json_extract(v.scores, ?) END"  # a damaged row must not fail the search
 _TRACE_CHARS = 256
+_BODY = "NULLIF(s.body, x'00')"  # NULL where the texts are not kept: see `dropping`
 ENTRY_BY_SEQ = (
-    f"SELECT {_COLUMNS}, v.line, s.body FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - constants only
+    f"SELECT {_COLUMNS}, v.line, {_BODY} FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - constants only
     " WHERE v.seq = ?"
 )
 
@@ -33,14 +35,15 @@ def statement(query: Query) -> tuple[str, list[Any]]:
     >>> statement(Query(route="search", limit=5))[1]
     ['search', 5]
     """
-    return _select(query, f"{_COLUMNS}, v.line, {'s.body' if query.texts else 'NULL'}")
+    return _select(query, f"{_COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}")
 
 
 def summary_statement(query: Query) -> tuple[str, list[Any]]:
     """Return SQL and parameters for lists, with only the first bytes of the texts; `summary_of` decodes the rows."""
-    head = "SUBSTR(v.line, 1, 1024), s.key IS NOT NULL, SUBSTR(s.body, 1, ?)"
+    line = "SUBSTR(v.line, 1, CASE WHEN SUBSTR(v.line, 1, 1) = x'02' THEN ?1 ELSE 1024 END)"
+    head = f"{line}, s.body <> x'00', SUBSTR(s.body, 1, ?1)"
     sql, parameters = _select(query, f"{_COLUMNS}, {head}")
-    return sql, [HEAD_BYTES, *parameters]
+    return sql, [FIRST_SEGMENT_BYTES, *parameters]
 
 
 def seq_statement(query: Query) -> tuple[str, list[Any]]:

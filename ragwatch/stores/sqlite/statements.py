@@ -31,7 +31,7 @@ def _tally_key(name: str, labels: str) -> TallyKey:
 def insert_sample(writer: sqlite3.Connection, draw: Draw) -> bool:
     """Insert the sample of a draw. Returns False if its key exists."""
     row = (draw.key, draw.source, draw.route, draw.at, rows.pack(draw.sample.to_record()))
-    return writer.execute("INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?)", row).rowcount == 1
+    return writer.execute("INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, seal(?))", row).rowcount == 1
 
 
 def insert_work(writer: sqlite3.Connection, key: str, assignments: Sequence[Assignment], since: float) -> None:
@@ -72,7 +72,7 @@ def insert_verdict(writer: sqlite3.Connection, verdict: Verdict) -> None:
     """Insert a verdict."""
     row = rows.verdict_row(verdict)
     names = ", ".join(row)
-    placeholders = ", ".join(f":{name}" for name in row)
+    placeholders = ", ".join("seal(:line)" if name == "line" else f":{name}" for name in row)
     writer.execute(f"INSERT INTO verdicts ({names}) VALUES ({placeholders})", row)  # noqa: S608 - constant column names
 
 

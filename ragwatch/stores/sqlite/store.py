@@ -32,7 +32,9 @@ from ragwatch.ports import (
     StoredVerdict,
 )
 from ragwatch.stores.sqlite import accounts, batches, rows, search, statements
-from ragwatch.stores.sqlite.notes import SqliteNotes
+from ragwatch.stores.sqlite.dropping import Texts
+from ragwatch.stores.sqlite.encryption import EncryptionOptions, TextCipher
+from ragwatch.stores.sqlite.erasure import SqliteErasure
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL, UNBIASED, delete_expired, delete_oldest, delete_oldest_runs
 
 _TALLIES = "SELECT name, labels, value FROM tallies"
@@ -58,25 +60,37 @@ Result = TypeVar("Result")
 
 
 class Options(BaseModel):
-    """Configuration of the SQLite store."""
+    """Configuration of the SQLite store. The texts are those of samples and verdicts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     min_free: Annotated[int, BeforeValidator(size_bytes)] = Field(
         256 << 20, ge=0, description="Free bytes on the disk below which nothing more is read from the sources."
     )
+    texts: Texts = Field(Texts.ALL, description="Texts of which answers are kept after judging; scores always are.")
+    encryption: EncryptionOptions | None = Field(None, description="Keys that encrypt stored texts.")
+
+    def cipher(self) -> TextCipher | None:
+        """Read the keys; None without encryption.
+
+        Raises:
+            ConfigError: A key cannot be read, or the extra is not installed.
+        """
+        return None if self.encryption is None else self.encryption.cipher()
 
 
 def build(options: Options, state: Path) -> SqliteStore:
     """Open and lock the store."""
-    return SqliteStore(state, min_free=options.min_free)
+    return SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=options.cipher())
 
 
-class SqliteStore(SqliteNotes):
+class SqliteStore(SqliteErasure):
     """Implements `ports.Store` in one SQLite database."""
 
-    def __init__(self, state: Path, *, min_free: int = 0) -> None:
-        super().__init__(state, min_free=min_free)
+    def __init__(
+        self, state: Path, *, min_free: int = 0, texts: Texts = Texts.ALL, cipher: TextCipher | None = None
+    ) -> None:
+        super().__init__(state, min_free=min_free, texts=texts, cipher=cipher)
         self._leasing = threading.Lock()
         self._leases: dict[tuple[str, str], float] = {}  # in memory, because one process owns the state directory
         self._leased_at = -math.inf
@@ -161,6 +175,7 @@ class SqliteStore(SqliteNotes):
             caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
             statements.insert_follow_ups(writer, caused, counts)
             statements.add_tallies(writer, counts)
+            self._drop_texts(writer, {key for _, key in new})
         for verdict in verdicts:
             self._release(verdict.reading.judge, [verdict.draw.key])
         return len(new)
@@ -278,7 +293,9 @@ class SqliteStore(SqliteNotes):
             pass
         while self._size() > retention.bytes and (count := self._delete(lambda writer: delete_oldest(writer, now))):
             deleted += count
+        self._drop_earlier_texts()
         self._shrink()
+        self._rewrite_if_dropped(now)
         return deleted
 
     def _runs_size(self) -> int:

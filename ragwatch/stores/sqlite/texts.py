@@ -17,7 +17,6 @@ from pydantic_core import from_json
 from ragwatch.errors import StoreError
 
 PIECE_BYTES = 64 << 10
-HEAD_BYTES = 16 << 10  # of a compressed text that lists read
 HEAD_JSON_BYTES = 64 << 10  # of JSON decompressed from them
 EXCERPT_CHARS = 300
 _EXCERPTS = ("id", "question", "answer")

@@ -166,3 +166,30 @@ def test_a_route_needs_no_escapes(route: str) -> None:
     """Quotes, spaces and the like would break queries, addresses and rules that name the route."""
     with pytest.raises(ConfigError, match=r"routes\[0\]|routes\.0"):
         parse({"routes": [route], "sources": [{"kind": "tail", "name": "a", "path": "/x"}]}, folder=Path())
+
+
+def test_files_of_privacy_are_relative_to_the_configuration() -> None:
+    """Key file and audit log lie beside the configuration, wherever ragwatch was started; no reload changes it."""
+    store = {"kind": "sqlite", "texts": "failing", "encryption": {"key_file": "key"}}
+    config = parse(
+        {"sources": [SOURCE], "store": store, "audit": {"file": "audit.jsonl"}}, folder=Path("/etc/ragwatch")
+    )
+    assert config.store.options.model_dump()["encryption"]["key_file"] == Path("/etc/ragwatch/key")
+    assert config.settings.audit.file == Path("/etc/ragwatch/audit.jsonl")
+    assert config.texts == "failing"
+    assert config.fixed != parse({"sources": [SOURCE], "store": store}, folder=Path("/etc/ragwatch")).fixed
+    assert a_config().texts == "all"
+
+
+@pytest.mark.parametrize("store", [{"kind": "sqlite", "encryption": "x"}, {"kind": "sqlite", "texts": "some"}, "x"])
+def test_wrong_options_of_the_store(store: object) -> None:
+    """The error names the key."""
+    with pytest.raises(ConfigError, match=r"^store"):
+        a_config(store=store)
+
+
+def test_texts_are_required_by_name() -> None:
+    """The error says what needs them and what to change."""
+    a_config().require_texts("labelling")
+    with pytest.raises(ConfigError, match=r"^store\.texts: is none, and labelling needs .*set it to all"):
+        a_config(store={"kind": "sqlite", "texts": "none"}).require_texts("labelling")

@@ -1,0 +1,97 @@
+"""Deletes the texts of settled answers and keeps their scores, as `store.texts` says.
+
+The row of a sample remains, with a zero byte as its body: its key is needed to recognise an answer that is delivered
+again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from ragwatch.errors import StoreError
+from ragwatch.stores.sqlite.encryption import TextCipher
+from ragwatch.stores.sqlite.rows import pack, unpack
+
+MAX_SAMPLES_PER_STEP = 500
+_FAILS = "EXISTS (SELECT 1 FROM verdicts v WHERE v.key = {} AND v.outcome = 'judged' AND v.stage NOT IN ('none'))"
+_PENDING = "EXISTS (SELECT 1 FROM work w WHERE w.key = {})"
+_LINES = "SELECT seq, line FROM verdicts WHERE key = ?"
+
+
+class Texts(StrEnum):
+    """Texts of which answers are kept after judging."""
+
+    ALL = "all"
+    FAILING = "failing"
+    NONE = "none"
+
+
+def drop_settled(writer: sqlite3.Connection, keys: Iterable[str], texts: Texts, cipher: TextCipher | None) -> int:
+    """Delete the texts of those answers that no judge has to read any more. Returns the number of answers.
+
+    An answer fails if any judge names a stage at fault.
+    """
+    reasons = [_PENDING.format("?1"), *([_FAILS.format("?1")] if texts is Texts.FAILING else [])]
+    dropped = 0
+    for key in keys:
+        if not writer.execute(f"SELECT {' OR '.join(reasons)}", (key,)).fetchone()[0]:
+            erase_texts(writer, key, cipher)
+            dropped += 1
+    return dropped
+
+
+def drop_earlier(writer: sqlite3.Connection, texts: Texts, cipher: TextCipher | None) -> int:
+    """Delete texts that were stored under another `store.texts`, of a limited number of answers. Returns the number."""
+    fails = f" AND NOT {_FAILS.format('s.key')}" if texts is Texts.FAILING else ""
+    keys = writer.execute(
+        f"SELECT key FROM samples s WHERE body <> x'00' AND NOT {_PENDING.format('s.key')}{fails} LIMIT ?",  # noqa: S608 - constants
+        (MAX_SAMPLES_PER_STEP,),
+    ).fetchall()
+    for (key,) in keys:
+        erase_texts(writer, key, cipher)
+    return len(keys)
+
+
+def erase_texts(writer: sqlite3.Connection, key: str, cipher: TextCipher | None, *, ids: bool = True) -> None:
+    """Delete the texts of one answer and of its verdicts; scores, offsets and counts remain.
+
+    Args:
+        writer: Within a transaction.
+        key: The answer.
+        cipher: Decrypts the verdicts.
+        ids: Whether ids of the answer, its contexts and its trace remain.
+    """
+    writer.execute("UPDATE samples SET body = x'00' WHERE key = ?", (key,))
+    for seq, line in writer.execute(_LINES, (key,)).fetchall():
+        try:
+            body = pack(without_texts(unpack(line if cipher is None else cipher.open(line)), None if ids else key))
+        except StoreError:  # a damaged text is deleted as well; the figures are in the columns
+            body = b""
+        writer.execute("UPDATE verdicts SET line = seal(?) WHERE seq = ?", (body, seq))
+    if not ids:
+        writer.execute("UPDATE verdicts SET trace_id = NULL WHERE key = ?", (key,))
+
+
+def without_texts(line: Mapping[str, Any], identity: str | None = None) -> dict[str, Any]:
+    """Return a verdict line without texts.
+
+    >>> line = {"id": "r1", "claims": [{"text": "Cats purr.", "evidence": "purr", "start": 0}], "missing": ["why"]}
+    >>> without_texts(line)["claims"], without_texts(line, "key")["id"]
+    ([{'text': '', 'evidence': None, 'start': 0}], 'key')
+
+    Args:
+        line: The verdict line.
+        identity: Replaces the id of the sample, and those of its contexts are left out; None keeps them.
+    """
+    kept = dict(line)
+    kept["claims"] = [{**claim, "text": "", "evidence": None} for claim in line.get("claims") or ()]
+    kept["missing"] = []
+    if isinstance(reference := line.get("reference"), Mapping):
+        kept["reference"] = {**reference, "missing": []}
+    if identity is not None:
+        kept["id"] = identity
+        kept["contexts"] = [{**context, "id": None} for context in line.get("contexts") or ()]
+    return kept

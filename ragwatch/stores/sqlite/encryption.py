@@ -1,0 +1,248 @@
+"""Encryption of stored texts with AES-256-GCM, and the check that every key which the database needs is given.
+
+A text is encrypted in segments, so that lists can read its beginning alone. Each text has a key of its own, derived
+from the configured key and a random salt, so that no nonce is used twice. Layout of a value: a byte that no compressed
+text begins with, the id of the key, the salt, and the segments; the nonce of a segment is its number and whether it is
+the last one, so that segments cannot be moved, left out or added.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from ragwatch.errors import ConfigError, StoreError
+
+EXTRA = "encryption"
+MARK = b"\x02"  # compressed texts begin with 0x78, JSON texts with a bracket
+KEY_BYTES, ID_BYTES, SALT_BYTES, TAG_BYTES = 32, 8, 16, 16
+SEGMENT_BYTES = 16 << 10
+HEADER_BYTES = len(MARK) + ID_BYTES + SALT_BYTES
+FIRST_SEGMENT_BYTES = HEADER_BYTES + SEGMENT_BYTES + TAG_BYTES  # of a stored value, to read its first segment
+STATE = "encryption"
+TABLES = {"samples": "body", "verdicts": "line", "labels": "body", "runs": "body", "states": "body"}
+_KEY_IDS = "SELECT body FROM states WHERE name = ?"
+_WRITE_KEY_IDS = "INSERT OR REPLACE INTO states (name, body) VALUES (?, ?)"  # as plain JSON: it is read without a key
+_ADVICE = "create one with `openssl rand -base64 32`"
+
+Rows = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+
+
+class EncryptionOptions(BaseModel):
+    """Keys that encrypt stored texts: the first one encrypts, all decrypt."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: SecretStr | None = Field(None, description="One key, or several separated by spaces: the newest first.")
+    key_file: Path | None = Field(None, description="File with one key per line: the newest first.")
+
+    @model_validator(mode="after")
+    def _check_one(self) -> EncryptionOptions:
+        if (self.key is None) == (self.key_file is None):
+            raise ValueError("give either key or key_file")
+        return self
+
+    def cipher(self) -> TextCipher:
+        """Read the keys, and build the cipher.
+
+        Raises:
+            ConfigError: A key cannot be read, or the extra is not installed.
+        """
+        if self.key is not None:
+            return TextCipher(parse_keys(self.key.get_secret_value(), "store.encryption.key"))
+        where, path = "store.encryption.key_file", self.key_file or Path()
+        try:
+            text = path.read_text(encoding="ascii")
+        except OSError as error:
+            raise ConfigError(
+                f"{where}: {path} cannot be read: {error.strerror}; give a file with one key per line"
+            ) from error
+        except ValueError as error:
+            raise ConfigError(f"{where}: {path} contains no keys; {_ADVICE}") from error
+        return TextCipher(parse_keys(text, where))
+
+
+def parse_keys(text: str, where: str) -> list[bytes]:
+    """Parse keys that are separated by white space or commas: 32 bytes each, in base64 or as 64 hex digits.
+
+    >>> [len(key) for key in parse_keys(32 * "ab", "key")]
+    [32]
+
+    Raises:
+        ConfigError: There is none, or one is not a key. The message does not contain it.
+    """
+    words = re.split(r"[\s,]+", text.strip())
+    keys = [_key(word) for word in words if word]
+    if not keys or None in keys:
+        place = f"key {keys.index(None) + 1} of {len(keys)} is" if keys else "there is"
+        raise ConfigError(f"{where}: {place} not {KEY_BYTES} bytes in base64; {_ADVICE}")
+    return [key for key in keys if key is not None]
+
+
+def _key(word: str) -> bytes | None:
+    if re.fullmatch(r"[0-9a-fA-F]{64}", word):
+        return bytes.fromhex(word)
+    try:
+        key = base64.b64decode(word.translate({45: "+", 95: "/"}), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return key if len(key) == KEY_BYTES else None
+
+
+class TextCipher:
+    """Encrypts texts with the first of its keys, and decrypts those of all.
+
+    Args:
+        keys: 32 bytes each, the newest first.
+
+    Raises:
+        ConfigError: The extra is not installed.
+    """
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        try:
+            from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - the same
+        except ImportError as error:
+            raise ConfigError(
+                f"store.encryption: needs the extra `{EXTRA}`; run pip install 'ragwatch-exporter[{EXTRA}]'"
+            ) from error
+        self._aead, self._invalid = AESGCM, InvalidTag
+        self._keys = {key_id(key): key for key in keys}
+        self.current = key_id(keys[0])
+
+    @property
+    def ids(self) -> frozenset[bytes]:
+        """Ids of all keys."""
+        return frozenset(self._keys)
+
+    def seal(self, body: Any) -> Any:  # noqa: ANN401 - a cell
+        """Encrypt a compressed text; a value that is none is returned unchanged."""
+        if not isinstance(body, bytes) or not body:
+            return body
+        salt = os.urandom(SALT_BYTES)
+        aead = self._of_text(self.current, salt)
+        pieces = [body[start : start + SEGMENT_BYTES] for start in range(0, len(body), SEGMENT_BYTES)]
+        last = len(pieces) - 1
+        segments = (aead.encrypt(_nonce(index, last=index == last), piece, None) for index, piece in enumerate(pieces))
+        return b"".join((MARK, self.current, salt, *segments))
+
+    def open(self, value: Any) -> Any:  # noqa: ANN401 - a cell
+        """Decrypt a value, or as many whole segments as it begins with; one that is not encrypted is unchanged.
+
+        A value that cannot be decrypted is returned as it is; decoding it then reports the damage.
+        """
+        if not is_sealed(value) or value[1 : 1 + ID_BYTES] not in self._keys:
+            return value
+        aead = self._of_text(value[1 : 1 + ID_BYTES], value[1 + ID_BYTES : HEADER_BYTES])
+        size = SEGMENT_BYTES + TAG_BYTES
+        opened: list[bytes] = []
+        for index in count():
+            start = HEADER_BYTES + index * size
+            segment = value[start : start + size]
+            if not segment:  # only the beginning was read
+                break
+            whole = len(segment) == size
+            piece = self._opened(aead, _nonce(index, last=False), segment) if whole else None
+            if piece is None:
+                piece = self._opened(aead, _nonce(index, last=True), segment)
+            if piece is None:
+                return value
+            opened.append(piece)
+        return b"".join(opened)
+
+    def _opened(self, aead: Any, nonce: bytes, segment: bytes) -> bytes | None:  # noqa: ANN401 - of an extra
+        try:
+            piece: bytes = aead.decrypt(nonce, segment, None)
+        except (self._invalid, ValueError):
+            return None
+        return piece
+
+    def _of_text(self, identity: bytes, salt: bytes) -> Any:  # noqa: ANN401 - of an extra
+        return self._aead(hmac.digest(self._keys[identity], b"ragwatch text" + salt, "sha256"))
+
+
+def key_id(key: bytes) -> bytes:
+    """Id of a key: it says nothing about the key."""
+    return hmac.digest(key, b"ragwatch key id", "sha256")[:ID_BYTES]
+
+
+def is_sealed(value: object) -> bool:
+    """Whether a value is an encrypted text."""
+    return isinstance(value, bytes) and value.startswith(MARK)
+
+
+def _nonce(index: int, *, last: bool) -> bytes:
+    return index.to_bytes(11, "big") + bytes([last])
+
+
+def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
+    """Check that all keys that texts are encrypted with are given. Returns the ids of those that are still in use.
+
+    Args:
+        rows: Returns the rows of a statement.
+        cipher: The configured keys; None for none.
+
+    Raises:
+        ConfigError: A key is missing or wrong.
+        StoreError: The list of keys is damaged.
+    """
+    stored = rows(_KEY_IDS, (STATE,))
+    try:
+        used = [str(identity) for identity in json.loads(stored[0][0])["keys"]] if stored else []
+        known = frozenset() if cipher is None else cipher.ids
+        missing = [identity for identity in used if bytes.fromhex(identity) not in known]
+    except (ValueError, LookupError, TypeError) as error:
+        raise StoreError(
+            f"state: the list of encryption keys is damaged: {error}; restore a copy of the database"
+        ) from error
+    for identity in missing:
+        start = MARK + bytes.fromhex(identity)
+        counts = [
+            rows(f"SELECT COUNT(*) FROM {table} WHERE SUBSTR({column}, 1, ?) = ?", (len(start), start))  # noqa: S608 - constants
+            for table, column in TABLES.items()
+        ]
+        if total := sum(result[0][0] for result in counts):
+            given = "no key is configured" if cipher is None else "none of the configured keys is that one"
+            raise ConfigError(
+                f"store.encryption: {total} stored texts are encrypted with key {identity}, and {given}; "
+                "add the key that they were written with, after the one that is to write"
+            )
+        used.remove(identity)
+    return used
+
+
+def register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> None:
+    """Check the keys, record the one that is written with, and make `seal` a function of SQL.
+
+    Raises:
+        ConfigError: A key is missing or wrong.
+        StoreError: The list of keys is damaged.
+    """
+
+    def rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        return writer.execute(sql, parameters).fetchall()
+
+    used = check_keys(rows, cipher)
+    if cipher is not None and cipher.current.hex() not in used:
+        used.append(cipher.current.hex())
+    stored = json.dumps({"keys": used})
+    before = rows(_KEY_IDS, (STATE,))
+    if (used or before) and (not before or before[0][0] != stored):
+        writer.execute(_WRITE_KEY_IDS, (STATE, stored))
+    writer.create_function("seal", 1, _unchanged if cipher is None else cipher.seal)
+
+
+def _unchanged(body: Any) -> Any:  # noqa: ANN401 - a cell
+    return body

@@ -1,0 +1,91 @@
+"""Deletes texts: those of settled answers if `store.texts` says so, and everything about a person on request."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from ragwatch.core.tally import Tallies
+from ragwatch.errors import StoreError
+from ragwatch.ports import Erased, Erasure
+from ragwatch.stores.sqlite import forgetting, statements
+from ragwatch.stores.sqlite.dropping import Texts, drop_earlier, drop_settled
+from ragwatch.stores.sqlite.encryption import TextCipher
+from ragwatch.stores.sqlite.notes import SqliteNotes
+
+MAX_REWRITTEN_BYTES = 256 << 20  # above this size, the database is rewritten once a day, and not at the end
+DAY = 86400.0
+
+
+class SqliteErasure(SqliteNotes):
+    """Implements what deletes texts.
+
+    Args:
+        state: Directory that belongs to this process alone.
+        min_free: Free bytes on its disk below which no draws are admitted.
+        texts: Texts of which answers are kept after judging.
+        cipher: Encrypts texts; None stores them as they are.
+    """
+
+    def __init__(
+        self, state: Path, *, min_free: int = 0, texts: Texts = Texts.ALL, cipher: TextCipher | None = None
+    ) -> None:
+        super().__init__(state, min_free=min_free, cipher=cipher)
+        self._texts = texts
+        self._dropped = False  # since the database was last rewritten by this process
+        self._rewrite_is_due = texts is not Texts.ALL  # a process that was killed may have left some
+        self._rewritten_at = 0.0
+        self._has_earlier_texts = texts is not Texts.ALL
+        if texts is not Texts.ALL:
+            self._writer.execute("PRAGMA secure_delete=ON")
+
+    def _drop_texts(self, writer: sqlite3.Connection, keys: Iterable[str]) -> None:
+        """Delete the texts of settled answers, within the transaction that settles them."""
+        if self._texts is not Texts.ALL and drop_settled(writer, keys, self._texts, self._cipher):
+            self._dropped = True
+
+    def _drop_earlier_texts(self) -> None:
+        """Delete what was stored under another `store.texts`, once after each start."""
+        while self._has_earlier_texts:
+            with self._transaction() as writer:
+                self._has_earlier_texts = drop_earlier(writer, self._texts, self._cipher) > 0
+            self._dropped = self._dropped or self._has_earlier_texts
+
+    def _rewrite_if_dropped(self, now: float) -> None:
+        """Delete what is left of dropped texts in free space: a large database once a day, because it is written whole.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        if (self._dropped or self._rewrite_is_due) and (
+            self._size() <= MAX_REWRITTEN_BYTES or abs(now - self._rewritten_at) >= DAY
+        ):
+            self._dropped = self._rewrite_is_due = not self._rewrite()
+            self._rewritten_at = now
+
+    def close(self) -> None:
+        """Close the database and unlock the state directory. No dropped text is left behind in a small database."""
+        with suppress(StoreError):  # a full disk; the next retention tries again if texts are dropped by then
+            if self._dropped and self._size() <= MAX_REWRITTEN_BYTES:
+                self._rewrite()
+        super().close()
+
+    def forget(self, erasure: Erasure, *, dry_run: bool = False) -> Erased:
+        """See `Store.forget`."""
+        selected = forgetting.select(self._pages, erasure)
+        if dry_run or not selected.keys:
+            counts = forgetting.count(self._pages, selected)
+            return replace(counts, others=len(forgetting.rows_with(self._pages, selected.texts)))
+        tallies: Tallies = Counter()
+        with self._writing:
+            self._writer.execute("PRAGMA secure_delete=ON")
+        others = forgetting.rows_with(self._pages, selected.texts)
+        with self._transaction() as writer:
+            erased = forgetting.erase(writer, selected, erasure, self._cipher, tallies)
+            forgetting.clear(writer, others)
+            statements.add_tallies(writer, tallies)
+        return replace(erased, others=len(others), complete=self._rewrite())

@@ -1,0 +1,196 @@
+"""`ragwatch forget`, and commands that need texts where the store does not keep them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
+
+from ragwatch.audit import verify
+from ragwatch.commands import cli
+from ragwatch.commands.forget_elsewhere import MAX_SEARCHED_BYTES, copies_elsewhere
+from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.errors import ConfigError
+from ragwatch.ports import Query
+from ragwatch.stores.sqlite.lock import StateLock
+from ragwatch.stores.sqlite.store import SqliteStore
+
+MAIL = "anna.example@example.org"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A configuration with a judged answer of anna and one of bob; a suite and anchors, one of which quote her."""
+    store = SqliteStore(tmp_path / "state")
+    draws = [
+        a_draw(f"request-of-{name}", question=f"Where is the parcel of {name}?", metadata={"user": user})
+        for name, user in (("anna", Redactor().redact(MAIL)), ("bob", "bob"))
+    ]
+    store.admit(an_admission(*draws, a_draw("waiting", metadata={"user": "anna"})))
+    store.prepare_batch(JUDGE, {a_draw("waiting").key: 1}, "seed", now=AT)
+    store.settle([a_verdict(draw) for draw in draws])
+    store.close()
+    (tmp_path / "state" / "ragwatch.db.bak").touch()
+    (tmp_path / "suite.yaml").write_text("items: [{query: 'Where is the parcel of anna?', expected: [d1]}]\n")
+    (tmp_path / "anchors.jsonl").write_text('{"question": "x", "contexts": ["y"], "answer": "z"}\n')
+    path = tmp_path / "ragwatch.yaml"
+    path.write_text(
+        f"state: {tmp_path}/state\nsources: [{{kind: tail, name: app, path: '{tmp_path}/log/*'}}]\n"
+        "canaries: [{suite: docs, file: suite.yaml, probe: {kind: http, url: 'http://127.0.0.1:1/', contexts: a,"
+        " params: {q: '{{ query }}'}}}]\n"
+        "anchors: {file: anchors.jsonl}\naudit: {file: audit.jsonl}\n"
+        "judges: [{name: embedded, kind: lexical}, {name: big, kind: openai, model: m, base_url: 'http://127.0.0.1:1/v1'}]\n"
+    )
+    return path
+
+
+def run(*arguments: str | Path) -> Result:
+    """The command line."""
+    return CliRunner().invoke(cli, list(map(str, arguments)), standalone_mode=False)
+
+
+def test_a_person_is_erased(config: Path) -> None:
+    """By the value before redaction; copies elsewhere are listed, and the audit log has the keys."""
+    result = run("forget", "--config", config, "--metadata", f"user={MAIL}")
+    assert result.return_value == 0, result.output
+    assert "1 answers erased: texts, metadata, ids and notes; scores and labels remain" in result.output
+    for line in (
+        "not erased: {folder}/state/ragwatch.db.bak: beside the database; delete it if it is a backup",
+        "not erased: {folder}/log/*: the logs of source app; what is not read yet will be stored",
+        "not erased: {folder}/suite.yaml: line 1 contains one of the texts; edit it",
+        "not erased: {folder}/anchors.jsonl: contains none of the ids and texts",
+        "not erased: judge big: texts were sent to http://127.0.0.1:1/v1; see its retention",
+        "not erased: backups of the state, exported files",
+    ):
+        assert line.format(folder=config.parent) in result.output
+    store = SqliteStore(config.parent / "state")
+    assert [row.sample is None for row in store.find(Query())] == [False, True]
+    store.close()
+    log = config.parent / "audit.jsonl"
+    (line,) = map(json.loads, log.read_text().splitlines())
+    assert (line["action"], line["keys"]) == ("forget", [a_draw("request-of-anna").key])
+    assert verify([log]).error is None
+
+
+def test_pending_draws_and_batches_are_reported(config: Path) -> None:
+    """A dry run, with the state alone, counts the same and writes no audit log."""
+    state = config.parent / "state"
+    result = run("forget", "--state", state, "--metadata", "user=anna", "--dry-run")
+    assert '1 pending draws: would become unjudged{reason="erased"}' in result.output
+    assert "1 of them are in a message batch at the provider" in result.output
+    assert run("forget", "--state", state, "waiting", "--with-scores").return_value == 0
+    assert run("forget", "--state", state, "waiting-not").return_value == 3
+    assert not (config.parent / "audit.jsonl").exists()
+
+
+def test_other_rows_are_counted(config: Path) -> None:
+    """Saved states with a text of hers are part of the report."""
+    store = SqliteStore(config.parent / "state")
+    store.remember("x", {"question": "Where is the parcel of anna?"})
+    store.close()
+    assert (
+        "1 canary runs, states and events with these texts"
+        in run("forget", "--config", config, "request-of-anna").output
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--config: is missing"),
+        (("--state", "none"), "ID: is missing"),
+        (("--state", "none", "x"), "contains no ragwatch.db"),
+        (("--state", "none", "--metadata", "user"), "is not a key and a value"),
+    ],
+)
+def test_wrong_use_is_explained(arguments: tuple[str, ...], message: str) -> None:
+    """The error says what to give instead."""
+    assert message in str(run("forget", *arguments).exception)
+
+
+def test_a_running_daemon_is_not_disturbed(config: Path) -> None:
+    """The error names its process and says what to do."""
+    lock = StateLock(config.parent / "state")
+    try:
+        error = str(run("forget", "--config", config, "x").exception)
+    finally:
+        lock.close()
+    assert f"in use by a running ragwatch (process {os.getpid()}); stop it" in error
+
+
+def test_files_that_are_too_large_or_gone(config: Path) -> None:
+    """A large suite is named without being searched; one that cannot be read is an error."""
+    from ragwatch.config import load  # noqa: PLC0415 - of this test alone
+
+    loaded, state = load(config), config.parent / "state"
+    os.truncate(config.parent / "anchors.jsonl", MAX_SEARCHED_BYTES + 1)
+    assert any("too large to be searched" in line for line in copies_elsewhere(state, loaded, config, []))
+    (config.parent / "anchors.jsonl").unlink()
+    with pytest.raises(ConfigError, match="cannot be read"):
+        list(copies_elsewhere(state, loaded, config, []))
+
+
+@pytest.mark.parametrize("texts", ["failing", "none"])
+@pytest.mark.parametrize(
+    "command",
+    [("canary", "suggest"), ("compare", "a", "b", "--live"), ("label", "--annotator", "ann")],
+    ids=" ".join,
+)
+def test_what_needs_texts_says_that_they_are_not_kept(config: Path, texts: str, command: tuple[str, ...]) -> None:
+    """Nobody takes a part of the answers, which would be a biased one, for all of them."""
+    config.write_text(f"{config.read_text()}store: {{kind: sqlite, texts: {texts}}}\n")
+    error = str(run(*command, "--config", config).exception)
+    assert error.startswith(f"store.texts: is {texts}, and ")
+
+
+def test_diagnose_uses_canary_runs_alone(config: Path) -> None:
+    """It says that answers are left out."""
+    config.write_text(f"{config.read_text()}store: {{kind: sqlite, texts: none}}\n")
+    assert "store.texts is none: answers without texts are left out" in run("diagnose", "--config", config).output
+
+
+def test_check_reports_what_privacy_costs(config: Path) -> None:
+    """Consequences of `store.texts`, readable key files and a broken audit log are warnings; missing keys fail."""
+    from ragwatch.commands.check import _privacy  # noqa: PLC0415 - of this test alone
+    from ragwatch.config import load  # noqa: PLC0415 - the same
+
+    (config.parent / "audit.jsonl").write_text("{}\n")
+    config.write_text(f"{config.read_text()}store: {{kind: sqlite, texts: none}}\n")
+    states = {finding.subject: (finding.state, finding.detail) for finding in _privacy(load(config))}
+    assert states["store.texts"][0] == "warning"
+    assert states["store.encryption"][0] == "ok"
+    assert "the chain is broken" in states["audit.file"][1]
+    (config.parent / "audit.jsonl").unlink()
+    assert [finding.state for finding in _privacy(load(config))] == ["warning", "ok", "ok"]
+    config.write_text(config.read_text().replace("file: audit.jsonl", "file: none/audit.jsonl"))
+    assert [finding.state for finding in _privacy(load(config))][2] == "failed"
+    config.write_text(config.read_text().replace("texts: none", "encryption: {key_file: none}"))
+    assert [finding.state for finding in _privacy(load(config))][:2] == ["ok", "failed"]
+
+
+def test_check_tests_the_keys_on_the_state(config: Path) -> None:
+    """The wrong key is found before the daemon starts; so is a key file that others may read."""
+    pytest.importorskip("cryptography", reason="needs the extra encryption")
+    from ragwatch.commands.check import _privacy  # noqa: PLC0415 - of this test alone
+    from ragwatch.config import load  # noqa: PLC0415 - the same
+    from ragwatch.stores import KINDS  # noqa: PLC0415 - the same
+
+    key = config.parent / "key"
+    key.write_text("ab" * 32)
+    config.write_text(f"{config.read_text()}store: {{kind: sqlite, encryption: {{key_file: key}}}}\n")
+    assert [finding.state for finding in _privacy(load(config))][1] == "warning"
+    key.chmod(0o600)
+    loaded = load(config)
+    store = KINDS["sqlite"].build(loaded.store.options, loaded.settings.state)
+    store.remember("x", {"a": 1})
+    store.close()
+    assert [finding.state for finding in _privacy(load(config))][1] == "ok"
+    assert run("forget", "--config", config, "--dry-run", "request-of-anna").return_value == 0
+    key.write_text("cd" * 32)
+    findings = list(_privacy(load(config)))
+    assert (findings[1].state, "encrypted with key" in findings[1].detail) == ("failed", True)
+    assert "encrypted with key" in str(run("diagnose", "--config", config).exception)

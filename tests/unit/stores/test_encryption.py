@@ -1,0 +1,236 @@
+"""Encryption of stored texts: nothing readable on disk, rotation of keys, and clear errors instead of losses."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.stored_bytes import readable
+
+from ragwatch.core.labels.label import Label
+from ragwatch.core.scores import Quantity
+from ragwatch.core.tally import Tallies
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.ports import Erasure, Query, StoredRun
+from ragwatch.stores.sqlite.encryption import (
+    FIRST_SEGMENT_BYTES,
+    HEADER_BYTES,
+    SEGMENT_BYTES,
+    EncryptionOptions,
+    TextCipher,
+    parse_keys,
+)
+from ragwatch.stores.sqlite.store import Options, SqliteStore, build
+
+pytest.importorskip("cryptography", reason="needs the extra encryption")
+
+OLD, NEW = bytes(range(32)), bytes(range(1, 33))
+LONG = "".join(os.urandom(30).hex() for _ in range(1500))  # compresses badly: more than one segment
+
+
+def text_of(key: bytes) -> str:
+    """A key as people write it."""
+    return base64.b64encode(key).decode()
+
+
+def opened(folder: Path, *keys: bytes) -> SqliteStore:
+    """The store over a folder, with these keys."""
+    return SqliteStore(folder, cipher=TextCipher(keys) if keys else None)
+
+
+def fill(store: SqliteStore, mark: str, **parts: object) -> None:
+    """Store a mark in every kind of row with texts, and in a pending draw."""
+    draw, waiting = a_draw(f"r-{mark}", question=f"{mark} question?", **parts), a_draw(f"p-{mark}", answer=mark)
+    store.admit(an_admission(draw, waiting))
+    store.settle([a_verdict(draw, an_evidence(a_claim((1, 0), text=f"{mark} claim")))])
+    store.add_labels([Label(draw.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0}, note=f"{mark} note")])
+    store.record_run(StoredRun("canary", "docs", AT, failing=False, body={"query": f"{mark} canary"}), Tallies())
+    store.remember(f"state {mark.lower()}", {"text": f"{mark} state"})
+
+
+def check(store: SqliteStore, mark: str) -> None:
+    """Every row of `fill` is read as it was written, in every way of reading."""
+    (whole,) = [row for row in store.find(Query()) if row.verdict.id == f"r-{mark}"]
+    assert whole.sample is not None
+    assert (whole.sample["question"], whole.verdict.claims[0].text) == (f"{mark} question?", f"{mark} claim")
+    (short,) = [row for row in store.summaries(Query()) if row.line["id"] == f"r-{mark}"]
+    assert (short.sample or {})["question"] == f"{mark} question?"
+    assert mark in {draw.sample.answer for draw in store.lease("embedded", 9, now=AT + len(mark), seconds=0.0)}
+    assert f"{mark} note" in [label.note for label in store.labels(0.0)]
+    assert {"query": f"{mark} canary"} in [run.body for run in store.runs("canary", "docs", 9)]
+    assert store.recall(f"state {mark.lower()}") == {"text": f"{mark} state"}
+    assert store.damaged() == 0
+
+
+def test_nothing_is_readable_on_disk(tmp_path: Path) -> None:
+    """No text is found in any file, compressed or not, and everything is read with the key."""
+    store = opened(tmp_path, OLD)
+    fill(store, "SECRET", answer=LONG)
+    assert b"SECRET" not in readable(tmp_path)
+    check(store, "SECRET")
+    assert store.find(Query())[0].sample["answer"] == LONG  # type: ignore[index]  # it is stored
+    store.close()
+    assert b"SECRET" not in readable(tmp_path)
+
+
+def test_keys_rotate(tmp_path: Path) -> None:
+    """The first key writes and all read; once nothing is encrypted with an old key, it may go."""
+    store = opened(tmp_path, OLD)
+    fill(store, "first")
+    store.close()
+    store = opened(tmp_path, NEW, OLD)
+    check(store, "first")
+    fill(store, "second")
+    store.close()
+    with pytest.raises(
+        ConfigError, match=r"store\.encryption: 6 stored texts are encrypted with key [0-9a-f]{16}, and"
+    ):
+        opened(tmp_path, NEW)
+    store = opened(tmp_path, NEW, OLD)
+    check(store, "second")
+    for rows in ("labels", "runs", "states WHERE name != 'encryption'"):
+        store._writer.execute(f"DELETE FROM {rows}")  # noqa: S608 - a literal
+    store.forget(Erasure(frozenset({"r-first", "p-first"}), with_scores=True))
+    store.close()
+    store = opened(tmp_path, NEW)
+    assert [row.verdict.id for row in store.find(Query())] == ["r-second"]
+    store.close()
+
+
+@pytest.mark.parametrize("keys", [(), (NEW,)], ids=["missing", "wrong"])
+def test_a_missing_or_wrong_key_is_an_error_at_the_start(tmp_path: Path, keys: Sequence[bytes]) -> None:
+    """The lock is released, and with the right key everything is there."""
+    store = opened(tmp_path, OLD)
+    fill(store, "mark")
+    store.close()
+    with pytest.raises(ConfigError, match=r"store\.encryption: .* (no key is configured|is that one)"):
+        opened(tmp_path, *keys)
+    store = opened(tmp_path, OLD)
+    check(store, "mark")
+    store.close()
+
+
+def test_a_state_without_encryption_stays_readable(tmp_path: Path) -> None:
+    """Old texts are read as they are, and encrypted when their row is written again."""
+    store = opened(tmp_path)
+    fill(store, "OLDTEXT")
+    store.close()
+    store = opened(tmp_path, OLD)
+    check(store, "OLDTEXT")
+    fill(store, "NEWTEXT")
+    store.remember("state oldtext", {"text": "OLDTEXT state"})
+    check(store, "OLDTEXT")
+    store._rewrite()
+    store.close()
+    content = readable(tmp_path)
+    assert b"NEWTEXT" not in content
+    assert (b"OLDTEXT note" in content, b"OLDTEXT state" in content) == (True, False)
+
+
+@settings(max_examples=30)
+@given(st.binary(max_size=64), st.integers(0, 3), st.integers(-2, 2))
+def test_what_is_sealed_opens_again(start: bytes, segments: int, more: int) -> None:
+    """Texts of any length come back; each is encrypted differently every time, and changes are noticed."""
+    cipher = TextCipher([OLD])
+    body = b"x" + start + b"a" * max(0, segments * SEGMENT_BYTES + more - len(start) - 1)
+    sealed = cipher.seal(body)
+    assert cipher.open(sealed) == body
+    assert cipher.seal(body) != sealed
+    first = cipher.open(sealed[:FIRST_SEGMENT_BYTES])
+    assert first == body[:SEGMENT_BYTES]
+    changed = bytearray(sealed)
+    changed[HEADER_BYTES + len(start) % 16] ^= 1
+    assert cipher.open(bytes(changed)) == bytes(changed)
+    assert TextCipher([NEW]).open(sealed) == sealed
+
+
+def test_segments_cannot_be_moved() -> None:
+    """Two segments in the other order, or the last one in front, do not decrypt."""
+    cipher = TextCipher([OLD])
+    sealed = cipher.seal(bytes(3 * SEGMENT_BYTES))
+    size = SEGMENT_BYTES + 16
+    head, parts = (
+        sealed[:HEADER_BYTES],
+        [sealed[HEADER_BYTES + n * size : HEADER_BYTES + (n + 1) * size] for n in range(3)],
+    )
+    for order in ((1, 0, 2), (2, 0, 1), (0, 0, 2)):
+        moved = head + b"".join(parts[n] for n in order)
+        assert cipher.open(moved) == moved
+
+
+def test_a_damaged_text_costs_its_row(tmp_path: Path) -> None:
+    """A changed ciphertext is reported as damage, and other rows are read."""
+    store = opened(tmp_path, OLD)
+    for mark in ("one", "two"):
+        fill(store, mark)
+    store._writer.execute(
+        "UPDATE samples SET body = SUBSTR(body, 1, 40) || x'00' WHERE key = ?", (a_draw("r-one").key,)
+    )
+    assert {row.verdict.id: row.damage is None for row in store.find(Query())} == {"r-one": False, "r-two": True}
+    store.close()
+
+
+def test_a_damaged_list_of_keys_is_an_error(tmp_path: Path) -> None:
+    """It is not taken for a state without encryption."""
+    store = opened(tmp_path, OLD)
+    store._writer.execute("UPDATE states SET body = '{}' WHERE name = 'encryption'")
+    store.close()
+    with pytest.raises(StoreError, match="list of encryption keys is damaged"):
+        opened(tmp_path, OLD)
+
+
+def test_keys_in_files_and_variables(tmp_path: Path) -> None:
+    """One key per line or separated by spaces, in base64 (either alphabet) or hex, the newest first."""
+    file = tmp_path / "key"
+    file.write_text(f"{text_of(NEW)}\n{OLD.hex()}\n")
+    from_file = EncryptionOptions(key_file=file).cipher()
+    from_text = EncryptionOptions(key=f"{base64.urlsafe_b64encode(NEW).decode()}, {text_of(OLD)}").cipher()
+    assert from_file.current == from_text.current
+    assert from_file.ids == from_text.ids
+    store = build(Options(encryption=EncryptionOptions(key_file=file)), tmp_path / "state")
+    fill(store, "mark")
+    store.close()
+
+
+@pytest.mark.parametrize("text", ["", "short", text_of(OLD)[:-4], f"{text_of(OLD)} secret"])
+def test_what_is_no_key_is_refused_without_showing_it(text: str) -> None:
+    """The message names the option and the number of the key."""
+    with pytest.raises(ConfigError, match=r"^store\.encryption\.key: .*not 32 bytes in base64; create one") as error:
+        parse_keys(text, "store.encryption.key")
+    assert not text or text.rsplit(maxsplit=1)[-1] not in str(error.value)
+
+
+def test_key_files_that_cannot_be_read(tmp_path: Path) -> None:
+    """The error names the option and the file."""
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe")
+    for file in (tmp_path / "none", binary):
+        with pytest.raises(ConfigError, match=r"store\.encryption\.key_file: .*(none|binary)"):
+            EncryptionOptions(key_file=file).cipher()
+
+
+def test_exactly_one_source_of_keys() -> None:
+    """Both or none of key and key_file is an error of the configuration."""
+    for parts in ({}, {"key": text_of(OLD), "key_file": "x"}):
+        with pytest.raises(ValidationError, match="either key or key_file"):
+            EncryptionOptions.model_validate(parts)
+    assert text_of(OLD) not in repr(EncryptionOptions(key=text_of(OLD)))
+
+
+def test_x5_the_key_is_nowhere_in_the_state(tmp_path: Path) -> None:
+    """X5: neither the key nor what is derived from it for a text stands in a file; an id of it does."""
+    cipher = TextCipher([OLD])
+    store = SqliteStore(tmp_path, cipher=cipher)
+    fill(store, "mark")
+    content = readable(tmp_path)
+    store.close()
+    assert cipher.current.hex().encode() in content
+    for form in (OLD, OLD.hex().encode(), text_of(OLD).encode()):
+        assert form not in content

@@ -1,0 +1,156 @@
+"""`Store.forget`: nothing about a person remains, counters stay balanced, and others lose nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.stored_bytes import readable
+
+from ragwatch.core.labels.label import Label
+from ragwatch.core.sample import Role, Turn
+from ragwatch.core.scores import Quantity
+from ragwatch.core.tally import Tallies, Tally
+from ragwatch.errors import StoreError
+from ragwatch.ports import Erasure, Query, RecordedEvent, StoredRun
+from ragwatch.stores.sqlite.store import SqliteStore
+
+ANNA = frozenset({("user.id", "7")})
+
+
+def answer(name: str, user: int) -> object:
+    """A draw of a person, with a mark of theirs in every text."""
+    mark = f"MARK{user}"
+    return a_draw(
+        f"{name}-{mark}-request",
+        question=f"Where is the {mark} parcel?",
+        answer=f"The {mark} parcel is lost.",
+        contexts=(f"Lists {mark}.", "Dogs bark."),
+        history=(Turn(Role.USER, f"Hello from {mark}, twelve"),),
+        metadata={"user": {"id": user}, "trace_id": f"trace-{mark}"},
+    )
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """Two people: judged, labelled, pending and in a batch; their questions in runs, states and events."""
+    store = SqliteStore(tmp_path)
+    draws = {(user, name): answer(name, user) for user in (7, 8) for name in ("judged", "pending", "batched")}
+    store.admit(an_admission(*draws.values()))  # type: ignore[arg-type]  # draws
+    for user in (7, 8):
+        draw = draws[user, "judged"]
+        claim = a_claim((1, 0), text=f"MARK{user} claim", evidence=f"MARK{user} quote")
+        store.settle([a_verdict(draw, an_evidence(claim))])  # type: ignore[arg-type]  # a draw
+        store.add_labels([Label(draw.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0}, note=f"calls MARK{user}")])  # type: ignore[attr-defined]
+        store.prepare_batch(JUDGE, {draws[user, "batched"].key: 1}, "seed", now=AT)  # type: ignore[attr-defined]
+        question = f"Where is the MARK{user} parcel?"
+        store.record_run(
+            StoredRun("canary", "docs", AT, failing=False, body={"reports": [{"query": question}]}), Tallies()
+        )
+        store.remember(f"last {user}", {"question": question, "n": 1})
+        store.record(RecordedEvent(AT, "deploy", f"after {question}"))
+    store.close()
+    return tmp_path
+
+
+def balanced(store: SqliteStore) -> bool:
+    """Whether assigned = judged + unjudged + pending."""
+    tallies, pending = store.tallies_and_pending()
+    sums: Counter[str] = Counter()
+    for (tally, labels), value in tallies.items():
+        if tally in (Tally.JUDGED, Tally.UNJUDGED):
+            sums[labels[1]] += int(value)
+    return all(tallies[Tally.ASSIGNED, (judge,)] == sums[judge] + pending.get(judge, 0) for judge in sums)
+
+
+@pytest.mark.parametrize("with_scores", [False, True])
+def test_no_byte_remains(state: Path, with_scores: bool) -> None:  # noqa: FBT001 - of the table
+    """Neither database nor log nor free space holds a text of hers, with the store open and closed; his are whole."""
+    store = SqliteStore(state)
+    erased = store.forget(Erasure(metadata=ANNA, with_scores=with_scores))
+    counts = (len(erased.keys), erased.pending, erased.verdicts, erased.labels, erased.others, erased.batched)
+    assert counts == (3, 2, 1, 1, 3, 1)
+    assert erased.complete
+    assert b"MARK7" not in readable(state)
+    store.close()
+    content = readable(state)
+    assert (b"MARK7" in content, content.count(b"MARK8") > 5) == (False, True)
+    store = SqliteStore(state)
+    assert balanced(store)
+    assert store.tallies()[Tally.UNJUDGED, ("search", JUDGE, "erased")] == 2
+    verdicts = [row for row in store.find(Query(outcome="judged")) if row.sample is None]
+    assert [row.verdict.scores[Quantity.FAITHFULNESS] for row in verdicts] == ([] if with_scores else [1.0])
+    assert [(label.note, len(label.scores)) for label in store.labels(0.0)] == [
+        *([] if with_scores else [("", 1)]), ("calls MARK8", 1)
+    ]  # fmt: skip
+    assert len(store.runs("canary", "docs", 9)) == 2
+    assert len(store.events(0.0)) == 2
+    store.close()
+
+
+def test_what_is_forgotten_does_not_come_back(state: Path) -> None:
+    """An answer that a source delivers again is refused, and one more request finds nothing."""
+    store = SqliteStore(state)
+    store.forget(Erasure(metadata=ANNA, with_scores=True))
+    assert store.admit(an_admission(answer("judged", 7))) == 0  # type: ignore[arg-type]  # a draw
+    assert store.forget(Erasure(metadata=ANNA)).keys == ()
+    store.close()
+
+
+def test_a_dry_run_counts_and_changes_nothing(state: Path) -> None:
+    """It reports what the run itself reports."""
+    store = SqliteStore(state)
+    counted = store.forget(Erasure(metadata=ANNA), dry_run=True)
+    assert b"MARK7 parcel" in readable(state)
+    assert store.forget(Erasure(metadata=ANNA)) == counted
+    store.close()
+
+
+def test_an_id_or_a_key_selects_one_answer(state: Path) -> None:
+    """Ids of the log and keys of pages are both understood, also where the text is not stored any more."""
+    store = SqliteStore(state)
+    key = answer("judged", 7).key  # type: ignore[attr-defined]  # a draw
+    assert store.forget(Erasure(frozenset({"judged-MARK7-request"})), dry_run=True).keys == (key,)
+    store._writer.execute("UPDATE samples SET body = x'00' WHERE key = ?", (key,))
+    for name in ("judged-MARK7-request", key):
+        assert store.forget(Erasure(frozenset({name})), dry_run=True).keys == (key,)
+    assert store.forget(Erasure(frozenset({"judged"})), dry_run=True).keys == ()
+    store.close()
+
+
+def test_damaged_rows_of_a_person_are_erased(state: Path) -> None:
+    """A label that cannot be decoded is deleted; damaged rows of others stop nothing."""
+    store = SqliteStore(state)
+    key = answer("judged", 7).key  # type: ignore[attr-defined]  # a draw
+    store._writer.execute("UPDATE labels SET body = x'78' WHERE key = ?", (key,))
+    store._writer.execute("INSERT INTO states VALUES ('odd', x'78'), ('plain', '{}')")
+    store._writer.execute("UPDATE runs SET body = x'78' WHERE id = 1")
+    store.forget(Erasure(frozenset({key})))
+    assert [label.note for label in store.labels(0.0)] == ["calls MARK8"]
+    store.close()
+
+
+def test_a_failed_erasure_changes_nothing(state: Path) -> None:
+    """On a full disk everything is as before, and the error says so."""
+    store = SqliteStore(state)
+    store._writer.execute("PRAGMA query_only=ON")
+    with pytest.raises(StoreError, match=r"state: cannot write"):
+        store.forget(Erasure(metadata=ANNA))
+    store._writer.execute("PRAGMA query_only=OFF")
+    assert len(store.forget(Erasure(metadata=ANNA), dry_run=True).keys) == 3
+    store.close()
+
+
+def test_a_reader_in_the_way_is_reported(state: Path) -> None:
+    """While another program reads the write-ahead log, the result says that it could not be truncated."""
+    store = SqliteStore(state)
+    store.record(RecordedEvent(AT, "deploy", "x"))
+    walk = store._reader.walk("SELECT key FROM samples")
+    next(walk)
+    assert not store.forget(Erasure(metadata=ANNA)).complete
+    walk.close()
+    store._checkpoint()
+    assert b"MARK7" not in readable(state)
+    store.close()

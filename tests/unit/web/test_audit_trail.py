@@ -1,0 +1,166 @@
+"""The audit log of requests: who was shown which samples, who changed what, and no texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
+from unit.web.test_app import Shelf, app, asking, verdict
+
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.web.audit_trail import USER
+
+KEYS = [f"{number:032x}" for number in range(2)]
+
+
+class Lines:
+    """Keeps what is recorded; a full disk refuses it."""
+
+    def __init__(self, *, full: bool = False) -> None:
+        self.kept: list[dict[str, Any]] = []
+        self.full = full
+
+    def record(self, **line: Any) -> None:
+        """One line."""
+        if self.full:
+            raise StoreError("audit.file: cannot be written")
+        self.kept.append(line)
+
+
+class Samples(Shelf):
+    """A shelf with pages of samples."""
+
+    def labels_of(self, *_: object) -> list[object]:
+        """None."""
+        return []
+
+
+class Labels:
+    """Hands out one task, and takes every label."""
+
+    error: Exception | None = None
+
+    def tasks(self, *_: object) -> list[dict[str, Any]]:
+        """One task."""
+        if self.error is not None:
+            raise self.error
+        return [{"key": KEYS[1], "sample": {}}]
+
+    def put(self, *_: object) -> dict[str, int]:
+        """Takes all."""
+        return {"new": 1, "replaced": 0, "unmatched": 0}
+
+    def labels(self, *_: object) -> Iterator[dict[str, Any]]:
+        """None."""
+        yield from ()
+
+    def pruned_until(self) -> None:
+        """Nothing."""
+
+
+def as_user(inner: ASGIApp, name: str) -> ASGIApp:
+    """An application whose client has been authenticated."""
+
+    async def outer(scope: Scope, receive: Receive, send: Send) -> None:
+        await inner({**scope, USER: name}, receive, send)
+
+    return outer
+
+
+@pytest.mark.parametrize(
+    ("path", "keys"),
+    [
+        (f"/samples/{KEYS[0]}", [KEYS[0]]),
+        (f"/api/v1/samples/{KEYS[0]}", [KEYS[0]]),
+        ("/samples?route=search", KEYS),
+        ("/api/v1/samples", KEYS),
+        ("/api/v1/samples?texts=true", KEYS),
+        ("/", KEYS),
+        ("/api/v1/snapshot", KEYS),
+        ("/api/v1/labels", []),
+    ],
+)
+async def test_reading_is_recorded(path: str, keys: list[str]) -> None:
+    """Every page and address with texts records the samples that it shows, before they are sent."""
+    lines = Lines()
+    made = app(Samples([verdict(0), verdict(1)]), audit=lines.record, labels=Labels)
+    async with asking(as_user(made, "anna")) as client:  # type: ignore[arg-type]  # any application
+        assert (await client.get(path)).status_code == 200
+    assert sorted({key for line in lines.kept for key in line["keys"]}) == keys
+    assert {(line["actor"], line["action"], line["address"]) for line in lines.kept} == {("anna", "read", "127.0.0.1")}
+    assert {line["path"] for line in lines.kept} == {"/samples" if KEYS[0] in path else path.partition("?")[0]}
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/-/healthy", "/static/style.css", "/canaries"])
+async def test_what_shows_no_sample_is_not_recorded(path: str) -> None:
+    """Scrapes would fill the log."""
+    lines = Lines()
+    async with asking(app(Shelf([]), audit=lines.record)) as client:
+        await client.get(path)
+    assert lines.kept == []
+
+
+async def test_changes_are_recorded_without_texts() -> None:
+    """Each POST is a line, with the parameters that are no free text, its status, and the keys of labelled samples."""
+
+    async def act(parameters: Mapping[str, str]) -> str:
+        if not parameters:
+            raise ConfigError("no")
+        return "done"
+
+    lines = Lines()
+    made = app(Shelf([]), audit=lines.record, labels=Labels, actions={"/-/events": act})
+    label = {"key": KEYS[0], "annotator": "a", "at": 1.0, "scores": {}, "note": "SECRET"}
+    async with asking(made) as client:
+        await client.post("/-/events?kind=deploy&detail=SECRET")
+        await client.post("/-/events")
+        await client.post("/v1/labels", json={"labels": [label, {**label, "key": "SECRET"}]})
+        await client.post("/v1/labels/tasks", json={"annotator": "a", "count": 1})
+        await client.put("/SECRET")
+        await client.post("/-/events?" + "&".join("a=b" for _ in range(60)))
+    seen = [(line["action"], line["path"], line["status"], line["keys"], line["parameters"]) for line in lines.kept]
+    assert seen == [
+        ("write", "/-/events", 200, [], {"kind": "deploy"}),
+        ("write", "/-/events", 500, [], None),
+        ("write", "/v1/labels", 200, [KEYS[0]], None),
+        ("read", "/v1/labels/tasks", 200, [KEYS[1]], None),
+        ("write", "other", 404, [], None),
+        ("write", "/-/events", 200, [], None),
+    ]
+    assert {line["actor"] for line in lines.kept} == {"anonymous"}
+    assert "SECRET" not in str(lines.kept)
+
+
+@pytest.mark.parametrize("path", ["/samples", f"/samples/{KEYS[0]}", "/api/v1/samples", "/"])
+async def test_without_a_log_nothing_is_shown(path: str) -> None:
+    """While the log cannot be written, the answer is a 503 that says so, without any text."""
+    lines = Lines(full=True)
+    async with asking(app(Samples([verdict(0, question="SECRET")]), audit=lines.record)) as client:
+        response = await client.get(path)
+    assert (response.status_code, response.text) == (503, "audit.file: cannot be written\n")
+
+
+async def test_a_stream_ends_where_the_log_does() -> None:
+    """A response that has begun is cut before it shows a sample that could not be recorded."""
+    lines = Lines()
+
+    def record(**line: Any) -> None:
+        lines.record(**line)
+        lines.full = True
+
+    async with asking(app(Samples([verdict(0, question="SECRET")]), audit=record)) as client:
+        response = await client.get("/api/v1/samples?texts=true")
+    assert "SECRET" not in response.text
+
+
+async def test_labelling_says_where_texts_are_not_kept() -> None:
+    """The API refuses tasks with the reason, instead of handing out none."""
+
+    class Refusing(Labels):
+        error = ConfigError("store.texts: is none, and labelling needs the texts of all judged answers")
+
+    async with asking(app(Shelf([]), labels=Refusing)) as client:
+        response = await client.post("/v1/labels/tasks", json={"annotator": "a", "count": 1})
+    assert (response.status_code, response.json()["error"].startswith("store.texts: is none")) == (400, True)
