@@ -105,11 +105,7 @@ def _cycled(some: list[dict[str, Any]], count: int) -> list[dict[str, Any] | Non
 
 def padded(name: str, part: Sequence[dict[str, Any]], weight: float = 1.0) -> Iterator[Pair]:
     """Rows as pairs: evidence among sentences of other groups where it is short, cut to the window where it is long."""
-    rng = random.Random(f"{SEED}:{name}")
-    for row in part:
-        evidence = row["evidence"]
-        if len(evidence.split()) < SHORT and rng.random() < PADDED:
-            evidence = _among(evidence, row["group"], part, rng)
+    for row, evidence in zip(part, surrounded(name, part), strict=True):
         text, lexical = read(row["claim"], [evidence], BUDGET)
         if len(evidence.split()) <= BUDGET:
             text = " ".join(evidence.split())  # the window would leave out what shares no word with the claim
@@ -117,6 +113,15 @@ def padded(name: str, part: Sequence[dict[str, Any]], weight: float = 1.0) -> It
         if verdict != SUPPORTED and row["meta"].get("binary"):
             verdict = UNSUPPORTED
         yield Pair(f"nli/{name}", row["id"], row["claim"], text, verdict, lexical, None, weight)
+
+
+def surrounded(name: str, part: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Evidence of rows, most of the short ones among sentences of other groups."""
+    rng = random.Random(f"{SEED}:{name}")
+    for row in part:
+        evidence = row["evidence"]
+        is_short = len(evidence.split()) < SHORT and rng.random() < PADDED
+        yield _among(evidence, row["group"], part, rng) if is_short else evidence
 
 
 def _among(evidence: str, group: str, part: Sequence[dict[str, Any]], rng: random.Random) -> str:
