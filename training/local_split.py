@@ -43,7 +43,7 @@ RESIDUAL = 0.4
 SMOOTHING, TOKENS, AGAINST = 0.03, 0.4, 1.0
 SYNTHETIC, BROKEN, SENTENCES, OTHERS, JUDGED = 4_000, 2_000, 1_500, 2_000, 3_000
 """Pairs of each kind that are shown again."""
-SAVED_EVERY, LONGEST = 180.0, 3_700.0
+SAVED_EVERY, LONGEST = 180.0, 3_100.0
 """Seconds between checkpoints, and of the run."""
 
 
