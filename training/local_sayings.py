@@ -80,7 +80,9 @@ def _saying(row: Row, model: PairModel, budget: int) -> Saying | None:
 
 def _numbers(row: ClaimRow, signals: ModelSignals | None) -> tuple[float, ...]:
     """Without evidence the model reads nothing; words then say enough."""
-    return numbers(logit(row.by_words), signals or ModelSignals(-2.0, -2.0, 2.0, 1.0), missing_run(row.words, row.matches))
+    return numbers(
+        logit(row.by_words), signals or ModelSignals(-2.0, -2.0, 2.0, 1.0), missing_run(row.words, row.matches)
+    )
 
 
 def _cost(row: ClaimRow) -> float:
