@@ -35,8 +35,16 @@ from ragwatch.judges.local.artefact import SHIPPED  # noqa: E402
 from ragwatch.judges.local.fusion import NAMES, interpolate  # noqa: E402
 
 SHARES = {
-    **{"attributionbench": 2.0, "expertqa": 1.0, "wice": 1.0, "clapnq": 0.5, "mtrag": 1.5},
-    **{"nli/fm2": 0.4, "nli/mnli": 0.2, "nli/negation_nli": 0.2, "nli/fever": 0.8, "nli/feverous": 0.4},
+    "attributionbench": 2.0,
+    "expertqa": 1.0,
+    "wice": 1.0,
+    "clapnq": 0.5,
+    "mtrag": 1.5,
+    "nli/fm2": 0.4,
+    "nli/mnli": 0.2,
+    "nli/negation_nli": 0.2,
+    "nli/fever": 0.8,
+    "nli/feverous": 0.4,
 }
 """Say of each family in the weights: real answers first, some contradictions so that `c_high` has its say."""
 FEVER = ("nli/fever", "nli/feverous", "nli/vitaminc_sample", "fever_symmetric", "fever_symmetric_dev")
@@ -141,7 +149,7 @@ def climbed(some: Mapping[str, Family], left_out: Sequence[str] = ()) -> Vector:
 
 
 def table(some: Mapping[str, Family], weights: Vector) -> dict[str, Any]:
-    """The support curve: weights, and the share of rows that were supported by their least logit, were it half of them."""
+    """The support curve: weights, and the share of supported rows by their least logit, were it half of all."""
     parts = [(some[name], share) for name, share in CALIBRATED.items()]
     logits = np.concatenate([part.least(weights) for part, _ in parts])
     good = np.concatenate([~part.bad for part, _ in parts])
@@ -168,13 +176,12 @@ def against(said: Sequence[Saying]) -> dict[str, Any]:
     weights = np.zeros(len(NAMES))
     weights[chosen] = found
     logits = x @ weights + bias
-    curve = _curve(bias, weights, knots(logits, positive, weight))
-    return curve
+    return _curve(bias, weights, knots(logits, positive, weight))
 
 
 def contradicted_from(said: Sequence[Saying], content: dict[str, Any]) -> float:
-    """Least threshold at which few supported claims of the FEVER family, the test part apart, are called contradicted."""
-    some = [one for one in said if one.family in FEVER and one.family != "fever_symmetric"]
+    """Least threshold at which few supported claims of FEVER's family, but FEVER-symmetric, are called contradicted."""
+    some = [one for one in said if one.family in FEVER and one.family.startswith("nli/")]
     for step in range(50, 100):
         content["thresholds"]["contradicted"] = step / 100
         if false_alarms(some, content) <= FALSE_CONTRADICTIONS:
@@ -211,7 +218,7 @@ def _weights(values: Mapping[str, float]) -> Vector:
 
 
 def gap(level: Vector, bad: Vector, rate: float) -> float:
-    """Mean probability of being unsupported less the truth, were `rate` of the rows unsupported and the table told so."""
+    """Mean probability of being unsupported less `rate`, were that share unsupported and the table told so."""
     doubt = 1.0 - _told(level, rate)
     return float(rate * doubt[bad].mean() + (1 - rate) * doubt[~bad].mean() - rate)
 

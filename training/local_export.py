@@ -202,9 +202,9 @@ class _Graph:
 
 
 def export(reader: Reader, path: Path) -> None:
-    """Write the graph: a pair `[CLS] claim [SEP] evidence [SEP]` in, `verdict` [1, 3 or 2] and `tokens` [1, length] out.
+    """Write the graph: a pair `[CLS] claim [SEP] evidence [SEP]` in, `verdict` [1, 3] and `tokens` [1, length] out.
 
-    Two logits of a verdict (`local_split.SplitReader`) are those of support and of contradiction.
+    A reader with two heads (`local_split.SplitReader`) has two logits of a verdict: of support, and of contradiction.
     """
     graph = _Graph({name: value.detach().float().numpy() for name, value in reader.state_dict().items()})
     states = graph.embedded()

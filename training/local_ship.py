@@ -47,7 +47,7 @@ def tables(found: Sequence[Heard], final: Sequence[Heard]) -> dict[str, Any]:
     support, against = support_curve(found, SHARES), against_curve(final, AGAINST_SHARES)
     facts = [one for one in final if one.pair.family == "kept/fever_symmetric"]
     return {
-        "version": 1,
+        "version": 2,
         "support": support,
         "contradiction": against,
         "thresholds": {

@@ -43,7 +43,7 @@ RESIDUAL = 0.4
 SMOOTHING, TOKENS, AGAINST = 0.03, 0.4, 1.0
 SYNTHETIC, BROKEN, SENTENCES, OTHERS, JUDGED = 4_000, 2_000, 1_500, 2_000, 3_000
 """Pairs of each kind that are shown again."""
-SAVED_EVERY, LONGEST = 180.0, 3_100.0
+SAVED_EVERY, LONGEST = 180.0, 2_750.0
 """Seconds between checkpoints, and of the run."""
 
 
@@ -203,13 +203,13 @@ def train(work: Path) -> None:
             taken = spent + saved - begun
             print(f"{done}/{len(order)} batches, {taken:.0f} s, loss {np.mean(losses):.3f}", flush=True)
             losses.clear()
-            _save(path, reader, optimiser, mean, done, taken)
-    _save(path, reader, optimiser, mean, done, spent + time.monotonic() - begun)
+            _save(path, reader, optimiser, mean, done=done, spent=taken)
+    _save(path, reader, optimiser, mean, done=done, spent=spent + time.monotonic() - begun)
     print("done", flush=True)
 
 
 def _save(
-    path: Path, reader: SplitReader, optimiser: torch.optim.Optimizer, mean: Average, done: int, spent: float
+    path: Path, reader: SplitReader, optimiser: torch.optim.Optimizer, mean: Average, *, done: int, spent: float
 ) -> None:
     means, steps = mean.state()
     state = {"reader": reader.state_dict(), "optimiser": optimiser.state_dict(), "mean": means, "steps": steps}

@@ -80,7 +80,8 @@ _ABSTENTIONS = r"""
 \b(?:it|this) (?:is|remains) (?:unclear|unknown|not (?:clear|known|possible(?! to see\b)|specified|stated))\b
 \b(?:cannot|can ?not|can['’]t|could not) be (?:answered|determined|found (?:in|from|within|on) <PASSAGES>|found\W{0,3}$)
 ^\W{0,3}(?:sorry|no answer|not found|n/a|none(?! of\b)|unanswerable|unknown|no idea|no results?)\b[^.!?]{0,20}\W{0,3}$
-^\W{0,3}(?:not|nothing|none)(?: (?:is|are|was|were))? (?:found|mentioned|specified|available|provided|stated)\b[^.!?]{0,60}\W{0,3}$
+^\W{0,3}(?:not|nothing|none)(?: (?:is|are|was|were))? (?:found|mentioned|specified|available|provided|stated)\b
+    [^.!?]{0,60}\W{0,3}$
 \b(?:beyond|outside) (?:of )?(?:my|the) (?:knowledge|scope)\b
 \bunclear (?:from|in|based on) <PASSAGES>
 """
@@ -91,7 +92,8 @@ _META = r"""
 \bplease (?:let|ask|provide|consult|contact|refer|see)\b
 \bplease note\b\D*$
 \b(?:consult|refer to|check|seek|look (?:at|into|for|up)|review|explore|search for|need|requires?|see)(?:ing)?
-     (?:\w{1,14} ){0,3}(?:further|additional|other|more|external|outside|reliable|reputable|official|up-to-date)
+     (?:\w{1,14} ){0,3}
+    (?:further|additional|other|more|external|outside|reliable|reputable|official|up-to-date)
      (?:\w{1,14} ){0,2}(?:resources?|sources?|information|research|details|context|references?|materials?)\W{0,3}$
 ^\W{0,3}(?:\w{1,14},? )?(?:much )?(?:further|additional|more)
      (?:research|information|context|details?|investigation|clarification)
@@ -131,7 +133,8 @@ _LEADS = r"""
 \b(?:in )?(?:<KIND> ){0,4}(?:passage|document|context|source|excerpt|snippet|text|article)s?(?: id)? ?(?:<RANKS>)?
      (?:also |further |explicitly )?(?:states?|mentions?|says?|suggests?|notes?|indicates?|explains?|describes?
     |provides?|adds?|confirms?|discuss(?:es)?|highlights?|recommends?)(?: that)?\b
-[\[(](?:see )?(?:(?:ref(?:erence)?s?|sources?|from|cf)[.:]{0,2} )?(?:passage|document|context|source|doc|ref)s?(?: id)? ?#?\d{1,2}
+[\[(](?:see )?(?:(?:ref(?:erence)?s?|sources?|from|cf)[.:]{0,2} )?
+    (?:passage|document|context|source|doc|ref)s?(?: id)? ?#?\d{1,2}
     (?:(?:,? (?:and |& )?|-)(?:\w{1,9} )?#?\d{1,2}){0,5}[\])]
 \b(?:mentioned|provided|described|stated|listed|outlined|given|discussed|found|contained|explained)
      (?:in|by|from|within|on) <PASSAGES>(?=\W|$)

@@ -52,7 +52,7 @@ CARRIES = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ClaimWords:
-    """Words of a claim: its terms in their order, the distinct ones with their rarity, pairs, 4-grams, numbers, names."""
+    """Words of a claim: terms in their order, distinct terms with their rarity, pairs, 4-grams, numbers and names."""
 
     order: tuple[str, ...]
     rarity: Mapping[str, float]
