@@ -97,7 +97,7 @@ _META = r"""
      (?:\w{1,14} ){0,2}(?:resources?|sources?|information|research|details|context|references?|materials?)\W{0,3}$
 ^\W{0,3}(?:\w{1,14},? )?(?:much )?(?:further|additional|more)
      (?:research|information|context|details?|investigation|clarification)
-     (?:is|are|may be|might be|would be|will be|could be) (?:needed|required|necessary|helpful|useful)\b
+     (?:is|are|may be|might be|would be|will be|could be) (?:needed|required|necessary|helpful|useful)\W{0,3}$
 \b(?:it(?: is|['’]s| would be| may be| might be)|you (?:should|may want|might want|could))
     (?: (?:always|also|still))? ?(?:best|better|recommended|advis(?:able|ed)|a good idea|to)?(?: to)?
      (?:consult|check with|seek (?:\w{1,14} ){0,2}advice|do (?:your own|further|more|some) research)\b
