@@ -68,7 +68,7 @@ AGAINST = {
     "mtrag": 1.0,
 }
 AGAINST_SIGNS = {"lexical": 1, "s": -1, "c": 1}
-FALSE_CONTRADICTIONS = 0.04
+FALSE_CONTRADICTIONS = 0.035
 """Of supported claims at most this share may be called contradicted where the threshold is chosen; the bar is .05."""
 RANKED_ON = ("judge/dev/attributionbench", "judge/dev/wice")
 """Beginnings of the names of sets whose rows the weights were chosen on, besides those that a reader was taught."""
@@ -182,7 +182,7 @@ def against(said: Sequence[Saying]) -> dict[str, Any]:
 def contradicted_from(said: Sequence[Saying], content: dict[str, Any]) -> float:
     """Least threshold at which few supported claims of FEVER's family, but FEVER-symmetric, are called contradicted."""
     some = [one for one in said if one.family in FEVER and one.family.startswith("nli/")]
-    for step in range(50, 100):
+    for step in range(30, 100):
         content["thresholds"]["contradicted"] = step / 100
         if false_alarms(some, content) <= FALSE_CONTRADICTIONS:
             break
