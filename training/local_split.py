@@ -1,11 +1,12 @@
-"""Attempt 4 of the local judge's reader: two heads, taught human inference data beside the made pairs.
+"""Attempt 5 of the local judge's reader: two heads, taught human inference data beside the made pairs.
 
     python training/local_split.py --work FOLDER train    # resumes where it was stopped
     python training/local_split.py --work FOLDER figures  # what the last checkpoint says of what it was not taught
     python training/local_split.py --work FOLDER export WEIGHTS  # reader.onnx of a checkpoint
 
-It starts from the shipped graph, whose weights are read back from int8, so that an hour of one core suffices; support
-and contradiction then have a hidden layer each, so that neither moves the other.
+It starts from the graph in the package, whose weights are read back from int8, so that an hour of one core suffices
+(the shipped reader was begun from the one before it, of three verdicts: commit 9e86c07). Support and contradiction
+then have a hidden layer each, so that neither moves the other.
 """
 
 from __future__ import annotations
@@ -85,10 +86,10 @@ def shipped(folder: Path = SHIPPED) -> SplitReader:
         weights, biases = np.split(_whole(found, first), 3, axis=1), np.split(found[f"{first}.bias"], 3)
         for part, weight, bias in zip(("query", "key", "value"), weights, biases, strict=True):
             state |= {f"layers.{number}.{part}.weight": weight.T, f"layers.{number}.{part}.bias": bias}
-    hidden, columns, bias = _whole(found, "hidden").T, found["verdict.weight"].T, found["verdict.bias"]
-    if len(columns) == 3:  # of three logits, each against the mean of the two others
+    hidden, columns, bias = _whole(found, "hidden").T, found["verdict.weight"], found["verdict.bias"]
+    if len(bias) == 3:  # of three logits, each against the mean of the two others
         mixed = np.array([[1.0, -0.5, -0.5], [-0.5, 1.0, -0.5]], dtype=np.float32)
-        hidden, columns, bias = np.concatenate((hidden, hidden)), mixed @ columns, mixed @ bias
+        hidden, columns, bias = np.concatenate((hidden, hidden)), mixed @ columns.T, mixed @ bias
         found["hidden.bias"] = np.tile(found["hidden.bias"], 2)
     state |= {"hidden.weight": hidden, "hidden.bias": found["hidden.bias"]}
     state |= {"verdict.weight": columns, "verdict.bias": bias}
