@@ -173,10 +173,10 @@ def model(pieces: list[str]) -> onnx.ModelProto:
 def local(digests: dict[str, str]) -> dict[str, Any]:
     """Builds local.json: lexical and model scores weigh the same."""
     knots = [[-8.0, 0.01], [0.0, 0.5], [8.0, 0.99]]
-    support = {"lexical": 0.5, "s": 0.5, "c": 0.0, "t_max": 0.0, "t_mean": -0.1}
-    against = {"lexical": 0.0, "s": 0.0, "c": 1.0, "t_max": 0.0, "t_mean": 0.0}
+    nothing = dict.fromkeys(("lexical", "s", "c", "t_max", "t_mean", "run", "s_low", "c_high"), 0.0)
+    support, against = {**nothing, "lexical": 0.5, "s": 0.5, "t_mean": -0.1}, {**nothing, "c": 1.0}
     return {
-        "version": 1,
+        "version": 2,
         "support": {"bias": 0.0, "weights": support, "knots": knots},
         "contradiction": {"bias": 0.0, "weights": against, "knots": knots},
         "thresholds": {"support": 0.5, "contradicted": 0.6},

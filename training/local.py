@@ -5,6 +5,8 @@ python training/local.py --fold NAME  # what a fold says of the families that it
 python training/local.py --quick      # the same road with few pairs, written to the work folder: a smoke test
 python training/local.py --figures    # the tables of training/LOCAL.md, for the shipped artefact and the folds
 
+The table that it writes is fitted on claims; `local_answers.py ship` fits the one that is shipped, on whole answers.
+
 Needs training/pyproject.toml and WordNet's files (see synthesis/wordnet.py). What a step made lies in the work folder
 (`--work`) and is not made again.
 """

@@ -190,13 +190,22 @@ class _Graph:
         first = self.op("Gather", states, self.places(0), axis=1)
         pooled = self.op("Reshape", self.op("Concat", first, means, axis=1), self.places(0, 3 * WIDTH))
         hidden = self.op("Gelu", self.linear("hidden", pooled), domain=FUSED)
-        table = self.constant("verdict.weight", self.state["verdict.weight"].T)
         bias = self.constant("verdict.bias", self.state["verdict.bias"])
-        self.op("Add", self.op("MatMul", hidden, table), bias, out="verdict")
+        rows = self.state["verdict.weight"]
+        if len(rows) == 3:
+            logits = self.op("MatMul", hidden, self.constant("verdict.weight", rows.T))
+        else:  # each logit has a part of the hidden layer to itself
+            parts = self.op("Reshape", hidden, self.places(0, len(rows), WIDTH))
+            shares = self.op("Mul", parts, self.constant("verdict.weight", rows))
+            logits = self.op("ReduceSum", shares, self.places(2), keepdims=0)
+        self.op("Add", logits, bias, out="verdict")
 
 
 def export(reader: Reader, path: Path) -> None:
-    """Write the graph: a pair `[CLS] claim [SEP] evidence [SEP]` in, `verdict` [1, 3] and `tokens` [1, length] out."""
+    """Write the graph: a pair `[CLS] claim [SEP] evidence [SEP]` in, `verdict` [1, 3] and `tokens` [1, length] out.
+
+    A reader with two heads (`local_split.SplitReader`) has two logits of a verdict: of support, and of contradiction.
+    """
     graph = _Graph({name: value.detach().float().numpy() for name, value in reader.state_dict().items()})
     states = graph.embedded()
     for number in range(LAYERS):
@@ -204,7 +213,7 @@ def export(reader: Reader, path: Path) -> None:
     graph.heads(states)
     ins = [helper.make_tensor_value_info(name, TensorProto.INT64, [1, "length"]) for name in INPUTS]
     outs = [
-        helper.make_tensor_value_info("verdict", TensorProto.FLOAT, [1, 3]),
+        helper.make_tensor_value_info("verdict", TensorProto.FLOAT, [1, len(reader.get_parameter("verdict.bias"))]),
         helper.make_tensor_value_info("tokens", TensorProto.FLOAT, [1, "length"]),
     ]
     made = helper.make_graph(graph.nodes, "reader", ins, outs, list(graph.constants.values()))

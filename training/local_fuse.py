@@ -12,6 +12,8 @@ from local_pairs import CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair
 from local_train import Output
 from numpy.typing import NDArray
 
+from ragwatch.judges.local.fusion import NAMES as FUSED
+
 NAMES = ("lexical", "s", "c", "t_max", "t_mean")
 SUPPORT_SIGNS = (1, 1, -1, -1, -1)
 AGAINST_SIGNS = (1, -1, 1, 1, 1)
@@ -71,7 +73,8 @@ def _curve(
     logits = np.array([one.x for one in found]) @ weights + bias
     return {
         "bias": round(bias, 6),
-        "weights": {name: round(float(value), 6) for name, value in zip(NAMES, weights, strict=True)},
+        "weights": dict.fromkeys(FUSED, 0.0)
+        | {name: round(float(value), 6) for name, value in zip(NAMES, weights, strict=True)},
         "knots": knots(logits, positive, weight),
     }
 

@@ -68,16 +68,29 @@ class Reader(nn.Module):
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """(verdict [B, 3], tokens [B, T]) of pairs `[CLS] claim [SEP] evidence [SEP]`."""
-        place = torch.arange(input_ids.shape[1], device=input_ids.device)
-        states = self.norm(self.words(input_ids) + self.positions(place) + self.segments(token_type_ids))
-        states = functional.dropout(states, self.drop, self.training)
-        mask = (1.0 - attention_mask[:, None, None, :].to(states.dtype)) * -1e4
-        for layer in self.layers:
-            states = layer(states, mask, self.drop)
+        states = states_of(self, input_ids, attention_mask, token_type_ids)
+        pooled = pooled_of(states, attention_mask, token_type_ids)
         marks = self.tokens(states).squeeze(-1)
-        claim = attention_mask * (1 - token_type_ids)
-        pooled = torch.cat((states[:, 0], _mean(states, claim), _mean(states, token_type_ids)), dim=1)
         return self.verdict(functional.gelu(self.hidden(pooled))), marks
+
+
+def states_of(
+    reader: Reader, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
+) -> torch.Tensor:
+    """States of the pieces after the last layer."""
+    place = torch.arange(input_ids.shape[1], device=input_ids.device)
+    states = reader.norm(reader.words(input_ids) + reader.positions(place) + reader.segments(token_type_ids))
+    states = functional.dropout(states, reader.drop, reader.training)
+    mask = (1.0 - attention_mask[:, None, None, :].to(states.dtype)) * -1e4
+    for layer in reader.layers:
+        states = layer(states, mask, reader.drop)
+    return states
+
+
+def pooled_of(states: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor) -> torch.Tensor:
+    """The first piece, and the means of claim and evidence, side by side."""
+    claim = attention_mask * (1 - token_type_ids)
+    return torch.cat((states[:, 0], _mean(states, claim), _mean(states, token_type_ids)), dim=1)
 
 
 def _mean(states: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:

@@ -144,6 +144,14 @@ class Average:
         torch._foreach_mul_(self._means, kept)
         torch._foreach_add_(self._means, [weight.detach() for weight in self._weights], alpha=1 - kept)
 
+    def state(self) -> tuple[list[torch.Tensor], int]:
+        """The means, and the number of steps, to be restored."""
+        return [mean.clone() for mean in self._means], self._steps
+
+    def restore(self, means: Sequence[torch.Tensor], steps: int) -> None:
+        """Go on from what `state` gave."""
+        self._means, self._steps = [mean.clone() for mean in means], steps
+
     def put(self) -> None:
         """Put the mean where the weights are."""
         with torch.no_grad():

@@ -43,7 +43,7 @@ _FRAGMENTS = {
     ),
     "TOLD": (
         "(?:mentioned|provided|stated|specified|discussed|addressed|given|found|contained|included|covered|described"
-        "|answered|available|present|clear)"
+        "|answered|available|present|clear|detailed|apparent|evident)"
     ),
     "FIND": (
         "(?:find|answer|locate|determine|provide|say|tell|confirm|give|see|help|identify|verify|offer|explain|advise"
@@ -79,9 +79,11 @@ _ABSTENTIONS = r"""
 \b<PASSAGES> (?:is|are|was|were) (?:insufficient|not sufficient|not enough|silent|unclear|not relevant|irrelevant)
 \b(?:it|this) (?:is|remains) (?:unclear|unknown|not (?:clear|known|possible(?! to see\b)|specified|stated))\b
 \b(?:cannot|can ?not|can['’]t|could not) be (?:answered|determined|found (?:in|from|within|on) <PASSAGES>|found\W{0,3}$)
-^\W{0,3}(?:sorry|no answer|not found|n/a|none|unanswerable|unknown|no idea|no results?)\b[^.!?]{0,20}\W{0,3}$
-^\W{0,3}(?:not|nothing) (?:found|mentioned|specified|available|provided|stated)\b[^.!?]{0,60}\W{0,3}$
+^\W{0,3}(?:sorry|no answer|not found|n/a|none(?! of\b)|unanswerable|unknown|no idea|no results?)\b[^.!?]{0,20}\W{0,3}$
+^\W{0,3}(?:not|nothing|none)(?: (?:is|are|was|were))? (?:found|mentioned|specified|available|provided|stated)\b
+    [^.!?]{0,60}\W{0,3}$
 \b(?:beyond|outside) (?:of )?(?:my|the) (?:knowledge|scope)\b
+\bunclear (?:from|in|based on) <PASSAGES>
 """
 
 _META = r"""
@@ -89,6 +91,19 @@ _META = r"""
 \b(?:let me know|feel free to|happy to help|glad to help)\b
 \bplease (?:let|ask|provide|consult|contact|refer|see)\b
 \bplease note\b\D*$
+\b(?:consult|refer to|check|seek|look (?:at|into|for|up)|review|explore|search for|need|requires?|see)(?:ing)?
+     (?:\w{1,14} ){0,3}
+    (?:further|additional|other|more|external|outside|reliable|reputable|official|up-to-date)
+     (?:\w{1,14} ){0,2}(?:resources?|sources?|information|research|details|context|references?|materials?)\W{0,3}$
+^\W{0,3}(?:\w{1,14},? )?(?:much )?(?:further|additional|more)
+     (?:research|information|context|details?|investigation|clarification)
+     (?:is|are|may be|might be|would be|will be|could be) (?:needed|required|necessary|helpful|useful)\W{0,3}$
+\b(?:it(?: is|['’]s| would be| may be| might be)|you (?:should|may want|might want|could))
+    (?: (?:always|also|still))? ?(?:best|better|recommended|advis(?:able|ed)|a good idea|to)?(?: to)?
+     (?:consult|check with|seek (?:\w{1,14} ){0,2}advice|do (?:your own|further|more|some) research)\b
+    [^.!?\d]{0,120}\W{0,3}$
+\b(?:information|details?) (?:[^.!?]{0,60} )?(?:is|are|was|were|can be|may be) (?:\w{1,12} )?(?:found|provided|given)
+     in <PASSAGES>(?: \w{1,4})?\W{0,3}$
 ^\D{0,240}\b(?:these|the following)(?: \w{1,15}){0,2}
      (?:steps?|instructions?|directions?|guidelines?|tips?)\W{0,3}:\W{0,3}$
 ^\W{0,3}there (?:are|can be|may be) (?:also )?(?:several|many|various|multiple|numerous|some|a few|different|other)
@@ -115,14 +130,15 @@ _LEADS = r"""
 (?:based (?:solely |only |purely |entirely )?(?:up)?on|according to|as (?:stated|mentioned|described|noted|explained) in
     |as per|per|in|from) <PASSAGES>(?=\W|$)(?:,|:)?
     (?: (?:it (?:is|can be|seems|appears)|we can|one can)(?: \w{1,12})? that)?
-\b(?:in )?(?:<KIND> ){0,4}(?:passage|document|context|source|excerpt|snippet|text|article)s? ?(?:<RANKS>)?
+\b(?:in )?(?:<KIND> ){0,4}(?:passage|document|context|source|excerpt|snippet|text|article)s?(?: id)? ?(?:<RANKS>)?
      (?:also |further |explicitly )?(?:states?|mentions?|says?|suggests?|notes?|indicates?|explains?|describes?
     |provides?|adds?|confirms?|discuss(?:es)?|highlights?|recommends?)(?: that)?\b
-[\[(](?:see )?(?:passage|document|context|source|doc|ref)s? ?#?\d{1,2}
+[\[(](?:see )?(?:(?:ref(?:erence)?s?|sources?|from|cf)[.:]{0,2} )?
+    (?:passage|document|context|source|doc|ref)s?(?: id)? ?#?\d{1,2}
     (?:(?:,? (?:and |& )?|-)(?:\w{1,9} )?#?\d{1,2}){0,5}[\])]
 \b(?:mentioned|provided|described|stated|listed|outlined|given|discussed|found|contained|explained)
      (?:in|by|from|within|on) <PASSAGES>(?=\W|$)
-\b(?:the |these |this |both |all )?(?:provided |given |above |retrieved )?passages?
+\b(?:the |these |this |both |all )?(?:provided |given |above |retrieved )?passages?(?: id\b)?
     (?: (?:provided|given|above|<RANKS>))?\b
 \b(?:the )?(?:provided|given|retrieved) <WHAT>(?=\W|$)
 \[\^?\d{1,3}(?:[,;–-] ?\d{1,3}){0,8}\]

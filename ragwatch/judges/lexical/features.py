@@ -52,8 +52,9 @@ CARRIES = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ClaimWords:
-    """Words of a claim: its distinct terms with their rarity, pairs, 4-grams, numbers and names."""
+    """Words of a claim: terms in their order, distinct terms with their rarity, pairs, 4-grams, numbers and names."""
 
+    order: tuple[str, ...]
     rarity: Mapping[str, float]
     pairs: frozenset[tuple[str, str]]
     grams: frozenset[str]
@@ -92,6 +93,7 @@ def claim_words(text: str, rarity: Mapping[str, float]) -> ClaimWords:
     distinct = dict.fromkeys(ordered)
     names = {term(fold(word)) for word in raw[1:] if word[0].isupper()}
     return ClaimWords(
+        order=tuple(ordered),
         rarity={name: rarity.get(name, UNLISTED) for name in distinct},
         pairs=frozenset(pairwise(ordered)),
         grams=grams(tokens),
@@ -131,6 +133,25 @@ def recall_of(claim: ClaimWords, terms: AbstractSet[str]) -> float:
     """IDF-weighted share of the claim's terms that are in `terms`; 0 for a claim without terms."""
     total = math.fsum(claim.rarity.values())
     return math.fsum([weight for name, weight in claim.rarity.items() if name in terms]) / total if total else 0.0
+
+
+def missing_run(claim: ClaimWords, matches: Sequence[PassageMatch]) -> float:
+    """Weight of the heaviest run of consecutive terms of a claim of which none is in a passage.
+
+    Words that are missing one by one may be a paraphrase; several in a row are a statement that nobody made. More
+    passages, or longer ones, never make it heavier.
+
+    >>> from ragwatch.judges.lexical.passages import passage
+    >>> claim = claim_words("Tea is green and monks drink coffee.", {"tea": 0.5, "green": 0.5})
+    >>> [missing_run(claim, [match(claim, passage(text))]) for text in ("Green tea.", "Tea for monks.", "")]
+    [3.0, 2.0, 4.0]
+    """
+    shared = _union(matches, lambda passage: passage.terms)
+    heaviest = weight = 0.0
+    for name in claim.order:
+        weight = 0.0 if name in shared else weight + claim.rarity[name]
+        heaviest = max(heaviest, weight)
+    return heaviest
 
 
 def features(claim: ClaimWords, matches: Sequence[PassageMatch], question: AbstractSet[str]) -> tuple[float, ...]:

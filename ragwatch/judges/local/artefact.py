@@ -24,7 +24,8 @@ from ragwatch.errors import RagwatchError
 from ragwatch.judges.lexical.evidence import BUDGET, MIN_PART_WORDS
 from ragwatch.judges.local.fusion import NAMES, FittedCurve
 
-FORMAT = 1
+FORMAT = 2
+"""1 weighed five numbers instead of `fusion.NAMES`, and its model had one head of three verdicts."""
 CLAIM_PIECES = 64
 """Maximum number of word pieces of a claim; the evidence gets the rest."""
 

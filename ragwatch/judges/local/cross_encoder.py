@@ -22,13 +22,14 @@ from ragwatch.core.evidence import Cell, ClaimVerdict
 from ragwatch.judges.lexical.atomic_facts import weakest
 from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.facts import below, lowered
+from ragwatch.judges.lexical.features import missing_run
 from ragwatch.judges.lexical.limits import Check, Deadline
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
 from ragwatch.judges.lexical.tables import logit
 from ragwatch.judges.lexical.words import STOP_WORDS, TOKEN
 from ragwatch.judges.local.artefact import ModelArtefact
-from ragwatch.judges.local.fusion import ModelSignals
+from ragwatch.judges.local.fusion import ModelSignals, numbers
 
 if TYPE_CHECKING:  # it imports the packages of an extra
     from ragwatch.judges.local.session import PairModel
@@ -180,10 +181,10 @@ class CrossEncoderPass:
         """Rule on a claim with all contexts together; a supported one gets its cells later. None if not read."""
         if signals is None:
             return None
-        lexical = logit(row.by_words)
-        support = lowered(self._artefact.support.probability(lexical, signals), row.missing)
+        values = numbers(logit(row.by_words), signals, missing_run(row.words, row.matches))
+        support = lowered(self._artefact.support.probability(values), row.missing)
         support = below(support, row.missing, self._rules.supported_from)
-        against = self._artefact.contradiction.probability(lexical, signals)
+        against = self._artefact.contradiction.probability(values)
         verdict = ClaimVerdict.SUPPORTED
         if support < self._rules.supported_from:
             contradicted = against >= self._rules.contradicted_from
@@ -226,7 +227,8 @@ class CrossEncoderPass:
             if signals is None:
                 supports[rank] = row.alone[rank] >= self._rules.lexical.support
             else:
-                fused = self._artefact.support.probability(logit(row.alone[rank]), signals)
+                run = missing_run(row.words, row.matches[rank : rank + 1])
+                fused = self._artefact.support.probability(numbers(logit(row.alone[rank]), signals, run))
                 supports[rank] = fused >= self._rules.supported_from
                 # For which context was used, the lexical probability is slightly better than the model. The mean of
                 # both is comparable with the lexical probabilities of the contexts that the model did not read.

@@ -1,8 +1,11 @@
 """Combines the lexical probability and the outputs of the model to one calibrated probability. Pure.
 
-A logit is a weighted sum of five numbers. A table of knots, fitted on labelled answers, maps the logit to the share of
-claims that were supported (or contradicted). It is linear between knots and constant outside them, and its values are
-strictly inside (0, 1), because no claim is certain.
+A logit is a weighted sum of the numbers of `NAMES`. A table of knots, fitted on labelled answers, maps the logit to the
+share of claims that were supported (or contradicted). It is linear between knots and constant outside them, and its
+values are strictly inside (0, 1), because no claim is certain.
+
+An answer is as good as its least claim, so a number that is a little wrong on every claim spoils the least of many.
+Therefore two of the numbers speak only where the model is sure: `s_low` and `c_high`.
 """
 
 from __future__ import annotations
@@ -13,8 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-NAMES = ("lexical", "s", "c", "t_max", "t_mean")
-"""Names of the weights: the logit of the lexical probability, then the fields of `ModelSignals` in their order."""
+NAMES = ("lexical", "s", "c", "t_max", "t_mean", "run", "s_low", "c_high")
+"""Names of the weights: the logit of the lexical probability, the fields of `ModelSignals` in their order, the weight
+of the heaviest run of words that no context has (`features.missing_run`), and what `numbers` makes of them."""
+
+STRONG = 0.5
+"""From this logit on a contradiction counts against support."""
 
 
 class ModelSignals(NamedTuple):
@@ -31,6 +38,15 @@ class ModelSignals(NamedTuple):
     contradicted: float
     worst: float
     mean: float
+
+
+def numbers(lexical: float, signals: ModelSignals, run: float) -> tuple[float, ...]:
+    """The numbers that are weighed, in the order of `NAMES`.
+
+    >>> numbers(1.0, ModelSignals(-2.0, 3.0, 0.5, 0.25), 4.0)
+    (1.0, -2.0, 3.0, 0.5, 0.25, 4.0, -2.0, 2.5)
+    """
+    return (lexical, *signals, run, min(0.0, signals.supported), max(0.0, signals.contradicted - STRONG))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +77,18 @@ class FittedCurve:
         if values[0] <= 0.0 or values[-1] >= 1.0:
             raise ValueError("a knot is outside (0, 1)")
 
-    def logit(self, lexical: float, signals: ModelSignals) -> float:
-        """The weighted sum of the logit `lexical` and the signals."""
-        return math.fsum(
-            (self.bias, *(weight * x for weight, x in zip(self.weights, (lexical, *signals), strict=True)))
-        )
+    def logit(self, values: Sequence[float]) -> float:
+        """The weighted sum of what `numbers` returns."""
+        return math.fsum((self.bias, *(weight * x for weight, x in zip(self.weights, values, strict=True))))
 
-    def probability(self, lexical: float, signals: ModelSignals) -> float:
-        """The calibrated probability of a claim with the lexical logit `lexical`.
+    def probability(self, values: Sequence[float]) -> float:
+        """The calibrated probability of a claim with these `numbers`.
 
-        >>> half = FittedCurve(0.0, (1.0, 0.0, 0.0, 0.0, 0.0), ((-1.0, 0.25), (1.0, 0.75)))
-        >>> [half.probability(x, ModelSignals(0.0, 0.0, 0.0, 0.0)) for x in (-9.0, 0.0, 0.5, 9.0)]
+        >>> half = FittedCurve(0.0, (1.0, *[0.0] * 7), ((-1.0, 0.25), (1.0, 0.75)))
+        >>> [half.probability(numbers(x, ModelSignals(0.0, 0.0, 0.0, 0.0), 0.0)) for x in (-9.0, 0.0, 0.5, 9.0)]
         [0.25, 0.5, 0.625, 0.75]
         """
-        return interpolate(self.knots, self.logit(lexical, signals))
+        return interpolate(self.knots, self.logit(values))
 
 
 def interpolate(knots: Sequence[tuple[float, float]], x: float) -> float:

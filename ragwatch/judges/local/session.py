@@ -126,11 +126,17 @@ def _open_session(path: str) -> Any:  # noqa: ANN401 - the library ships no type
 
 
 def _signals(pair: TextPair, verdict: list[float], tokens: list[float]) -> ModelSignals:
-    supported, contradicted, absent = verdict
+    """Read the outputs: the logits of two verdicts, or of three (the last is "not in context") that exclude another."""
+    supported, contradicted, *absent = verdict
+    if absent:
+        supported, contradicted = (
+            supported - _log_add_exp(contradicted, *absent),
+            contradicted - _log_add_exp(supported, *absent),
+        )
     claim = tokens[1 : len(pair.claim) + 1] or [0.0]
     signals = ModelSignals(
-        supported=supported - _log_add_exp(contradicted, absent),
-        contradicted=contradicted - _log_add_exp(supported, absent),
+        supported=supported,
+        contradicted=contradicted,
         worst=max(claim),
         mean=math.fsum(claim) / len(claim),
     )

@@ -16,7 +16,9 @@ from ragwatch.core.scores import score_all
 from ragwatch.core.stage import stage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.features import claim_words, match, missing_run
 from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.judges.lexical.passages import passage
 from ragwatch.judges.lexical.reader import relevance_of
 from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.lexical.tables import shipped
@@ -163,3 +165,18 @@ def test_a_hostile_answer_over_hostile_contexts_is_refused_or_read_soon() -> Non
     assert time.process_time() - start < cpu_limit(30)
     with pytest.raises(JudgeError):
         JUDGE.evidence(Sample("s", "water?", (), "Water boils fast today. " * 501))
+
+
+@given(PROSE, st.lists(PROSE, min_size=1, max_size=3), PROSE)
+@settings(max_examples=50, deadline=None)
+def test_more_text_never_makes_a_missing_run_heavier(claim: str, contexts: list[str], more: str) -> None:
+    """Another context, or a longer one, only breaks runs; a run weighs no more than all words of the claim."""
+    words = claim_words(claim, shipped().rarity)
+
+    def run(texts: list[str]) -> float:
+        return missing_run(words, [match(words, passage(text)) for text in texts])
+
+    before = run(contexts)
+    assert run([*contexts, more]) <= before
+    assert run([f"{contexts[0]}\n\n{more}", *contexts[1:]]) <= before
+    assert before <= run([""]) == pytest.approx(sum(words.rarity[name] for name in words.order))

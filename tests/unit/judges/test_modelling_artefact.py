@@ -14,7 +14,7 @@ import pytest
 
 from ragwatch.judges.lexical.evidence import BUDGET
 from ragwatch.judges.local.artefact import ArtefactError, load
-from ragwatch.judges.local.session import PairModel
+from ragwatch.judges.local.session import PairModel, TextPair, _signals
 
 TINY = Path(__file__).parents[2] / "data" / "local"
 
@@ -89,7 +89,7 @@ def test_a_file_of_other_bytes_is_refused(folder: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("version", 2),
+        ("version", 1),
         ("version", None),
         ("support", {}),
         ("support.knots", [[0.0, 0.5], [1.0, 1.5]]),
@@ -188,3 +188,12 @@ def test_an_empty_pair_is_read() -> None:
     """Nothing to say of nothing, and no fault."""
     model = PairModel(load(TINY))
     assert len(model.read(model.pairs([("", "Tea."), ("", "")]))) == 2
+
+
+def test_a_model_says_its_verdict_in_two_logits_or_in_three() -> None:
+    """Three exclude another, so each counts against the two others; two are taken as they are."""
+    pair = TextPair((1, 2), (3,), 0.0)
+    three, two = (_signals(pair, verdict, [9.0, 1.0, 3.0, 9.0]) for verdict in ([2.0, 1.0, 1.0], [2.0, -1.0]))
+    assert (two.supported, two.contradicted) == (2.0, -1.0)
+    assert (three.supported, three.contradicted) == pytest.approx((2.0 - 1.0 - math.log(2.0), 1.0 - 2.3132617))
+    assert (two.worst, two.mean) == (three.worst, three.mean) == (3.0, 2.0)

@@ -13,9 +13,11 @@ torch = pytest.importorskip("torch", reason="needs training/pyproject.toml")
 pytest.importorskip("onnx", reason="needs training/pyproject.toml")
 pytest.importorskip("safetensors", reason="needs training/pyproject.toml")
 
+import onnxruntime  # type: ignore[import-untyped]  # noqa: E402
 from local_export import INPUTS, export, halved, joined, pruned, run  # noqa: E402
 from local_model import Reader  # noqa: E402
 from local_pairs import SUPPORTED, Pair  # noqa: E402
+from local_split import SplitReader, shipped  # noqa: E402
 from local_train import PIECES, Coded  # noqa: E402
 
 WORDS = 50
@@ -117,3 +119,23 @@ def test_the_graph_asks_for_what_the_judge_gives(tmp_path: Path) -> None:
     session = onnxruntime.InferenceSession(str(tmp_path / "reader.onnx"), providers=["CPUExecutionProvider"])
     assert tuple(each.name for each in session.get_inputs()) == INPUTS
     assert [each.name for each in session.get_outputs()] == ["verdict", "tokens"]
+
+
+def test_two_heads_say_in_the_graph_what_they_say_in_training(tmp_path: Path) -> None:
+    """And what comes back from the graph is the same reader, so that training can go on from what is shipped."""
+    torch.manual_seed(4)
+    reader = SplitReader(WORDS).eval()
+    export(reader, tmp_path / "reader.onnx")
+    again, coded = shipped(tmp_path).eval(), pairs(4)
+    session = onnxruntime.InferenceSession(str(tmp_path / "reader.onnx"))
+    for one in coded:
+        sides = [0] * one.claim + [1] * (len(one.ids) - one.claim)
+        feed = {"input_ids": np.array([one.ids]), "token_type_ids": np.array([sides])}
+        with torch.inference_mode():
+            verdict, _ = again(feed_of(one.ids), torch.ones(1, len(one.ids)).long(), feed_of(sides))
+        assert session.run(["verdict"], feed)[0][0].tolist() == pytest.approx(verdict[0].tolist(), abs=0.03)
+
+
+def feed_of(values: list[int]) -> torch.Tensor:
+    """One row."""
+    return torch.tensor([values])
