@@ -1,8 +1,9 @@
-"""Tests that need the machine to themselves: a pytest plugin for the marker `alone`.
+"""Tests that need most of the machine to themselves: a pytest plugin for the marker `alone`.
 
 What many processes do in real time (a monitoring system that scrapes every second, a service whose answers are judged
 as they come) says nothing while other tests fill the cores. Such a test waits until the tests of other workers have
-ended, and holds the next ones back until its module has ended.
+ended, and holds the next ones back until its module has ended. One worker, the companion, goes on with its tests, so
+that the second core is not idle for a minute.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from support.isolation import RUN_VARIABLE
+from support.isolation import COMPANION_VARIABLE, RUN_VARIABLE
 
 _holds = pytest.StashKey[tuple[str, ExitStack]]()
 
@@ -36,6 +37,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     stack = ExitStack()
     module = item.nodeid.partition("::")[0]
     if item.get_closest_marker("alone") is None:
+        if COMPANION_VARIABLE in os.environ:
+            return (yield)
         with _locked("turn", fcntl.LOCK_EX):  # whoever wants to be alone keeps it while waiting, so that nobody starts
             stack.enter_context(_locked("machine", fcntl.LOCK_SH))
         with stack:

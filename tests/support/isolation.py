@@ -21,6 +21,8 @@ from uuid import uuid4
 import pytest
 
 RUN_VARIABLE = "RAGWATCH_TEST_RUN"
+COMPANION_VARIABLE = "RAGWATCH_TEST_COMPANION"
+"""Set in the worker whose tests go on beside tests that are marked `alone`."""
 KILL_AFTER_SECONDS = 5.0
 _HOME_VARIABLES = {
     "HOME": ".",
@@ -52,6 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ[RUN_VARIABLE] = uuid4().hex
+    os.environ.pop(COMPANION_VARIABLE, None)  # of a worker that starts a test run of its own
     home = Path(tempfile.mkdtemp(prefix="ragwatch-tests-home-"))
     config.stash[_home_key] = home
     for name, folder in _HOME_VARIABLES.items():

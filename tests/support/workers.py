@@ -27,12 +27,15 @@ from typing import Any
 
 import pytest
 
+from support.isolation import COMPANION_VARIABLE
+
 try:
     from coverage import Coverage
 except ImportError:  # other Pythons, in `make interpreters`, measure nothing
     Coverage = None
 
 MAX_CRASHES = 10
+_COMPANION = 2  # the first that takes modules from the end
 _CHECK_SECONDS = 1.0  # how often to look for workers that died and whose connection somebody else keeps open
 
 
@@ -168,6 +171,8 @@ def _work(session: pytest.Session, connection: Connection, number: int) -> None:
     code = 1
     try:
         _separate(session.config, number)
+        if number == _COMPANION:
+            os.environ[COMPANION_VARIABLE] = "yes"
         session.config.pluginmanager.register(Reporter(session.config, connection))
         _run_modules(session, connection)
         code = 0
