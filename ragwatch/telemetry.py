@@ -170,6 +170,15 @@ class Telemetry:
         """A source was started for the first time with `start: end`, which skips existing records."""
         self._log.warning("existing records are not read", source=source, why=how_much)
 
+    def invalid_canary_mark(self, source: str) -> None:
+        """A record is marked as an answer to a canary, and not with a mark of our probes."""
+        self._log.warning(
+            "invalid canary mark",
+            source=source,
+            advice="log the whole value of the header X-Ragwatch-Canary as metadata.canary; until then these answers "
+            "count as traffic",
+        )
+
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""
         now, key = monotonic(), f"{event} {fields.get('source')}"

@@ -17,7 +17,9 @@ from ragwatch import stores
 from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
 from ragwatch.config import Config
 from ragwatch.config.web_file import load_web_file
+from ragwatch.core.sampling import SamplingHash
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
+from ragwatch.daemon.state_secret import state_secret
 from ragwatch.errors import ConfigError, RagwatchError, StoreError
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
@@ -145,11 +147,14 @@ class StateClient:
     Args:
         store: Open, with its lock held.
         rules: Names the judges and their versions.
+        secret: Secret of the state.
     """
 
-    def __init__(self, store: Store, rules: LabelRules) -> None:
+    def __init__(self, store: Store, rules: LabelRules, secret: bytes = b"") -> None:
         self._store = store
-        self._tasks = LabelTasks(rules, store=store, clock=time.time, uniform=SystemRandom().random)
+        self._tasks = LabelTasks(
+            rules, store=store, clock=time.time, uniform=SystemRandom().random, sampling=SamplingHash(secret)
+        )
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
         """See `LabelClient`."""
@@ -201,7 +206,8 @@ def label_client(config: Config, url: str | None, token_file: Path | None = None
         yield ApiClient(address_of(config), read_token(token_file))
         return
     try:
-        yield StateClient(store, _label_rules(config, _judge_versions(config, store)))
+        secret = state_secret(config.settings.state)
+        yield StateClient(store, _label_rules(config, _judge_versions(config, store)), secret)
     finally:
         store.close()
 

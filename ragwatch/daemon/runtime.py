@@ -11,9 +11,10 @@ from random import SystemRandom
 from ragwatch import formats, judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
 from ragwatch.config.judge_options import JudgeOptions
+from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.cascade import FollowRule
 from ragwatch.core.sample import OTHER
-from ragwatch.core.sampling import SamplingPlan
+from ragwatch.core.sampling import SamplingHash, SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.events import RECENT_SECONDS, last_events
@@ -143,7 +144,9 @@ def build(
     shares = _shares(config, shared)
     canaries = canary_loop(config, built_judges, shared)
     watchers = build_watchers(config, plan, built_judges, shared)
-    rules = partial(_intake_rules, config, plan, shares, watchers.vocabularies)  # each intake has its own redactor
+    rules = partial(
+        _intake_rules, config, plan, shares, watchers.vocabularies, shared.secret
+    )  # each intake has its own redactor
     intakes = tuple(_intake(source, rules(), shared) for source in config.sources)
     inputs = DigestInputs(
         lags=lambda: _lags(intakes),
@@ -169,7 +172,13 @@ def build(
             config, shared, inputs, shares=shares, built_judges=built_judges, labels=labels, patience=patience
         ),
         retention=_retention(config, shared),
-        labelling=LabelTasks(labels, store=shared.store, clock=shared.clock, uniform=SystemRandom().random),
+        labelling=LabelTasks(
+            labels,
+            store=shared.store,
+            clock=shared.clock,
+            uniform=SystemRandom().random,
+            sampling=SamplingHash(shared.secret),
+        ),
         exporter=_exporter(config, intakes, built_judges, shared),
         sampling=SamplingLoop(shares, store=shared.store, clock=shared.clock),
     )
@@ -243,7 +252,7 @@ def _shares(config: Config, shared: SharedState) -> SamplingControl:
 
 
 def _intake_rules(
-    config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None
+    config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None, secret: bytes
 ) -> IntakeRules:
     settings = config.settings
     return IntakeRules(
@@ -254,6 +263,8 @@ def _intake_rules(
         shed_above=settings.judging.shed_above,
         share=shares.factor,
         vocabularies=vocabularies,
+        sampling=SamplingHash(secret),
+        marks=None if settings.sampling.trust_canary_mark else CanaryMarks(secret),
     )
 
 
@@ -292,6 +303,7 @@ def _judging(
             for other in config.judges
             if other.place.follows == judge.name
         },
+        sampling=SamplingHash(shared.secret),
     )
     self_tests = JudgeSelfTests(judge_config.place.repeat, judge_config.place.known_bad)
     loop: type[JudgingLoop] = BatchJudgingLoop if batched else JudgingLoop

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.sampling import is_drawn, key_of
+from ragwatch.core.sampling import SamplingHash, key_of
 from ragwatch.core.scores import Quantity
 
 
@@ -157,13 +157,13 @@ def _difference(first: Mapping[Quantity, float | None], second: Mapping[Quantity
     return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
 
 
-def is_double(key: str, share: float) -> bool:
+def is_double(key: str, share: float, sampling: SamplingHash) -> bool:
     """Returns whether a second person labels this sample too, by a hash of its key.
 
-    >>> is_double("a", 0.0), is_double("a", 1.0)
+    >>> is_double("a", 0.0, SamplingHash()), is_double("a", 1.0, SamplingHash())
     (False, True)
     """
-    return is_drawn(key_of("second annotator", key), share)
+    return sampling.draws(key_of("second annotator", key), share)
 
 
 def scores_of(claims: Sequence[ClaimVerdict | None], scores: Mapping[Quantity, float]) -> dict[Quantity, float]:

@@ -24,7 +24,7 @@ from ragwatch.core.labels.selection import (
     pool,
     unsure,
 )
-from ragwatch.core.sampling import key_of
+from ragwatch.core.sampling import SamplingHash, key_of
 from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules, answer_verdicts
 from ragwatch.ports import ScoreRow, Store
 
@@ -93,15 +93,23 @@ class LabelTasks:
         store: Holds verdicts and labels.
         clock: Seconds since the epoch.
         uniform: Returns a random number between 0 and 1, for the selection.
+        sampling: Selects candidates from many, and the samples that a second person labels.
     """
 
     def __init__(
-        self, rules: LabelRules, *, store: Store, clock: Callable[[], float], uniform: Callable[[], float]
+        self,
+        rules: LabelRules,
+        *,
+        store: Store,
+        clock: Callable[[], float],
+        uniform: Callable[[], float],
+        sampling: SamplingHash | None = None,
     ) -> None:
         self._rules = rules
         self._store = store
         self._clock = clock
         self._uniform = uniform
+        self._sampling = sampling or SamplingHash()
         self._lock = Lock()
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
@@ -117,7 +125,7 @@ class LabelTasks:
             state = self._refreshed(now)
             labels = self._labels(state, now)
             done = _done(state, labels)
-            doubles = [key for key in _doubles(labels, self._rules.double) if annotator not in labels[key]]
+            doubles = [key for key in self._doubles(labels) if annotator not in labels[key]]
             places = heapq.merge(*(entry.places for entry in state.pools), key=lambda place: place.rank)
             fresh = [place.key for place in places if place.key not in done]
             limit = min(count, MAX_TASKS)
@@ -231,11 +239,21 @@ class LabelTasks:
         while rows := self._store.window(state.until, now - self._rules.fresh, ROWS):
             for row in rows:
                 if row.judge == last and row.version == self._rules.judges.get(last) and row.scores is not None:
-                    heapq.heappush(kept, (-int(key_of(STATE, row.key)[:16], 16), row.key, row))
+                    heapq.heappush(kept, (-int(self._sampling.place(key_of(STATE, row.key))[:16], 16), row.key, row))
                     if len(kept) > MAX_CANDIDATES:
                         limit = min(limit, -heapq.heappop(kept)[0])
             state.until = rows[-1].seq
         return [row for _, _, row in kept], limit / (1 << 64)
+
+    def _doubles(self, labels: Mapping[str, Mapping[str, Label]]) -> Sequence[str]:
+        """Samples that one person has labelled and that another person shall label, too."""
+        return [
+            key
+            for key, of_key in labels.items()
+            if len(of_key) == 1
+            and is_double(key, self._rules.double, self._sampling)
+            and next(iter(of_key.values())).probability is not None
+        ]
 
     def _verdicts(self, key: str) -> AnswerVerdicts | None:
         return answer_verdicts(self._store, self._rules.judges, key, texts=False)
@@ -261,15 +279,6 @@ def _chars(task: Mapping[str, Any]) -> int:
     sample = task["sample"]
     texts = [sample["question"], sample["answer"], *(context["text"] for context in sample["contexts"])]
     return sum(len(text or "") for text in texts) + sum(len(claim["text"]) for claim in task["claims"])
-
-
-def _doubles(labels: Mapping[str, Mapping[str, Label]], share: float) -> Sequence[str]:
-    """Samples that one person has labelled and that another person shall label, too."""
-    return [
-        key
-        for key, of_key in labels.items()
-        if len(of_key) == 1 and is_double(key, share) and next(iter(of_key.values())).probability is not None
-    ]
 
 
 def _label(record: Mapping[str, Any], now: float) -> Label:
