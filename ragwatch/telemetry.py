@@ -29,6 +29,7 @@ _REFUSALS = {
     "credentials": "requests without valid credentials are refused",
     "right": "requests of users without the right are refused",
     "rate": "requests beyond the rate limit are refused",
+    "labels": "labels beyond the hourly limit of an annotator are refused",
 }
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -148,7 +149,7 @@ class Telemetry:
         self._log_limit("connections cannot be accepted: the limit on open files is reached", why=why)
 
     def request_refused(self, reason: str) -> None:
-        """A request was refused: `credentials`, `right` or `rate`. Logs each reason at most every 10 minutes."""
+        """A request was refused, for a reason in `_REFUSALS`. Logs each reason at most every 10 minutes."""
         self._add(EventCount.WEB_REFUSALS, (reason,))
         now, event = monotonic(), _REFUSALS[reason]
         with self._lock:

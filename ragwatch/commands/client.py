@@ -41,6 +41,10 @@ class LabelClient(Protocol):
         """Store labels. Returns how many are new, replaced and unmatched."""
         ...
 
+    def revoke(self, key: str, annotator: str | None) -> int:
+        """Take labels on a sample back, of one annotator or of all. Returns how many."""
+        ...
+
     def labels(self) -> list[dict[str, Any]]:
         """All labels, oldest first."""
         ...
@@ -85,6 +89,11 @@ class ApiClient:
         """See `LabelClient`."""
         counts: dict[str, int] = self._request("/v1/labels", {"labels": list(records)})
         return counts
+
+    def revoke(self, key: str, annotator: str | None) -> int:
+        """See `LabelClient`."""
+        body = {"key": key} | ({} if annotator is None else {"annotator": annotator})
+        return int(self._request("/v1/labels/revoke", body)["revoked"])
 
     def labels(self) -> list[dict[str, Any]]:
         """See `LabelClient`."""
@@ -163,6 +172,10 @@ class StateClient:
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """See `LabelClient`."""
         return self._tasks.put(records)
+
+    def revoke(self, key: str, annotator: str | None) -> int:
+        """See `LabelClient`."""
+        return self._tasks.revoke(key, annotator)
 
     def labels(self) -> list[dict[str, Any]]:
         """See `LabelClient`."""

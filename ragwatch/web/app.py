@@ -92,7 +92,7 @@ def build_app(
             *endpoints.routes(),
             *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
             *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
-            *label_routes(labels, pages),
+            *label_routes(labels, pages, policy.refused),
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),
             *route_routes(board, scope, clock, pages),
