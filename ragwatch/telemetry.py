@@ -46,6 +46,7 @@ class EventCount(StrEnum):
     JUDGE_UNQUOTED = "judge_unquoted"  # judge
     JUDGE_LEFT_TO_WORDS = "judge_left_to_words"  # judge, reason
     INSTRUCTIONS = "instructions"  # judge, place
+    READ_AGAIN = "read_again"  # judge, outcome
     STEP_FAILURES = "step_failures"  # loop
     VIOLATIONS = "violations"  # `law`, the label of an invariant
     ACCEPT_FAILURES = "accept_failures"
@@ -259,6 +260,10 @@ class Telemetry:
     def instructions_seen(self, judge: str, place: str) -> None:
         """A text to be judged contains instructions to the judge (prompt injection)."""
         self._add(EventCount.INSTRUCTIONS, (judge, place))
+
+    def read_again(self, judge: str, *, same: bool) -> None:
+        """A sample with a suspected prompt injection was read again without it."""
+        self._add(EventCount.READ_AGAIN, (judge, "same" if same else "different"))
 
     def draw_failed(self, judge: str, reason: str, why: str) -> None:
         """A draw became unjudged. The store counts it."""

@@ -32,6 +32,7 @@ class UnjudgedReason(StrEnum):
     MISCONFIGURED = "misconfigured"
     EXPIRED = "expired"
     DAMAGED = "damaged"
+    PROMPT_INJECTION = "prompt_injection"
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,7 +259,8 @@ class LabelTasks:
             JudgeScores(record.scores, [claim.support for claim in record.claims if claim.support is not None])
             for record in verdicts.records.values()
         ]
-        return LabelCandidate(row.key, row.probability * share, unsure(readings))
+        suspect = any(record.instructions for record in verdicts.records.values())  # the judges may have been talked to
+        return LabelCandidate(row.key, row.probability * share, 1.0 if suspect else unsure(readings))
 
 
 def _chars(task: Mapping[str, Any]) -> int:
