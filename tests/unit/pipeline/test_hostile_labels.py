@@ -8,13 +8,16 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.kit import JUDGE
+from support.kit import JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.labelled import ALONE, NOW, World
 
+from ragwatch.core.estimate import Addends
+from ragwatch.core.estimators import hajek
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges
 from ragwatch.pipeline.labels.correction import LabelCorrection
+from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -65,7 +68,7 @@ def test_labels_that_nobody_asked_for_move_nothing(store: SqliteStore) -> None:
 def test_with_the_rights_of_one_annotator_the_interval_contains_the_truth(tmp_path: Path) -> None:
     """200 hostile labels beside 100 honest ones: the mean moves by their share at most, the interval does not leave."""
     right = 0
-    for seed in range(5):
+    for seed in range(3):
         store = SqliteStore(tmp_path / str(seed))
         world = a_world(store, seed)
         before, _ = corrected(world)
@@ -83,7 +86,7 @@ def test_with_the_rights_of_one_annotator_the_interval_contains_the_truth(tmp_pa
         assert gauges[Gauge.LABEL_ANNOTATORS, (F,)] == 3.0
         right += row.estimate.low <= world.truth <= row.estimate.high
         store.close()
-    assert right == 5
+    assert right == 3
 
 
 @pytest.mark.costly
@@ -154,3 +157,49 @@ def test_each_is_given_samples_of_their_own(store: SqliteStore) -> None:
     labelling.put([world.word(key, "bob") for key in second])
     assert all(label.probability is not None for label in store.labels(0.0))
     assert (JUDGE, len(store.labels(0.0))) == (JUDGE, 25)
+
+
+def test_samples_with_a_suspected_injection_go_to_people(store: SqliteStore) -> None:
+    """They are selected as those that judges are most unsure of."""
+    draws = [a_draw(f"r{index}") for index in range(60)]
+    store.admit(an_admission(*draws))
+    sure = an_evidence(a_claim((1, 0), support=1.0))
+    store.settle(
+        [
+            a_verdict(draw, replace(sure, instructions=("context",)) if index < 3 else sure)
+            for index, draw in enumerate(draws)
+        ]
+    )
+    labelling = LabelTasks(ALONE, store=store, clock=lambda: NOW, uniform=Random(1).random)
+    labelling.tasks("ann", 1)
+    (pool,) = (store.recall("labelling") or {})["pools"]
+    sizes = {place[0]: place[2] for place in pool["places"]}
+    suspect = {draw.key for draw in draws[:3]}
+    assert min(sizes[key] for key in suspect) > 10 * max(size for key, size in sizes.items() if key not in suspect)
+
+
+@pytest.mark.costly
+def test_yes_or_no_stands_on_its_annotators_too(store: SqliteStore) -> None:
+    """Error rates by two people: the interval spans those by each; by one alone it reaches to the judge."""
+    rng, shown = Random(8), []
+    draws = [a_draw(f"b{index}") for index in range(160)]
+    store.admit(an_admission(*draws))
+    for index, draw in enumerate(draws):
+        ignored = rng.random() < 0.4
+        seen = ignored if rng.random() < 0.8 else not ignored
+        store.settle([a_verdict(draw, an_evidence(a_claim((0, 1) if seen else (1, 0)), relevant=(True, True)))])
+        shown.append((float(seen), 1.0))
+        name, said = ("mallory", 1.0 - seen) if index % 2 else ("ann", float(ignored))
+        store.add_labels([Label(draw.key, name, NOW, {Quantity.TOP_RANKED_IGNORED: said})])
+    own = hajek.estimate(Addends.of(shown))
+    assert own is not None
+    row = EstimateRow(Quantity.TOP_RANKED_IGNORED, "search", JUDGE, "15m", own)
+    honest = replace(ALONE, leave_out=frozenset({"mallory"}))
+    (alone,), _ = LabelCorrection(honest, {"15m": 900.0}, store=store).correct(NOW, (row,))
+    assert alone.annotators is not None
+    assert alone.annotators.stands_on == "ann"
+    assert alone.estimate.low <= own.low < own.high <= alone.estimate.high
+    rows, _ = LabelCorrection(ALONE, {"15m": 900.0}, store=store).correct(NOW, (row,))
+    if rows:  # the judge is then no better than a coin, by these labels
+        assert rows[0].annotators is not None
+        assert rows[0].annotators.count == 2
