@@ -144,10 +144,8 @@ def build(
     shares = _shares(config, shared)
     canaries = canary_loop(config, built_judges, shared)
     watchers = build_watchers(config, plan, built_judges, shared)
-    rules = partial(
-        _intake_rules, config, plan, shares, watchers.vocabularies, shared.secret
-    )  # each intake has its own redactor
-    intakes = tuple(_intake(source, rules(), shared) for source in config.sources)
+    rules = partial(_intake_rules, config, plan, shares, secret=shared.secret)  # each intake has its own redactor
+    intakes = tuple(_intake(source, rules(watchers.vocabularies), shared) for source in config.sources)
     inputs = DigestInputs(
         lags=lambda: _lags(intakes),
         probabilities=lambda: _probabilities(plan, intakes),
@@ -172,15 +170,19 @@ def build(
             config, shared, inputs, shares=shares, built_judges=built_judges, labels=labels, patience=patience
         ),
         retention=_retention(config, shared),
-        labelling=LabelTasks(
-            labels,
-            store=shared.store,
-            clock=shared.clock,
-            uniform=SystemRandom().random,
-            sampling=SamplingHash(shared.secret),
-        ),
+        labelling=_labelling(labels, shared),
         exporter=_exporter(config, intakes, built_judges, shared),
         sampling=SamplingLoop(shares, store=shared.store, clock=shared.clock),
+    )
+
+
+def _labelling(rules: LabelRules, shared: SharedState) -> LabelTasks:
+    return LabelTasks(
+        rules,
+        store=shared.store,
+        clock=shared.clock,
+        uniform=SystemRandom().random,
+        sampling=SamplingHash(shared.secret),
     )
 
 
@@ -252,7 +254,7 @@ def _shares(config: Config, shared: SharedState) -> SamplingControl:
 
 
 def _intake_rules(
-    config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None, secret: bytes
+    config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None, *, secret: bytes
 ) -> IntakeRules:
     settings = config.settings
     return IntakeRules(

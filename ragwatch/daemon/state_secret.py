@@ -24,9 +24,9 @@ def state_secret(state: Path) -> bytes:
         StoreError: It cannot be read or written, or is damaged.
     """
     path = state / NAME
-    found = stored_secret(state)
-    if found is not None:
-        return found
+    stored = stored_secret(state)
+    if stored is not None:
+        return stored
     secret, new = secrets.token_bytes(_BYTES), path.with_name(f"{NAME}.new")
     try:
         new.unlink(missing_ok=True)

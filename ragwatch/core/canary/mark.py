@@ -6,7 +6,6 @@ and one that was seen in a log hides nothing but answers of that day.
 
 from __future__ import annotations
 
-import hmac
 from hashlib import blake2b
 
 _DAY_SECONDS = 86400.0
@@ -48,7 +47,7 @@ class CanaryMarks:
         text, _, given = value.strip().rpartition(".")
         day = text.rpartition(".")[2]
         expected = self._hash(self._key, text)
-        if not hmac.compare_digest(expected.encode(), given.encode("utf-8", "surrogatepass")):
+        if given != expected:  # in whatever time: it is read from a log, and nobody waits for the result
             return False
         return at is None or abs(at // _DAY_SECONDS - int(day)) <= _MAX_DAYS_APART
 

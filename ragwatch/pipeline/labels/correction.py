@@ -282,12 +282,12 @@ def answer_label(verdicts: AnswerVerdicts, labels: Sequence[Label]) -> AnswerLab
 
 def annotators_of(answers: Iterable[AnswerLabel], quantity: Quantity) -> dict[str, list[AnswerLabel]]:
     """The answers that each annotator has scored, by annotator, most answers first."""
-    found: dict[str, list[AnswerLabel]] = {}
+    by_annotator: dict[str, list[AnswerLabel]] = {}
     for answer in answers:
         for label in answer.labels:
             if quantity in label.scores:
-                found.setdefault(label.annotator, []).append(answer)
-    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
+                by_annotator.setdefault(label.annotator, []).append(answer)
+    return dict(sorted(by_annotator.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
 def pairs_of(answers: Sequence[AnswerLabel], judge: str, quantity: Quantity) -> list[LabelledScore]:

@@ -166,10 +166,10 @@ class TaskState:
                     yield replace(label, probability=known[key], owner=owner, without=others)
 
     def _probabilities(self, shown: Collection[str], without: str | None = None) -> dict[str, float]:
-        found: dict[str, float] = {}
+        probabilities_by_key: dict[str, float] = {}
         for entry in self.pools:
-            found |= entry.probabilities(shown, without)
-        return found
+            probabilities_by_key |= entry.probabilities(shown, without)
+        return probabilities_by_key
 
 
 def _rank(place: LabelPosition) -> float:
