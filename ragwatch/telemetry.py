@@ -29,6 +29,7 @@ _REFUSALS = {
     "credentials": "requests without valid credentials are refused",
     "right": "requests of users without the right are refused",
     "rate": "requests beyond the rate limit are refused",
+    "labels": "labels beyond the hourly limit of an annotator are refused",
 }
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -45,6 +46,7 @@ class EventCount(StrEnum):
     JUDGE_UNQUOTED = "judge_unquoted"  # judge
     JUDGE_LEFT_TO_WORDS = "judge_left_to_words"  # judge, reason
     INSTRUCTIONS = "instructions"  # judge, place
+    READ_AGAIN = "read_again"  # judge, outcome
     STEP_FAILURES = "step_failures"  # loop
     VIOLATIONS = "violations"  # `law`, the label of an invariant
     ACCEPT_FAILURES = "accept_failures"
@@ -148,7 +150,7 @@ class Telemetry:
         self._log_limit("connections cannot be accepted: the limit on open files is reached", why=why)
 
     def request_refused(self, reason: str) -> None:
-        """A request was refused: `credentials`, `right` or `rate`. Logs each reason at most every 10 minutes."""
+        """A request was refused, for a reason in `_REFUSALS`. Logs each reason at most every 10 minutes."""
         self._add(EventCount.WEB_REFUSALS, (reason,))
         now, event = monotonic(), _REFUSALS[reason]
         with self._lock:
@@ -169,6 +171,15 @@ class Telemetry:
     def skipped(self, source: str, how_much: str) -> None:
         """A source was started for the first time with `start: end`, which skips existing records."""
         self._log.warning("existing records are not read", source=source, why=how_much)
+
+    def invalid_canary_mark(self, source: str) -> None:
+        """A record is marked as an answer to a canary, and not with a mark of our probes."""
+        self._log.warning(
+            "invalid canary mark",
+            source=source,
+            advice="log the whole value of the header X-Ragwatch-Canary as metadata.canary; until then these answers "
+            "count as traffic",
+        )
 
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""
@@ -249,6 +260,10 @@ class Telemetry:
     def instructions_seen(self, judge: str, place: str) -> None:
         """A text to be judged contains instructions to the judge (prompt injection)."""
         self._add(EventCount.INSTRUCTIONS, (judge, place))
+
+    def read_again(self, judge: str, *, same: bool) -> None:
+        """A sample with a suspected prompt injection was read again without it."""
+        self._add(EventCount.READ_AGAIN, (judge, "same" if same else "different"))
 
     def draw_failed(self, judge: str, reason: str, why: str) -> None:
         """A draw became unjudged. The store counts it."""

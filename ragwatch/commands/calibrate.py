@@ -70,7 +70,7 @@ def calibrate(
         raise ConfigError(f"--judge {judge}: is not configured; use one of: {', '.join(names)}")
     options = config.settings.labels
     with label_client(config, url, token_file) as client:
-        verdicts = _read(client, judge, time.time() - options.fresh)
+        verdicts = _read(client, judge, time.time() - options.fresh, frozenset(options.leave_out))
     calibration = report(
         verdicts.scores,
         verdicts.claims,
@@ -102,12 +102,12 @@ def _write(out: Path, text: str) -> None:
         raise ConfigError(f"--out {out}: cannot be written: {error.strerror}") from error
 
 
-def _read(client: LabelClient, judge: str, since: float) -> _LabelledVerdicts:
-    """Read the labels since an instant, and the verdicts of a judge on the labelled answers."""
+def _read(client: LabelClient, judge: str, since: float, left_out: frozenset[str]) -> _LabelledVerdicts:
+    """Read the labels since an instant that count, and the verdicts of a judge on the labelled answers."""
     by_key: dict[str, list[Label]] = {}
     for record in client.labels():
         label = from_record(record)
-        if label.at >= since:
+        if label.at >= since and label.revoked is None and label.annotator not in left_out:
             by_key.setdefault(label.key, []).append(label)
     until = client.pruned_until()
     verdicts = {key: verdict for key in by_key if (verdict := _verdict_of(client.verdicts(key), judge)) is not None}

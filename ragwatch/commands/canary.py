@@ -16,6 +16,7 @@ from ragwatch.commands.suite_runs import run_suites
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import load
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
+from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
@@ -31,7 +32,9 @@ def canary(*, path: Path, names: Sequence[str], as_json: bool) -> int:
     for name in names:
         if name not in configured:
             raise ConfigError(f"--suite {name}: is not configured; use one of: {', '.join(configured) or 'none is'}")
-    suites = [suite_of(suite) for suite in config.canaries if not names or suite.place.suite in names]
+    secret = readable_secret(config.settings.state)
+    chosen = [suite for suite in config.canaries if not names or suite.place.suite in names]
+    suites = [suite_of(suite, secret) for suite in chosen]
     if not suites:
         raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
     reports = run_async(run_suites(suites))

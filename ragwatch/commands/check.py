@@ -29,6 +29,7 @@ from ragwatch.config.paging import unpaged
 from ragwatch.config.web import WebOptions
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import faithfulness
+from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
@@ -98,9 +99,10 @@ def check_all(config: Config) -> Iterator[Finding]:
     for index, judge in enumerate(config.judges):
         subject = f"judges[{index}]"
         yield _run_test(subject, lambda judge=judge, subject=subject: run_async(_judge(judge, subject)))  # type: ignore[misc]  # the same
+    secret = readable_secret(config.settings.state)
     for index, suite in enumerate(config.canaries):
         subject = f"canaries[{index}]"
-        yield _run_test(subject, lambda suite=suite, subject=subject: run_async(_suite(suite, subject)))  # type: ignore[misc]  # the same
+        yield _run_test(subject, lambda suite=suite, subject=subject: run_async(_suite(suite, subject, secret)))  # type: ignore[misc]  # the same
         yield from _unusual_canaries(suite, subject)
 
 
@@ -298,9 +300,9 @@ def _format_advice(line: bytes) -> Iterator[str]:
         yield "there is text before the JSON; set skip_prefix: true in this source"
 
 
-async def _suite(config: SuiteConfig, subject: str) -> Finding:
+async def _suite(config: SuiteConfig, subject: str, secret: bytes | None) -> Finding:
     """Send the first query of a suite. The reply is not scored here; `ragwatch canary` does that."""
-    suite = suite_of(config)
+    suite = suite_of(config, secret)
     try:
         report = await replace(suite, canaries=suite.canaries[:1]).ask(time.time)
     finally:

@@ -18,7 +18,9 @@ from ragwatch import stores
 from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
 from ragwatch.config import Config
 from ragwatch.config.web_file import load_web_file
+from ragwatch.core.sampling import SamplingHash
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
+from ragwatch.daemon.state_secret import state_secret
 from ragwatch.errors import ConfigError, RagwatchError, StoreError
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
@@ -38,6 +40,10 @@ class LabelClient(Protocol):
 
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """Store labels. Returns how many are new, replaced and unmatched."""
+        ...
+
+    def revoke(self, key: str, annotator: str | None) -> int:
+        """Take labels on a sample back, of one annotator or of all. Returns how many."""
         ...
 
     def labels(self) -> list[dict[str, Any]]:
@@ -84,6 +90,11 @@ class ApiClient:
         """See `LabelClient`."""
         counts: dict[str, int] = self._request("/v1/labels", {"labels": list(records)})
         return counts
+
+    def revoke(self, key: str, annotator: str | None) -> int:
+        """See `LabelClient`."""
+        body = {"key": key} | ({} if annotator is None else {"annotator": annotator})
+        return int(self._request("/v1/labels/revoke", body)["revoked"])
 
     def labels(self) -> list[dict[str, Any]]:
         """See `LabelClient`."""
@@ -147,11 +158,21 @@ class StateClient:
         store: Open, with its lock held.
         rules: Names the judges and their versions.
         refuse: See `LabelTasks`.
+        secret: Secret of the state.
     """
 
-    def __init__(self, store: Store, rules: LabelRules, refuse: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, store: Store, rules: LabelRules, refuse: Callable[[], None] = lambda: None, secret: bytes = b""
+    ) -> None:
         self._store = store
-        self._tasks = LabelTasks(rules, store=store, clock=time.time, uniform=SystemRandom().random, refuse=refuse)
+        self._tasks = LabelTasks(
+            rules,
+            store=store,
+            clock=time.time,
+            uniform=SystemRandom().random,
+            refuse=refuse,
+            sampling=SamplingHash(secret),
+        )
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
         """See `LabelClient`."""
@@ -160,6 +181,10 @@ class StateClient:
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """See `LabelClient`."""
         return self._tasks.put(records)
+
+    def revoke(self, key: str, annotator: str | None) -> int:
+        """See `LabelClient`."""
+        return self._tasks.revoke(key, annotator)
 
     def labels(self) -> list[dict[str, Any]]:
         """See `LabelClient`."""
@@ -207,6 +232,7 @@ def label_client(config: Config, url: str | None, token_file: Path | None = None
             store,
             _label_rules(config, _judge_versions(config, store)),
             partial(config.require_texts, "labelling"),
+            state_secret(config.settings.state),
         )
     finally:
         store.close()

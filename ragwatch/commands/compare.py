@@ -35,9 +35,11 @@ from ragwatch.core.compare_line import (
 )
 from ragwatch.core.relevance import KS, RankedCase
 from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.formats.qrels import Qrels
+from ragwatch.pipeline.canaries.loop import CanarySuite
 from ragwatch.telemetry import configure_logging
 
 WORSE, NOT_ENOUGH_DATA = 1, 3
@@ -141,9 +143,11 @@ def _compare(a: str, b: str, options: CompareOptions) -> Compared:
     if options.log:
         return _variants(a, b, options)
     if a in suites and b in suites:
-        return _suites([suites[a]], [suites[b]], _confidence(options))
+        first, second = (_built(options.config, [suites[side]]) for side in (a, b))
+        return _suites(first, second, _confidence(options))
     if all(side.endswith(_YAML) for side in (a, b)):
-        return _suites(load(Path(a)).canaries, load(Path(b)).canaries, _confidence(options))
+        first, second = (_built(config, config.canaries) for config in (load(Path(a)), load(Path(b))))
+        return _suites(first, second, _confidence(options))
     for side in (a, b):
         if not Path(side).is_file():
             names = f" or two of the suites {', '.join(suites)}" if suites else ""
@@ -222,8 +226,13 @@ def _confidence(options: CompareOptions) -> float:
     return 0.95 if options.config is None else options.config.settings.estimates.confidence
 
 
-def _suites(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], confidence: float) -> Compared:
-    ks = sorted(set.intersection(*(set(suite.place.k) for suite in (*a, *b)))) if a and b else []
+def _built(config: Config | None, suites: Sequence[SuiteConfig]) -> list[CanarySuite]:
+    secret = None if config is None else readable_secret(config.settings.state)
+    return [suite_of(suite, secret) for suite in suites]
+
+
+def _suites(a: Sequence[CanarySuite], b: Sequence[CanarySuite], confidence: float) -> Compared:
+    ks = sorted(set.intersection(*(set(suite.ks) for suite in (*a, *b)))) if a and b else []
     if not ks:
         raise ConfigError("canaries: nothing to compare: a side has no suite, or the suites have no `k` in common")
     first, second = run_async(_run_canaries(a, b, tuple(ks)))
@@ -236,7 +245,7 @@ def _suites(a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], confidence: floa
 
 
 async def _run_canaries(
-    a: Sequence[SuiteConfig], b: Sequence[SuiteConfig], ks: tuple[int, ...]
+    a: Sequence[CanarySuite], b: Sequence[CanarySuite], ks: tuple[int, ...]
 ) -> list[list[CanaryReport]]:
     """Run the canaries of both sides, one suite after the other, so that neither slows the other down.
 
@@ -247,7 +256,7 @@ async def _run_canaries(
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
         for side in (a, b):
             reports: list[CanaryReport] = []
-            suites = [replace(suite_of(config), ks=ks) for config in side]
+            suites = [replace(suite, ks=ks) for suite in side]
             for suite in progress.track(suites, description="running canaries"):
                 try:
                     reports += (await suite.ask(time.time)).reports

@@ -28,6 +28,7 @@ from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sample import OTHER
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.formats.qrels import Qrels
@@ -75,7 +76,8 @@ def _suites(config: Config, k: int | None) -> list[SuiteReport]:
     if not config.canaries:
         raise ConfigError("--k: no suite is configured; add `canaries`, or leave --k out")
     ks = tuple(sorted({*(cutoff for cutoff in KS if cutoff < k), k}))
-    return run_async(run_suites([replace(suite_of(suite), ks=ks) for suite in config.canaries]))
+    secret = readable_secret(config.settings.state)
+    return run_async(run_suites([replace(suite_of(suite, secret), ks=ks) for suite in config.canaries]))
 
 
 def question_of(verdict: VerdictRecord, sample: Mapping[str, Any], qrels: Qrels = NO_QRELS) -> Question:

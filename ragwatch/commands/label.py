@@ -18,7 +18,7 @@ from rich.text import Text
 from ragwatch.commands.client import LabelClient, label_client
 from ragwatch.commands.label_relevance import RelevanceOptions, label_relevance
 from ragwatch.commands.terminal import file_name_in_errors, printable
-from ragwatch.config import load
+from ragwatch.config import Config, load
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label, parse_label
 from ragwatch.core.labels.selection import scores_of
@@ -66,12 +66,13 @@ class _AnswerLabels:
 
 def label(  # noqa: PLR0913 - one parameter for each option
     path: Path,
-    annotator: str,
+    annotator: str | None,
     *,
     count: int,
     whole: bool,
     out: TextIO | None,
     rows: BinaryIO | None,
+    revoke: str | None,
     url: str | None,
     token_file: Path | None,
     relevance: Path | None,
@@ -85,6 +86,10 @@ def label(  # noqa: PLR0913 - one parameter for each option
 ) -> int:
     """Label answers, so that the estimates can be corrected for errors of the judges; or the relevance of contexts."""
     configure_logging("error")
+    if revoke is not None:
+        return _revoke(load(path), revoke, annotator, url, token_file)
+    if annotator is None:
+        raise ConfigError("--annotator: is missing; give your name, labels are stored under it")
     if relevance is not None:
         options = RelevanceOptions(
             suite, corpus, depth, below=below, negatives=negatives, qrels=qrels, suite_out=suite_out
@@ -123,6 +128,17 @@ def _session(client: LabelClient, annotator: str, count: int, *, whole: bool) ->
             break
         saved += _save(client, task, annotator, labels)
     console.print(f"\n{saved} saved. Thank you.")
+    return 0
+
+
+def _revoke(config: Config, key: str, annotator: str | None, url: str | None, token_file: Path | None) -> int:
+    with label_client(config, url, token_file) as client:
+        revoked = client.revoke(key, annotator)
+    whose = "" if annotator is None else f" of {annotator}"
+    if not revoked:
+        click.echo(f"{printable(key)}: no label{printable(whose)} counts there", err=True)
+        return FAILURE
+    click.echo(f"{revoked} {'label' if revoked == 1 else 'labels'} taken back", err=True)
     return 0
 
 
@@ -258,4 +274,5 @@ def label_record(row: Mapping[str, Any], annotator: str, now: float) -> dict[str
         probability=None if probability is None else float(probability),
         note=str(row.get("note", "")),
     )
-    return parse_label(label.to_record(), now).to_record()
+    kept = {name: row[name] for name in ("owner", "without", "revoked", "earlier") if name in row}  # of an export
+    return parse_label(label.to_record() | kept, now).to_record()

@@ -22,6 +22,7 @@ from ragwatch.config import Config
 from ragwatch.core.labels.agreement import ShareEstimate
 from ragwatch.core.relevance_estimate import RelevanceReport, report
 from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool, pairs_to_judge
+from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.canaries.loop import CanarySuite
@@ -87,7 +88,7 @@ def label_relevance(
 def _suite(config: Config, name: str | None) -> CanarySuite:
     for suite in config.canaries:
         if name in (None, suite.place.suite):
-            return suite_of(suite)
+            return suite_of(suite, readable_secret(config.settings.state))
     names = ", ".join(suite.place.suite for suite in config.canaries) or "none is"
     raise ConfigError(f"--suite {name or ''}: is not configured; use one of: {names} (key `canaries`)")
 

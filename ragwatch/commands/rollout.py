@@ -36,6 +36,7 @@ from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_s
 from ragwatch.core.sample import Sample
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query, StoredVerdict
@@ -96,7 +97,7 @@ class Rollout:
         """Return the rankings of a suite, which is run now, or of a recorded run."""
         suites = {suite.place.suite: suite for suite in self._config.canaries}
         if name in suites:
-            suite = suite_of(suites[name])
+            suite = suite_of(suites[name], readable_secret(self._config.settings.state))
             (report,) = run_async(run_suites([replace(suite, ks=tuple(sorted({*suite.ks, k})))]))
             return rankings_of({"suites": [suite_line(report)]}, k)
         try:

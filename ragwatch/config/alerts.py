@@ -82,6 +82,7 @@ class Alerts(FrozenOptions):
     failures: StrictRatio = _LIMITS.failures
     budget: StrictRatio = _LIMITS.budget
     unquoted: StrictRatio = _LIMITS.unquoted
+    fooled: StrictRatio = _LIMITS.fooled
     free: Bytes = _LIMITS.free
     degraded: StrictRatio = _LIMITS.degraded
     canary_answers: StrictRatio = _LIMITS.canary_answers

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ragwatch.config.judge_options import JudgeOptions
-from ragwatch.config.options import DAY, FrozenOptions, Seconds
+from ragwatch.config.options import DAY, FrozenOptions, Name, Seconds
 from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.labels.verdicts import LabelRules
 
@@ -22,6 +22,9 @@ class LabelsOptions(FrozenOptions):
     minimum: int = Field(30, ge=10)
     share_unsure: Share = 0.5
     double: Share = 0.1
+    per_hour: int = Field(200, ge=1)
+    leave_out: tuple[Name, ...] = ()
+    trusted: tuple[Name, ...] = ()
 
     def rules(self, judges: Sequence[JudgeOptions], versions: Mapping[str, str], confidence: float) -> LabelRules:
         """Build the rules by which labels correct the scores of the judges.
@@ -42,6 +45,9 @@ class LabelsOptions(FrozenOptions):
             share_unsure=self.share_unsure,
             double=self.double,
             confidence=confidence,
+            leave_out=frozenset(self.leave_out),
+            trusted=frozenset(self.trusted),
+            per_hour=self.per_hour,
         )
 
 

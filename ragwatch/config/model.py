@@ -31,6 +31,7 @@ class SamplingOptions(FrozenOptions):
     routes: dict[str, Probability] = Field(default_factory=dict)
     stratum: str | None = None
     strata: dict[str, Probability] = Field(default_factory=dict)
+    trust_canary_mark: bool = False
 
 
 class JudgingOptions(FrozenOptions):

@@ -250,6 +250,7 @@ class Evidence:
         first_used: Calibrated probability that the answer uses the first context; None if the judge gives none.
         unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
         citations: What the answer cites, filled in from its text after the judge has read it.
+        instructions: Where a prompt injection is suspected: some of `question`, `context`, `answer`, `history`.
     """
 
     claims: tuple[Claim, ...]
@@ -262,6 +263,7 @@ class Evidence:
     first_used: float | None = None
     unread: UnreadReason | None = None
     citations: tuple[Citation, ...] = ()
+    instructions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_ratio(self.first_used, "first_used")

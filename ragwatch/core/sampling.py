@@ -1,4 +1,4 @@
-"""Sampling of the answers to judge, by a hash of the sample id: reading a sample again gives the same result."""
+"""Sampling of the answers to judge, by a keyed hash of the id: reading a sample again gives the same result."""
 
 from __future__ import annotations
 
@@ -34,11 +34,44 @@ def _source_hash(source: str) -> blake2b:
     return blake2b(f"{source}\x00".encode("utf-8", "surrogatepass"), digest_size=16)
 
 
+class SamplingHash:
+    """Decides which samples are drawn, by a hash of their keys with a secret.
+
+    Without the secret nobody can choose ids that are never drawn. With the same secret the decision for a sample never
+    changes, and draws are nested as in `is_drawn`.
+
+    Args:
+        secret: Secret of the state. Without one the key itself decides, and whoever chooses ids chooses the draws.
+
+    >>> SamplingHash().draws(32 * "0", 0.01), SamplingHash(b"secret").draws(32 * "0", 0.01)
+    (True, False)
+    """
+
+    def __init__(self, secret: bytes = b"") -> None:
+        self._keyed = blake2b(digest_size=8, key=blake2b(secret, digest_size=32).digest()) if secret else None
+
+    def draws(self, key: str, probability: float) -> bool:
+        """Return whether the sample with this key is drawn."""
+        return probability >= 1.0 or is_drawn(self.place(key), probability)
+
+    def place(self, key: str) -> str:
+        """Return the hex digits that decide on this key, uniformly distributed.
+
+        >>> SamplingHash().place("ab"), len(SamplingHash(b"secret").place("ab"))
+        ('ab', 16)
+        """
+        if self._keyed is None:
+            return key
+        keyed = self._keyed.copy()
+        keyed.update(key.encode())
+        return keyed.hexdigest()
+
+
 def is_drawn(key: str, probability: float) -> bool:
     """Return whether the sample with this key is drawn: the first 64 bits of the key / 2^64 < probability.
 
-    The key is a hash, so its bits are uniformly distributed, and the result for a sample never changes. Draws are
-    nested: a sample that is drawn with probability 0.1 is drawn with every higher probability.
+    The key is a hash, so its bits are uniformly distributed, and the result never changes. Draws are nested: a sample
+    that is drawn with probability 0.1 is drawn with every higher probability.
 
     >>> is_drawn("00ff" + 28 * "0", 0.01), is_drawn("ff" + 30 * "0", 0.99), is_drawn("ff" + 30 * "f", 1.0)
     (True, False, True)

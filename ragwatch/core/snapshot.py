@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.estimate import Estimate
+from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tallies
 
@@ -24,6 +25,7 @@ class EstimateRow:
         estimate: The estimate; of expectations where the judge gives them.
         corrected: Whether it combines the scores of the judge with labels by people.
         calls: Estimate from the hard calls of a judge that gives expectations; None elsewhere.
+        annotators: The annotators behind a corrected estimate; None elsewhere.
     """
 
     quantity: Quantity
@@ -33,6 +35,7 @@ class EstimateRow:
     estimate: Estimate
     corrected: bool = False
     calls: Estimate | None = None
+    annotators: AnnotatorShares | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ class Gauge(StrEnum):
     AGREEMENT = "agreement"  # judge, quantity
     LABELS = "labels"  # quantity
     LABEL_GAIN = "label_gain"  # quantity, route, window
+    LABEL_ANNOTATORS = "label_annotators"  # quantity
+    ANNOTATOR_CHANGE = "annotator_change"  # quantity, route, window
     LAST_LABEL = "last_label"  # none
     STATE_FREE = "state_free"  # none
     STATE_DAMAGED = "state_damaged"  # none

@@ -27,6 +27,7 @@ class Tally(StrEnum):
     REPAIRED = "repaired"  # source
     RESETS = "resets"  # source, reason
     OF_CANARIES = "of_canaries"  # source: records of answers to canaries, which do not count as traffic
+    INVALID_MARKS = "invalid_marks"  # source: records whose mark of a canary is not ours; they count as traffic
     DRAWN = "drawn"  # route
     ASSIGNED = "assigned"  # judge: draws that it has to read
     JUDGED = "judged"  # route, judge

@@ -33,6 +33,7 @@ class UnjudgedReason(StrEnum):
     EXPIRED = "expired"
     DAMAGED = "damaged"
     ERASED = "erased"
+    PROMPT_INJECTION = "prompt_injection"
 
 
 @dataclass(frozen=True, slots=True)

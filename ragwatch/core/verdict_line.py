@@ -118,6 +118,7 @@ class VerdictRecord:
         read_by: Kind and version of the judge, with cost.
         unread: Why its claims could not be read (`language`, `short_answer`); None where they were.
         citations: What the answer cites.
+        instructions: Where a prompt injection is suspected.
     """
 
     key: str
@@ -141,6 +142,7 @@ class VerdictRecord:
     expected: Mapping[Quantity, float] = field(default_factory=dict)
     unread: str | None = None
     citations: tuple[CitationRecord, ...] = ()
+    instructions: tuple[str, ...] = ()
 
     @property
     def judged(self) -> bool:
@@ -196,6 +198,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         ),
         expected=expected_of(line.get("expected")),
         citations=tuple(map(_citation_record, line.get("citations") or ())),
+        instructions=tuple(map(str, line.get("instructions") or ())),
     )
 
 
@@ -287,6 +290,7 @@ def _judged(verdict: Judged) -> dict[str, Any]:
         "address": None if evidence.address is None else str(evidence.address),
         "reference": _reference(evidence),
         "unread": None if evidence.unread is None else str(evidence.unread),
+        **({"instructions": list(evidence.instructions)} if evidence.instructions else {}),
     }
 
 

@@ -24,6 +24,7 @@ from ragwatch.daemon.reloading import ReloadQueue
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.state_secret import state_secret
 from ragwatch.daemon.web_access import WebAccess, read_rules
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.ports import RecordedEvent
@@ -60,7 +61,7 @@ class Daemon:
         self.telemetry = telemetry or Telemetry()
         self._access = WebAccess(config.settings.web, self.telemetry)  # before anything is opened
         self.store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
-        self._shared = SharedState(self.store, self.board, self.telemetry, clock)
+        self._shared = SharedState(self.store, self.board, self.telemetry, clock, state_secret(config.settings.state))
         self._failing: dict[str, str] = {}
         self._runtime = build(config, self._shared, self._problems)
         self.telemetry.judges_in_force(self._runtime.fallbacks())

@@ -14,6 +14,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.daemon.process import limit_malloc_arenas
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.shared import SharedState
+from ragwatch.daemon.state_secret import state_secret
 from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.ports import Query, Rejection, Store
 from ragwatch.ports.capabilities import uses_batches
@@ -71,7 +72,8 @@ class OneShotRun:
             notify: Called with the progress, as text for people.
         """
         try:
-            shared = SharedState(self._store, Board(), Telemetry(), self._clock)
+            secret = state_secret(self._config.settings.state)
+            shared = SharedState(self._store, Board(), Telemetry(), self._clock, secret)
             runtime = build(self._config, shared, lambda: (), patience=-math.inf)
             try:
                 runtime.resume(self._store)

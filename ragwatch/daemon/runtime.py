@@ -11,9 +11,10 @@ from random import SystemRandom
 from ragwatch import formats, judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
 from ragwatch.config.judge_options import JudgeOptions
+from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.cascade import FollowRule
 from ragwatch.core.sample import OTHER
-from ragwatch.core.sampling import SamplingPlan
+from ragwatch.core.sampling import SamplingHash, SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.events import RECENT_SECONDS, last_events
@@ -143,8 +144,8 @@ def build(
     shares = _shares(config, shared)
     canaries = canary_loop(config, built_judges, shared)
     watchers = build_watchers(config, plan, built_judges, shared)
-    rules = partial(_intake_rules, config, plan, shares, watchers.vocabularies)  # each intake has its own redactor
-    intakes = tuple(_intake(source, rules(), shared) for source in config.sources)
+    rules = partial(_intake_rules, config, plan, shares, secret=shared.secret)  # each intake has its own redactor
+    intakes = tuple(_intake(source, rules(watchers.vocabularies), shared) for source in config.sources)
     inputs = DigestInputs(
         lags=lambda: _lags(intakes),
         probabilities=lambda: _probabilities(plan, intakes),
@@ -207,8 +208,14 @@ def _label_rules(config: Config, built_judges: tuple[Judge, ...]) -> LabelRules:
 
 
 def _labelling(rules: LabelRules, config: Config, shared: SharedState) -> LabelTasks:
-    refuse = partial(config.require_texts, "labelling")
-    return LabelTasks(rules, store=shared.store, clock=shared.clock, uniform=SystemRandom().random, refuse=refuse)
+    return LabelTasks(
+        rules,
+        store=shared.store,
+        clock=shared.clock,
+        uniform=SystemRandom().random,
+        refuse=partial(config.require_texts, "labelling"),
+        sampling=SamplingHash(shared.secret),
+    )
 
 
 def _retention(config: Config, shared: SharedState) -> RetentionLoop:
@@ -248,7 +255,7 @@ def _shares(config: Config, shared: SharedState) -> SamplingControl:
 
 
 def _intake_rules(
-    config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None
+    config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None, *, secret: bytes
 ) -> IntakeRules:
     settings = config.settings
     return IntakeRules(
@@ -259,6 +266,8 @@ def _intake_rules(
         shed_above=settings.judging.shed_above,
         share=shares.factor,
         vocabularies=vocabularies,
+        sampling=SamplingHash(secret),
+        marks=None if settings.sampling.trust_canary_mark else CanaryMarks(secret),
     )
 
 
@@ -297,6 +306,7 @@ def _judging(
             for other in config.judges
             if other.place.follows == judge.name
         },
+        sampling=SamplingHash(shared.secret),
     )
     self_tests = JudgeSelfTests(judge_config.place.repeat, judge_config.place.known_bad)
     loop: type[JudgingLoop] = BatchJudgingLoop if batched else JudgingLoop

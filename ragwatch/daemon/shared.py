@@ -1,9 +1,9 @@
-"""Objects that a reload keeps: store, board, telemetry and clock."""
+"""Objects that a reload keeps: store, board, telemetry, clock and the secret of the state."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ragwatch.board import Board
 from ragwatch.ports import Store
@@ -14,9 +14,18 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """Store, board, telemetry and clock (seconds since the epoch), which all configurations use in turn."""
+    """What all configurations use in turn.
+
+    Attributes:
+        store: Open, with the lock of its directory.
+        board: Holds the latest snapshot.
+        telemetry: Logs and counts events.
+        clock: Returns seconds since the epoch.
+        secret: Secret of the state: the key of sampling and of canary marks.
+    """
 
     store: Store
     board: Board
     telemetry: Telemetry
     clock: Clock
+    secret: bytes = field(default=b"", repr=False)

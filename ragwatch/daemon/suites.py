@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from time import time
 
 from ragwatch import probes
 from ragwatch.config import Config
 from ragwatch.config.canaries import SuiteConfig, SuitePlace
-from ragwatch.daemon.shared import SharedState
+from ragwatch.core.canary.mark import CanaryMarks
+from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.watchers import holder
 from ragwatch.pipeline.canaries.answers import AnswerJudging
 from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
@@ -15,19 +17,29 @@ from ragwatch.ports import Judge
 from ragwatch.probes.similarity import similarity
 
 
-def suite_of(suite: SuiteConfig, answers: AnswerJudging | None = None) -> CanarySuite:
+def suite_of(
+    suite: SuiteConfig, secret: bytes | None = None, answers: AnswerJudging | None = None, *, clock: Clock = time
+) -> CanarySuite:
     """Build a canary suite with its probe, and optionally the judging of its answers.
+
+    Args:
+        suite: The configuration.
+        secret: Secret of the state, with which requests are marked; None for an unmarked run.
+        answers: Judges answers.
+        clock: Seconds since the epoch.
 
     Raises:
         ConfigError: The probe cannot be built with these options.
     """
-    options = suite.place
+    options, marks = suite.place, CanaryMarks(secret or b"")
     by_text = any(not expected.id for canary in suite.canaries for expected in canary.expected)
     return CanarySuite(
         options.suite,
         suite.canaries,
         tuple(sorted(set(options.k))),
-        probes.KINDS[suite.kind].build(suite.options, name=options.suite),
+        probes.KINDS[suite.kind].build(
+            suite.options, name=options.suite, mark=lambda: marks.mark(options.suite, clock())
+        ),
         similar=similarity(options.similarity) if by_text else None,
         tau=options.tau,
         answers=answers,
@@ -44,7 +56,9 @@ def canary_loop(config: Config, judges: Iterable[Judge], shared: SharedState) ->
         return AnswerJudging(by_name[options.judge], oracle=options.oracle, clock=shared.clock, timeout_seconds=timeout)
 
     return CanaryLoop(
-        tuple(suite_of(suite, answer_judging(suite.place)) for suite in config.canaries),
+        tuple(
+            suite_of(suite, shared.secret, answer_judging(suite.place), clock=shared.clock) for suite in config.canaries
+        ),
         store=shared.store,
         telemetry=shared.telemetry,
         holder=holder(),

@@ -150,6 +150,20 @@ DRIFT: tuple[SeriesDefinition, ...] = (
         Gauge.LABEL_GAIN,
     ),
     SeriesDefinition(
+        "ragwatch_judge_label_annotators",
+        _G,
+        "Number of people whose labels a judge can be compared with.",
+        ("quantity",),
+        Gauge.LABEL_ANNOTATORS,
+    ),
+    SeriesDefinition(
+        "ragwatch_judge_annotator_change_ratio",
+        _G,
+        "Greatest change of a corrected mean if the labels of one annotator are left out, as of the last digest.",
+        ("quantity", "route", "window"),
+        Gauge.ANNOTATOR_CHANGE,
+    ),
+    SeriesDefinition(
         "ragwatch_judge_last_label_timestamp_seconds",
         _G,
         "Unix timestamp of the newest label by a person.",

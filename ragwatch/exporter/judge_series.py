@@ -90,6 +90,13 @@ JUDGES: tuple[SeriesDefinition, ...] = (
         from_zero=True,
     ),
     SeriesDefinition(
+        "ragwatch_judge_second_readings_total",
+        _C,
+        "Total number of readings repeated without a suspected prompt injection since the process started, by outcome.",
+        ("judge", "outcome"),
+        EventCount.READ_AGAIN,
+    ),
+    SeriesDefinition(
         "ragwatch_judge_breaker_open",
         _G,
         "Whether the circuit breaker of a judge is open, so that it gets no calls (1), or not (0).",

@@ -95,6 +95,14 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         from_zero=True,
     ),
     SeriesDefinition(
+        "ragwatch_canary_marks_invalid_total",
+        _C,
+        "Total number of records whose metadata key canary is no mark of our probes: they count as ordinary answers.",
+        ("source",),
+        Tally.INVALID_MARKS,
+        from_zero=True,
+    ),
+    SeriesDefinition(
         "ragwatch_records_repaired_total",
         _C,
         "Total number of records in which invalid UTF-8 was replaced.",

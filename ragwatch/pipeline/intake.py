@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample
-from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of, shedding_factor
+from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally
@@ -21,7 +22,7 @@ from ragwatch.ports import Admission, Assignment, Batch, Rejection, Source, Stor
 from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"
-"""Metadata key of answers to our own canaries; probes send it as the header `X-Ragwatch-Canary`."""
+"""Metadata key of answers to our own canaries: the mark that probes send as the header `X-Ragwatch-Canary`."""
 _NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})
 SETTLE_SECONDS = 60.0
 """Time without a failure after which a file counts as readable: on a failing disk, a file can often be opened."""
@@ -40,6 +41,8 @@ class IntakeRules:
         shed_above: Pending draws of the default judge above which fewer are drawn (`shedding_factor`); None for never.
         share: Factor on a judge's probability at present: see `SamplingControl`.
         vocabularies: Learn the words of questions; None where these are not monitored.
+        sampling: Decides which samples are drawn.
+        marks: Checks the marks of canaries; None trusts whatever a record says.
     """
 
     plan: SamplingPlan
@@ -49,6 +52,8 @@ class IntakeRules:
     shed_above: int | None = None
     share: Callable[[str], float] = lambda _: 1.0
     vocabularies: Vocabularies | None = None
+    sampling: SamplingHash = SamplingHash()  # noqa: RUF009 - it holds nothing that changes
+    marks: CanaryMarks | None = None
 
 
 @dataclass(slots=True)
@@ -164,6 +169,7 @@ class IntakeLoop:
         self.first_rejected: Rejection | None = None
         self.polled = asyncio.Event()
         self.factor = 1.0
+        self._invalid_mark_reported = False
 
     async def step(self) -> bool:
         """Admit one batch. False when there is nothing to read, or the queue is full."""
@@ -249,15 +255,28 @@ class IntakeLoop:
                 continue
             if repaired:
                 result.tallies[Tally.REPAIRED, (name,)] += 1
-            if CANARY in sample.metadata and names_canary(sample.metadata[CANARY]):
-                result.tallies[Tally.OF_CANARIES, (name,)] += 1
+            if CANARY in sample.metadata and self._is_canary(sample, result.tallies):
                 continue
             route, probability = place(sample)
             result.signals.add(route, sample)
             key = key_of(name, sample.id)
-            if is_drawn(key, probability):
+            if self.rules.sampling.draws(key, probability):
                 at = now if sample.at is None else min(sample.at, now)
                 self._draw(result, Draw(key, sample, name, route, probability, at=at))
+
+    def _is_canary(self, sample: Sample, tallies: Tallies) -> bool:
+        """Whether this is an answer to one of our canaries. Invalid marks are counted: they hide no answer."""
+        mark, name = sample.metadata[CANARY], self.source.name
+        if not names_canary(mark):
+            return False
+        if self.rules.marks is None or self.rules.marks.is_valid(mark, sample.at):
+            tallies[Tally.OF_CANARIES, (name,)] += 1
+            return True
+        tallies[Tally.INVALID_MARKS, (name,)] += 1
+        if not self._invalid_mark_reported:
+            self._invalid_mark_reported = True
+            self._telemetry.invalid_canary_mark(name)
+        return False
 
     def _draw(self, result: _BatchResult, draw: Draw) -> None:
         assignments = self._assign(draw)
@@ -277,7 +296,8 @@ class IntakeLoop:
         return tuple(
             Assignment(judge, draw.probability * share)
             for judge, probability in self.rules.judges.items()
-            if (share := probability * self.rules.share(judge)) >= 1.0 or is_drawn(key_of(judge, draw.key), share)
+            if (share := probability * self.rules.share(judge)) >= 1.0
+            or self.rules.sampling.draws(key_of(judge, draw.key), share)
         )
 
     def _reject(self, tallies: Tallies, rejection: Rejection) -> None:

@@ -11,7 +11,7 @@ from itertools import count
 
 from ragwatch.core.cascade import FollowRule, follow_probability
 from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import is_drawn, key_of
+from ragwatch.core.sampling import SamplingHash, key_of
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import RagwatchError
@@ -52,6 +52,7 @@ class JudgingRules:
         lease_seconds: How long nobody else can lease a leased draw.
         max_age_seconds: A draw that has been pending for longer is settled as unjudged.
         followers: Judges that read after this one, by name.
+        sampling: Decides which draws they read.
     """
 
     batch: int = 32
@@ -59,6 +60,7 @@ class JudgingRules:
     lease_seconds: float = 300.0
     max_age_seconds: float = 6 * 3600.0
     followers: Mapping[str, Follower] = field(default_factory=dict)
+    sampling: SamplingHash = SamplingHash()  # noqa: RUF009 - it holds nothing that changes
 
 
 class WaitingTime:
@@ -242,7 +244,8 @@ class JudgingLoop:
             FollowUp(verdict.draw.key, self.judge.name, Assignment(name, verdict.draw.probability * share), now)
             for verdict in verdicts
             for name, follower in self._rules.followers.items()
-            if (share := _share(follower, verdict)) >= 1.0 or is_drawn(key_of(name, verdict.draw.key), share)
+            if (share := _share(follower, verdict)) >= 1.0
+            or self._rules.sampling.draws(key_of(name, verdict.draw.key), share)
         ]
 
     def _lease(self, limit: int, before: float | None = None) -> list[Draw]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
@@ -27,15 +27,15 @@ class HttpExchange:
 
     Args:
         endpoint: Options of the endpoint.
-        name: Sent as `X-Ragwatch-Canary`, so that a service can tell canary queries from those of its users.
+        mark: Returns what is sent as `X-Ragwatch-Canary`; a service that logs it keeps canaries out of its traffic.
 
     Raises:
         ConfigError: `url` is invalid, or `ca_file` cannot be read.
     """
 
-    def __init__(self, endpoint: EndpointOptions, *, name: str) -> None:
+    def __init__(self, endpoint: EndpointOptions, *, mark: Callable[[], str]) -> None:
         self._endpoint = endpoint
-        self._name = name
+        self._mark = mark
         try:
             self._url = httpx.URL(endpoint.url)
         except httpx.InvalidURL as error:
@@ -108,7 +108,7 @@ class HttpExchange:
         return headers | {
             "Host": self._url.netloc.decode("ascii"),
             "Accept-Encoding": "identity",
-            "X-Ragwatch-Canary": self._name,
+            "X-Ragwatch-Canary": self._mark(),
         }
 
     async def _content(self, response: httpx.Response) -> bytes:

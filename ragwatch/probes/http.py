@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import model_validator
@@ -86,11 +87,17 @@ class HttpProbe(QueryRunner):
         return await self.timed(retrieve)
 
 
-def build(options: Options, *, name: str) -> HttpProbe:
+def build(options: Options, *, name: str, mark: Callable[[], str] | None = None) -> HttpProbe:
     """Build the probe.
+
+    Args:
+        options: Options of the retriever.
+        name: Name of the suite.
+        mark: Returns the mark that requests carry (see `core.canary.mark`); the name if left out.
 
     Raises:
         ConfigError: The extra `probes` is not installed, or a `ca_file` cannot be read.
     """
-    embedding = None if options.embed is None else build_exchange(options.embed, name)
-    return HttpProbe(options, build_exchange(options, name), embedding, name=name)
+    mark = mark or (lambda: name)
+    embedding = None if options.embed is None else build_exchange(options.embed, mark)
+    return HttpProbe(options, build_exchange(options, mark), embedding, name=name)

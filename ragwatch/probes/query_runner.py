@@ -48,8 +48,8 @@ class QueryRunner:
             await exchange.close()
 
 
-def build_exchange(endpoint: EndpointOptions, name: str) -> HttpExchange:
-    """Build the HTTP client of an endpoint, for the probe of that name.
+def build_exchange(endpoint: EndpointOptions, mark: Callable[[], str]) -> HttpExchange:
+    """Build the HTTP client of an endpoint, whose requests carry a mark.
 
     Raises:
         ConfigError: The extra `probes` is not installed, or `ca_file` cannot be read.
@@ -58,4 +58,4 @@ def build_exchange(endpoint: EndpointOptions, name: str) -> HttpExchange:
         from ragwatch.probes.exchange import HttpExchange  # noqa: PLC0415 - httpx is an extra
     except ImportError as error:
         raise ConfigError("probe: needs httpx; install ragwatch-exporter[probes]") from error
-    return HttpExchange(endpoint, name=name)
+    return HttpExchange(endpoint, mark=mark)

@@ -5,7 +5,7 @@ An oracle run sends the expected contexts to the service: a bad answer is then a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ragwatch.core.canary.definition import Failure, Retrieved
@@ -74,11 +74,17 @@ class RagProbe(QueryRunner):
         return await self.timed(answer)
 
 
-def build(options: Options, *, name: str) -> RagProbe:
+def build(options: Options, *, name: str, mark: Callable[[], str] | None = None) -> RagProbe:
     """Build the probe.
+
+    Args:
+        options: Options of the retriever.
+        name: Name of the suite.
+        mark: Returns the mark that requests carry (see `core.canary.mark`); the name if left out.
 
     Raises:
         ConfigError: The extra `probes` is not installed, or a `ca_file` cannot be read.
     """
-    oracle = None if options.oracle is None else build_exchange(options.oracle, name)
-    return RagProbe(options, build_exchange(options, name), oracle, name=name)
+    mark = mark or (lambda: name)
+    oracle = None if options.oracle is None else build_exchange(options.oracle, mark)
+    return RagProbe(options, build_exchange(options, mark), oracle, name=name)

@@ -104,6 +104,12 @@ CATALOGUE: tuple[AlertEntry, ...] = (
         _EXACT,
     ),
     AlertEntry(
+        "JudgeFooled",
+        "A judge accepts known-bad answers with a prompt injection (`judges[].known_bad`).",
+        f"20 known-bad answers, then {_HOLD}",
+        "2 in 100 judges that accept 1 %, at their first 20 known-bad answers; fewer later",
+    ),
+    AlertEntry(
         "PromptInjection",
         "Texts sent to a judge contain instructions to it.",
         "at the first such text; no hold",

@@ -163,6 +163,9 @@ def _judges(plan: RulePlan) -> Iterator[Alert]:
     yield from _replies(plan)
 
 
+_MIN_PROBES = 20  # known-bad answers below which their share says nothing
+
+
 def _replies(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on prompt injection, and on quotes that cannot be verified."""
     limits, window = plan.limits, span(plan.window)
@@ -173,6 +176,14 @@ def _replies(plan: RulePlan) -> Iterator[Alert]:
         f"{unquoted}\n  / ({judged} >= {limits.samples}) > {limits.unquoted:g}",
         f"{_JUDGE}: the judge calls claims supported without a verbatim quote from the context.",
         'Judge {{ $labels.judge }}: {{ $value | printf "%.2f" }} such claims per answer; they count as not supported.',
+    )
+    yield _judge(
+        "RagwatchJudgeFooled",
+        "max by (job, judge) (ragwatch_judge_probe_fooled_ratio) > "
+        f"{limits.fooled:g}\n  and sum by (job, judge) (ragwatch_judge_probes_total) >= {_MIN_PROBES}",
+        f"{_JUDGE}: the judge accepts invented claims when a prompt injection tells it to.",
+        "Judge {{ $labels.judge }} accepted {{ $value | humanizePercentage }} of the known-bad answers given to it as "
+        "a test; its scores may be higher than the answers deserve.",
     )
     yield _judge(
         "RagwatchPromptInjection",

@@ -45,6 +45,7 @@ class Limits:
         failures: Share of a judge's calls that failed.
         budget: Remaining share of a judge's budget.
         unquoted: Claims called supported without a verbatim quote, per judged answer.
+        fooled: Share of known-bad answers that a judge accepts.
         free: Free bytes on the disk of the state directory.
         degraded: Share of the canaries of a suite that are degraded, above which the alert is critical.
         canary_answers: Fall of the mean score of a suite's answers below their median of the longest window.
@@ -61,6 +62,7 @@ class Limits:
     failures: float = 0.5
     budget: float = 0.1
     unquoted: float = 0.2
+    fooled: float = 0.05
     free: int = 512 << 20
     degraded: float = 0.5
     canary_answers: float = 0.2

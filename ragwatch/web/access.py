@@ -109,7 +109,7 @@ class RequestPolicy:
         hosts: Returns the allowed names in the Host header (see `allowed_hosts`), None for any.
         external: Returns the external URL, None for the address of the request.
         access: Returns who may do what.
-        refused: Called with the reason of each refusal: `credentials`, `right` or `rate`.
+        refused: Called with the reason of each refusal: `credentials`, `right`, `rate` or `labels`.
     """
 
     hosts: Callable[[], frozenset[str] | None] = lambda: None

@@ -94,7 +94,7 @@ def build_app(
         routes=[
             *endpoints.routes(),
             *_action_routes(actions),
-            *label_routes(labels, pages),
+            *label_routes(labels, pages, policy.refused),
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),
             *route_routes(board, scope, clock, pages),

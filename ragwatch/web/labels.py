@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from ragwatch.errors import ConfigError
 from ragwatch.web.audit_trail import shown
+from ragwatch.web.label_authors import LabelRate, author, check_author
 from ragwatch.web.reply import dumps, json_reply
 from ragwatch.web.request_limit import RequestLimit
 from ragwatch.web.samples import KEY, ParameterError
@@ -23,6 +24,7 @@ MAX_LABELS = 500
 MAX_TASKS = 200
 MAX_NAME_CHARS = 64
 MAX_NOTE_CHARS = 10_000
+_FROM_CLIENTS = ("key", "annotator", "at", "scores", "claims", "note")
 PAGE_BYTES = 4 << 20  # of labels per response
 TASKS_SIZE, PUT_SIZE = 16 << 20, 8 << 20  # approximate memory for one response
 
@@ -38,6 +40,15 @@ class LabelService(Protocol):
         """Stores labels; returns how many are new, replaced and unmatched. Raises ValueError for invalid ones."""
         ...
 
+    def revoke(self, key: str, annotator: str | None = None) -> int:
+        """Takes labels on a sample back, of one annotator or of all; returns how many."""
+        ...
+
+    @property
+    def per_hour(self) -> int:
+        """Labels that an authenticated annotator may send per hour."""
+        ...
+
     def labels(self, after: tuple[float, str, str] | None = None, /) -> Iterable[dict[str, Any]]:
         """All labels, oldest first; with `after`, those after this (at, key, annotator)."""
         ...
@@ -47,23 +58,31 @@ class LabelService(Protocol):
         ...
 
 
-def label_routes(annotation: Callable[[], LabelService] | None, limit: RequestLimit) -> list[Route]:
-    """`POST /v1/labels/tasks`, `POST /v1/labels` and `GET /api/v1/labels`; none without a label service.
+def label_routes(
+    annotation: Callable[[], LabelService] | None, limit: RequestLimit, refused: Callable[[str], None]
+) -> list[Route]:
+    """`POST /v1/labels/tasks`, `/v1/labels`, `/v1/labels/revoke`, `GET /api/v1/labels`; none without a label service.
 
     Args:
         annotation: Returns the label service.
         limit: Limits concurrent requests.
+        refused: Called with `labels` when an annotator sends too many.
     """
     if annotation is None:
         return []
+    rate = LabelRate(refused)
 
     async def tasks(request: Request) -> ASGIApp:
-        body = await _body(request)
-        return await limit.answer(lambda: json_reply({"tasks": _tasks(annotation(), _object(body))}), TASKS_SIZE)
+        body, user = await _body(request), author(request)
+        return await limit.answer(lambda: json_reply({"tasks": _tasks(annotation(), _object(body), user)}), TASKS_SIZE)
 
     async def put(request: Request) -> ASGIApp:
-        body = await _body(request)
-        return await limit.answer(lambda: json_reply(_put(annotation(), _object(body))), PUT_SIZE)
+        body, user = await _body(request), author(request)
+        return await limit.answer(lambda: json_reply(_put(annotation(), _object(body), user, rate)), PUT_SIZE)
+
+    async def revoke(request: Request) -> ASGIApp:
+        body, user = await _body(request), author(request)
+        return await limit.answer(lambda: json_reply(_revoke(annotation(), _object(body), user)), PUT_SIZE)
 
     async def export(request: Request) -> ASGIApp:
         after = _cursor(request.query_params.get("after"))
@@ -72,6 +91,7 @@ def label_routes(annotation: Callable[[], LabelService] | None, limit: RequestLi
     return [
         _post("/v1/labels/tasks", tasks),
         _post("/v1/labels", put),
+        _post("/v1/labels/revoke", revoke),
         Route("/api/v1/labels", export),
     ]
 
@@ -80,28 +100,43 @@ def _post(path: str, endpoint: Callable[[Request], Awaitable[ASGIApp]]) -> Route
     return Route(path, endpoint, methods=["POST"])
 
 
-def _tasks(annotation: LabelService, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _tasks(annotation: LabelService, body: Mapping[str, Any], user: str | None) -> list[dict[str, Any]]:
+    name, count = _annotator(body.get("annotator")), _count(body.get("count"))
+    check_author(name, user)
     try:
-        tasks = annotation.tasks(_annotator(body.get("annotator")), _count(body.get("count")))
+        tasks = annotation.tasks(name, count)
     except ConfigError as error:  # texts are not kept
         raise ParameterError(str(error)) from error
     shown(task["key"] for task in tasks)
     return tasks
 
 
-def _put(annotation: LabelService, body: Mapping[str, Any]) -> dict[str, int]:
+def _revoke(annotation: LabelService, body: Mapping[str, Any], user: str | None) -> dict[str, int]:
+    key, name = body.get("key"), body.get("annotator", user)
+    if not isinstance(key, str) or not KEY.fullmatch(key):
+        raise ParameterError("key: not the key of a sample")
+    if name is not None:
+        check_author(_annotator(name), user)
+    shown((key,))
+    return {"revoked": annotation.revoke(key, name)}
+
+
+def _put(annotation: LabelService, body: Mapping[str, Any], user: str | None, rate: LabelRate) -> dict[str, int]:
     records = body.get("labels")
     if not isinstance(records, list) or not 0 < len(records) <= MAX_LABELS:
         raise ParameterError(f"labels: not a list of 1 to {MAX_LABELS}")
     if not all(isinstance(record, dict) for record in records):
         raise ParameterError("labels: not all are objects")
     for record in records:
-        _annotator(record.get("annotator"))
+        check_author(_annotator(record.get("annotator")), user)
         if len(str(record.get("note", ""))) > MAX_NOTE_CHARS:
             raise ParameterError(f"labels: a note of more than {MAX_NOTE_CHARS} characters")
+    rate.take(user, len(records), annotation.per_hour)
     shown(key for record in records if isinstance(key := record.get("key"), str) and KEY.fullmatch(key))
-    try:
-        return annotation.put(records)
+    try:  # probabilities come from our own selection, and what is taken back is so by `revoke`
+        return annotation.put(
+            [{name: record.get(name) for name in _FROM_CLIENTS if name in record} for record in records]
+        )
     except ValueError as error:
         raise ParameterError(f"labels: {error}") from error
 

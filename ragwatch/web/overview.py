@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity, UnknownReason
 from ragwatch.core.snapshot import EstimateRow, Snapshot
@@ -202,6 +203,36 @@ def _figure(
         "n": estimate.n,
         "n_eff": estimate.n_eff,
         "interval": estimate.interval,
+        "corrected": _corrected(builder, row),
+    }
+
+
+def _corrected(builder: _OverviewBuilder, row: EstimateRow) -> dict[str, Any] | None:
+    """The estimate that labels of people correct, with the annotators behind it; None without one."""
+    series = (row.quantity, row.route, row.judge, row.window)
+    for other in builder.snapshot.corrected:
+        if (other.quantity, other.route, other.judge, other.window) == series:
+            estimate, shares = other.estimate, other.annotators
+            figures = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+            return figures | ({} if shares is None else _annotators(shares))
+    return None
+
+
+def _annotators(shares: AnnotatorShares) -> dict[str, Any]:
+    return {
+        "annotators": shares.count,
+        "stands_on": shares.stands_on,
+        "greatest_change": shares.change,
+        "without": [
+            {
+                "annotator": one.annotator,
+                "labels": one.labels,
+                "value": None if one.estimate is None else one.estimate.value,
+                "low": None if one.estimate is None else one.estimate.low,
+                "high": None if one.estimate is None else one.estimate.high,
+            }
+            for one in shares.without
+        ],
     }
 
 

@@ -45,6 +45,8 @@ _MISSING = {
     END_TO_END: "no answer of this window has a label (command `label`), and no canary has an expected answer",
 }
 
+MAX_ANNOTATORS = 5  # without whom a corrected estimate is shown
+
 
 def route_routes(
     board: Board, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
@@ -182,8 +184,8 @@ class _Levels:
             if self._is_shown(row):
                 estimate = row.estimate
                 interval = estimate.low, estimate.high
-                source = "labels of people and judge"
-                yield _row(str(row.quantity), source, estimate.value, interval=interval, count=estimate.n)
+                yield _row(str(row.quantity), _people(row), estimate.value, interval=interval, count=estimate.n)
+                yield from _without_each(row)
 
     def _is_shown(self, row: EstimateRow) -> bool:
         return (row.route, row.window, row.judge) == (self._route, self._window, self._judge["judge"])
@@ -193,6 +195,24 @@ class _Levels:
             if gauge is Gauge.CANARY_ANSWER:
                 suite, quantity, contexts = labels
                 yield _row(quantity, f"answers of canary suite {suite}, {contexts} contexts, all routes", value)
+
+
+def _people(row: EstimateRow) -> str:
+    """Who stands behind a corrected estimate."""
+    if row.annotators is None:
+        return "labels of people and judge"
+    if row.annotators.stands_on is not None:
+        return f"labels of people and judge; stands on {row.annotators.stands_on} alone"
+    return f"labels of {row.annotators.count} people and judge"
+
+
+def _without_each(row: EstimateRow) -> Iterator[dict[str, Any]]:
+    """The estimate without each of the annotators with most labels."""
+    for one in () if row.annotators is None else row.annotators.without[:MAX_ANNOTATORS]:
+        if one.estimate is not None:
+            source = f"the same without the {one.labels} labels of {one.annotator}"
+            interval = one.estimate.low, one.estimate.high
+            yield _row(str(row.quantity), source, one.estimate.value, interval=interval, count=one.estimate.n)
 
 
 def _row(

@@ -284,4 +284,5 @@ def _label(label: Label) -> dict[str, Any]:
         "scores": {str(quantity): score for quantity, score in label.scores.items()},
         "claims": [None if verdict is None else str(verdict) for verdict in label.claims[:MAX_CLAIMS]],
         "note": cut(label.note, QUOTE_CHARS)["text"],
+        "revoked": label.revoked,
     }

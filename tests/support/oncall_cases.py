@@ -132,6 +132,8 @@ def _level(alert: str, name: str, own: str, *values: float, severity: str | None
 _SEARCH = {"route": "search", "judge": "embedded"}
 _SEEN = 'ragwatch_requests_seen_total{source="app"}'
 _REJECTED = 'ragwatch_requests_rejected_total{source="app",reason="torn_json"}'
+_FOOLED = 'ragwatch_judge_probe_fooled_ratio{judge="claude"}'
+_PROBES = 'ragwatch_judge_probes_total{judge="claude",version="v"}'
 _CALLS = 'ragwatch_judge_calls_total{judge="claude",model="m"}'
 _FAILED = 'ragwatch_judge_call_failures_total{judge="claude",model="m",reason="timeout"}'
 _JUDGED = 'ragwatch_samples_judged_total{route="search",judge="embedded"}'
@@ -278,6 +280,20 @@ CASES: tuple[Case, ...] = (
         {_UNQUOTED: Climb(3), _JUDGED: Climb(10)},
         {_UNQUOTED: Climb(2), _JUDGED: Climb(10)},
         {_UNQUOTED: Climb(0), _JUDGED: Climb(10)},
+    ),
+    Case(
+        "RagwatchJudgeFooled",
+        {"judge": "claude"},
+        {_FOOLED: Flat(0.06), _PROBES: Flat(20)},
+        {_FOOLED: Flat(0.05), _PROBES: Flat(20)},
+        {_FOOLED: Flat(0.0), _PROBES: Flat(20)},
+    ),
+    Case(  # too few to say
+        "RagwatchJudgeFooled",
+        {"judge": "claude"},
+        {_FOOLED: Flat(0.5), _PROBES: Flat(20)},
+        {_FOOLED: Flat(0.5), _PROBES: Flat(19)},
+        {_FOOLED: Flat(0.0), _PROBES: Flat(20)},
     ),
     Case(
         "RagwatchPromptInjection",

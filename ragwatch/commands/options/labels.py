@@ -16,13 +16,18 @@ TOKEN_FILE = click.option(
 
 @lazy_command("ragwatch.commands.label:label")
 @click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
-@click.option("--annotator", required=True, metavar="NAME", help="Your name; labels are stored under it.")
+@click.option("--annotator", metavar="NAME", help="Your name; labels are stored under it. Not needed with --revoke.")
 @click.option(
     "--count", default=20, show_default=True, type=click.IntRange(1, MAX_ANSWERS), help="Number of answers to label."
 )
 @click.option("--whole", is_flag=True, help="Label each answer as a whole, not claim by claim.")
 @click.option("--export", "out", type=click.File("w", encoding="utf-8"), help="Write all labels as JSONL; - is stdout.")
 @click.option("--import", "rows", type=click.File("rb"), help="Read labels from JSONL; - is stdin.")
+@click.option(
+    "--revoke",
+    metavar="KEY",
+    help="Take the labels on this answer back: those of --annotator, or of everybody. They are kept, and do not count.",
+)
 @click.option("--url", metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
 @TOKEN_FILE
 @click.option(

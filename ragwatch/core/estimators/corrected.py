@@ -80,6 +80,20 @@ def correct(
     return _by_ppi(sums, coverage, confidence)
 
 
+def judge_interval(sums: PpiSums, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the interval of the mean of the first judge by itself, without labels.
+
+    >>> rows = [([f], [1.0]) for f in (0.0, 1.0) * 50]
+    >>> [round(end, 2) for end in judge_interval(PpiSums.of(2, rows))]
+    [0.4, 0.6]
+    """
+    rows, w, _, wf, _, _ = sums.moments(0)
+    value = clip(wf / w)
+    form = [-wf / w / w, 0.0, 1.0 / w] + [0.0] * (3 * sums.tiers - 3)
+    variance = max(sums.product(form, form), 3.0 / rows**2)
+    return wilson(value, max(value * (1.0 - value), 1.0 / rows) / variance, quantile(confidence, rows))
+
+
 def _by_ppi(sums: PpiSums, coverage: float, confidence: float) -> CorrectedEstimate:
     ppi, labels, effective = solve(sums), sums.rows(sums.tiers - 1), _effective(sums)
     value = clip(ppi.value)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
+from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
@@ -12,6 +13,7 @@ from ragwatch.core.scores import Quantity
 
 MIN_PROBABILITY = 1e-12
 """Keeps sums of squared weights within the range of floats; sampling probabilities are never as low."""
+MAX_EARLIER = 5  # records of earlier labels that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,10 @@ class Label:
             is unknown, as for an imported label: the label then counts in the agreement with the judge, but corrects
             no estimate.
         note: Free text.
+        owner: To whom the sample was given first; None where that is not known.
+        without: The probability if a person had labelled nothing, by the name of each other person who did.
+        revoked: Since when it is taken back, in seconds since the epoch; None while it counts.
+        earlier: Records of what the same person said of this sample before, oldest first.
     """
 
     key: str
@@ -38,6 +44,10 @@ class Label:
     claims: tuple[ClaimVerdict | None, ...] = ()
     probability: float | None = None
     note: str = ""
+    owner: str | None = None
+    without: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    revoked: float | None = None
+    earlier: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         for quantity, score in self.scores.items():
@@ -56,7 +66,23 @@ class Label:
             "claims": [None if verdict is None else str(verdict) for verdict in self.claims],
             "probability": self.probability,
             "note": self.note,
+            **({} if self.owner is None else {"owner": self.owner}),
+            **({"without": dict(self.without)} if self.without else {}),
+            **({} if self.revoked is None else {"revoked": self.revoked}),
+            **({"earlier": [dict(record) for record in self.earlier]} if self.earlier else {}),
         }
+
+    def after(self, old: Label) -> Label:
+        """Returns this label as the successor of an older one, whose record is kept if they differ.
+
+        >>> old = Label("k", "ann", 1.0, {}, note="first")
+        >>> Label("k", "ann", 2.0, {}, note="second").after(old).earlier[0]["note"]
+        'first'
+        """
+        if (self.scores, self.claims, self.note) == (old.scores, old.claims, old.note) and old.revoked is None:
+            return replace(self, earlier=old.earlier)
+        record = {name: value for name, value in old.to_record().items() if name not in ("key", "annotator", "earlier")}
+        return replace(self, earlier=(*old.earlier, record)[-MAX_EARLIER:])
 
 
 def from_record(record: Mapping[str, Any]) -> Label:
@@ -73,6 +99,10 @@ def from_record(record: Mapping[str, Any]) -> Label:
         tuple(None if verdict is None else ClaimVerdict(verdict) for verdict in record.get("claims", ())),
         probability=None if record.get("probability") is None else float(record["probability"]),
         note=str(record.get("note", "")),
+        owner=None if record.get("owner") is None else str(record["owner"]),
+        without={str(name): float(value) for name, value in record.get("without", {}).items()},
+        revoked=None if record.get("revoked") is None else float(record["revoked"]),
+        earlier=tuple(dict(one) for one in record.get("earlier", ())),
     )
 
 

@@ -7,6 +7,9 @@ w d. At s = 0 every request has the same probability. Its rank is u / size, u un
 rising rank and may stop at any time: with t the rank of the first sample that was not shown, the shown samples are a
 bottom-k sample, each with probability min(1, t size) (Cohen and Kaplan, PODC 2007: rank conditioning). The joint
 probability is this one times the probability that the sample was drawn and read by the judges.
+
+Each of several people labels random groups of the samples, of their own: what one of them labels or passes over does
+not change the sample of the others. A sample is labelled with the mean of the probabilities of all groups.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.sampling import is_drawn, key_of
+from ragwatch.core.sampling import SamplingHash, key_of
 from ragwatch.core.scores import Quantity
 
 
@@ -65,6 +68,13 @@ class LabelPool:
     places: tuple[LabelPosition, ...]
     beyond: float = math.inf
 
+    def groups(self, count: int, sampling: SamplingHash) -> list[LabelPool]:
+        """Returns random groups of the candidates, by a hash of their keys, which a person may label alone."""
+        groups: list[list[LabelPosition]] = [[] for _ in range(count)]
+        for place in self.places:
+            groups[int(sampling.place(key_of("group", place.key))[:8], 16) % count].append(place)
+        return [LabelPool(tuple(places), self.beyond) for places in groups]
+
     def threshold(self, shown: Collection[str]) -> float:
         """Returns the rank of the first candidate that was not shown to people.
 
@@ -74,19 +84,30 @@ class LabelPool:
         """
         return next((position.rank for position in self.places if position.key not in shown), self.beyond)
 
-    def probabilities(self, shown: Collection[str]) -> dict[str, float]:
-        """Returns the joint probability of each candidate that was shown to people.
 
-        >>> pool = LabelPool((LabelPosition("a", 0.1, 2.0, 0.5), LabelPosition("b", 0.4, 1.0, 1.0)))
-        >>> pool.probabilities({"a"})                                                    # 0.5 * (0.4 * 2)
-        {'a': 0.4}
-        """
-        limit = self.threshold(shown)
-        return {
-            position.key: position.probability * min(1.0, limit * position.size)
-            for position in self.places
-            if position.key in shown and position.rank < limit
-        }
+def joint_probabilities(
+    groups: Sequence[LabelPool], shown: Collection[str], counted: Collection[int] | None = None
+) -> dict[str, float]:
+    """Returns the joint probability of each candidate that was shown to people, for a pool in random groups.
+
+    Args:
+        groups: The groups; together they are the pool.
+        shown: Keys of the candidates that were shown to people.
+        counted: Indices of the groups whose labels count; the others are taken as not shown. None for all.
+
+    >>> first, second = (LabelPool((LabelPosition(key, 0.1, 1.0, 1.0),), beyond=0.5) for key in "ab")
+    >>> joint_probabilities((first, second), {"a"}), joint_probabilities((first, second), {"a", "b"}, [1])
+    ({'a': 0.25}, {'b': 0.25})
+    """
+    open_groups = range(len(groups)) if counted is None else counted
+    kept = [group for index, group in enumerate(groups) if index in open_groups]
+    limits = [group.threshold(shown) if any(place.key in shown for place in group.places) else 0.0 for group in kept]
+    return {
+        place.key: place.probability * math.fsum(min(1.0, other * place.size) for other in limits) / len(groups)
+        for group, limit in zip(kept, limits, strict=True)
+        for place in group.places
+        if place.key in shown and place.rank < limit
+    }
 
 
 def pool(
@@ -157,13 +178,13 @@ def _difference(first: Mapping[Quantity, float | None], second: Mapping[Quantity
     return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
 
 
-def is_double(key: str, share: float) -> bool:
+def is_double(key: str, share: float, sampling: SamplingHash) -> bool:
     """Returns whether a second person labels this sample too, by a hash of its key.
 
-    >>> is_double("a", 0.0), is_double("a", 1.0)
+    >>> is_double("a", 0.0, SamplingHash()), is_double("a", 1.0, SamplingHash())
     (False, True)
     """
-    return is_drawn(key_of("second annotator", key), share)
+    return sampling.draws(key_of("second annotator", key), share)
 
 
 def scores_of(claims: Sequence[ClaimVerdict | None], scores: Mapping[Quantity, float]) -> dict[Quantity, float]:

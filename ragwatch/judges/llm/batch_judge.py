@@ -131,7 +131,7 @@ class BatchLLMJudge(LLMJudge):
         reading = self._reading(sample, seed)
         reading.take([check_completion(prompt, completion) for prompt in reading.prompts()])
         self.report(reading)
-        return reading.evidence()
+        return replace(reading.evidence(), instructions=tuple(reading.instructions))
 
     async def find(self, ids: Collection[str], since: float) -> str | None:
         """Find the batch with these custom ids. Returns its id at the provider; None when there is none.

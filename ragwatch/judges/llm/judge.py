@@ -7,8 +7,9 @@ import random
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 
-from ragwatch.core.evidence import Evidence
+from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.core.verdict import UnjudgedReason, Usage
@@ -22,6 +23,7 @@ from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.prompt.parts import Part, parts_of
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, start_reading
 from ragwatch.judges.llm.prompt.units import answer_of
+from ragwatch.judges.llm.second_reading import unconfirmed, without_instructions
 from ragwatch.ports import JudgeContext
 
 MAX_FAILURES_PER_SAMPLE = 3
@@ -39,7 +41,8 @@ class LLMJudge:
         name: Configured name.
         kind: Kind of the judge.
         model: Name of the model.
-        version: Kind, model and prompt; `-isolated` where each context is read in a call of its own.
+        version: Kind, model and prompt; `-isolated` where each context is read in a call of its own, with the routes
+            if that is so on some only.
         concurrency: Maximum number of concurrent calls.
         prices: Prices of tokens; None when they are unknown: then dollars are not counted and cannot be capped.
         provider: The provider of the model.
@@ -64,7 +67,7 @@ class LLMJudge:
         rng: random.Random | None = None,
     ) -> None:
         self.name, self.kind, self.model, self.concurrency = name, kind, provider.model, options.concurrency
-        self.version = f"{kind}-{self.model}-{PROMPT_VERSION}{'-isolated' * (options.reading == 'isolated')}"
+        self.version = f"{kind}-{self.model}-{PROMPT_VERSION}{_isolated(options)}"
         self.provider = provider
         self.prices = prices_of(
             self.model, options.prices, allow_unknown=options.allow_unknown_price, where=f"judges.{name}"
@@ -106,14 +109,50 @@ class LLMJudge:
         reading = await self.prepare(sample, secrets.token_hex(16))
         until = self._clock.now() + self._options.deadline_seconds
         try:
-            while prompts := reading.prompts():
-                reading.take(await self._replies(prompts, cost, until))
+            await self._complete(reading, cost, until)
+            evidence = replace(reading.evidence(), instructions=tuple(reading.instructions))
+            if self._reads_again(sample, evidence):
+                await self._confirm(sample, evidence, cost, until)
         except JudgeError as error:
             raise self._counted(sample, error) from None
         self._failures.pop(sample.id, None)
         if SELF_TEST_KEY not in sample.metadata:
             self.report(reading)
-        return reading.evidence(), cost.usage
+        return evidence, cost.usage
+
+    async def _complete(self, reading: Reading, cost: ReadingCost, until: float) -> None:
+        while prompts := reading.prompts():
+            reading.take(await self._replies(prompts, cost, until))
+
+    def _reads_again(self, sample: Sample, evidence: Evidence) -> bool:
+        """Whether a second reading is needed. Self-tests are read once: they test the model."""
+        if not (self._options.second_reading and evidence.instructions) or SELF_TEST_KEY in sample.metadata:
+            return False
+        return any(claim.verdict is ClaimVerdict.SUPPORTED for claim in evidence.claims)
+
+    async def _confirm(self, sample: Sample, evidence: Evidence, cost: ReadingCost, until: float) -> None:
+        """Read a sample with a suspected prompt injection again, without it, each context alone.
+
+        Raises:
+            JudgeError: A claim is not supported this time.
+        """
+        reading = await asyncio.to_thread(
+            lambda: start_reading(
+                without_instructions(sample),
+                parts=frozenset({Part.CLAIMS}),
+                reading="isolated",
+                seed=secrets.token_hex(16),
+            )
+        )
+        await self._complete(reading, cost, until)
+        count = unconfirmed(evidence, reading.evidence())
+        self._context.telemetry.read_again(self.name, same=not count)
+        if count:
+            raise JudgeError(
+                UnjudgedReason.PROMPT_INJECTION,
+                f"instructions to the judge in its {', '.join(evidence.instructions)}; without them {count} claims are "
+                "not supported",
+            )
 
     async def prepare(self, sample: Sample, seed: str) -> Reading:
         """Check the size of a sample and start its reading, in a thread so that the event loop is not blocked.
@@ -130,7 +169,9 @@ class LLMJudge:
 
     def start_reading(self, sample: Sample, seed: str) -> Reading:
         """Start the reading of a sample. The same seed gives the same prompts."""
-        return start_reading(sample, parts=self._parts(sample), reading=self._options.reading, seed=seed)
+        isolated = sample.route in self._options.isolated_routes
+        reading = "isolated" if isolated else self._options.reading
+        return start_reading(sample, parts=self._parts(sample), reading=reading, seed=seed)
 
     def report(self, reading: Reading) -> None:
         """Count the invalid quotes and prompt injections of a reading that is complete."""
@@ -181,9 +222,18 @@ class LLMJudge:
         return error
 
 
-def _check_relaxed(name: str, kind: str, provider: Provider, options: CallOptions) -> None:
+def _isolated(options: CallOptions) -> str:
+    """The part of the version that says where contexts are read in calls of their own."""
     if options.reading == "isolated":
-        raise ConfigError(f"judges.{name}.urgency: relaxed reads each sample in one call; use reading: joint")
+        return "-isolated"
+    return f"-isolated:{'+'.join(sorted(options.isolated_routes))}" if options.isolated_routes else ""
+
+
+def _check_relaxed(name: str, kind: str, provider: Provider, options: CallOptions) -> None:
+    if options.reading == "isolated" or options.isolated_routes:
+        raise ConfigError(
+            f"judges.{name}.urgency: relaxed reads each sample in one call; use reading: joint, and no isolated_routes"
+        )
     if not isinstance(provider, BatchProvider):
         raise ConfigError(f"judges.{name}.urgency: {kind} has no message batches; use urgency: normal")
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from statistics import NormalDist, fmean
 
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.estimators import rogan_gladen
-from ragwatch.core.estimators.corrected import correct
+from ragwatch.core.estimators.corrected import CorrectedEstimate, correct, judge_interval
 from ragwatch.core.estimators.ppi import PpiSums
+from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
 from ragwatch.core.labels.calibration import LabelledScore, error_rates, traffic_agreement
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
@@ -29,6 +31,7 @@ ROWS = 5000
 MAX_READS = 4  # of ROWS at a digest: a long history is read in several digests
 MIN_WINDOW_SECONDS = 6 * HOUR  # rounding to the hour would change a shorter window too much
 MIN_LABELS = 5  # of yes and of no, below which error rates are not known
+MAX_ANNOTATORS = 20  # left out one by one: those with most labels
 BINARY = frozenset({Quantity.TOP_RANKED_IGNORED})
 
 
@@ -39,6 +42,16 @@ class AnswerLabel:
     verdicts: AnswerVerdicts
     scores: Mapping[Quantity, float]
     probability: float | None
+    labels: tuple[Label, ...] = ()
+
+    def without(self, annotator: str) -> AnswerLabel:
+        """The labels of the others, as if this annotator had labelled nothing."""
+        others = [
+            replace(label, probability=label.without.get(annotator, label.probability))
+            for label in self.labels
+            if annotator not in (label.annotator, label.owner)
+        ]
+        return answer_label(self.verdicts, others)
 
 
 class LabelCorrection:
@@ -70,7 +83,9 @@ class LabelCorrection:
         Raises:
             StoreError: The store cannot be read.
         """
-        labels = [label for label in self._store.labels(now - self._rules.fresh) if label.scores]
+        labels = [
+            label for label in self._store.labels(now - self._rules.fresh) if label.scores and self._rules.counts(label)
+        ]
         if not labels:
             return (), {}
         answers = self._labelled_answers(labels)
@@ -129,6 +144,7 @@ class LabelCorrection:
             count = len(pairs_of(answers, self._rules.chain[0], quantity))
             if count:
                 yield (Gauge.LABELS, (str(quantity),)), float(count)
+                yield (Gauge.LABEL_ANNOTATORS, (str(quantity),)), float(len(annotators_of(answers, quantity)))
             for judge in self._rules.judges:
                 agreement = traffic_agreement(pairs_of(answers, judge, quantity), self._rules.minimum)
                 if agreement is not None:
@@ -140,28 +156,51 @@ class LabelCorrection:
             missed = self._sums.missed(within)
             inside = [answer for answer in answers if int(answer.verdicts.at // HOUR) in within]
             for (route, quantity), sums in sorted(self._sums.totals(within).items()):
-                corrected = correct(
-                    self._with_labels(sums, inside, route, quantity),
-                    unjudged_weight=missed.get(route, 0.0),
-                    confidence=self._rules.confidence,
-                    min_labels=self._rules.minimum,
+                on_route = [answer for answer in inside if answer.verdicts.route == route]
+                rows = {answer.verdicts.key: self._rows_of(answer, quantity) for answer in on_route}
+                totals = _exchanged(
+                    sums, [pair[:1] for pair in rows.values() if pair], [pair[1:] for pair in rows.values() if pair]
                 )
+                corrected = self._estimate(totals, missed.get(route, 0.0))
                 if corrected.estimate is not None:
-                    yield EstimateRow(quantity, route, self._rules.chain[0], name, corrected.estimate, corrected=True)
+                    row = EstimateRow(quantity, route, self._rules.chain[0], name, corrected.estimate, corrected=True)
+                    without = [
+                        WithoutAnnotator(one, len(theirs), self._estimate(left, missed.get(route, 0.0)).estimate)
+                        for one, theirs, left in self._without_each(totals, on_route, rows, quantity)
+                    ]
+                    yield self._robust(row, without, judge_interval(sums, self._rules.confidence))
                 if corrected.gain is not None:
                     self._gauges[Gauge.LABEL_GAIN, (str(quantity), route, name)] = corrected.gain
 
-    def _with_labels(self, sums: PpiSums, answers: Sequence[AnswerLabel], route: str, quantity: Quantity) -> PpiSums:
-        before: list[Row] = []
-        after: list[Row] = []
-        for answer in answers:
-            if answer.verdicts.route == route and quantity in answer.scores and answer.probability is not None:
-                rows = tuple(
-                    labelled(self._rules, answer.verdicts, quantity, answer.scores[quantity], answer.probability)
-                )
-                before += rows[:1]
-                after += rows[1:]
-        return less(sums, PpiSums.of(sums.tiers, before)) + PpiSums.of(sums.tiers, after)
+    def _estimate(self, sums: PpiSums, missed: float) -> CorrectedEstimate:
+        rules = self._rules
+        return correct(sums, unjudged_weight=missed, confidence=rules.confidence, min_labels=rules.minimum)
+
+    def _rows_of(self, answer: AnswerLabel, quantity: Quantity) -> Sequence[Row]:
+        """The row of a labelled answer, without its label and with it; nothing if the label cannot be weighted."""
+        if quantity not in answer.scores or answer.probability is None:
+            return ()
+        return tuple(labelled(self._rules, answer.verdicts, quantity, answer.scores[quantity], answer.probability))
+
+    def _without_each(
+        self, totals: PpiSums, answers: Sequence[AnswerLabel], rows: Mapping[str, Sequence[Row]], quantity: Quantity
+    ) -> Iterable[tuple[str, Sequence[AnswerLabel], PpiSums]]:
+        """Each annotator, the answers with a label of theirs that counts, and the sums without these labels."""
+        counted = [answer for answer in answers if rows[answer.verdicts.key]]
+        for name, theirs in islice(annotators_of(counted, quantity).items(), MAX_ANNOTATORS):
+            now_there = [rows[answer.verdicts.key] for answer in theirs]
+            left = [self._rows_of(answer.without(name), quantity) for answer in theirs]
+            instead = [other[1:] or there[:1] for other, there in zip(left, now_there, strict=True)]
+            yield name, theirs, _exchanged(totals, [pair[1:] for pair in now_there], instead)
+
+    def _robust(
+        self, row: EstimateRow, without: Sequence[WithoutAnnotator], by_judge: tuple[float, float]
+    ) -> EstimateRow:
+        """The row with the annotators behind it, and an interval that none of them can move alone."""
+        shares = shares_of(row.estimate, len(without), without)
+        if shares.change is not None:
+            self._gauges[Gauge.ANNOTATOR_CHANGE, (str(row.quantity), row.route, row.window)] = shares.change
+        return replace(row, estimate=widened(row.estimate, shares, by_judge, self._rules.trusted), annotators=shares)
 
     def _by_error_rates(
         self, answers: Sequence[AnswerLabel], estimates: Sequence[EstimateRow]
@@ -176,9 +215,29 @@ class LabelCorrection:
                 pairs = pairs_of(on_route, first, row.quantity)
                 if len(pairs) < self._rules.minimum:
                     continue
-                corrected = by_error_rates(row.calls or row.estimate, pairs, self._rules)
+                own = row.calls or row.estimate
+                corrected = by_error_rates(own, pairs, self._rules)
                 if corrected is not None:
-                    yield replace(row, estimate=corrected, corrected=True, calls=None)
+                    without = [
+                        WithoutAnnotator(name, len(theirs), self._rates_without(own, on_route, name, row.quantity))
+                        for name, theirs in annotators_of(on_route, row.quantity).items()
+                    ]
+                    made = replace(row, estimate=corrected, corrected=True, calls=None)
+                    yield self._robust(made, without, (own.low, own.high))
+
+    def _rates_without(
+        self, own: Estimate, answers: Sequence[AnswerLabel], annotator: str, quantity: Quantity
+    ) -> Estimate | None:
+        others = [answer.without(annotator) for answer in answers]
+        pairs = pairs_of(others, self._rules.chain[0], quantity)
+        return by_error_rates(own, pairs, self._rules) if len(pairs) >= self._rules.minimum else None
+
+
+def _exchanged(sums: PpiSums, old: Iterable[Sequence[Row]], new: Iterable[Sequence[Row]]) -> PpiSums:
+    """The sums without some rows, and with others."""
+    return less(sums, PpiSums.of(sums.tiers, chain.from_iterable(old))) + PpiSums.of(
+        sums.tiers, chain.from_iterable(new)
+    )
 
 
 def by_error_rates(estimate: Estimate, pairs: Sequence[LabelledScore], rules: LabelRules) -> Estimate | None:
@@ -210,14 +269,25 @@ def by_error_rates(estimate: Estimate, pairs: Sequence[LabelledScore], rules: La
 
 
 def answer_label(verdicts: AnswerVerdicts, labels: Sequence[Label]) -> AnswerLabel:
-    """Combine the labels on one answer: mean scores over the people who labelled it."""
-    quantities = {quantity for label in labels for quantity in label.scores}
+    """Combine the labels on one answer: mean scores over the people to whom it was given, or else who labelled it."""
+    known = [label for label in labels if label.probability is not None]
+    counted = known or labels
+    quantities = {quantity for label in counted for quantity in label.scores}
     scores = {
-        quantity: fmean(label.scores[quantity] for label in labels if quantity in label.scores)
+        quantity: fmean(label.scores[quantity] for label in counted if quantity in label.scores)
         for quantity in quantities
     }
-    probabilities = [label.probability for label in labels if label.probability is not None]
-    return AnswerLabel(verdicts, scores, probabilities[-1] if probabilities else None)
+    return AnswerLabel(verdicts, scores, known[-1].probability if known else None, tuple(counted))
+
+
+def annotators_of(answers: Iterable[AnswerLabel], quantity: Quantity) -> dict[str, list[AnswerLabel]]:
+    """The answers that each annotator has scored, by annotator, most answers first."""
+    by_annotator: dict[str, list[AnswerLabel]] = {}
+    for answer in answers:
+        for label in answer.labels:
+            if quantity in label.scores:
+                by_annotator.setdefault(label.annotator, []).append(answer)
+    return dict(sorted(by_annotator.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
 def pairs_of(answers: Sequence[AnswerLabel], judge: str, quantity: Quantity) -> list[LabelledScore]:

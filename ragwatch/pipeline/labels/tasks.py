@@ -18,13 +18,12 @@ from ragwatch.core.labels.label import Label, parse_label
 from ragwatch.core.labels.selection import (
     JudgeScores,
     LabelCandidate,
-    LabelPool,
-    LabelPosition,
     is_double,
     pool,
     unsure,
 )
-from ragwatch.core.sampling import key_of
+from ragwatch.core.sampling import SamplingHash, key_of
+from ragwatch.pipeline.labels.task_state import TaskState
 from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules, answer_verdicts
 from ragwatch.ports import ScoreRow, Store
 
@@ -36,53 +35,7 @@ POOL_SECONDS = 3600.0  # minimum age of a pool with samples left before there is
 MAX_TASKS = 200
 MAX_CHARS = 4 << 20  # of the texts of all tasks of a response, unless a single one is longer
 PAGE = 500  # labels read at a time
-
-
-class _TaskState:
-    """Stored state: the pools with the times at which they were made, and the last score row that was read.
-
-    Attributes:
-        until: Number of that row.
-        pools: The pools, oldest first.
-        made: When each was made.
-        gone: Samples of pools that cannot be labelled any more.
-    """
-
-    def __init__(self, until: int, pools: list[LabelPool], made: list[float], gone: set[str]) -> None:
-        self.until = until
-        self.pools = pools
-        self.made = made
-        self.gone = gone
-
-    @classmethod
-    def of(cls, record: Mapping[str, Any] | None) -> _TaskState:
-        if record is None:
-            return cls(0, [], [], set())
-        pools = [
-            LabelPool(tuple(LabelPosition(*place) for place in entry["places"]), entry.get("beyond", math.inf))
-            for entry in record["pools"]
-        ]
-        return cls(int(record["until"]), pools, [entry["made"] for entry in record["pools"]], set(record["gone"]))
-
-    def to_record(self) -> dict[str, Any]:
-        return {
-            "until": self.until,
-            "gone": sorted(self.gone),
-            "pools": [
-                {
-                    "made": made,
-                    **({} if math.isinf(entry.beyond) else {"beyond": entry.beyond}),
-                    "places": [[place.key, place.rank, place.size, place.probability] for place in entry.places],
-                }
-                for entry, made in zip(self.pools, self.made, strict=True)
-            ],
-        }
-
-    def forget(self, before: float) -> None:
-        """Drop pools that were made before an instant."""
-        kept = [(entry, made) for entry, made in zip(self.pools, self.made, strict=True) if made >= before]
-        self.pools, self.made = [entry for entry, _ in kept], [made for _, made in kept]
-        self.gone &= {place.key for entry in self.pools for place in entry.places}
+MAX_LABELS = 1000  # of one sample
 
 
 class LabelTasks:
@@ -94,6 +47,7 @@ class LabelTasks:
         clock: Seconds since the epoch.
         uniform: Returns a random number between 0 and 1, for the selection.
         refuse: Raises `ConfigError` if the store does not keep the texts that people need.
+        sampling: Selects candidates from many, and the samples that a second person labels.
     """
 
     def __init__(
@@ -104,12 +58,14 @@ class LabelTasks:
         clock: Callable[[], float],
         uniform: Callable[[], float],
         refuse: Callable[[], None] = lambda: None,
+        sampling: SamplingHash | None = None,
     ) -> None:
         self._refuse = refuse
         self._rules = rules
         self._store = store
         self._clock = clock
         self._uniform = uniform
+        self._sampling = sampling or SamplingHash()
         self._lock = Lock()
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
@@ -124,32 +80,42 @@ class LabelTasks:
         self._refuse()
         with self._lock:
             now = self._clock()
-            state = self._refreshed(now)
+            state = self._refreshed(annotator, now)
             labels = self._labels(state, now)
-            done = _done(state, labels)
-            doubles = [key for key in _doubles(labels, self._rules.double) if annotator not in labels[key]]
-            places = heapq.merge(*(entry.places for entry in state.pools), key=lambda place: place.rank)
-            fresh = [place.key for place in places if place.key not in done]
+            doubles = self._doubles(state, annotator, labels)
             limit = min(count, MAX_TASKS)
             doubles = doubles[: math.ceil(limit * self._rules.double)]
-            tasks: list[dict[str, Any]] = []
-            chars_left = MAX_CHARS
-            for index, key in enumerate((*doubles, *fresh)):
-                task = self._task(key) if len(tasks) < limit else None
-                if task is not None and (_chars(task) <= chars_left or not tasks):
-                    tasks.append(task)
-                    chars_left -= _chars(task)
-                elif task is not None or len(tasks) >= limit:
-                    break
-                elif index >= len(doubles):  # retention has deleted it, or its text is damaged
-                    state.gone.add(key)
+            gone = -1
+            while gone != len(state.gone):  # where retention has deleted some, there may be others
+                gone = len(state.gone)
+                fresh = state.open_samples(annotator, labels, limit)
+                tasks = self._shown(state, [*doubles, *fresh], limit)
+            for task in tasks:
+                if annotator not in (names := state.given.setdefault(task["key"], [])):
+                    names.append(annotator)
             self._store.remember(STATE, state.to_record())
             return tasks
+
+    def _shown(self, state: TaskState, keys: Sequence[str], limit: int) -> list[dict[str, Any]]:
+        """The first samples, at most `limit`, with their texts. Those without a text any more are noted."""
+        tasks: list[dict[str, Any]] = []
+        chars_left = MAX_CHARS
+        for key in keys:
+            task = self._task(key) if len(tasks) < limit else None
+            if task is not None and (_chars(task) <= chars_left or not tasks):
+                tasks.append(task)
+                chars_left -= _chars(task)
+            elif task is not None or len(tasks) >= limit:
+                break
+            else:  # retention has deleted it, or it is damaged
+                state.gone.add(key)
+        return tasks
 
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """Store labels. Returns how many are `new`, `replaced` and `unmatched` (no judge in force has judged it).
 
-        A label on a sample of a pool gets the probability from the pool, not the one in its record.
+        A label on a sample that was given to its annotator has the probability from the pool, whatever its record
+        says. What a label replaces is kept in it.
 
         Raises:
             ValueError: A record is not a label; nothing was stored.
@@ -158,23 +124,38 @@ class LabelTasks:
         now = self._clock()
         labels = [_label(record, now) for record in records]
         with self._lock:
-            state = _TaskState.of(self._store.recall(STATE))
+            state = TaskState.of(self._store.recall(STATE), self._sampling)
             before = self._labels(state, now)
             after = {(label.key, label.annotator): label for of_key in before.values() for label in of_key.values()}
-            after |= {(label.key, label.annotator): label for label in labels}
-            done = {key for key, _ in after} | state.gone
-            probabilities: dict[str, float] = {}
-            for entry in state.pools:
-                probabilities |= entry.probabilities(done)
-            updated = [
-                replace(label, probability=probabilities.get(label.key, label.probability)) for label in after.values()
-            ]
+            after |= {(label.key, label.annotator): self._successor(label) for label in labels}
+            updated = self._weighted(state, after.values())
             changed = [label for label in updated if before.get(label.key, {}).get(label.annotator) != label]
             new = self._store.add_labels(changed)
             judged = {key: self._verdicts(key) is not None for key in {label.key for label in labels}}
             unmatched = sum(not judged[label.key] for label in labels)
             stored = len({(label.key, label.annotator) for label in labels})
             return {"new": new, "replaced": stored - new, "unmatched": unmatched}
+
+    def revoke(self, key: str, annotator: str | None = None) -> int:
+        """Take labels on a sample back, of one annotator or of all. They are kept. Returns how many.
+
+        Raises:
+            StoreError: The store cannot be used.
+        """
+        with self._lock:
+            now = self._clock()
+            revoked = [
+                replace(label, revoked=now)
+                for label in self._store.labels_of(key, MAX_LABELS)
+                if label.revoked is None and annotator in (None, label.annotator)
+            ]
+            self._store.add_labels(revoked)
+            return len(revoked)
+
+    @property
+    def per_hour(self) -> int:
+        """Labels that an authenticated annotator may send per hour."""
+        return self._rules.per_hour
 
     def labels(self, after: tuple[float, str, str] | None = None) -> Iterator[dict[str, Any]]:
         """All labels, oldest first, as JSON values; only those after (at, key, annotator), if given.
@@ -195,9 +176,25 @@ class LabelTasks:
         instant = self._store.pruned_until()
         return instant if math.isfinite(instant) else None
 
-    def _labels(self, state: _TaskState, now: float) -> dict[str, dict[str, Label]]:
+    def _successor(self, label: Label) -> Label:
+        """A new label, with what it replaces; without a probability of its own it has that of what it replaces."""
+        for old in self._store.labels_of(label.key, MAX_LABELS):
+            if old.annotator == label.annotator:
+                known = old.probability if label.probability is None else label.probability
+                return replace(label, probability=known).after(old)
+        return label
+
+    @staticmethod
+    def _weighted(state: TaskState, labels: Iterable[Label]) -> list[Label]:
+        """The labels with the probabilities that follow from how many of their pool are labelled by now."""
+        by_key: dict[str, dict[str, Label]] = {}
+        for label in labels:
+            by_key.setdefault(label.key, {})[label.annotator] = label
+        return list(state.weighted(by_key))
+
+    def _labels(self, state: TaskState, now: float) -> dict[str, dict[str, Label]]:
         """Labels that may belong to a pool, by sample and annotator."""
-        since = min([now - self._rules.fresh, *(made for made in state.made)])
+        since = min([now - self._rules.fresh, *(entry.made for entry in state.pools)])
         labels: dict[str, dict[str, Label]] = {}
         for label in self._store.labels(since):
             labels.setdefault(label.key, {})[label.annotator] = label
@@ -217,23 +214,21 @@ class LabelTasks:
             "claims": claims,
         }
 
-    def _refreshed(self, now: float) -> _TaskState:
+    def _refreshed(self, annotator: str, now: float) -> TaskState:
         """The state, with a new pool if one is due and there is traffic for it."""
-        state = _TaskState.of(self._store.recall(STATE))
+        state = TaskState.of(self._store.recall(STATE), self._sampling)
         state.forget(now - self._rules.fresh)
         labels = self._labels(state, now)
-        done = _done(state, labels)
-        left = any(place.key not in done for entry in state.pools for place in entry.places)
-        if left and now - state.made[-1] < POOL_SECONDS:
+        left = state.has_free_groups() or bool(state.open_samples(annotator, labels, 0))
+        if left and now - state.pools[-1].made < POOL_SECONDS:
             return state
         rows, share = self._since(state, now)
         candidates = [candidate for row in rows if (candidate := self._candidate(row, share)) is not None]
         if candidates:
-            state.pools.append(pool(candidates, self._rules.share_unsure, self._uniform, POOL_SIZE))
-            state.made.append(now)
+            state.add(pool(candidates, self._rules.share_unsure, self._uniform, POOL_SIZE), now, self._sampling)
         return state
 
-    def _since(self, state: _TaskState, now: float) -> tuple[list[ScoreRow], float]:
+    def _since(self, state: TaskState, now: float) -> tuple[list[ScoreRow], float]:
         """Rows of the last judge that are in no pool, or a part selected by a hash; and the share of that part."""
         last = self._rules.chain[-1]
         kept: list[tuple[int, str, ScoreRow]] = []
@@ -241,11 +236,22 @@ class LabelTasks:
         while rows := self._store.window(state.until, now - self._rules.fresh, ROWS):
             for row in rows:
                 if row.judge == last and row.version == self._rules.judges.get(last) and row.scores is not None:
-                    heapq.heappush(kept, (-int(key_of(STATE, row.key)[:16], 16), row.key, row))
+                    heapq.heappush(kept, (-int(self._sampling.place(key_of(STATE, row.key))[:16], 16), row.key, row))
                     if len(kept) > MAX_CANDIDATES:
                         limit = min(limit, -heapq.heappop(kept)[0])
             state.until = rows[-1].seq
         return [row for _, _, row in kept], limit / (1 << 64)
+
+    def _doubles(self, state: TaskState, annotator: str, labels: Mapping[str, Mapping[str, Label]]) -> Sequence[str]:
+        """Samples that one person has labelled and that this one shall label, too."""
+        return [
+            key
+            for key, of_key in labels.items()
+            if sum(label.probability is not None for label in of_key.values()) == 1
+            and is_double(key, self._rules.double, self._sampling)
+            and annotator not in of_key
+            and (len(state.given.get(key, ())) < 2 or annotator in state.given[key])
+        ]
 
     def _verdicts(self, key: str) -> AnswerVerdicts | None:
         return answer_verdicts(self._store, self._rules.judges, key, texts=False)
@@ -258,12 +264,8 @@ class LabelTasks:
             JudgeScores(record.scores, [claim.support for claim in record.claims if claim.support is not None])
             for record in verdicts.records.values()
         ]
-        return LabelCandidate(row.key, row.probability * share, unsure(readings))
-
-
-def _done(state: _TaskState, labels: Mapping[str, Any]) -> set[str]:
-    """Samples that are labelled, or cannot be."""
-    return {*labels, *state.gone}
+        suspect = any(record.instructions for record in verdicts.records.values())  # the judges may have been talked to
+        return LabelCandidate(row.key, row.probability * share, 1.0 if suspect else unsure(readings))
 
 
 def _chars(task: Mapping[str, Any]) -> int:
@@ -271,15 +273,6 @@ def _chars(task: Mapping[str, Any]) -> int:
     sample = task["sample"]
     texts = [sample["question"], sample["answer"], *(context["text"] for context in sample["contexts"])]
     return sum(len(text or "") for text in texts) + sum(len(claim["text"]) for claim in task["claims"])
-
-
-def _doubles(labels: Mapping[str, Mapping[str, Label]], share: float) -> Sequence[str]:
-    """Samples that one person has labelled and that another person shall label, too."""
-    return [
-        key
-        for key, of_key in labels.items()
-        if len(of_key) == 1 and is_double(key, share) and next(iter(of_key.values())).probability is not None
-    ]
 
 
 def _label(record: Mapping[str, Any], now: float) -> Label:

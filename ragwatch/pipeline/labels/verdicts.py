@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.ports import Query, Store
@@ -29,6 +30,9 @@ class LabelRules:
         share_unsure: Share of the samples for people that is selected by how unsure the judges are, in [0, 1).
         double: Share of these samples that a second person labels, too.
         confidence: Two-sided level of the intervals.
+        leave_out: Annotators whose labels do not count.
+        trusted: Annotators because of whom no interval is widened.
+        per_hour: Labels that an authenticated annotator may send per hour.
     """
 
     judges: Mapping[str, str]
@@ -39,6 +43,13 @@ class LabelRules:
     share_unsure: float = 0.5
     double: float = 0.1
     confidence: float = 0.95
+    leave_out: frozenset[str] = frozenset()
+    trusted: frozenset[str] = frozenset()
+    per_hour: int = 200
+
+    def counts(self, label: Label) -> bool:
+        """Whether a label counts: it is not taken back, and its annotator is not left out."""
+        return label.revoked is None and label.annotator not in self.leave_out
 
     def readers(self, quantity: Quantity) -> tuple[str, ...]:
         """Judges of a quantity, each of which reads a part of what the one before it has read."""

@@ -306,3 +306,18 @@ def test_calibrate_leaves_out_what_retention_has_picked_from(tmp_path: Path) -> 
     assert report["quantities"]["faithfulness"]["labels"] == sum(ages)
     assert report["picked_until"] == until
     assert "only answers since" in run(config, command="calibrate").output
+
+
+def test_a_label_is_taken_back(config: Path) -> None:
+    """By one annotator or by all; it is kept with the time, and where nothing counts that is said."""
+    run(config, "--count", "1", "--whole", said="f\n-\n-\n\n")
+    (label,) = labels(config)
+    wrong = run(config, "--revoke", label.key, "--annotator", "bob")
+    assert (wrong.return_value, wrong.stderr) == (1, f"{label.key}: no label of bob counts there\n")
+    found = CliRunner().invoke(cli, ["label", "--config", str(config), "--revoke", label.key], standalone_mode=False)
+    assert (found.return_value, found.stderr) == (0, "1 label taken back\n")
+    (revoked,) = labels(config)
+    assert revoked.revoked is not None
+    assert revoked.scores == label.scores
+    nobody = CliRunner().invoke(cli, ["label", "--config", str(config)], standalone_mode=False)
+    assert "--annotator: is missing" in str(nobody.exception)

@@ -8,7 +8,16 @@ from random import Random
 import pytest
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.selection import JudgeScores, LabelCandidate, is_double, pool, scores_of, unsure
+from ragwatch.core.labels.selection import (
+    JudgeScores,
+    LabelCandidate,
+    is_double,
+    joint_probabilities,
+    pool,
+    scores_of,
+    unsure,
+)
+from ragwatch.core.sampling import SamplingHash
 from ragwatch.core.scores import Quantity
 
 RUNS = 4000
@@ -26,9 +35,22 @@ def test_the_probability_is_that_of_being_given() -> None:
     for _ in range(RUNS):
         ordered = pool(candidates(), 0.5, rng.random, 10)
         given = {place.key for place in ordered.places[:3]}
-        for key, probability in ordered.probabilities(given).items():
+        for key, probability in joint_probabilities([ordered], given).items():
             weights[key] += 0.1 / probability / RUNS  # each has been drawn at 0.1
     assert list(weights.values()) == pytest.approx([1.0] * 10, abs=0.15)
+
+
+@pytest.mark.uncounted
+@pytest.mark.parametrize("counted", [None, [0, 1], [1]])
+def test_people_with_groups_of_their_own_are_samples_of_their_own(counted: list[int] | None) -> None:
+    """Weights of what all, some or one of three people have labelled add up to one a candidate."""
+    rng, weights = Random(5), dict.fromkeys((candidate.key for candidate in candidates()), 0.0)
+    for number in range(2 * RUNS):
+        groups = pool(candidates(), 0.5, rng.random, 10).groups(3, SamplingHash(str(number).encode()))
+        shown = {place.key for count, group in enumerate(groups, 1) for place in group.places[:count]}
+        for key, probability in joint_probabilities(groups, shown, counted).items():
+            weights[key] += 0.1 / probability / RUNS / 2
+    assert list(weights.values()) == pytest.approx([1.0] * 10, abs=0.25)
 
 
 def test_a_share_goes_to_the_unsure() -> None:
@@ -46,15 +68,19 @@ def test_places_left_out_limit_the_probability() -> None:
     ordered = pool(candidates(), 0.5, Random(3).random, 4)
     given = {place.key for place in ordered.places}
     assert ordered.threshold(given) == ordered.beyond < math.inf
-    assert all(probability < 0.1 for probability in ordered.probabilities(given).values() if ordered.beyond < 0.4)
+    assert all(
+        probability < 0.1 for probability in joint_probabilities([ordered], given).values() if ordered.beyond < 0.4
+    )
     everything = pool(candidates(), 0.5, Random(3).random, 10)
-    assert set(everything.probabilities({candidate.key for candidate in candidates()}).values()) == {0.1}
+    assert set(joint_probabilities([everything], {candidate.key for candidate in candidates()}).values()) == {0.1}
 
 
 def test_words_ahead_of_their_turn_have_no_probability() -> None:
     """A sample further down the order than the first that was not given was not chosen by it."""
     ordered = pool(candidates(), 0.5, Random(4).random, 10)
-    assert set(ordered.probabilities({ordered.places[0].key, ordered.places[5].key})) == {ordered.places[0].key}
+    assert set(joint_probabilities([ordered], {ordered.places[0].key, ordered.places[5].key})) == {
+        ordered.places[0].key
+    }
 
 
 def test_all_are_alike_where_nothing_is_doubted() -> None:
@@ -73,7 +99,7 @@ def test_doubt_needs_something_that_is_known() -> None:
 def test_doubles_are_a_share_of_all() -> None:
     """A tenth of the samples is given twice, the same tenth to everybody."""
     keys = [f"{index:032x}" for index in range(3000)]
-    assert sum(is_double(key, 0.1) for key in keys) == pytest.approx(300, abs=60)
+    assert sum(is_double(key, 0.1, SamplingHash()) for key in keys) == pytest.approx(300, abs=60)
 
 
 def test_a_word_on_claims_goes_before_one_on_the_whole() -> None:

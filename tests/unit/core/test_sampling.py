@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of
+from ragwatch.core.sampling import SamplingHash, SamplingPlan, is_drawn, key_of
 
 KEYS = [key_of("app", f"request-{index}") for index in range(20_000)]
 
@@ -54,6 +54,26 @@ def test_ends() -> None:
     """Everything is drawn at 1, nothing at 0."""
     assert all(is_drawn(key, 1.0) for key in KEYS)
     assert not any(is_drawn(key, 0.0) for key in KEYS)
+
+
+def test_x15_ids_that_dodge_one_secret_do_not_dodge_another() -> None:
+    """Ids chosen so that the public hash never draws them are drawn at their rate with the secret of a state."""
+    chosen = [key for key in KEYS if not is_drawn(key, 0.1)][:500]
+    assert not any(SamplingHash().draws(key, 0.1) for key in chosen)
+    for secret in (b"one", b"two", b"three"):
+        hidden = SamplingHash(secret)
+        drawn = [key for key in chosen if hidden.draws(key, 0.1)]
+        assert abs(len(drawn) - 50) < 4 * math.sqrt(45)
+        assert drawn == [key for key in chosen if SamplingHash(secret).draws(key, 0.1)]  # after a restart
+        assert all(hidden.draws(key, 0.2) for key in drawn)
+
+
+def test_ends_with_a_secret() -> None:
+    """Everything is drawn at 1, nothing at 0; decisions of two secrets are independent."""
+    first, second = SamplingHash(b"one"), SamplingHash(b"two")
+    assert all(first.draws(key, 1.0) and not first.draws(key, 0.0) for key in KEYS[:500])
+    both = sum(first.draws(key, 0.5) and second.draws(key, 0.5) for key in KEYS)
+    assert abs(both / len(KEYS) - 0.25) < 4 * math.sqrt(0.25 * 0.75 / len(KEYS))
 
 
 def test_choices_of_judges_are_independent() -> None:

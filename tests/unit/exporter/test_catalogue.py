@@ -41,6 +41,7 @@ UNITS = frozenset(
         "paused",
         "fallback",
         "labels",
+        "annotators",
         "rows",
     }
 )

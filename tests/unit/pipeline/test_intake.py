@@ -20,7 +20,7 @@ from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a
 from ragwatch import formats
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import RejectReason
-from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of
+from ragwatch.core.sampling import SamplingHash, SamplingPlan, is_drawn, key_of
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally
 from ragwatch.errors import SourceError, StoreError
@@ -192,6 +192,18 @@ async def test_probability_is_stored_with_the_row(make: Any, store: SqliteStore)
     assert probabilities == expected | {f"gold{index}": 1.0 for index in range(3)}
     assert counts(store, Tally.SEEN) == {("app",): 63}
     assert sum(counts(store, Tally.ANSWER_CHARS).values()) > 63  # signals are of every request
+
+
+async def test_x15_chosen_ids_are_drawn_and_read_by_the_secret(make: Any, store: SqliteStore) -> None:
+    """500 ids that the public hash of none draws at 0.1: with a secret about 50 are, as for every reader of the log."""
+    sampling = SamplingHash(b"secret of the state")
+    names = [f"r{index}" for index in range(600) if not is_drawn(key_of("app", f"r{index}"), 0.1)][:500]
+    intake = make(a_batch(*map(a_line, names)), plan=replace(ALL, probability=0.1, routes={}))
+    intake.rules = replace(intake.rules, sampling=sampling)
+    await intake.step()
+    drawn = {draw.sample.id for draw in leased(store)}
+    assert drawn == {name for name in names if sampling.draws(key_of("app", name), 0.1)}
+    assert 25 < len(drawn) < 80
 
 
 async def test_a_judge_with_a_share_reads_a_share(make: Any, store: SqliteStore) -> None:

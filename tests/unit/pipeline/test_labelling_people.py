@@ -97,7 +97,7 @@ def test_new_traffic_makes_a_new_pool(store: SqliteStore) -> None:
     clock[0] += 40 * 86400.0
     assert labelling.tasks("ann", 200) == []
     last = store.window(0, 0.0, 1000)[-1].seq
-    assert world.store.recall("labelling") == {"until": last, "gone": [], "pools": []}
+    assert world.store.recall("labelling") == {"until": last, "gone": [], "given": {}, "pools": []}
 
 
 @pytest.mark.costly

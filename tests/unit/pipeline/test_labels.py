@@ -88,7 +88,8 @@ def test_too_few_labels_correct_nothing(store: SqliteStore) -> None:
     people = world.people()
     world.label(29)
     rows, gauges = people.correct(NOW, ())
-    assert (rows, gauges) == ((), {(Gauge.LABELS, (F,)): 29.0, (Gauge.LAST_LABEL, ()): NOW})
+    told = {(Gauge.LABELS, (F,)): 29.0, (Gauge.LABEL_ANNOTATORS, (F,)): 1.0, (Gauge.LAST_LABEL, ()): NOW}
+    assert (rows, gauges) == ((), told)
     world.label(1)
     rows, gauges = people.correct(NOW, ())
     assert {row.window for row in rows} == {"1d", "30d"}

@@ -14,6 +14,7 @@ from starlette.routing import Route
 from support.retrievers import FaultyRetriever, asked, free_port, options, serving
 
 from ragwatch.core.canary.definition import Direction, Failure, Hit
+from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.probes.http import HttpProbe, build
 
 HITS = (Hit("d1", "Cats purr.", 0.9), Hit("d2", "Dogs bark.", 0.4))
@@ -135,6 +136,9 @@ async def test_canaries_are_marked(address: str, retriever: FaultyRetriever) -> 
     await asked(build(options(address), name="docs"))
     assert retriever.headers["x-ragwatch-canary"] == "docs"
     assert retriever.headers["user-agent"].startswith("ragwatch/")
+    marks = CanaryMarks(b"secret")
+    await asked(build(options(address), name="docs", mark=lambda: marks.mark("docs", 0.0)))
+    assert marks.is_valid(retriever.headers["x-ragwatch-canary"], 0.0)
 
 
 async def test_credentials_are_sent_and_never_shown(address: str, retriever: FaultyRetriever) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
+from starlette.exceptions import HTTPException
 from support.snapshots import small
 
 from ragwatch.board import Board
@@ -16,7 +18,8 @@ from ragwatch.errors import StoreError
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import RequestPolicy, build_app
+from ragwatch.web import Access, RequestPolicy, Right, Token, build_app
+from ragwatch.web.label_authors import LabelRate
 from ragwatch.web.labels import MAX_NOTE_CHARS, MAX_VALUES, PAGE_BYTES
 
 WORD = {"key": "0" * 32, "annotator": "ann", "at": 1.0, "scores": {"faithfulness": 1.0}}
@@ -28,6 +31,8 @@ class Words:
     def __init__(self, error: Exception | None = None) -> None:
         self.kept: list[Mapping[str, Any]] = []
         self.error = error
+        self.revoked: list[tuple[str, str | None]] = []
+        self.per_hour = 3
 
     def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
         """One task, which says who asked for how many."""
@@ -41,6 +46,11 @@ class Words:
         self.kept += labels
         return {"new": len(labels), "replaced": 0, "unmatched": 0}
 
+    def revoke(self, key: str, annotator: str | None = None) -> int:
+        """Note what is taken back."""
+        self.revoked.append((key, annotator))
+        return 1
+
     def labels(self) -> list[dict[str, Any]]:
         """What was kept."""
         return [dict(label) for label in self.kept]
@@ -50,8 +60,21 @@ class Words:
         return None
 
 
+TOKENS = {name: f"{name:0>32}" for name in ("ann", "bob", "reader")}
+RIGHTS = {name: frozenset({Right.PAGES, *([] if name == "reader" else [Right.WRITE])}) for name in TOKENS}
+ACCESS = Access(
+    tokens=tuple(Token(name, hashlib.sha256(TOKENS[name].encode()).digest(), RIGHTS[name]) for name in TOKENS),
+    anonymous=frozenset(),
+)
+
+
+def named(name: str) -> dict[str, str]:
+    """The header of a token."""
+    return {"Authorization": f"Bearer {TOKENS[name]}"}
+
+
 @asynccontextmanager
-async def client(words: Words | None) -> AsyncIterator[httpx.AsyncClient]:
+async def client(words: Words | None, refusals: list[str] | None = None) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the application that hands words on."""
     board = Board()
     board.publish(small())
@@ -59,7 +82,9 @@ async def client(words: Words | None) -> AsyncIterator[httpx.AsyncClient]:
         board=board,
         render=lambda *_: (b"", ""),
         labels=None if words is None else lambda: words,
-        policy=RequestPolicy(lambda: frozenset({"localhost"})),
+        policy=RequestPolicy(lambda: frozenset({"localhost"}))
+        if refusals is None
+        else RequestPolicy(lambda: frozenset({"localhost"}), access=lambda: ACCESS, refused=refusals.append),
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as made:
         yield made
@@ -89,6 +114,7 @@ async def test_tasks_and_words_go_through() -> None:
             b'{"labels": [{"annotator": "a", "key": "k", "at": 1, "scores": {"faithfulness": 2}}]}',
             "labels:",
         ),
+        ("/v1/labels/revoke", b'{"key": "x"}', "key: not the key of a sample"),
         ("/v1/labels/tasks", b'{"annotator": "a\\u001b", "count": 1}', "annotator: not a name"),
         ("/v1/labels/tasks", b'{"annotator": "a", "count": true}', "count: not a whole number"),
         ("/v1/labels/tasks", b'{"annotator": "a", "count": 1000}', "count: not a whole number"),
@@ -161,3 +187,72 @@ async def test_values_are_counted_before_they_are_made() -> None:
     async with client(Words()) as made:
         text = await made.post("/v1/labels", content=body)
     assert (text.status_code, text.json()["error"].startswith("body: more than")) == (400, True)
+
+
+async def test_labels_have_the_name_of_who_sends_them() -> None:
+    """A token labels, asks and takes back under its own name alone; without the right to write nothing is kept."""
+    words, refusals = Words(), list[str]()
+    async with client(words, refusals) as made:
+        other = await made.post("/v1/labels", json={"labels": [WORD]}, headers=named("bob"))
+        assert (other.status_code, other.text) == (
+            403,
+            "annotator: you are bob, and labels are stored under that name, not 'ann'; use --annotator bob",
+        )
+        tasks = await made.post("/v1/labels/tasks", json={"annotator": "ann", "count": 1}, headers=named("bob"))
+        back = {"key": WORD["key"], "annotator": "ann"}
+        revoke = await made.post("/v1/labels/revoke", json=back, headers=named("bob"))
+        reader = await made.post("/v1/labels", json={"labels": [WORD]}, headers=named("reader"))
+        nobody = await made.post("/v1/labels", json={"labels": [WORD]})
+        refused = [response.status_code for response in (tasks, revoke, reader, nobody)]
+        assert (refused, words.kept, words.revoked) == ([403, 403, 403, 401], [], [])
+        assert (await made.post("/v1/labels", json={"labels": [WORD]}, headers=named("ann"))).status_code == 200
+        own = await made.post("/v1/labels/revoke", json={"key": WORD["key"]}, headers=named("ann"))
+        assert (own.json(), words.revoked) == ({"revoked": 1}, [(WORD["key"], "ann")])
+    assert refusals == ["right", "credentials"]
+
+
+async def test_whoever_is_not_asked_for_a_name_gives_one() -> None:
+    """On loopback without credentials the name in the request stands, and nobody is counted."""
+    words = Words()
+    async with client(words) as made:
+        for _ in range(3):
+            assert (await made.post("/v1/labels", json={"labels": [WORD, WORD]})).status_code == 200
+        await made.post("/v1/labels/revoke", json={"key": WORD["key"]})
+    assert (len(words.kept), words.revoked) == (6, [(WORD["key"], None)])
+
+
+async def test_an_annotator_has_a_limit_per_hour() -> None:
+    """Labels beyond it are refused and counted, with the time to wait; those of others are not."""
+    words, refusals = Words(), list[str]()
+    async with client(words, refusals) as made:
+        assert (await made.post("/v1/labels", json={"labels": [WORD] * 2}, headers=named("ann"))).status_code == 200
+        more = await made.post("/v1/labels", json={"labels": [WORD] * 2}, headers=named("ann"))
+        assert (more.status_code, 3590 <= int(more.headers["retry-after"]) <= 3600) == (429, True)
+        assert "ann has sent 2 in the last hour" in more.text
+        bob = WORD | {"annotator": "bob"}
+        assert (await made.post("/v1/labels", json={"labels": [bob] * 3}, headers=named("bob"))).status_code == 200
+    assert (len(words.kept), refusals) == (5, ["labels"])
+
+
+def test_the_limit_is_of_the_last_hour() -> None:
+    """What was sent longer ago does not count."""
+    now, refusals = [0.0], list[str]()
+    rate = LabelRate(refusals.append, lambda: now[0])
+    rate.take("ann", 3, 3)
+    with pytest.raises(HTTPException) as refused:
+        rate.take("ann", 1, 3)
+    assert refused.value.headers == {"Retry-After": "3600"}
+    with pytest.raises(HTTPException):
+        rate.take("bob", 4, 3)
+    now[0] = 3600.0
+    rate.take("ann", 3, 3)
+    assert refusals == ["labels", "labels"]
+
+
+async def test_a_client_does_not_weigh_its_labels() -> None:
+    """Probabilities, owners and the history come from us, whatever a request says."""
+    words = Words()
+    forged = WORD | {"probability": 1e-9, "owner": "x", "without": {"x": 1.0}, "revoked": 3.0, "earlier": [{}]}
+    async with client(words) as made:
+        await made.post("/v1/labels", json={"labels": [forged]})
+    assert words.kept == [from_record(WORD).to_record()]

@@ -29,6 +29,10 @@ class CallOptions(BaseModel):
         api_key: The key; it is never shown.
         reading: `joint` reads a sample in one call. `isolated` makes one call for each context and one without
             any, so that no context can influence the reading of another.
+        isolated_routes: Routes on which samples are read as with `isolated`.
+        second_reading: Read a sample with a suspected prompt injection again, each context alone and without the
+            instructions; if a claim is then not supported, the sample is left unjudged (`prompt_injection`). Not in
+            message batches.
         timeout_seconds: Timeout of a call; the worst case of a call that timed out counts as spent.
         deadline_seconds: No call for a sample starts later than this after the first.
             Together with the timeout it should stay below `judging.timeout`.
@@ -49,6 +53,8 @@ class CallOptions(BaseModel):
     base_url: Url
     api_key: SecretStr | None = None
     reading: Literal["joint", "isolated"] = "joint"
+    isolated_routes: tuple[str, ...] = ()
+    second_reading: bool = True
     timeout_seconds: Seconds = 30.0
     deadline_seconds: Seconds = 25.0
     concurrency: Count = 16

@@ -1,0 +1,176 @@
+"""State of label tasks: which samples are to be labelled, and to whom each was given."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count, takewhile
+from typing import Any
+
+from ragwatch.core.labels.label import Label
+from ragwatch.core.labels.selection import LabelPool, LabelPosition, joint_probabilities
+from ragwatch.core.sampling import SamplingHash
+
+MAX_GROUPS = 8  # of a pool: so many people can label it, each samples of their own
+MIN_GROUP = 10  # samples
+
+Labels = Mapping[str, Mapping[str, Label]]  # by sample and annotator
+
+
+@dataclass(slots=True)
+class TaskPool:
+    """A pool whose groups belong to annotators.
+
+    Attributes:
+        made: When it was made, in seconds since the epoch.
+        pool: The samples.
+        groups: Random groups of them.
+        owners: Annotator by index of the group; the others are free.
+    """
+
+    made: float
+    pool: LabelPool
+    groups: list[LabelPool]
+    owners: dict[int, str] = field(default_factory=dict)
+
+    def claim(self, annotator: str) -> bool:
+        """Give a free group to an annotator. False if there is none."""
+        free = next((index for index in range(len(self.groups)) if index not in self.owners), None)
+        if free is not None:
+            self.owners[free] = annotator
+        return free is not None
+
+    def of(self, annotator: str) -> Iterator[LabelPosition]:
+        """The samples of an annotator by rising rank."""
+        groups = (group.places for index, group in enumerate(self.groups) if self.owners.get(index) == annotator)
+        return heapq.merge(*groups, key=_rank)
+
+    def probabilities(self, shown: Collection[str], without: str | None = None) -> dict[str, float]:
+        """The joint probability of each sample that was shown, as if one annotator had labelled nothing."""
+        counted = [index for index in range(len(self.groups)) if self.owners.get(index, "") != without]
+        return joint_probabilities(self.groups, shown, counted)
+
+
+class TaskState:
+    """Stored state: the pools, and the last score row that was read.
+
+    Attributes:
+        until: Number of that row.
+        pools: The pools, oldest first.
+        gone: Samples of pools that cannot be labelled any more.
+        given: To whom each sample was given, by sample; the first is the owner of its group.
+    """
+
+    def __init__(self, until: int, pools: list[TaskPool], gone: set[str], given: dict[str, list[str]]) -> None:
+        self.until = until
+        self.pools = pools
+        self.gone = gone
+        self.given = given
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any] | None, sampling: SamplingHash) -> TaskState:
+        """Read what `to_record` wrote. The samples of an earlier version are one group."""
+        if record is None:
+            return cls(0, [], set(), {})
+        pools = []
+        for entry in record["pools"]:
+            places = tuple(LabelPosition(*place) for place in entry["places"])
+            whole = LabelPool(places, entry.get("beyond", math.inf))
+            owners = {int(index): name for index, name in entry.get("owners", {}).items()}
+            pools.append(TaskPool(entry["made"], whole, whole.groups(entry.get("groups", 1), sampling), owners))
+        given = {key: list(names) for key, names in record.get("given", {}).items()}
+        return cls(int(record["until"]), pools, set(record["gone"]), given)
+
+    def to_record(self) -> dict[str, Any]:
+        """The state as JSON values."""
+        return {
+            "until": self.until,
+            "gone": sorted(self.gone),
+            "given": self.given,
+            "pools": [
+                {
+                    "made": entry.made,
+                    **({} if math.isinf(entry.pool.beyond) else {"beyond": entry.pool.beyond}),
+                    "groups": len(entry.groups),
+                    "owners": {str(index): name for index, name in entry.owners.items()},
+                    "places": [[place.key, place.rank, place.size, place.probability] for place in entry.pool.places],
+                }
+                for entry in self.pools
+            ],
+        }
+
+    def add(self, pool: LabelPool, now: float, sampling: SamplingHash) -> None:
+        """Add a pool."""
+        groups = max(1, min(MAX_GROUPS, len(pool.places) // MIN_GROUP))
+        self.pools.append(TaskPool(now, pool, pool.groups(groups, sampling)))
+
+    def forget(self, before: float) -> None:
+        """Drop pools that were made before an instant."""
+        self.pools = [entry for entry in self.pools if entry.made >= before]
+        places = {place.key for entry in self.pools for place in entry.pool.places}
+        self.gone &= places
+        self.given = {key: names for key, names in self.given.items() if key in places}
+
+    def is_given(self, label: Label) -> bool:
+        """Whether its annotator was asked for it, so that its probability is known."""
+        if label.key in self.given:
+            return label.annotator in self.given[label.key]
+        return label.probability is not None  # given by an earlier version, or imported by whom the state belongs to
+
+    def has_free_groups(self) -> bool:
+        """Whether a group belongs to nobody."""
+        return any(len(entry.owners) < len(entry.groups) for entry in self.pools)
+
+    def open_samples(self, annotator: str, labels: Labels, wanted: int) -> list[str]:
+        """Samples that are this annotator's to label, in this order; claims groups of all pools until there are enough.
+
+        Args:
+            annotator: Name of the person.
+            labels: Labels so far.
+            wanted: Number of samples from which on no more are claimed.
+        """
+        for _ in takewhile(lambda _: len(self._open(annotator, labels)) < wanted, count()):
+            claimed = [entry.claim(annotator) for entry in self.pools]
+            if not any(claimed):
+                break
+        return self._open(annotator, labels)
+
+    def _open(self, annotator: str, labels: Labels) -> list[str]:
+        places = heapq.merge(*(entry.of(annotator) for entry in self.pools), key=_rank)
+        done = self._labelled(labels) | self.gone
+        return [place.key for place in places if place.key not in done]
+
+    def _labelled(self, labels: Labels) -> set[str]:
+        return {key for key, of_key in labels.items() if any(map(self.is_given, of_key.values()))}
+
+    def weighted(self, labels: Labels) -> Iterator[Label]:
+        """The labels with the probabilities that follow from what people were given and have labelled by now.
+
+        A label that its annotator was not asked for has none.
+        """
+        shown = self._labelled(labels) | self.gone
+        known = self._probabilities(shown)
+        owners = {name for entry in self.pools for name in entry.owners.values()}
+        without = {name: self._probabilities(shown, name) for name in owners}
+        for key, of_key in labels.items():
+            for label in of_key.values():
+                if not self.is_given(label):
+                    yield replace(label, probability=None, owner=None, without={})
+                elif key not in known:
+                    yield label
+                else:
+                    others = {name: values[key] for name, values in without.items() if key in values}
+                    owner = self.given.get(key, [label.annotator])[0]
+                    yield replace(label, probability=known[key], owner=owner, without=others)
+
+    def _probabilities(self, shown: Collection[str], without: str | None = None) -> dict[str, float]:
+        probabilities_by_key: dict[str, float] = {}
+        for entry in self.pools:
+            probabilities_by_key |= entry.probabilities(shown, without)
+        return probabilities_by_key
+
+
+def _rank(place: LabelPosition) -> float:
+    return place.rank
