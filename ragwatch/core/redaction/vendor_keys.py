@@ -25,11 +25,6 @@ def _varied(match: re.Match[str]) -> Span | None:
     return span if _VARIED.search(value) else None
 
 
-def _with_digit(match: re.Match[str]) -> Span | None:
-    """Accepts a key that contains a digit."""
-    return match.span() if any(map(str.isdigit, match[0])) else None
-
-
 # Rule, vendor, prefixes (separated by spaces), pattern of what follows.
 _PREFIXED: tuple[tuple[str, str, str, str], ...] = (
     ("anthropic-key", "Anthropic", "sk-ant-", r"[A-Za-z0-9_-]{16,}"),

@@ -41,6 +41,7 @@ class Labels:
     """Hands out one task, and takes every label."""
 
     error: Exception | None = None
+    per_hour = 100
 
     def tasks(self, *_: object) -> list[dict[str, Any]]:
         """One task."""
