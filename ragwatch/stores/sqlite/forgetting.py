@@ -234,10 +234,12 @@ def _unjudged(writer: sqlite3.Connection, key: str) -> Iterator[Unjudged]:
 
 
 def _erase_notes(writer: sqlite3.Connection, key: str, cipher: TextCipher | None) -> None:
-    """Delete the notes of the labels on an answer; a damaged label is deleted."""
+    """Delete the notes of the labels on an answer, earlier ones too; a damaged label is deleted."""
     for annotator, body in writer.execute("SELECT annotator, body FROM labels WHERE key = ?", (key,)).fetchall():
         try:
             record = unpack(body if cipher is None else cipher.open(body)) | {"note": ""}
+            if earlier := record.get("earlier"):
+                record["earlier"] = [{**label, "note": ""} for label in earlier]
         except StoreError:
             writer.execute("DELETE FROM labels WHERE key = ? AND annotator = ?", (key, annotator))
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,8 @@ def state(tmp_path: Path) -> Path:
         draw = draws[user, "judged"]
         claim = a_claim((1, 0), text=f"MARK{user} claim", evidence=f"MARK{user} quote")
         store.settle([a_verdict(draw, an_evidence(claim))])  # type: ignore[arg-type]  # a draw
-        store.add_labels([Label(draw.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0}, note=f"calls MARK{user}")])  # type: ignore[attr-defined]
+        label = Label(draw.key, "ann", AT - 1.0, {Quantity.FAITHFULNESS: 1.0}, note=f"said MARK{user} before")
+        store.add_labels([replace(label, at=AT, note=f"calls MARK{user}").after(label)])  # type: ignore[attr-defined]
         store.prepare_batch(JUDGE, {draws[user, "batched"].key: 1}, "seed", now=AT)  # type: ignore[attr-defined]
         question = f"Where is the MARK{user} parcel?"
         store.record_run(
