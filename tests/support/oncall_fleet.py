@@ -18,6 +18,7 @@ from functional.daemon import write_config
 from loopback.process import LoopbackProcess
 
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.daemon.state_secret import NAME
 from ragwatch.demo import Demo
 from ragwatch.rules import BurnRate, Limits, Links, RulePlan
 from ragwatch.rules.burn import PERIOD
@@ -119,6 +120,9 @@ class Fleet:
     def _replica(self, name: str) -> AskingProcess:
         folder = self.folder / name
         (folder / "log").mkdir(parents=True)
+        (folder / "state").mkdir(mode=0o700)
+        (folder / "state" / NAME).write_text(f"{bytes(range(32)).hex()}\n")  # all draw the same answers
+        (folder / "state" / NAME).chmod(0o600)
         (folder / "anchors.jsonl").write_text("\n".join(json.dumps(_anchor(number)) for number in range(5)))
         return self._process(
             name,
