@@ -10,7 +10,7 @@ from typing import Any
 from ragwatch.core.sample import RejectReason
 from ragwatch.formats import history
 from ragwatch.sources.otlp.attributes import decoded, first, plain_text
-from ragwatch.sources.otlp.capture import LIMIT_ADVICE, switch_for
+from ragwatch.sources.otlp.capture import LIMIT_ADVICE, SWITCHES, instrumentation_of
 from ragwatch.sources.otlp.kinds import Kind
 from ragwatch.sources.otlp.messages import (
     ASSISTANT,
@@ -58,11 +58,19 @@ class Naming:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A request that cannot be judged: why, and what to do."""
+    """A request that cannot be judged.
+
+    Attributes:
+        reason: Reason that is counted.
+        field: The field of a record that is missing or incomplete.
+        detail: What happened, and what to do.
+        silent: The instrumentation that sends no texts; empty if that is not the reason.
+    """
 
     reason: RejectReason
     field: str
     detail: str
+    silent: str = ""
 
 
 @dataclass(slots=True)
@@ -87,7 +95,12 @@ class Assembled:
 
 
 def assemble(
-    spans: Iterable[Span], naming: Naming | None = None, resolve: Resolve | None = None, *, ungrounded: bool = False
+    spans: Iterable[Span],
+    naming: Naming | None = None,
+    resolve: Resolve | None = None,
+    *,
+    ungrounded: bool = False,
+    continued: bool = False,
 ) -> Assembled:
     """Assemble the requests of one trace.
 
@@ -96,6 +109,7 @@ def assemble(
         naming: Which attributes become fields of a record.
         resolve: Finds texts of documents that are known by id only.
         ungrounded: Whether requests without any retrieval are recorded too, with no contexts.
+        continued: Whether another request of this trace was assembled before, so that the id names the first span too.
     """
     result = Assembled()
     rows: list[tuple[Step, dict[str, Any]]] = []
@@ -105,12 +119,12 @@ def assemble(
             rows.append(made)
     for step, record in rows:
         trace_id = record["trace_id"]
-        record["id"] = trace_id if len(rows) == 1 else f"{trace_id}-{step.span.span_id}"
+        record["id"] = trace_id if len(rows) == 1 and not continued else f"{trace_id}-{step.span.span_id}"
         result.records.append(record)
     return result
 
 
-def _assembled(
+def _assembled(  # noqa: PLR0911 - one return for each outcome
     request: Request, naming: Naming, resolve: Resolve | None, result: Assembled, *, ungrounded: bool
 ) -> tuple[Step, dict[str, Any]] | None:
     """The record of one request; None if there is none, which is then counted in `result`."""
@@ -134,7 +148,7 @@ def _assembled(
         return None
     if not contexts.retrieved and not ungrounded:
         if _has_retriever(request):
-            result.refused.append(_silent_retriever(request))
+            result.refused.append(_silent(request, "contexts", "the retriever's span does not say what it returned"))
         else:
             result.ungrounded += 1
         return None
@@ -154,34 +168,35 @@ def _count_unanswered(request: Request, result: Assembled) -> None:
     elif not request.of_kind(Kind.LLM):
         result.unrelated += 1
     elif _is_silent(request):
-        detail = f"the spans of this trace hold no texts: content capture is off; {_switch(request)}"
-        result.refused.append(Refused(RejectReason.NO_CONTENT, "answer", detail))
+        result.refused.append(_silent(request, "answer", "the spans of this trace hold no texts"))
     else:
         detail = "no span of this trace holds an answer in text"
         result.refused.append(Refused(RejectReason.MISSING_FIELD, "answer", detail))
 
 
-def _switch(request: Request) -> str:
-    return switch_for(step.span for step in request.steps if step.kind is not Kind.OTHER)
+def _silent(request: Request, missing: str, what: str) -> Refused:
+    name = instrumentation_of(step.span for step in request.steps if step.kind is not Kind.OTHER)
+    detail = f"{what}: content capture is off; {SWITCHES[name]}"
+    return Refused(RejectReason.NO_CONTENT, missing, detail, name)
 
 
 def _is_silent(request: Request) -> bool:
     """Whether no call of a model holds any text."""
-    return not any(messages_out(step.span) or messages_in(step.span) for step in request.of_kind(Kind.LLM))
+    return not any(
+        message.text.strip()
+        for step in request.of_kind(Kind.LLM)
+        for message in (*messages_out(step.span), *messages_in(step.span))
+    )
 
 
 def _textless(contexts: Contexts) -> Refused:
     names = ", ".join(sorted({step.span.name for step in contexts.steps}))
+    instrumentation = instrumentation_of(step.span for step in contexts.steps)
     detail = (
         f"{contexts.textless} documents of {names} have no text, only ids: let the retriever's span or the prompt hold "
-        f"the texts ({switch_for(step.span for step in contexts.steps)}), or set `resolve` of this source"
+        f"the texts ({SWITCHES[instrumentation]}), or set `resolve` of this source"
     )
-    return Refused(RejectReason.NO_CONTENT, "contexts", detail)
-
-
-def _silent_retriever(request: Request) -> Refused:
-    detail = f"the retriever's span does not say what it returned: content capture is off; {_switch(request)}"
-    return Refused(RejectReason.NO_CONTENT, "contexts", detail)
+    return Refused(RejectReason.NO_CONTENT, "contexts", detail, instrumentation)
 
 
 def _answer(request: Request) -> tuple[Step | None, str | None]:
@@ -212,7 +227,7 @@ def _answer(request: Request) -> tuple[Step | None, str | None]:
 
 def _is_only_retrieval(request: Request) -> bool:
     """Whether nothing but a chain around a retriever is known, such as a service that only searches."""
-    return not request.of_kind(Kind.LLM) and not request.of_kind(Kind.PROMPT) and len(request.of_kind(Kind.CHAIN)) < 2  # noqa: PLR2004
+    return not request.of_kind(Kind.LLM) and not request.of_kind(Kind.PROMPT) and len(request.of_kind(Kind.CHAIN)) < 2
 
 
 def _outer(step: Step) -> list[Step]:
@@ -232,9 +247,9 @@ def _candidates(request: Request) -> list[tuple[Step, str]]:
     """Calls of models that have answered in text, in the order in which they ended; those in tools if none else."""
     answered = []
     for step in request.of_kind(Kind.LLM):
-        if step.generation is None and step.retrieval is None:
+        if step.retrieval is None:
             text = _text_of(step.span)
-            if text:
+            if text and not any(outer.kind is Kind.LLM and _text_of(outer.span) for outer in _outer(step)):
                 answered.append((step, text))
     answered.sort(key=lambda pair: (pair[0].span.end, pair[0].span.start))
     return [pair for pair in answered if pair[0].tool is None] or answered
@@ -256,7 +271,9 @@ def _text_of(span: Span) -> str | None:
 
 def messages_in_list(span: Span) -> bool:
     """Whether a span holds messages to a model, rather than any input."""
-    return any(key.startswith(("llm.input_messages", "gen_ai.input.messages", "ai.prompt.messages")) for key in span.attributes)
+    return any(
+        key.startswith(("llm.input_messages", "gen_ai.input.messages", "ai.prompt.messages")) for key in span.attributes
+    )
 
 
 def _of_value(span: Span) -> list[Message]:
@@ -265,7 +282,7 @@ def _of_value(span: Span) -> list[Message]:
 
 
 def _without_sections(text: str) -> str:
-    """The last section of an answer that is written in sections, as DSPy asks for; the text itself if it is not.
+    r"""The last section of an answer that is written in sections, as DSPy asks for; the text itself if it is not.
 
     >>> _without_sections("[[ ## reasoning ## ]]\\nBig.\\n\\n[[ ## answer ## ]]\\nParis.\\n\\n[[ ## completed ## ]]")
     'Paris.'

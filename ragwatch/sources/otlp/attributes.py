@@ -11,7 +11,8 @@ import orjson
 MAX_DEPTH = 32
 MAX_INDEX_DIGITS = 6
 _REPR = re.compile(
-    r"<[A-Z]\w*\(.*\)>|<[\w.]+ object at 0x[0-9a-fA-F]+>|<(?:async_)?(?:generator|coroutine) object .*>|[A-Z]\w*\(\w+=.*\)",
+    r"<[A-Z]\w*\(.*\)>|<[\w.]+ object at 0x[0-9a-fA-F]+>|<(?:async_)?(?:generator|coroutine) object.*>"
+    r"|[A-Z]\w*\(\w+=.*\)",
     re.DOTALL,
 )
 _JSON_START = frozenset('{["')

@@ -8,6 +8,7 @@ scores and texts that one of them lacks are taken from the other.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any, NamedTuple
@@ -26,14 +27,23 @@ LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNod
              "output", "outputs", "result", "response", "value")  # fmt: skip
 _INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc")
 _METADATA_KEYS = ("metadata", "meta", "payload")
-_JSON_KEYS = ("gen_ai.retrieval.documents", "retrieval.documents", "gen_ai.retrieval.results", "reranker.output_documents",
-              "db.vector.query.response.documents", "gen_ai.rerank.output_documents")
+_JSON_KEYS = (
+    "gen_ai.retrieval.documents",
+    "retrieval.documents",
+    "gen_ai.retrieval.results",
+    "reranker.output_documents",
+    "db.vector.query.response.documents",
+    "gen_ai.rerank.output_documents",
+)
 _VALUE_KEYS = ("output.value", "traceloop.entity.output", "gen_ai.task.output", "langfuse.observation.output",
                "mlflow.spanOutputs", "gen_ai.tool.call.result", "ai.toolCall.result", "tool_response",
                "haystack.component.output", "haystack.component.output_data", "gcp.vertex.agent.tool_response",
                "braintrust.output", "lmnr.span.output", "gen_ai.completion")  # fmt: skip
 _INPUT_KEYS = ("reranker.input_documents",)
 _MAX_DEPTH = 6
+_PRINTED_ID = re.compile(r"\bid_?=['\"]?([^,)'\"\s]{1,200})")
+_PRINTED_SCORE = re.compile(r"\bscore[=:] ?(-?[0-9][0-9.e-]{0,30})")
+_MAX_PRINTED = 400
 
 
 class Document(NamedTuple):
@@ -115,7 +125,10 @@ def _from_json(span: Span) -> tuple[Document, ...] | None:
     ]  # fmt: skip
     if of_events:
         return tuple(of_events)
-    places = [(span.attributes, (*_JSON_KEYS, *_VALUE_KEYS)), *((event.attributes, _JSON_KEYS) for event in span.events)]
+    places = [
+        (span.attributes, (*_JSON_KEYS, *_VALUE_KEYS)),
+        *((event.attributes, _JSON_KEYS) for event in span.events),
+    ]
     empty: tuple[Document, ...] | None = None
     for attributes, keys in places:
         for key in keys:
@@ -127,7 +140,7 @@ def _from_json(span: Span) -> tuple[Document, ...] | None:
     return empty
 
 
-def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...] | None:
+def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...] | None:  # noqa: PLR0911 - one return for each spelling
     """Return the documents in a JSON value; None if it holds no list of documents.
 
     >>> documents_in({"documents": [{"page_content": "Paris", "metadata": {"score": 0.9}}], "count": 1})
@@ -194,7 +207,7 @@ def document(item: object) -> Document | None:
     Document(text='Paris', id='n1', score=1.0)
     """
     if isinstance(item, str):
-        return Document(item) if item.strip() and not is_repr(item) else None
+        return _printed(item) if is_repr(item) else (Document(item) if item.strip() else None)
     if isinstance(item, list) and item and isinstance(decoded(item[0]), dict):  # (document, score), as pairs
         pair = document(decoded(item[0]))
         return pair._replace(score=pair.score or _score(item[1])) if pair and len(item) == 2 else pair
@@ -205,10 +218,18 @@ def document(item: object) -> Document | None:
         (part for one in (item, inner) for key in _METADATA_KEYS if isinstance(part := decoded(one.get(key)), dict)), {}
     )
     text = _text(item) or _text(inner) or _text(details)
-    name = next((one for place in (item, inner, details) if (one := _first_identity(place)) is not None), None)
-    score = next((one for place in (item, inner, details) if (one := _first_score(place)) is not None), None)
+    places = (item, inner, details)
+    name = next((known_id for place in places if (known_id := _first_identity(place)) is not None), None)
+    score = next((number for place in places if (number := _first_score(place)) is not None), None)
     known = text is not None or name is not None or any(key in item for key in (*ID_KEYS, *SCORE_KEYS))
     return Document(text, name, score) if known else None
+
+
+def _printed(text: str) -> Document | None:
+    """Return the id and score of a document that Python has printed; its text may be shortened there."""
+    name = _PRINTED_ID.search(text[:_MAX_PRINTED])
+    score = _PRINTED_SCORE.search(text[-_MAX_PRINTED:])
+    return Document(None, name[1], _score(score[1]) if score else None) if name else None
 
 
 def _text(item: Mapping[str, Any]) -> str | None:
@@ -242,7 +263,7 @@ def _first_score(item: Mapping[str, Any]) -> float | None:
 def _score(value: object) -> float | None:
     if isinstance(value, str):
         try:
-            value = json.loads(value) if len(value) < 32 else None  # noqa: PLR2004
+            value = json.loads(value) if len(value) < 32 else None
         except ValueError:
             return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e300 or not isfinite(value):

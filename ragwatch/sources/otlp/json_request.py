@@ -7,8 +7,16 @@ from typing import Any
 
 import orjson
 
-from ragwatch.sources.otlp.request import FAILED, MAX_VALUE_DEPTH, Received, RequestError, is_id, merged
-from ragwatch.sources.otlp.request import remote_of, without_vectors
+from ragwatch.sources.otlp.request import (
+    FAILED,
+    MAX_VALUE_DEPTH,
+    Received,
+    RequestError,
+    is_id,
+    merged,
+    remote_of,
+    without_vectors,
+)
 from ragwatch.sources.otlp.span import Event, Span
 
 _MAX_DIGITS = 20
@@ -106,7 +114,7 @@ def _attributes(parent: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _value(value: object, depth: int) -> Any:  # noqa: ANN401  a JSON value is any value
+def _value(value: object, depth: int) -> Any:  # noqa: ANN401, PLR0911 - any value, one return for each kind
     """The value of an AnyValue; None for one that is empty, binary, or nested too deeply."""
     if not isinstance(value, dict) or depth == 0:
         return None

@@ -81,6 +81,9 @@ _COMPONENTS = (
 )
 """Names of components of frameworks whose instrumentation marks every component as the same kind."""
 
+_RERANKS = re.compile(r"postprocess_nodes|[Rr]e-?rank|Ranker(?![a-z])")
+"""Components that choose among documents and that OpenInference marks as a chain."""
+
 _ENGINES = re.compile(r"(?i)engine|pipeline|chain|workflow|program|synthesi")
 
 
@@ -109,6 +112,8 @@ def _refined(kind: Kind, span: Span) -> Kind:
     attributes = span.attributes
     if kind is Kind.RETRIEVER and attributes.get("db.operation.name") in _WRITES:
         return Kind.OTHER
+    if kind is Kind.CHAIN and _RERANKS.search(span.name):
+        return Kind.RERANKER
     if kind is Kind.CHAIN and ("traceloop.span.kind" in attributes or "openinference.span.kind" not in attributes):
         return _component(str(attributes.get("traceloop.entity.name") or span.name)) or kind
     return kind
@@ -156,7 +161,9 @@ def _by_content(span: Span) -> Kind:
             return Kind.RERANKER
         if key.startswith(("gen_ai.tool.call.", "gen_ai.tool.name")):
             return Kind.TOOL
-        if key.startswith(("llm.output_messages", "gen_ai.completion", "gen_ai.output.messages", "gen_ai.request.model")):
+        if key.startswith(
+            ("llm.output_messages", "gen_ai.completion", "gen_ai.output.messages", "gen_ai.request.model")
+        ):
             kind = Kind.LLM
         elif key in _CHAIN_KEYS and kind is Kind.OTHER:
             kind = Kind.CHAIN
@@ -165,7 +172,17 @@ def _by_content(span: Span) -> Kind:
     return kind
 
 
-_CHAIN_KEYS = frozenset({"input.value", "output.value", "pydantic_ai.all_messages", "all_messages_events",
-                         "haystack.pipeline.input_data", "langfuse.trace.input", "mlflow.spanInputs",
-                         "gen_ai.agent.name", "agent_name"})
+_CHAIN_KEYS = frozenset(
+    {
+        "input.value",
+        "output.value",
+        "pydantic_ai.all_messages",
+        "all_messages_events",
+        "haystack.pipeline.input_data",
+        "langfuse.trace.input",
+        "mlflow.spanInputs",
+        "gen_ai.agent.name",
+        "agent_name",
+    }
+)
 _LLM_EVENTS = frozenset({"gen_ai.choice", "gen_ai.content.completion", "gen_ai.user.message"})

@@ -24,10 +24,24 @@ _ROLES: Mapping[str, str] = (
     | dict.fromkeys(("assistant", "ai", "model", "aimessage", "aimessagechunk", "bot", "agent"), ASSISTANT)
     | dict.fromkeys(("tool", "function", "toolmessage"), TOOL)
 )
-INPUT_KEYS = ("gen_ai.input.messages", "ai.prompt.messages", "llm.input_messages", "gen_ai.prompt", "ai.prompt",
-              "llm.prompts", "gcp.vertex.agent.llm_request")
-OUTPUT_KEYS = ("gen_ai.output.messages", "llm.output_messages", "ai.response.text", "ai.result.text",
-               "gen_ai.completion", "llm.completions", "gcp.vertex.agent.llm_response")
+INPUT_KEYS = (
+    "gen_ai.input.messages",
+    "ai.prompt.messages",
+    "llm.input_messages",
+    "gen_ai.prompt",
+    "ai.prompt",
+    "llm.prompts",
+    "gcp.vertex.agent.llm_request",
+)
+OUTPUT_KEYS = (
+    "gen_ai.output.messages",
+    "llm.output_messages",
+    "ai.response.text",
+    "ai.result.text",
+    "gen_ai.completion",
+    "llm.completions",
+    "gcp.vertex.agent.llm_response",
+)
 VALUE_INPUTS = ("input.value", "traceloop.entity.input", "gen_ai.task.input", "langfuse.observation.input",
                 "mlflow.spanInputs", "haystack.component.input", "haystack.component.input_data",
                 "haystack.pipeline.input_data", "haystack.pipeline.input", "ai.prompt", "gen_ai.tool.call.arguments",
@@ -114,7 +128,9 @@ def messages_out(span: Span) -> list[Message]:
     """Return the messages that the model has sent."""
     attributes = span.attributes
     for messages in (
-        _flattened(attributes, ("llm.output_messages", "gen_ai.completion", "llm.choices", "llm.completions"), ASSISTANT),
+        _flattened(
+            attributes, ("llm.output_messages", "gen_ai.completion", "llm.choices", "llm.completions"), ASSISTANT
+        ),
         messages_of(decoded(first(attributes, OUTPUT_KEYS)), ASSISTANT),
         list(_of_events(span, sent=False)),
     ):
@@ -170,7 +186,7 @@ def _events(span: Span) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield str(item.get("event.name", "")), item
 
 
-def messages_of(value: object, role: str, depth: int = _MAX_DEPTH) -> list[Message]:
+def messages_of(value: object, role: str, depth: int = _MAX_DEPTH) -> list[Message]:  # noqa: PLR0911 - one return for each spelling
     """Return the messages in a JSON value: a list, an object with a list, one message, or a text of `role`.
 
     >>> messages_of([{"role": "user", "parts": [{"type": "text", "content": "Why?"}]}], "user")
@@ -208,7 +224,8 @@ def _one(value: dict[str, Any], role: str) -> list[Message]:
     text = content_text(content) or ""
     parts = content if isinstance(content, list) else []
     calls = bool(inside(value, ("tool_calls", "function_call", "toolCalls"))) or any(
-        isinstance(part, dict) and str(part.get("type", "")).replace("-", "_") in ("tool_call", "tool_use", "function_call")
+        isinstance(part, dict)
+        and str(part.get("type", "")).replace("-", "_") in ("tool_call", "tool_use", "function_call")
         for part in parts
     )
     results = any(isinstance(part, dict) and "tool_call_response" in str(part.get("type")) for part in parts)

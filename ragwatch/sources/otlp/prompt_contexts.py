@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 from ragwatch.sources.otlp.attributes import decoded, plain_text
 from ragwatch.sources.otlp.documents import Document, documents_in
 
-CONTEXT_KEYS = ("context", "context_str", "contexts", "context_list", "documents", "docs", "passages", "retrieved_documents",
-                "retrieved_context", "retrieved_contexts", "source_documents", "sources", "chunks", "knowledge", "snippets",
-                "text_chunks", "references", "background", "evidence")  # fmt: skip
+CONTEXT_KEYS = (
+    "context", "context_str", "contexts", "context_list", "documents", "docs", "passages", "retrieved_documents",
+    "retrieved_context", "retrieved_contexts", "source_documents", "sources", "chunks", "knowledge", "snippets",
+    "text_chunks", "references", "background", "evidence",
+)  # fmt: skip
 QUESTION_KEYS = ("question", "query", "query_str", "user_question", "user_query", "user_input", "input")
 _VARIABLE = ("gen_ai.prompt.variable.", "langfuse.prompt.variable.")
 _TEMPLATES = ("llm.prompt_template.variables", "gen_ai.prompt.variables", "spring.ai.chat.client.user.params",
@@ -40,11 +42,20 @@ _HEADING = re.compile(
     r"|retrieved [\w ]{1,30}|knowledge(?: base)?|background(?: information)?)\b[^\n:]{0,40}:[ \t*]*"
 )
 _END = re.compile(
-    r"(?im)^[ \t#*]*(?:(?:user )?(?:question|query|input|request)|user|human|instructions?|task|answer|helpful answer|response"
-    r"|assistant|rules|output)\b[^\n:]{0,40}:"
+    r"(?im)^[ \t#*]*(?:(?:user )?(?:question|query|input|request)|user|human|instructions?|task|answer|helpful answer"
+    r"|response|assistant|rules|output)\b[^\n:]{0,40}:"
 )
 _LISTS = frozenset({"context", "contexts", "documents", "docs", "passages", "sources", "results", "search_results"})
-_NUMBERED = re.compile(r"(?m)^[ \t]*(?:\[(?:doc(?:ument)? ?)?\d{1,3}\]|(?:document|source|passage|context|chunk|doc) ?\[?#?\d{1,3}\]?[:.)]|\d{1,3}[.)])[ \t]*", re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"(?m)^[ \t]*(?:\[(?:doc(?:ument)? ?)?\d{1,3}\]"
+    r"|(?:document|source|passage|context|chunk|doc) ?\[?#?\d{1,3}\]?[:.)]"
+    r"|\d{1,3}[.)]|={2,8} ?(?:document|source|passage|context|chunk|doc) \d{1,3} ?={2,8})[ \t]*",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"(?im)(?:^|(?<=[\s.>]))(?:user )?(?:question|query|q)\s*:[ \t]*\n?"
+    r"(?P<text>[^\n]+(?:\n(?!\s*(?:helpful )?(?:answer|response)\b)[^\n]+)*)"
+)
 
 
 def variables(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,7 +154,7 @@ def _between_dashes(text: str) -> str | None:
     lines = []
     for line in _DASHES.finditer(text):
         lines.append(line)
-        if len(lines) == 2:  # noqa: PLR2004
+        if len(lines) == 2:
             before = text[: lines[0].start()].rstrip().rpartition("\n")[2]
             return text[lines[0].end() : line.start()] if _CONTEXT_WORD.search(before) else None
     return None
@@ -168,7 +179,9 @@ def _elements(text: str) -> tuple[Document, ...]:
         elif opened and opened[-1][0]["name"].lower() == tag["name"].lower():
             begin, before = opened.pop()
             complete.append(
-                _Element(tag["name"].lower(), begin["fields"] or "", text[begin.end() : tag.start()], len(complete) > before)
+                _Element(
+                    tag["name"].lower(), begin["fields"] or "", text[begin.end() : tag.start()], len(complete) > before
+                )
             )
         elif opened and any(one["name"].lower() == tag["name"].lower() for one, _ in opened[-4:]):
             opened.pop()
@@ -205,8 +218,3 @@ def question_in(prompt: str) -> str | None:
     """
     marks = list(_QUESTION.finditer(prompt[-_MAX_CHARS:]))
     return marks[-1]["text"].strip() or None if marks else None
-
-
-_QUESTION = re.compile(
-    r"(?im)(?:^|(?<=[\s.>]))(?:user )?(?:question|query|q)\s*:[ \t]*\n?(?P<text>[^\n]+(?:\n(?!\s*(?:helpful )?(?:answer|response)\b)[^\n]+)*)"
-)

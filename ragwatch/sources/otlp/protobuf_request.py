@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ragwatch.sources.otlp.request import FAILED, MAX_VALUE_DEPTH, Received, RequestError, is_id, is_wanted
-from ragwatch.sources.otlp.request import remote_of, without_vectors
+from ragwatch.sources.otlp.request import (
+    FAILED,
+    MAX_VALUE_DEPTH,
+    Received,
+    RequestError,
+    is_id,
+    is_wanted,
+    remote_of,
+    without_vectors,
+)
 from ragwatch.sources.otlp.span import Event, Span
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragwatch.sources.otlp.attributes import decoded
+from ragwatch.sources.otlp.attributes import decoded, first
 from ragwatch.sources.otlp.documents import Document, considered, documents_in, returned
 from ragwatch.sources.otlp.kinds import Kind
 from ragwatch.sources.otlp.messages import USER, messages_in, value_in, value_out
@@ -17,6 +17,7 @@ from ragwatch.sources.otlp.tree import Request, Step, below
 Resolve = Callable[[Sequence[str]], Mapping[str, str]]
 """Returns texts by id, of the ids that it knows."""
 _SEARCH = re.compile(r"(?i)retriev|search|knowledge|lookup|look_up|rag(?![a-z])|fetch_?doc|vector|similar")
+_TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name")
 MAX_CONTEXTS = 1_000
 
 
@@ -93,6 +94,7 @@ def _entries(request: Request, until: int | None, result: Contexts) -> list[_Ent
         if entry is None:
             continue
         if step.kind is Kind.RERANKER:
+            entry = _with_texts(entry, entries)
             entries = _not_reranked(entries, entry)
         entries.append(entry)
     return entries
@@ -119,11 +121,21 @@ def _entry(step: Step, retrievals: Sequence[Step], result: Contexts) -> _Entry |
     return None if own.documents is None else _Entry(step, own.documents)
 
 
+def _with_texts(reranked: _Entry, entries: Sequence[_Entry]) -> _Entry:
+    """What a reranker returned, with texts of what retrievers returned before where it says ids only."""
+    known = {document.id: document for entry in entries for document in entry.documents if document.id}
+    documents = tuple(
+        document._replace(text=known[document.id].text) if document.text is None and document.id in known else document
+        for document in reranked.documents
+    )
+    return _Entry(reranked.step, documents)
+
+
 def _not_reranked(entries: list[_Entry], reranked: _Entry) -> list[_Entry]:
     """Entries without those that a reranker was given; without all if no document says which these are."""
     given = {_identity(document) for document in (*considered(reranked.step.span), *reranked.documents)}
     others = [entry for entry in entries if given.isdisjoint(map(_identity, entry.documents))]
-    return [] if len(others) == len(entries) else others
+    return others if len(others) < len(entries) or not reranked.documents else []
 
 
 def _identity(document: Document) -> str:
@@ -146,8 +158,7 @@ def _with_ids(from_prompt: Sequence[Document], documents: Sequence[Document]) ->
     if len(from_prompt) != len(documents):
         return list(from_prompt)
     return [
-        Document(one.text, other.id or one.id, other.score)
-        for one, other in zip(from_prompt, documents, strict=True)
+        Document(one.text, other.id or one.id, other.score) for one, other in zip(from_prompt, documents, strict=True)
     ]
 
 
@@ -157,11 +168,11 @@ def _distinct(documents: Sequence[Document]) -> list[Document]:
     for document in documents:
         if document.text and document.text.strip():
             key = document.text.strip()
-            first = kept.get(key)
-            if first is None:
+            known = kept.get(key)
+            if known is None:
                 kept[key] = document
-            elif first.id is None and document.id is not None:
-                kept[key] = first._replace(id=document.id)
+            elif known.id is None and document.id is not None:
+                kept[key] = known._replace(id=document.id)
     return list(kept.values())[:MAX_CONTEXTS]
 
 
@@ -172,8 +183,7 @@ def _entries_of_tools(request: Request, until: int | None) -> list[_Entry]:
         if step.tool is not None or (until is not None and step.span.start > until):
             continue
         attributes = step.span.attributes
-        name = str(attributes.get("gen_ai.tool.name") or attributes.get("tool.name") or attributes.get("ai.toolCall.name")
-                   or step.span.name)  # fmt: skip
+        name = str(first(attributes, _TOOL_NAMES) or step.span.name)
         value = decoded(value_out(step.span))
         searches = _SEARCH.search(name) is not None
         documents: tuple[Document, ...] = ()

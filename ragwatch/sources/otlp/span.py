@@ -83,6 +83,6 @@ def unpacked(payload: bytes) -> list[Span]:
     stored = orjson.loads(payload)
     resources = stored["resources"]
     return [
-        Span(*row[:7], tuple(Event(*event) for event in row[7]), *row[8:12], resources[row[12]])
+        Span._make((*row[:7], tuple(Event(*event) for event in row[7]), *row[8:12], resources[row[12]]))
         for row in stored["spans"]
     ]

@@ -1,7 +1,8 @@
 """The spans of a trace as the steps of one or several RAG requests.
 
-A request starts at a local root: a span without parent, or one whose parent is in another process. What another process
-has done for it belongs to it, unless that process has retrieved and generated itself: then that is a request of its own.
+A request starts at a local root: a span without parent, or one whose parent is in another process. What another
+process has done for it belongs to it, unless that process has retrieved and generated itself: that is a request of its
+own.
 """
 
 from __future__ import annotations
@@ -72,17 +73,17 @@ def has_root(spans: Iterable[Span]) -> bool:
 
 
 def requests(spans: Iterable[Span]) -> list[Request]:
-    """Return the requests in the spans of one trace, in the order of their start. The order of spans does not matter."""
+    """Return the requests in the spans of one trace, by their start. The order of the spans does not matter."""
     distinct = {span.span_id: span for span in spans}
     ordered = sorted(distinct.values(), key=lambda span: (span.start, -span.end, span.span_id))
     children, tops = _children(ordered, distinct)
     kinds = {span.span_id: kind_of(span) for span in ordered}
-    own = _starts_of_requests(ordered, distinct, kinds)
+    forest = _Forest(children, kinds, _starts_of_requests(ordered, distinct, kinds))
     rooted = [span for span in tops if span.is_local_root]
     by_root: dict[str, Request] = {}
     for top in tops:
         owner = top if top.is_local_root or not rooted else _enclosing(top, rooted)
-        _walk(top, owner.span_id if owner.is_local_root else "", children, kinds, own, by_root)
+        forest.walk(top, owner.span_id if owner.is_local_root else "", by_root)
     for request in by_root.values():
         request.steps.sort(key=lambda step: (step.span.start, -step.span.end, step.span.span_id))
     return sorted(by_root.values(), key=lambda request: request.steps[0].span.start)
@@ -123,14 +124,16 @@ def _starts_of_requests(ordered: Sequence[Span], distinct: dict[str, Span], kind
     owners: dict[str, str] = {}
     happened: dict[str, set[Kind]] = {}
     for span in ordered:
-        path = []
+        path: list[str] = []
         current: Span | None = span
         while current is not None and current.span_id not in owners and current.span_id not in remote:
             if current.span_id in path or len(path) > len(ordered):
                 break
             path.append(current.span_id)
             current = distinct.get(current.parent_id)
-        owner = "" if current is None else owners.get(current.span_id, current.span_id if current.span_id in remote else "")
+        owner = (
+            "" if current is None else owners.get(current.span_id, current.span_id if current.span_id in remote else "")
+        )
         owners.update(dict.fromkeys(path, owner))
         happened.setdefault(owner, set()).add(kinds[span.span_id])
     return {name for name in remote if Kind.LLM in happened.get(name, ()) and RETRIEVALS & happened.get(name, set())}
@@ -143,26 +146,27 @@ def _enclosing(span: Span, roots: Sequence[Span]) -> Span:
     return (same or during or list(roots))[-1]
 
 
-def _walk(
-    top: Span,
-    owner: str,
-    children: dict[str, list[Span]],
-    kinds: dict[str, Kind],
-    own: set[str],
-    by_root: dict[str, Request],
-) -> None:
-    """Add a span and everything below it to requests."""
-    waiting: list[tuple[Span, Step | None, str]] = [(top, None, owner)]
-    while waiting:
-        span, parent, name = waiting.pop()
-        if span.span_id in own:
-            parent, name = None, span.span_id
-        step = _step(span, kinds[span.span_id], parent)
-        request = by_root.setdefault(name, Request(None))
-        request.steps.append(step)
-        if name == span.span_id:
-            request.root = step
-        waiting += [(child, step, name) for child in children.get(span.span_id, ())]
+@dataclass(frozen=True, slots=True)
+class _Forest:
+    """The spans of a trace: which each has called, what each does, and which start a request of their own."""
+
+    children: dict[str, list[Span]]
+    kinds: dict[str, Kind]
+    own: set[str]
+
+    def walk(self, top: Span, owner: str, by_root: dict[str, Request]) -> None:
+        """Add a span and everything below it to requests."""
+        waiting: list[tuple[Span, Step | None, str]] = [(top, None, owner)]
+        while waiting:
+            span, parent, name = waiting.pop()
+            if span.span_id in self.own:
+                parent, name = None, span.span_id
+            step = _step(span, self.kinds[span.span_id], parent)
+            request = by_root.setdefault(name, Request(None))
+            request.steps.append(step)
+            if name == span.span_id:
+                request.root = step
+            waiting += [(child, step, name) for child in self.children.get(span.span_id, ())]
 
 
 def _step(span: Span, kind: Kind, parent: Step | None) -> Step:

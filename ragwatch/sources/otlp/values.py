@@ -7,7 +7,7 @@ from ragwatch.sources.otlp.messages import ASSISTANT, USER, Message, last_text, 
 
 QUESTION_KEYS = ("question", "query", "query_str", "user_input", "user_query", "user_question", "input", "user_message",
                  "user_prompt", "str_or_query_bundle", "query_bundle", "prompt", "message", "user_msg", "text", "q",
-                 "topic")  # fmt: skip
+                 "topic", "task")  # fmt: skip
 ANSWER_KEYS = ("answer", "response", "final_answer", "final_output", "output_text", "result", "output", "reply",
                "completion", "generation", "text", "content", "raw", "response_text", "final_response")  # fmt: skip
 _ENVELOPES = ("data", "outputs", "return_value", "value", "_store")
