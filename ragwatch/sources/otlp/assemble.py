@@ -284,7 +284,7 @@ def _of_value(span: Span) -> list[Message]:
 def _without_sections(text: str) -> str:
     r"""The last section of an answer that is written in sections, as DSPy asks for; the text itself if it is not.
 
-    >>> _without_sections("[[ ## reasoning ## ]]\\nBig.\\n\\n[[ ## answer ## ]]\\nParis.\\n\\n[[ ## completed ## ]]")
+    >>> _without_sections("[[ ## reasoning ## ]]\nBig.\n\n[[ ## answer ## ]]\nParis.\n\n[[ ## completed ## ]]")
     'Paris.'
     """
     parts = _SECTION.split(text)
@@ -304,6 +304,7 @@ def _record(
 ) -> dict[str, Any]:
     question = _question(request, answering, contexts)
     root = request.root or request.steps[0]
+    head = root if answering is None else (*answering.chains(), answering)[0]
     end = root.span.end if request.root is not None or answering is None else answering.span.end
     turns = _history(request, answering, question, answer)
     record: dict[str, Any] = {
@@ -311,9 +312,9 @@ def _record(
         "question": question,
         "contexts": [{"id": one.id, "text": one.text, "score": one.score} for one in contexts.documents],
         "answer": answer,
-        "route": _route(request, root, naming),
+        "route": _route(request, head, naming),
         "trace_id": root.span.trace_id,
-        "metadata": _metadata(request, root, answering, contexts, naming),
+        "metadata": _metadata(request, head, answering, contexts, naming),
     }
     if turns:
         record["history"] = [{"role": str(turn.role), "text": turn.text} for turn in turns]
@@ -376,26 +377,26 @@ def _turns(messages: Sequence[Message], question: str | None, answer: str) -> tu
     return history.turns(before, question=question, answer=answer) if before else ()
 
 
-def _route(request: Request, root: Step, naming: Naming) -> str:
+def _route(request: Request, head: Step, naming: Naming) -> str:
     for key in naming.route:
-        value = _attribute(request, root, key)
+        value = _attribute(request, head, key)
         if isinstance(value, str) and value:
             return value
     return ""
 
 
-def _attribute(request: Request, root: Step, key: str) -> Any:  # noqa: ANN401  a JSON value is any value
-    """An attribute of the root or else of any span of the request or of its process; None if there is none."""
-    for step in (root, *request.steps):
+def _attribute(request: Request, head: Step, key: str) -> Any:  # noqa: ANN401  a JSON value is any value
+    """An attribute of a span, of another one of the request, or of the first one's process; None if there is none."""
+    for step in (head, *request.steps):
         if key in step.span.attributes:
             return step.span.attributes[key]
-    return root.span.resource.get(key)
+    return head.span.resource.get(key)
 
 
 def _metadata(
-    request: Request, root: Step, answering: Step | None, contexts: Contexts, naming: Naming
+    request: Request, head: Step, answering: Step | None, contexts: Contexts, naming: Naming
 ) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"span_id": root.span.span_id}
+    metadata: dict[str, Any] = {"span_id": head.span.span_id}
     if answering is not None:
         metadata["answer_span_id"] = answering.span.span_id
         model = first(answering.span.attributes, _MODEL_KEYS)
@@ -406,12 +407,12 @@ def _metadata(
     if request.root is None:
         metadata["root"] = "missing"
     for name, keys in (("session", _SESSION_KEYS), ("canary", _CANARY_KEYS)):
-        value = next((one for key in keys if (one := _attribute(request, root, key)) is not None), None)
+        value = next((one for key in keys if (one := _attribute(request, head, key)) is not None), None)
         value = value[0] if isinstance(value, list) and value else value
         if isinstance(value, (str, int)):
             metadata[name] = value
     for name, key in naming.metadata.items():
-        value = _attribute(request, root, key)
+        value = _attribute(request, head, key)
         if value is not None:
             metadata[name] = value
     return metadata

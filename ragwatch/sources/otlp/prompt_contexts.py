@@ -178,11 +178,11 @@ def _elements(text: str) -> tuple[Document, ...]:
             opened.append((tag, len(complete)))
         elif opened and opened[-1][0]["name"].lower() == tag["name"].lower():
             begin, before = opened.pop()
-            complete.append(
-                _Element(
-                    tag["name"].lower(), begin["fields"] or "", text[begin.end() : tag.start()], len(complete) > before
-                )
-            )
+            text_inside = text[begin.end() : tag.start()]
+            if _PART.search(text_inside):  # a document with fields: its other elements are no contexts
+                del complete[before:]
+            inner = len(complete) > before
+            complete.append(_Element(tag["name"].lower(), begin["fields"] or "", text_inside, inner))
         elif opened and any(one["name"].lower() == tag["name"].lower() for one, _ in opened[-4:]):
             opened.pop()
     documents: list[Document] = []

@@ -42,7 +42,7 @@ def _varint(value: int) -> bytes:
     r"""A number in the encoding of protobuf.
 
     >>> _varint(300)
-    b'\\xac\\x02'
+    b'\xac\x02'
     """
     encoded = bytearray()
     while value > 0x7F:

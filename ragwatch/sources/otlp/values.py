@@ -71,7 +71,7 @@ def answer_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
             text = answer_of(part, depth - 1)
             if text is not None:
                 return text
-    messages = inside(value, (*_MESSAGE_KEYS, "choices", "generations"))
+    messages = inside(value, (*_MESSAGE_KEYS, "choices", "generations", "replies"))
     if messages is not None:
         return last_text(messages_of(decoded(messages), ASSISTANT), ASSISTANT)
     envelope = inside(value, _ENVELOPES)
