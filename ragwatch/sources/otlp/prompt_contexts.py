@@ -28,6 +28,7 @@ _SEPARATORS = (
     re.compile(r"\n"),
 )
 _MAX_CHARS = 400_000
+_MAX_NESTED = 8
 _TAG = re.compile(
     r"<(?P<close>/?)(?P<name>contexts?|documents?|docs?|passages?|sources?|chunks?|search_results?|results?|excerpts?"
     r"|retrieved_\w{1,40}|knowledge\w{0,40}|references?|items?)(?P<fields>\s[^<>]{0,400})?>",
@@ -165,6 +166,7 @@ class _Element(NamedTuple):
     fields: str
     text: str
     inner: bool
+    has_fields: bool
 
 
 def _elements(text: str) -> tuple[Document, ...]:
@@ -175,14 +177,16 @@ def _elements(text: str) -> tuple[Document, ...]:
     complete: list[_Element] = []
     for tag in _TAG.finditer(text):
         if not tag["close"]:
-            opened.append((tag, len(complete)))
+            if len(opened) < _MAX_NESTED:
+                opened.append((tag, len(complete)))
         elif opened and opened[-1][0]["name"].lower() == tag["name"].lower():
             begin, before = opened.pop()
             text_inside = text[begin.end() : tag.start()]
-            if _PART.search(text_inside):  # a document with fields: its other elements are no contexts
+            has_fields = not any(one.has_fields for one in complete[before:]) and bool(_PART.search(text_inside))
+            if has_fields:  # its other elements are no contexts
                 del complete[before:]
             inner = len(complete) > before
-            complete.append(_Element(tag["name"].lower(), begin["fields"] or "", text_inside, inner))
+            complete.append(_Element(tag["name"].lower(), begin["fields"] or "", text_inside, inner, has_fields))
         elif opened and any(one["name"].lower() == tag["name"].lower() for one, _ in opened[-4:]):
             opened.pop()
     documents: list[Document] = []

@@ -138,6 +138,13 @@ def test_ids_without_texts_are_resolved_or_refused() -> None:
         ("<context>\nParis is big.\n</context>\nHow big?", ["Paris is big."]),
         ('<documents><document id="1">A.</document><document id="2">B.</document></documents>', ["A.", "B."]),
         ("<document index='1'><source>s</source><document_content>A.</document_content></document>", ["A."]),
+        (
+            (
+                "<documents><document index='1'><source>s</source><document_content>A.</document_content></document>"
+                "<document><document_content>B.</document_content></document></documents>"
+            ),
+            ["A.", "B."],
+        ),
         ("Context:\n[1] A.\n[2] B.\n\nQuestion: Why?", ["A.", "B."]),
         ("Context information is below.\n----------\nA.\n----------\nQuery: Why?", ["A."]),
         ("Retrieved documents:\n\n===== Document 0 =====\nA.\n===== Document 1 =====\nB.\n", ["A.", "B."]),
