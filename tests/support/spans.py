@@ -115,8 +115,13 @@ def as_protobuf(spans: Iterable[Span]) -> bytes:
 
 
 def as_json(spans: Iterable[Span]) -> bytes:
-    """The body of an export request in strict OTLP/JSON: ids in hexadecimal, enumerations as numbers."""
-    request = MessageToDict(export_request(spans), use_integers_for_enums=True)
+    """The body of an export request in strict OTLP/JSON."""
+    return json_of(export_request(spans))
+
+
+def json_of(message: ExportTraceServiceRequest) -> bytes:
+    """A request in strict OTLP/JSON: ids in hexadecimal, enumerations as numbers."""
+    request = MessageToDict(message, use_integers_for_enums=True)
     for resource in request.get("resourceSpans", ()):
         for scope in resource["scopeSpans"]:
             for span in scope["spans"]:
@@ -124,6 +129,28 @@ def as_json(spans: Iterable[Span]) -> bytes:
                     if span.get(key):
                         span[key] = base64.b64decode(span[key]).hex()
     return json.dumps(request).encode()
+
+
+def single_spans(message: ExportTraceServiceRequest, trace_id: bytes) -> list[ExportTraceServiceRequest]:
+    """One request for each span of a request, as spans of another trace."""
+    requests = []
+    for resource in message.resource_spans:
+        for scope in resource.scope_spans:
+            for span in scope.spans:
+                request = ExportTraceServiceRequest()
+                into = request.resource_spans.add(resource=resource.resource).scope_spans.add(scope=scope.scope)
+                into.spans.add().CopyFrom(span)
+                into.spans[0].trace_id = trace_id
+                requests.append(request)
+    return requests
+
+
+def joined(requests: Iterable[ExportTraceServiceRequest]) -> ExportTraceServiceRequest:
+    """One request with the spans of several."""
+    whole = ExportTraceServiceRequest()
+    for request in requests:
+        whole.MergeFrom(request)
+    return whole
 
 
 def a_request(body: bytes, kind: str = PROTOBUF, **headers: str) -> IncomingRequest:
