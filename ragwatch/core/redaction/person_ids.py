@@ -301,7 +301,6 @@ class _Scan:
 
     def __init__(self, view: TextView, by_shape: Mapping[str, list[PersonIdRule]]) -> None:
         self._view, self._by_shape = view, by_shape
-        self._eligible: dict[str, list[PersonIdRule]] = {}
         self._valid: dict[tuple[str, str], list[PersonIdRule]] = {}
 
     def taken(
@@ -310,28 +309,29 @@ class _Scan:
         taken: list[Taken] = []
         text, position = self._view.text, 0
         search, match_at = starts.search, candidates.match
+        by_group: dict[tuple[str | None, int], tuple[str, list[PersonIdRule]]] = {}
         while start := search(text, position):
             position = start.end()
             match = match_at(text, start.start())
             if match is None:
                 continue
-            rule = self._rule(match, shapes[int(str(match.lastgroup)[1:])][0])
+            group = (match.lastgroup, match.end() - position)  # the length tells apart numbers without formatting
+            eligible = by_group.get(group)
+            if eligible is None:
+                eligible = by_group[group] = self._rules_of(shapes[int(str(match.lastgroup)[1:])][0], match)
+            rule = self._rule(match, *eligible) if eligible[1] else None
             if rule is not None:
                 taken.append((match.start(), match.end(), rule))
                 position = match.end()
         return taken
 
-    def _rule(self, match: re.Match[str], shape: str) -> PersonIdRule | None:
-        start, end = match.span()
+    def _rules_of(self, shape: str, match: re.Match[str]) -> tuple[str, list[PersonIdRule]]:
+        """Name of the shape, and the rules that may take a value of it in this text."""
         if shape == "plain":
-            shape = f"plain{end - start}"
-        eligible = self._eligible.get(shape)
-        if eligible is None:
-            eligible = self._eligible[shape] = [
-                rule for rule in self._by_shape.get(shape, ()) if shape in rule.bare or self._mentions(rule)
-            ]
-        if not eligible:
-            return None
+            shape = f"plain{match.end() - match.start()}"
+        return shape, [rule for rule in self._by_shape.get(shape, ()) if shape in rule.bare or self._mentions(rule)]
+
+    def _rule(self, match: re.Match[str], shape: str, eligible: list[PersonIdRule]) -> PersonIdRule | None:
         key = (shape, match[0])
         rules = self._valid.get(key)
         if rules is None:
