@@ -2,8 +2,9 @@
 
     python bench/redaction.py [--bytes N]
 
-The floor, measured in the same run, is one pass of a regular expression that looks at every word. A hostile text repeats
-what a rule begins with, so that rules are tried as often as possible. Every text has to take less than a second.
+The floor, measured in the same run, is one pass of a regular expression that looks at every word. A hostile text
+repeats what a rule begins with, so that rules are tried as often as possible. Every text has to take less than a
+second.
 """
 
 from __future__ import annotations
