@@ -17,6 +17,7 @@ from rich.table import Column, Table
 
 from ragwatch import formats, judges, sources
 from ragwatch.audit import verify
+from ragwatch.commands.check_traces import traces_so_far
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.rules import link_warning, pages_of
@@ -39,6 +40,7 @@ from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe
+from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import Telemetry, configure_logging
 from ragwatch.web import Right
@@ -93,7 +95,7 @@ def check_all(config: Config) -> Iterator[Finding]:
     yield from _privacy(config)
     for index, source in enumerate(config.sources):
         subject = f"sources[{index}]"
-        yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config.settings))  # type: ignore[misc]  # bound now
+        yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config))  # type: ignore[misc]  # bound now
         if (skipped := _skipped_records(source, config)) is not None:
             yield Finding(f"{subject}.start", WARNING, skipped)
     for index, judge in enumerate(config.judges):
@@ -210,8 +212,11 @@ def _rights(rights: frozenset[Right]) -> str:
     return ", ".join(sorted(rights))
 
 
-def _source(config: KindConfig, subject: str, settings: Settings) -> Finding:
+def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
     options = config.options
+    if isinstance(options, OtlpOptions):
+        well, text = traces_so_far(options, whole)
+        return Finding(subject, OK if well else WARNING, text)
     if "start" in type(options).model_fields:
         options = options.model_copy(update={"start": "beginning"})
     source: Source = sources.KINDS[config.kind].build(options)
@@ -230,7 +235,7 @@ def _source(config: KindConfig, subject: str, settings: Settings) -> Finding:
         patterns = options.patterns if isinstance(options, HasLogFiles) else ()
         reason = incomplete_file(patterns) or "no file matches, or all are empty"
         return Finding(subject, WARNING, f"nothing to read yet: {reason}")
-    return _content(options, batch, subject, settings)
+    return _content(options, batch, subject, whole.settings)
 
 
 def _skipped_records(config: KindConfig, whole: Config) -> str | None:

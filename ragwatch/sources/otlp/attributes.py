@@ -52,7 +52,7 @@ def is_torn(value: object) -> bool:
 
 
 def is_repr(text: str) -> bool:
-    """Return whether a text is how Python prints an object, rather than words of people.
+    """Return whether a text is how Python prints an object, rather than a text for people.
 
     >>> is_repr("<NodeWithScore(node=TextNode(id_=n1), score=1.0)>"), is_repr("Document(id=d1)"), is_repr("Why?")
     (True, True, False)

@@ -53,19 +53,19 @@ def _add(received: Received, span: dict[str, Any], scope: str, resource: dict[st
     status = _object(span, "status")
     received.spans.append(
         Span(
-            trace_id,
-            span_id,
-            parent_id if is_id(parent_id, 16) else "",
-            str(span.get("name") or ""),
-            _integer(span, "startTimeUnixNano", "start_time_unix_nano"),
-            _integer(span, "endTimeUnixNano", "end_time_unix_nano"),
-            _attributes(span),
-            tuple(Event(str(event.get("name") or ""), _attributes(event)) for event in _objects(span, "events")),
-            remote_of(_integer(span, "flags")),
-            _integer(span, "droppedAttributesCount", "dropped_attributes_count"),
-            scope,
-            _integer(status, "code") == FAILED or status.get("code") == "STATUS_CODE_ERROR",
-            resource,
+            trace_id=trace_id,
+            span_id=span_id,
+            parent_id=parent_id if is_id(parent_id, 16) else "",
+            name=str(span.get("name") or ""),
+            start=_integer(span, "startTimeUnixNano", "start_time_unix_nano"),
+            end=_integer(span, "endTimeUnixNano", "end_time_unix_nano"),
+            attributes=_attributes(span),
+            events=tuple(Event(str(event.get("name") or ""), _attributes(event)) for event in _objects(span, "events")),
+            remote=remote_of(_integer(span, "flags")),
+            dropped=_integer(span, "droppedAttributesCount", "dropped_attributes_count"),
+            scope=scope,
+            failed=_integer(status, "code") == FAILED or status.get("code") == "STATUS_CODE_ERROR",
+            resource=resource,
         )
     )
 

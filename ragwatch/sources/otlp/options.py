@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ragwatch.core.units import size_bytes
-from ragwatch.sources.otlp.assemble import Naming
+from ragwatch.sources.otlp.record import Naming
 from ragwatch.sources.otlp.resolver import ResolveOptions
 
 _Size = Annotated[int, BeforeValidator(size_bytes)]

@@ -54,19 +54,19 @@ def _add(received: Received, span: ProtobufSpan, scope: str, resource: dict[str,
         return
     received.spans.append(
         Span(
-            trace_id,
-            span_id,
-            parent_id if is_id(parent_id, 16) else "",
-            span.name,
-            span.start_time_unix_nano,
-            span.end_time_unix_nano,
-            _attributes(span.attributes),
-            tuple(Event(event.name, _attributes(event.attributes)) for event in span.events),
-            remote_of(span.flags),
-            span.dropped_attributes_count,
-            scope,
-            span.status.code == FAILED,
-            resource,
+            trace_id=trace_id,
+            span_id=span_id,
+            parent_id=parent_id if is_id(parent_id, 16) else "",
+            name=span.name,
+            start=span.start_time_unix_nano,
+            end=span.end_time_unix_nano,
+            attributes=_attributes(span.attributes),
+            events=tuple(Event(event.name, _attributes(event.attributes)) for event in span.events),
+            remote=remote_of(span.flags),
+            dropped=span.dropped_attributes_count,
+            scope=scope,
+            failed=span.status.code == FAILED,
+            resource=resource,
         )
     )
 

@@ -206,7 +206,7 @@ def _is_described(document: Document) -> bool:
 
 def _from_prompt(request: Request, answering: Step | None, count: int) -> tuple[Document, ...] | None:
     """Contexts in variables of the prompt, in arguments of chains around the answer, or in messages to the model."""
-    near = [] if answering is None else [answering, *reversed(answering.chains())]
+    near = [] if answering is None else [answering, *reversed(answering.callers())]
     prompts = [step for step in request.of_kind(Kind.PROMPT, Kind.LLM) if step is not answering]
     for step in (*near, *reversed(prompts)):
         named: dict[str, Any] = variables(step.span.attributes)

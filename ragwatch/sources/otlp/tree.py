@@ -39,7 +39,7 @@ class Step:
     generation: Step | None = None
     tool: Step | None = None
 
-    def chains(self) -> list[Step]:
+    def callers(self) -> list[Step]:
         """Chains and agents that it is a part of, outermost first."""
         path = []
         step = self.parent

@@ -10,7 +10,8 @@ from support.spans import TRACE, a_span, documents, flat, said, span_id
 from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
 
 from ragwatch.core.sample import RejectReason
-from ragwatch.sources.otlp.assemble import Assembled, Naming, assemble
+from ragwatch.sources.otlp.assemble import Assembled, assemble
+from ragwatch.sources.otlp.record import Naming
 from ragwatch.sources.otlp.span import Span
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+from support.framework_traces import TRACES
 from support.spans import TRACE, as_json, as_protobuf
-from support.traces import ANSWER, QUESTION, TRACES
+from support.traces import ANSWER, QUESTION
 
 from ragwatch.formats import canonical
 from ragwatch.sources.otlp import json_request, protobuf_request
