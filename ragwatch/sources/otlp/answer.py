@@ -36,18 +36,13 @@ def answer_in(request: Request) -> tuple[Step | None, str | None]:
             break
     answering = answering or (candidates[-1] if candidates else None)
     if answering is None:
-        return None, finals[-1] if finals and not _is_only_retrieval(request) else None
+        return None, finals[-1] if finals else None
     step, text = answering
     for chain in step.callers():
         final = _answer_of_chain(chain)
         if final:
             return step, final
     return step, text
-
-
-def _is_only_retrieval(request: Request) -> bool:
-    """Whether nothing but a chain around a retriever is known, such as a service that only searches."""
-    return not request.of_kind(Kind.LLM) and not request.of_kind(Kind.PROMPT) and len(request.of_kind(Kind.CHAIN)) < 2
 
 
 def _outer(step: Step) -> list[Step]:

@@ -16,6 +16,9 @@ from ragwatch.sources.otlp.retrieval import Contexts, Resolve, contexts_of
 from ragwatch.sources.otlp.span import Span
 from ragwatch.sources.otlp.tree import Request, Step, requests
 
+MAX_REST = 0.2
+"""Share of an output besides the documents in it, below which the output is what was retrieved, not an answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -97,6 +100,9 @@ def _assembled(  # noqa: PLR0911 - one return for each outcome
         _count_unanswered(request, result)
         return None
     contexts = contexts_of(request, answering, resolve)
+    if answering is None and _only_retrieves(answer, contexts):
+        result.unrelated += 1
+        return None
     if contexts.problem is not None:
         detail = f"{contexts.problem}: its contexts would be incomplete; {LIMIT_ADVICE}"
         result.refused.append(Refused(RejectReason.TRUNCATED, "contexts", detail))
@@ -114,6 +120,14 @@ def _assembled(  # noqa: PLR0911 - one return for each outcome
             result.ungrounded += 1
         return None
     return request.root or request.steps[0], record_of(request, answering, answer, contexts, naming)
+
+
+def _only_retrieves(answer: str, contexts: Contexts) -> bool:
+    """Whether the output of a chain without any call of a model is little more than what was retrieved."""
+    rest = answer
+    for document in contexts.documents:
+        rest = rest.replace(document.text or "", "")
+    return not contexts.retrieved or len(rest.strip()) < len(answer) * MAX_REST
 
 
 def _has_retriever(request: Request) -> bool:

@@ -24,6 +24,7 @@ class TracesHandler:
         queue: Where spans wait to be stored.
         wake: Set when there are some.
         max_body_bytes: Largest request, as sent and after decompression.
+        kept: See `pieces_of`.
         deadline_seconds: How long a client waits.
     """
 
@@ -32,11 +33,13 @@ class TracesHandler:
         queue: RequestQueue,
         wake: asyncio.Event,
         max_body_bytes: int,
+        kept: frozenset[str] = frozenset(),
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         self._queue = queue
         self._wake = wake
         self._max_body_bytes = max_body_bytes
+        self._kept = kept
         self._deadline_seconds = deadline_seconds
 
     async def __call__(self, request: IncomingRequest) -> Reply:
@@ -56,7 +59,7 @@ class TracesHandler:
     def _decoded(self, body: bytes, encoding: str, kind: str) -> tuple[Received, list[Piece]]:
         plain = unpacked(body, encoding, self._max_body_bytes)
         spans = (json_request if kind == JSON else protobuf_request).spans_of(plain)
-        return spans, pieces_of(spans.spans)
+        return spans, pieces_of(spans.spans, self._kept)
 
     async def _stored(self, pieces: list[Piece]) -> None:
         """Wait until spans are stored.

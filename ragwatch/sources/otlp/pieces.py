@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ragwatch.ports import Part
+from ragwatch.sources.otlp.kinds import Kind, kind_of
 from ragwatch.sources.otlp.span import Span, packed, unpacked
 
 
@@ -46,11 +47,20 @@ def piece_of(trace_id: str, spans: list[Span]) -> Piece:
     )
 
 
-def pieces_of(spans: Iterable[Span]) -> list[Piece]:
-    """Return spans by trace."""
+def pieces_of(spans: Iterable[Span], kept: frozenset[str] = frozenset()) -> list[Piece]:
+    """Return spans by trace. Of spans that have nothing to do with generation only the attributes in `kept` are stored.
+
+    Args:
+        spans: The spans of one request.
+        kept: Attributes of any span that become fields of a record.
+    """
     by_trace: dict[str, list[Span]] = {}
     for span in spans:
-        by_trace.setdefault(span.trace_id, []).append(span)
+        one = span
+        if kind_of(span) is Kind.OTHER and span.attributes:
+            attributes = {key: value for key, value in span.attributes.items() if key in kept}
+            one = span._replace(attributes=attributes, events=())
+        by_trace.setdefault(span.trace_id, []).append(one)
     return [piece_of(trace_id, some) for trace_id, some in by_trace.items()]
 
 

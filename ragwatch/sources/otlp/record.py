@@ -37,6 +37,11 @@ class Naming:
     route: tuple[str, ...] = ("service.name",)
     metadata: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def attributes(self) -> frozenset[str]:
+        """All attributes of any span that become fields."""
+        return frozenset((*self.route, *self.metadata.values(), *_SESSION_KEYS, *_CANARY_KEYS))
+
 
 def record_of(
     request: Request, answering: Step | None, answer: str, contexts: Contexts, naming: Naming

@@ -83,7 +83,7 @@ class OtlpSource:
         self._tries: Counter[str] = Counter()
         self._damaged = 0
         self._pending: tuple[Batch, list[Queued]] | None = None
-        handler = TracesHandler(self._queue, self.wake, options.max_body_bytes)
+        handler = TracesHandler(self._queue, self.wake, options.max_body_bytes, self._naming.attributes)
         self.handlers: Mapping[str, Handler] = MappingProxyType({PATH: handler})
 
     def resume(self, cursors: Mapping[str, str]) -> None:

@@ -249,3 +249,14 @@ def test_a_trace_is_bounded() -> None:
     traces = WaitingTraces(GRACE, WAIT, 1 << 30, 1 << 30)
     traces.add(piece_of(TRACE, [a_span(str(number)) for number in range(MAX_SPANS)]), AT)
     assert traces.add(piece_of(TRACE, [a_span("more")]), AT) == (None, 0)
+
+
+async def test_texts_of_other_spans_are_not_stored() -> None:
+    """Of a query of a database nothing waits but its place, and attributes that become fields of a record."""
+    source = a_source(clock := Clock(), metadata={"tenant": "tenant.id"})
+    other = a_span("SELECT", "chain", 5, attributes={"db.query.text": "secret", "tenant.id": "t7"},
+                   events=[("e", {"secret": "secret"})])  # fmt: skip
+    batch = await stored(source, [*openinference(), other])
+    assert all(b"secret" not in part.payload for part in batch.hold)
+    clock.now += GRACE
+    assert records(settled(source)[0])[0]["metadata"]["tenant"] == "t7"
