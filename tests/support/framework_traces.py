@@ -277,6 +277,21 @@ def backends() -> list[Span]:
     ]  # fmt: skip
 
 
+def agent_tool() -> list[Span]:
+    """OTel GenAI of an agent: the retriever inside of a tool has ids only, the tool's result is the text."""
+    found = [{"id": "d0", "score": 1.0}, {"id": "d1", "score": 0.9}]
+    asked = [parts("user", "Hi."), parts("assistant", "Hello!"), parts("user", as_text({"question": QUESTION}))]
+    return [
+        a_span("invoke_agent", end=90, attributes={
+            "gen_ai.operation.name": "invoke_agent", "gen_ai.input.messages": as_text(asked),
+            "gen_ai.output.messages": as_text([parts("assistant", ANSWER)])}),
+        a_span("execute_tool", "invoke_agent", 1, 9, attributes={
+            "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "docs", "gen_ai.tool.call.result": JOINED}),
+        a_span("retrieval", "execute_tool", 2, attributes={
+            "gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": as_text(found)}),
+    ]  # fmt: skip
+
+
 TRACES = {
     "openinference": (openinference, Expected()),
     "ids in output": (ids_in_output, Expected()),
@@ -294,6 +309,7 @@ TRACES = {
     "Vercel AI SDK": (vercel, Expected()),
     "Pydantic AI": (pydantic_ai, Expected()),
     "Langfuse, MLflow, LangSmith": (backends, Expected()),
+    "agent with a tool": (agent_tool, Expected(history=(("user", "Hi."), ("assistant", "Hello!")))),
     "reranked": (reranked, Expected()),
     "filtered": (filtered, Expected(scores=(1.0, 0.9))),
     "nested": (nested, Expected()),

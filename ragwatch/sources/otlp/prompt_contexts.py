@@ -23,6 +23,7 @@ _VARIABLE = ("gen_ai.prompt.variable.", "langfuse.prompt.variable.")
 _TEMPLATES = ("llm.prompt_template.variables", "gen_ai.prompt.variables", "spring.ai.chat.client.user.params",
               "spring.ai.chat.client.system.params")  # fmt: skip
 _SEPARATORS = (
+    re.compile(r"\n[ \t]*\n(?=(?:source|document|title|content|passage|chunk)\b[^\n]{0,20}:)", re.IGNORECASE),
     re.compile(r"\n[ \t]*\n?(?:-{3,}|={3,}|\*{3,}|#{3,})[ \t]*\n"),
     re.compile(r"\n[ \t]*\n"),
     re.compile(r"\n"),

@@ -97,7 +97,7 @@ def _question(request: Request, answering: Step | None, contexts: Contexts) -> s
 def _question_of_chain(step: Step) -> str | None:
     text = question_of(value_in(step.span))
     if text is None and step.span.attributes.keys() & {"gen_ai.input.messages", "gen_ai.prompt"}:
-        text = last_text(messages_in(step.span), USER)
+        text = question_of(last_text(messages_in(step.span), USER))
     return text
 
 
@@ -114,7 +114,7 @@ def _history(request: Request, answering: Step | None, question: str | None, ans
             turns = history.logged(value, question=question, answer=answer)
             if turns:
                 return turns
-        turns = _turns(conversation(value), question, answer)
+        turns = _turns(conversation(value) or messages_in(step.span), question, answer)
         if turns:
             return turns
     return () if answering is None else _turns(messages_in(answering.span), question, answer)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragwatch.sources.otlp.attributes import decoded, first
+from ragwatch.sources.otlp.attributes import decoded, first, plain_text
 from ragwatch.sources.otlp.documents import Document, considered, documents_in, returned
 from ragwatch.sources.otlp.kinds import Kind
 from ragwatch.sources.otlp.messages import USER, messages_in, value_in, value_out
-from ragwatch.sources.otlp.prompt_contexts import of_messages, of_variables, variables
+from ragwatch.sources.otlp.prompt_contexts import blocks, of_messages, of_variables, variables
 from ragwatch.sources.otlp.tree import Request, Step, below
 
 Resolve = Callable[[Sequence[str]], Mapping[str, str]]
@@ -74,7 +74,7 @@ def contexts_of(request: Request, answering: Step | None, resolve: Resolve | Non
             result.documents = _distinct([document for entry in tools for document in entry.documents])
             result.steps, result.retrieved = [entry.step for entry in tools], True
             return result
-    from_prompt = _from_prompt(request, answering, len(documents))
+    from_prompt = _from_tools(entries) or _from_prompt(request, answering, len(documents))
     if from_prompt is not None:
         result.retrieved = True
         result.documents = _distinct(_with_ids(from_prompt, documents))
@@ -197,6 +197,20 @@ def _entries_of_tools(request: Request, until: int | None) -> list[_Entry]:
         if documents:
             entries.append(_Entry(step, documents))
     return entries
+
+
+def _from_tools(entries: Sequence[_Entry]) -> tuple[Document, ...] | None:
+    """What the tools returned that the retrievers are a part of; None if a retriever without texts is part of none."""
+    documents: list[Document] = []
+    for entry in entries:
+        if all(document.text for document in entry.documents):
+            documents += entry.documents
+            continue
+        text = None if entry.step.tool is None else plain_text(value_out(entry.step.tool.span))
+        if text is None:
+            return None
+        documents += _with_ids([Document(part) for part in blocks(text, len(entry.documents))], entry.documents)
+    return tuple(documents) or None
 
 
 def _is_described(document: Document) -> bool:

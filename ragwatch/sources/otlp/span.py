@@ -74,7 +74,7 @@ def packed(spans: Sequence[Span]) -> bytes:
         if number is None:
             number = resources[id(span.resource)] = len(distinct)
             distinct.append(span.resource)
-        rows.append((*span[:-1], number))
+        rows.append((*span[:7], [tuple(event) for event in span.events], *span[8:12], number))
     return orjson.dumps({"resources": distinct, "spans": rows})
 
 

@@ -149,6 +149,7 @@ def test_ids_without_texts_are_resolved_or_refused() -> None:
         ("Context:\n[1] A.\n[2] B.\n\nQuestion: Why?", ["A.", "B."]),
         ("Context information is below.\n----------\nA.\n----------\nQuery: Why?", ["A."]),
         ("Retrieved documents:\n\n===== Document 0 =====\nA.\n===== Document 1 =====\nB.\n", ["A.", "B."]),
+        ("Sources:\n\nTitle: x\nA.\n\nA2.\n\nTitle: y\nB.", ["Title: x\nA.\n\nA2.\n\nTitle: y\nB."]),
         ("<context>" * 5_000, None),
         ("You are helpful.", None),
     ],
