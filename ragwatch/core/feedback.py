@@ -196,10 +196,8 @@ def _first(value: Mapping[str, object], *names: str) -> object:
 
 
 def _checked(worst: object, best: object, name: str) -> Scale:
-    ends = [
-        end for end in (worst, best) if isinstance(end, int | float) and not isinstance(end, bool) and isfinite(end)
-    ]
-    if len(ends) < 2 or ends[0] == ends[1]:
+    ends = [end for end in (worst, best) if isinstance(end, int | float) and not isinstance(end, bool)]
+    if len(ends) < 2 or ends[0] == ends[1] or not max(map(abs, ends)) <= MAX_NUMBER:
         raise UnreadFeedbackError(FeedbackOutcome.UNKNOWN_SCALE, name, "has a scale that is not two different numbers")
     return Scale(*ends)
 

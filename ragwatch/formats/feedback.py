@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ragwatch.core.feedback import FIELDS, FeedbackOutcome, Scale, UnreadFeedbackError, read_feedback, score_of
+from ragwatch.core.feedback import FIELDS, NAME, FeedbackOutcome, Scale, UnreadFeedbackError, read_feedback, score_of
 from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
@@ -90,7 +90,8 @@ class FeedbackReader:
             return score
         name, value = fields.first(record, _BARE)
         if value is None:
-            raise UnreadFeedbackError(FeedbackOutcome.MISSING, "user_score", f"is missing (none of {', '.join(FIELDS)})")
+            message = f"is missing (none of {', '.join(FIELDS)})"
+            raise UnreadFeedbackError(FeedbackOutcome.MISSING, NAME, message)
         return score_of(value, name, self.scale)
 
 

@@ -14,7 +14,7 @@ from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.correlation import PairSums, correlate
 from ragwatch.core.feedback import JudgeCorrelation, UserScoreRow, UserScores
 from ragwatch.core.scores import Quantity
-from ragwatch.ports import RatedScore, ScoreRow, Store
+from ragwatch.ports import ScoreRow, Store
 
 MINUTE, HOUR = 60.0, 3600.0
 MINUTES = 60  # of an hour
@@ -104,21 +104,18 @@ class FeedbackWindows:
         """Sum up the rated answers of an hour again."""
         for minute in range(hour * MINUTES, (hour + 1) * MINUTES):
             self._rated.pop(minute, None)
-        for row in self._store.rated(hour * HOUR, (hour + 1) * HOUR):
+        for row, user_score in self._store.rated(hour * HOUR, (hour + 1) * HOUR):
             sums = self._rated.setdefault(int(row.at // MINUTE), _Rated())
             if row.judge == self._default:
-                one = Addends.one(row.user_score, row.probability)
+                one = Addends.one(user_score, row.probability)
                 sums.scores[row.route] = sums.scores.get(row.route, Addends()) + one
                 sums.last[row.route] = max(row.at, sums.last.get(row.route, row.at))
-            if row.version == self._versions.get(row.judge):
-                self._pair(sums, row)
-
-    @staticmethod
-    def _pair(sums: _Rated, row: RatedScore) -> None:
-        for quantity, score in row.scores.items():
-            series = (row.judge, quantity)
-            pair = PairSums.of([(score, row.user_score, row.probability)])
-            sums.pairs[series] = sums.pairs[series] + pair if series in sums.pairs else pair
+            if row.scores is not None and row.version == self._versions.get(row.judge):
+                for quantity, score in row.scores.items():
+                    if score is not None:
+                        pair = PairSums.of([(row.expected.get(quantity, score), user_score, row.probability)])
+                        series = (row.judge, quantity)
+                        sums.pairs[series] = sums.pairs[series] + pair if series in sums.pairs else pair
 
     def _rows(self, name: str, now: float, span: float) -> Iterable[UserScoreRow]:
         within = range(int((now - span) // MINUTE) + 1, int(now // MINUTE) + 1)

@@ -129,6 +129,8 @@ def _influence(sums: PairSums, means: tuple[float, float], variances: tuple[floa
     (mean_x, mean_y), (var_x, var_y) = means, variances
     total = dict(zip(_POWERS, sums.second, strict=True))
 
+    scale_x, scale_y = math.sqrt(var_x), math.sqrt(var_y)
+
     def central(i: int, j: int) -> float:
         """Sum of w^2 z_x^i z_y^j."""
         terms = (
@@ -136,7 +138,7 @@ def _influence(sums: PairSums, means: tuple[float, float], variances: tuple[floa
             for a in range(i + 1)
             for b in range(j + 1)
         )
-        return math.fsum(terms) / (var_x ** (i / 2) * var_y ** (j / 2))
+        return math.fsum(terms) / (math.pow(scale_x, i) * math.pow(scale_y, j))
 
     fourth = central(4, 0) + 2.0 * central(2, 2) + central(0, 4)
     return central(2, 2) - r * (central(3, 1) + central(1, 3)) + r * r / 4.0 * fourth
