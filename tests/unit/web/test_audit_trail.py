@@ -32,6 +32,9 @@ class Lines:
 class Samples(Shelf):
     """A shelf with pages of samples."""
 
+    def feedback_of(self, *_: object) -> None:
+        """None."""
+
     def labels_of(self, *_: object) -> list[object]:
         """None."""
         return []
