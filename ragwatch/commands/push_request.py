@@ -6,15 +6,15 @@ import shlex
 
 from ragwatch.config.web import WebOptions
 
-EXAMPLE = '{"id": "1", "question": "Who wrote Faust?", "contexts": ["Faust is a play by Goethe."], "answer": "Goethe wrote it."}'
+EXAMPLE = '{"id": "1", "question": "Who wrote Faust?", "contexts": ["Faust is by Goethe."], "answer": "Goethe."}'
 _WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104 - nothing is bound
 
 
 def push_request(web: WebOptions, source: str | None, *, token: bool) -> str:
-    """Return a curl command.
+    r"""Return a curl command.
 
-    >>> push_request(WebOptions(), None, token=False)[:75]
-    "curl -H 'Content-Type: application/json' -d '{\"id\": \"1\", \"question\": \"Who wrot"
+    >>> push_request(WebOptions(), "app", token=True)[-52:]
+    "Goethe.\"}' 'http://127.0.0.1:10477/v1/samples?source=app'"
 
     Args:
         web: Address of the server.
