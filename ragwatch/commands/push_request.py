@@ -13,8 +13,8 @@ _WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104 - nothing is bound
 def push_request(web: WebOptions, source: str | None, *, token: bool) -> str:
     r"""Return a curl command.
 
-    >>> push_request(WebOptions(), "app", token=True)[-52:]
-    "Goethe.\"}' 'http://127.0.0.1:10477/v1/samples?source=app'"
+    >>> push_request(WebOptions(), "app", token=True)[-46:]
+    "'http://127.0.0.1:10477/v1/samples?source=app'"
 
     Args:
         web: Address of the server.

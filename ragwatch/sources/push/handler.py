@@ -51,10 +51,13 @@ class PushHandler:
             records = await _split(await body.read(), lines=lines, feedback=request.path == FEEDBACK)
             outcome = await self._stored(records) if records else Outcome()
         except RefusedError as error:
-            return error.reply()
+            reply = error.reply()
+        else:
+            reply = _reply(len(records), outcome)
         finally:
             self._room.free(body.taken)
-        return _reply(len(records), outcome)
+        await body.discard()
+        return reply
 
     async def _stored(self, records: list[bytes]) -> Outcome:
         """Wait until records are stored.

@@ -37,12 +37,18 @@ def records_of(body: bytes, *, lines: bool) -> list[bytes]:
     if not lines and text.startswith(b"["):
         records = _elements(text)
     elif lines or (b"\n" in text and not _is_one(text)):
+        if text.count(b"\n") > 2 * MAX_RECORDS:  # before they are split; every other one may be blank
+            raise _too_many()
         records = [line for line in (part.strip(_SPACE) for part in text.split(b"\n")) if line]
     else:
         records = [text]
     if len(records) > MAX_RECORDS:
-        raise RefusedError(413, f"the body has more than {MAX_RECORDS} records; send fewer at a time")
+        raise _too_many()
     return records
+
+
+def _too_many() -> RefusedError:
+    return RefusedError(413, f"the body has more than {MAX_RECORDS} records; send fewer at a time")
 
 
 def has_too_many_values(record: bytes) -> bool:

@@ -12,6 +12,7 @@ from ragwatch.ports.receiving import IncomingRequest, Reply
 
 BUSY_SECONDS = 5
 _BLOCK = 64 << 10
+_DISCARDED = 4  # times the limit
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _LINES_BY_TYPE: Mapping[str, bool] = MappingProxyType(
     {
@@ -101,6 +102,7 @@ class Body:
 
     def __init__(self, request: IncomingRequest, limit: int, room: Room) -> None:
         self._request = request
+        self._chunks = request.chunks
         self._limit = limit
         self._room = room
         self.taken = 0
@@ -121,7 +123,7 @@ class Body:
         gunzip = _Gunzip() if encoding.endswith("gzip") else None
         body = bytearray()
         sent = 0
-        async for chunk in self._request.chunks:
+        async for chunk in self._chunks:
             sent += len(chunk)
             if sent > self._limit:
                 raise self._too_large()
@@ -131,6 +133,14 @@ class Body:
         if gunzip is not None and not gunzip.is_complete:
             raise RefusedError(400, "the gzip body is cut off")
         return bytes(body)
+
+    async def discard(self) -> None:
+        """Receive the rest of a refused body, up to a limit: a client that is still sending would miss the response."""
+        left = _DISCARDED * self._limit
+        async for chunk in self._chunks:
+            left -= len(chunk)
+            if left < 0:
+                return
 
     def _take(self, size: int) -> None:
         if self.taken + size > self._limit:
