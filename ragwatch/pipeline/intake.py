@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from ragwatch.core.canary.mark import CanaryMarks
@@ -28,6 +29,8 @@ from ragwatch.telemetry import Telemetry
 CANARY = "canary"
 """Metadata key of answers to our own canaries: the mark that probes send as the header `X-Ragwatch-Canary`."""
 _NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})
+LOOKED_UP_AT_ONCE = 100
+"""Ids of records that are looked up in the store with one query."""
 SETTLE_SECONDS = 60.0
 """Time without a failure after which a file counts as readable: on a failing disk, a file can often be opened."""
 NumberedSample = tuple[Sample, int, Mapping[str, Any]]
@@ -295,18 +298,19 @@ class IntakeLoop:
             yield sample, number, record
 
     def _without_resent(
-        self, samples: Iterable[NumberedSample], result: _BatchResult, report: BatchReport
+        self, samples: Iterator[NumberedSample], result: _BatchResult, report: BatchReport
     ) -> Iterator[NumberedSample]:
         """Yield the samples whose id was not received before, in this batch or an earlier one; count the others."""
-        numbered = list(samples)
-        known = self._store.received(self.source.name, {sample.id for sample, _, _ in numbered})
-        for sample, number, record in numbered:
-            if sample.id in known:
-                report.resent.append(number)
-                continue
-            known.add(sample.id)
-            result.received.append(sample.id)
-            yield sample, number, record
+        admitted: set[str] = set()
+        while some := list(islice(samples, LOOKED_UP_AT_ONCE)):  # few at a time, so that most objects live shortly
+            known = self._store.received(self.source.name, {sample.id for sample, _, _ in some})
+            for sample, number, record in some:
+                if sample.id in known or sample.id in admitted:
+                    report.resent.append(number)
+                    continue
+                admitted.add(sample.id)
+                result.received.append(sample.id)
+                yield sample, number, record
         if report.resent:
             result.tallies[Tally.RESENT, (self.source.name,)] += len(report.resent)
 

@@ -113,7 +113,7 @@ def peak(ragwatch: RagwatchProcess) -> int:
 def hostile() -> Iterable[tuple[str, bytes, dict[str, str], set[int]]]:
     """Bodies that try to exhaust memory or stack, with the statuses that are right."""
     packed = {"Content-Encoding": "gzip"}
-    compressor = zlib.compressobj(9, zlib.DEFLATED, 31)
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
     block = bytes(1 << 20)
     bomb = b"".join([compressor.compress(b"{"), *(compressor.compress(block) for _ in range(200)), compressor.flush()])
     yield "bomb", bomb, packed, {413}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -132,7 +132,7 @@ def _reading(name: str, requests: tuple[Waiting, ...]) -> _Reading:
         stream="push",
         file=f"push {name}",
         lines=lines,
-        offsets=[int.from_bytes(blake2b(line, digest_size=16).digest()) for line in lines],
+        offsets=[int.from_bytes(sha256(line).digest()[:16]) for line in lines],
         numbers=numbers,
         cursor="",
         rejections=[Rejection(RejectReason.LINE_TOO_LONG, f"push {name}", number, "", detail) for number in rejected],
