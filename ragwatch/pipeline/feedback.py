@@ -128,7 +128,7 @@ class FeedbackWindows:
         for minute in within if parts else ():
             for route, weight in self._drawn.get(minute, {}).items():
                 drawn[route] = drawn.get(route, 0.0) + weight
-        for route, addends in sorted((route, Addends.total(each)) for route, each in parts.items()):
+        for route, addends in sorted((route, Addends.total(sums)) for route, sums in parts.items()):
             unrated = max(0.0, drawn.get(route, 0.0) - addends.w)
             estimate = hajek.from_interval(self._interval(name, route, addends), addends, unrated)
             yield UserScoreRow(route, name, estimate)
@@ -145,7 +145,7 @@ class FeedbackWindows:
         for _, rated in sorted(self._rated.items()):
             for series, sums in rated.pairs.items():
                 parts.setdefault(series, []).append(sums)
-        totals = {series: PairSums.total(each) for series, each in sorted(parts.items())}
+        totals = {series: PairSums.total(sums) for series, sums in sorted(parts.items())}
         if tuple(totals.values()) != self._correlated:
             self._correlated = tuple(totals.values())
             correlations = {series: correlate(sums, self._confidence) for series, sums in totals.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -72,10 +72,10 @@ class _BatchResult:
 
     tallies: Tallies
     signals: SignalCounter
-    draws: list[tuple[Draw, tuple[Assignment, ...]]]
-    tallies_of_draws: dict[str, Tallies]
-    received: list[str]
-    feedback: list[Feedback]
+    draws: list[tuple[Draw, tuple[Assignment, ...]]] = field(default_factory=list)
+    tallies_of_draws: dict[str, Tallies] = field(default_factory=dict)
+    received: list[str] = field(default_factory=list)
+    feedback: list[Feedback] = field(default_factory=list)
 
 
 class UnreadableFiles:
@@ -232,7 +232,7 @@ class IntakeLoop:
         """What to write, and the questions to learn from once it is written."""
         vocabularies = self.rules.vocabularies
         signals = SignalCounter(None if vocabularies is None else vocabularies.meters)
-        result = _BatchResult(Counter(batch.tallies), signals, [], {}, [], [])
+        result = _BatchResult(Counter(batch.tallies), signals)
         name, tallies, report = self.source.name, result.tallies, batch.report or BatchReport()
         report.rejections.clear()  # of an attempt that could not be stored
         report.resent.clear()

@@ -10,7 +10,7 @@ import orjson
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.sources.push.queue import Outcome, WaitingRequests
 from ragwatch.sources.push.records import as_feedback, records_of
-from ragwatch.sources.push.request import BUSY_SECONDS, Body, RefusedError, Room, has_lines
+from ragwatch.sources.push.request import BUSY_SECONDS, Body, ByteBudget, RefusedError, has_lines
 
 SAMPLES, FEEDBACK = "/v1/samples", "/v1/feedback"
 DEADLINE_SECONDS = 20.0
@@ -24,7 +24,7 @@ class PushHandler:
     Args:
         queue: Where records wait to be stored.
         wake: Set when there are some.
-        room: Bytes of all requests together.
+        budget: Bytes of all requests together.
         max_body_bytes: Largest body, as sent and unpacked.
         deadline_seconds: How long a client waits.
     """
@@ -33,19 +33,19 @@ class PushHandler:
         self,
         queue: WaitingRequests,
         wake: asyncio.Event,
-        room: Room,
+        budget: ByteBudget,
         max_body_bytes: int,
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         self._queue = queue
         self._wake = wake
-        self._room = room
+        self._budget = budget
         self._max_body_bytes = max_body_bytes
         self._deadline_seconds = deadline_seconds
 
     async def __call__(self, request: IncomingRequest) -> Reply:
         """Handle one request."""
-        body = Body(request, self._max_body_bytes, self._room)
+        body = Body(request, self._max_body_bytes, self._budget)
         try:
             lines = has_lines(request.headers.get("content-type", ""))
             records = await _split(await body.read(), lines=lines, feedback=request.path == FEEDBACK)
@@ -55,7 +55,7 @@ class PushHandler:
         else:
             reply = _reply(len(records), outcome)
         finally:
-            self._room.free(body.taken)
+            self._budget.free(body.taken)
         await body.discard()
         return reply
 

@@ -61,7 +61,7 @@ def has_lines(content_type: str) -> bool:
     return kind
 
 
-class Room:
+class ByteBudget:
     """Bytes that the bodies of all requests may take together, while they are received and until they are stored.
 
     Args:
@@ -94,24 +94,24 @@ class Body:
     Args:
         request: The request.
         limit: Most bytes, as sent and unpacked.
-        room: From which its bytes are taken.
+        budget: From which its bytes are taken.
 
     Attributes:
-        taken: Bytes that are taken from the room.
+        taken: Bytes that are taken from the budget.
     """
 
-    def __init__(self, request: IncomingRequest, limit: int, room: Room) -> None:
+    def __init__(self, request: IncomingRequest, limit: int, budget: ByteBudget) -> None:
         self._request = request
         self._chunks = request.chunks
         self._limit = limit
-        self._room = room
+        self._budget = budget
         self.taken = 0
 
     async def read(self) -> bytes:
         """Return the whole body.
 
         Raises:
-            RefusedError: It is too large, damaged, or in an encoding that is not supported; or there is no room.
+            RefusedError: It is too large, damaged, or in an encoding that is not supported; or the budget is used up.
         """
         headers = self._request.headers
         encoding = headers.get("content-encoding", "").strip().lower()
@@ -145,7 +145,7 @@ class Body:
     def _take(self, size: int) -> None:
         if self.taken + size > self._limit:
             raise self._too_large()
-        self._room.take(size)
+        self._budget.take(size)
         self.taken += size
 
     def _too_large(self) -> RefusedError:

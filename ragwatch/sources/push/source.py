@@ -23,7 +23,7 @@ from ragwatch.ports.receiving import Handler
 from ragwatch.sources.push.handler import DEADLINE_SECONDS, FEEDBACK, SAMPLES, PushHandler
 from ragwatch.sources.push.queue import Outcome, Waiting, WaitingRequests, answer, stopping
 from ragwatch.sources.push.records import MAX_VALUES, has_too_many_values
-from ragwatch.sources.push.request import BUSY_SECONDS, RefusedError, Room
+from ragwatch.sources.push.request import BUSY_SECONDS, ByteBudget, RefusedError
 
 BATCH_BYTES = 4 << 20
 _Size = Annotated[int, BeforeValidator(size_bytes)]
@@ -75,7 +75,7 @@ class PushSource:
         self._queue = WaitingRequests()
         self._reading: _Reading | None = None
         limit = min(options.max_body_bytes, options.queue_bytes)
-        handler = PushHandler(self._queue, self.wake, Room(options.queue_bytes), limit, deadline_seconds)
+        handler = PushHandler(self._queue, self.wake, ByteBudget(options.queue_bytes), limit, deadline_seconds)
         self.handlers: Mapping[str, Handler] = {SAMPLES: handler, FEEDBACK: handler}
 
     def resume(self, cursors: Mapping[str, str]) -> None:
@@ -84,7 +84,7 @@ class PushSource:
     def read(self) -> Batch | None:
         """Return the records of the oldest requests.
 
-        A batch that is asked for again could not be stored: its clients are told to send it again.
+        A batch that is asked for again could not be stored: its clients get the answer to send it again.
         """
         if self._reading is not None:
             message = "the state cannot be written at present; the log of ragwatch says why; send it again"
