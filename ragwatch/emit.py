@@ -43,8 +43,11 @@ _logs: weakref.WeakSet[AnswerLog] = weakref.WeakSet()
 class _Target(Protocol):
     """Where lines go."""
 
-    def write(self, lines: Sequence[bytes]) -> int:
-        """Write or send lines. Returns how many of them failed for good; raises OSError if they can be tried again."""
+    def write(self, lines: Sequence[bytes]) -> tuple[int, int]:
+        """Write or send lines. Returns how many are done, and how many of these failed for good.
+
+        Raises OSError if none is done, and all can be tried again.
+        """
         ...
 
 
@@ -176,23 +179,23 @@ class AnswerLog:
     def _try(self, batch: list[bytes], pause: float) -> float:
         """Write a batch. Returns the seconds to wait before the next attempt, 0 after a success."""
         try:
-            failed = self._target.write(batch)
+            done, failed = self._target.write(batch)
         except OSError as error:
             self._warn(f"cannot write to {self._target}: {error}; {len(self._lines)} lines wait")
             delay = min(MAX_PAUSE_SECONDS, pause * 2 or FIRST_PAUSE_SECONDS)
             return max(delay, min(MAX_PAUSE_SECONDS, getattr(error, "retry_after", 0.0)))
         except Exception as error:  # noqa: BLE001 - the thread never ends
             self._warn(f"cannot write to {self._target}: {error}")
-            failed = len(batch)
+            done = failed = len(batch)
         with self._lock:
-            for line in batch:
+            for line in batch[:done]:
                 self._lines.popleft()
                 self._bytes -= len(line)
             self._writing = 0
             self.failed += failed
             self._changed.notify_all()
         if failed:
-            self._warn(f"{failed} of {len(batch)} lines were refused by {self._target}")
+            self._warn(f"{failed} of {done} lines were refused by {self._target}")
         return 0.0
 
     def _fail(self, count: int) -> None:
@@ -244,20 +247,20 @@ class _File:
     def __str__(self) -> str:
         return self._path
 
-    def write(self, lines: Sequence[bytes]) -> int:
+    def write(self, lines: Sequence[bytes]) -> tuple[int, int]:
         """Write each line with one call, so that lines of several processes do not mix."""
         file = self._open()
-        for place, line in enumerate(lines):
-            whole = b"\n" + line if self._torn else line
-            written = os.write(file, whole)
-            while written < len(whole):  # the disk is full, or a signal came
-                self._torn = True
-                try:
-                    written += os.write(file, whole[written:])
-                except OSError:
-                    return len(lines) - place
-            self._torn = False
-        return 0
+        for done, line in enumerate(lines):
+            try:
+                written = os.write(file, b"\n" + line if self._torn else line) - self._torn
+            except OSError:
+                if done:
+                    return done, 0
+                raise
+            self._torn = written < len(line)
+            if self._torn:  # the disk is full; the rest of the line would follow what others write meanwhile
+                return done + 1, 1
+        return len(lines), 0
 
     def _open(self) -> int:
         if self._file >= 0 and not self._is_moved():
@@ -304,16 +307,16 @@ class _Url:
     def __str__(self) -> str:
         return self._url.partition("?")[0]
 
-    def write(self, lines: Sequence[bytes]) -> int:
+    def write(self, lines: Sequence[bytes]) -> tuple[int, int]:
         """Send the lines in one request. Ragwatch recognises by their ids what it has received before."""
         request = urllib.request.Request(self._url, b"".join(lines), self._headers)  # noqa: S310 - http or https only
         try:
             with self._opener.open(request, timeout=CALL_SECONDS) as reply:
-                return _rejected(reply.read(_MAX_REPLY_BYTES))
+                return len(lines), _rejected(reply.read(_MAX_REPLY_BYTES))
         except urllib.error.HTTPError as error:
             with error:
                 if error.code not in _TEMPORARY:
-                    return len(lines)
+                    return len(lines), len(lines)
                 raise _RetryError(f"status {error.code}", _seconds(error.headers.get("Retry-After"))) from error
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.patience import DEADLINE
 
-from ragwatch.emit import AnswerHandler, AnswerLog, _encoded
+from ragwatch.emit import AnswerHandler, AnswerLog, _close_all, _encoded, _File
 from ragwatch.formats import canonical
 from ragwatch.formats.record import parse
 
@@ -206,6 +207,70 @@ def test_waiting_lines_are_written_at_exit_and_nothing_else_is_imported(tmp_path
     ended = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines() == ["[]", "['ragwatch', 'ragwatch.emit']"]
     assert len(lines(path)) == 1
+
+
+def test_a_full_disk_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that is cut off is counted, and the next begins on a line of its own; one that does not fit waits."""
+    path = tmp_path / "answers.jsonl"
+    log = AnswerLog(tmp_path / "missing" / "answers.jsonl")
+    for place in range(4):
+        log.answer(str(place), [], "a" * 50)
+    batch = log._batch()
+    file, write = _File(str(path)), os.write
+    sizes = iter([1000, 30, 1000, None, 1000, 1000])
+
+    def short_write(descriptor: int, line: bytes) -> int:
+        size = next(sizes)
+        if size is None:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, line[:size])
+
+    monkeypatch.setattr("ragwatch.emit.os.write", short_write)
+    assert file.write(batch) == (2, 1)
+    assert file.write(batch[2:]) == (1, 0)
+    assert file.write(batch[3:]) == (1, 0)
+    questions = []
+    for line in path.read_text().splitlines():
+        with suppress(ValueError):
+            questions.append(json.loads(line)["question"])
+    assert questions == ["0", "2", "3"]
+
+
+def test_a_process_that_cannot_start_threads_writes_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the end of the interpreter no thread starts: what waits is written by the exit handler."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    log, stuck = AnswerLog(tmp_path / "answers.jsonl"), AnswerLog(tmp_path / "no" / "answers.jsonl")
+    for one in (log, stuck):
+        one.answer("q", ["x" * 2_000_000], "a")
+        one.answer("q", [], "a")
+    monkeypatch.setattr("ragwatch.emit.EXIT_SECONDS", 0.01)
+    _close_all()
+    assert len(lines(tmp_path / "answers.jsonl")) == 2
+    assert "cannot write to" in caplog.text
+    assert not stuck.flush(0.0)
+
+
+def test_a_fault_of_the_target_ends_no_thread(tmp_path: Path) -> None:
+    """Whatever goes wrong while writing is counted, and the next lines are tried."""
+    log = AnswerLog(tmp_path / "answers.jsonl")
+
+    class Faulty:
+        def write(self, _: object) -> tuple[int, int]:
+            raise ValueError("a fault")
+
+    target, log._target = log._target, Faulty()
+    log.answer("q", [], "a")
+    assert log.flush(DEADLINE)
+    log._target = target
+    log.answer("q", [], "a")
+    assert log.flush(DEADLINE)
+    assert (log.failed, len(lines(tmp_path / "answers.jsonl"))) == (1, 1)
 
 
 class Receiver:
