@@ -34,6 +34,7 @@ from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
+from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.record import parse as parse_line
 from ragwatch.formats.record import parse_after_prefix
 from ragwatch.judges.lexical.readable import unread_language
@@ -278,7 +279,9 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
     errors: list[str] = []
     for line, number in zip(batch.lines[:MAX_RECORDS], batch.numbers, strict=False):
         try:
-            samples.append(reader.read(parse(line)[0], str(number)))
+            record = parse(line)[0]
+            if FEEDBACK_FOR not in record:
+                samples.append(reader.read(record, str(number)))
         except FormatError as error:
             errors.append(f"{batch.file}:{number}: {error.reason}: {error}")
     total = len(samples) + len(errors)

@@ -59,7 +59,7 @@ class FeedbackWindows:
         self._hours: set[int] = set()  # with feedback
         self._changed: set[int] = set()  # hours to read again
         self._intervals: dict[tuple[str, str], tuple[Addends, hajek.Interval]] = {}
-        self._correlated: tuple[PairSums, ...] = ()
+        self._pairs_changed = False
         self._correlations: tuple[JudgeCorrelation, ...] = ()
 
     def add(self, rows: Iterable[ScoreRow]) -> None:
@@ -93,7 +93,9 @@ class FeedbackWindows:
             self._changed |= hours
         first = int(oldest // MINUTE)
         self._drawn = {minute: weights for minute, weights in self._drawn.items() if minute >= first}
-        self._rated = {minute: rated for minute, rated in self._rated.items() if minute >= first}
+        kept = {minute: rated for minute, rated in self._rated.items() if minute >= first}
+        self._pairs_changed = self._pairs_changed or len(kept) < len(self._rated)
+        self._rated = kept
         self._hours = {hour for hour in self._hours if (hour + 1) * HOUR > oldest}
         due = sorted(self._changed & self._hours, reverse=True)
         for hour in due[:MAX_HOURS]:
@@ -102,6 +104,7 @@ class FeedbackWindows:
 
     def _read(self, hour: int) -> None:
         """Sum up the rated answers of an hour again."""
+        self._pairs_changed = True
         for minute in range(hour * MINUTES, (hour + 1) * MINUTES):
             self._rated.pop(minute, None)
         for row, user_score in self._store.rated(hour * HOUR, (hour + 1) * HOUR):
@@ -118,6 +121,8 @@ class FeedbackWindows:
                         sums.pairs[series] = sums.pairs[series] + pair if series in sums.pairs else pair
 
     def _rows(self, name: str, now: float, span: float) -> Iterable[UserScoreRow]:
+        if not self._rated:
+            return
         within = range(int((now - span) // MINUTE) + 1, int(now // MINUTE) + 1)
         parts: dict[str, list[Addends]] = {}
         for minute in within:
@@ -141,17 +146,18 @@ class FeedbackWindows:
 
     def _correlate(self) -> tuple[JudgeCorrelation, ...]:
         """Correlations over the longest window, of all routes together."""
+        if not self._pairs_changed:
+            return self._correlations
+        self._pairs_changed = False
         parts: dict[tuple[str, Quantity], list[PairSums]] = {}
         for _, rated in sorted(self._rated.items()):
             for series, sums in rated.pairs.items():
                 parts.setdefault(series, []).append(sums)
         totals = {series: PairSums.total(sums) for series, sums in sorted(parts.items())}
-        if tuple(totals.values()) != self._correlated:
-            self._correlated = tuple(totals.values())
-            correlations = {series: correlate(sums, self._confidence) for series, sums in totals.items()}
-            self._correlations = tuple(
-                JudgeCorrelation(judge, quantity, correlation)
-                for (judge, quantity), correlation in correlations.items()
-                if correlation is not None
-            )
+        correlations = {series: correlate(sums, self._confidence) for series, sums in totals.items()}
+        self._correlations = tuple(
+            JudgeCorrelation(judge, quantity, correlation)
+            for (judge, quantity), correlation in correlations.items()
+            if correlation is not None
+        )
         return self._correlations

@@ -287,6 +287,7 @@ class IntakeLoop:
                 record, repaired = parse(line)
                 if FEEDBACK_FOR in record:
                     self._read_feedback(record, result)
+                    result.tallies[Tally.SEEN, (name,)] -= 1  # it is no request
                     continue
                 sample = read(record, f"{stream}:{offset}")
             except FormatError as error:
