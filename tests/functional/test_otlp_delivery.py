@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -237,3 +238,38 @@ def test_acknowledged_is_counted_once(tmp_path: Path) -> None:
 def test_acknowledged_is_counted_once_for_long(tmp_path: Path) -> None:
     """The same, forty times."""
     _counted_once(tmp_path, 40, (1, 2, 3))
+
+
+def _memory(pid: int) -> int:
+    """Resident memory of a process, in KiB, at its highest."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
+
+
+@pytest.mark.costly
+def test_hostile_requests_over_http(tmp_path: Path) -> None:
+    """A bomb, garbage, deep JSON, a body beyond the limit: their status, little memory, and the service stays up."""
+    config = write_config(tmp_path, sources="[{kind: otlp, name: traces}]")
+    packer = zlib.compressobj(1, wbits=31)
+    bomb = b"".join(packer.compress(b" " * (1 << 20)) for _ in range(200)) + packer.flush()
+    cases = [
+        (413, bomb, {"Content-Type": JSON, "Content-Encoding": "gzip"}),
+        (413, b" " * (30 << 20), {"Content-Type": JSON}),
+        (400, b"garbage", {"Content-Type": PROTOBUF}),
+        (400, b'{"resourceSpans":' + b"[" * 1_000_000, {"Content-Type": JSON}),
+        (415, b"{}", {"Content-Type": "text/plain"}),
+        (200, b"", {"Content-Type": PROTOBUF}),
+    ]
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        ragwatch.get("/metrics")
+        before = _memory(ragwatch.process.pid)
+        for status, body, headers in cases:
+            request = urllib.request.Request(f"{ragwatch.address}/v1/traces", body, headers)
+            try:
+                reply = urllib.request.urlopen(request, timeout=DEADLINE)
+            except urllib.error.HTTPError as error:
+                reply = error
+            with reply:
+                assert (reply.status, bool(reply.read())) == (status, status != 200)
+        assert _memory(ragwatch.process.pid) - before < 50 * 1024
+        assert ragwatch.get("/-/healthy")[0] == 200

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator
 from io import BytesIO
 from types import MappingProxyType
 from typing import Protocol
 
-from ragwatch.sources.otlp.request import RequestError
+from ragwatch.ports.receiving import IncomingRequest
+from ragwatch.sources.otlp.request import BUSY_SECONDS, RequestError
 
 _BLOCK = 64 * 1024
+_DISCARDED = 4  # times the limit
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _ZSTD_WINDOW = 8 << 20
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
@@ -32,28 +33,78 @@ def content_type(header: str) -> str:
     return kind
 
 
-async def received(chunks: AsyncIterator[bytes], length: str, limit: int) -> bytes:
-    """Return a body as it was sent.
+class ByteBudget:
+    """Bytes that the bodies of all requests may take together while they are received; on the event loop.
 
     Args:
-        chunks: Its parts.
-        length: The header Content-Length; empty if there is none.
-        limit: Most bytes.
-
-    Raises:
-        RequestError: 413: it is larger.
+        size: How many.
     """
-    if length.isdecimal() and int(length[:20]) > limit:
-        raise _too_large(limit)
-    body = bytearray()
-    async for chunk in chunks:
-        if len(body) + len(chunk) > limit:
-            raise _too_large(limit)
-        body += chunk
-    return bytes(body)
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self.taken = 0
+
+    def take(self, size: int) -> None:
+        """Take bytes; one body alone may take more than there are.
+
+        Raises:
+            RequestError: 429: others have taken too many.
+        """
+        if self.taken and self.taken + size > self._size:
+            message = "too many requests are received at once (queue_bytes of this source); send them again later"
+            raise RequestError(429, message, BUSY_SECONDS)
+        self.taken += size
 
 
-def _too_large(limit: int) -> RequestError:
+class Body:
+    """The body of one request, as it was sent.
+
+    Args:
+        request: The request.
+        limit: Most bytes.
+        budget: From which its bytes are taken.
+    """
+
+    def __init__(self, request: IncomingRequest, limit: int, budget: ByteBudget) -> None:
+        self._chunks = request.chunks
+        self._length = request.headers.get("content-length", "")
+        self._limit = limit
+        self._budget = budget
+        self._taken = 0
+
+    async def read(self) -> bytes:
+        """Return the whole body.
+
+        Raises:
+            RequestError: 413: it is too large; 429: too many are received.
+        """
+        if self._length.isdecimal() and int(self._length[:20]) > self._limit:
+            raise too_large(self._limit)
+        body = bytearray()
+        async for chunk in self._chunks:
+            if len(body) + len(chunk) > self._limit:
+                raise too_large(self._limit)
+            self._budget.take(len(chunk))
+            self._taken += len(chunk)
+            body += chunk
+        return bytes(body)
+
+    async def discard(self) -> None:
+        """Receive the rest of a refused body, up to a limit: a client that is still sending would miss the reply."""
+        left = _DISCARDED * self._limit
+        async for chunk in self._chunks:
+            left -= len(chunk)
+            if left < 0:
+                return
+
+    def free(self) -> None:
+        """Give the bytes back."""
+        self._budget.taken -= self._taken
+        self._taken = 0
+
+
+def too_large(limit: int) -> RequestError:
+    """Return the error for a body that is too large."""
     return RequestError(
         413,
         f"the body is larger than {limit} bytes (max_body_bytes of this source): send fewer spans at once "
@@ -92,7 +143,7 @@ def _gunzipped(body: bytes, limit: int) -> bytes:
                 block = unpacker.decompress(rest, _BLOCK)
                 result += block
                 if len(result) > limit:
-                    raise _too_large(limit)
+                    raise too_large(limit)
                 rest = unpacker.unconsumed_tail
                 if not block and not rest and not unpacker.eof:
                     raise RequestError(400, "the gzip body is cut off")
@@ -117,7 +168,7 @@ def _unpacked_zstd(body: bytes, limit: int) -> bytes:
         while block := reader.read(_BLOCK):
             result += block
             if len(result) > limit:
-                raise _too_large(limit)
+                raise too_large(limit)
     except zstandard.ZstdError as error:
         raise RequestError(400, f"the body is not valid zstd: {error}") from None
     return bytes(result)

@@ -6,11 +6,11 @@ import asyncio
 
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.sources.otlp import json_request, protobuf_request
-from ragwatch.sources.otlp.body import JSON, content_type, received, unpacked
+from ragwatch.sources.otlp.body import JSON, Body, ByteBudget, content_type, unpacked
 from ragwatch.sources.otlp.pieces import Piece, pieces_of
-from ragwatch.sources.otlp.queue import BUSY_SECONDS, RequestQueue
+from ragwatch.sources.otlp.queue import RequestQueue
 from ragwatch.sources.otlp.reply import accepted, refused
-from ragwatch.sources.otlp.request import Received, RequestError
+from ragwatch.sources.otlp.request import BUSY_SECONDS, Received, RequestError
 
 PATH = "/v1/traces"
 DEADLINE_SECONDS = 8.0
@@ -23,6 +23,7 @@ class TracesHandler:
     Args:
         queue: Where spans wait to be stored.
         wake: Set when there are some.
+        budget: Bytes of bodies that are received.
         max_body_bytes: Largest request, as sent and after decompression.
         kept: See `pieces_of`.
         deadline_seconds: How long a client waits.
@@ -32,28 +33,38 @@ class TracesHandler:
         self,
         queue: RequestQueue,
         wake: asyncio.Event,
+        budget: ByteBudget,
         max_body_bytes: int,
+        *,
         kept: frozenset[str] = frozenset(),
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         self._queue = queue
         self._wake = wake
+        self._budget = budget
         self._max_body_bytes = max_body_bytes
         self._kept = kept
         self._deadline_seconds = deadline_seconds
+        self._decoding = asyncio.Semaphore(1)  # of several at once, each would take memory and none be faster
 
     async def __call__(self, request: IncomingRequest) -> Reply:
         """Handle one request."""
         kind = JSON
+        body = Body(request, self._max_body_bytes, self._budget)
         try:
             kind = content_type(request.headers.get("content-type", ""))
-            body = await received(request.chunks, request.headers.get("content-length", ""), self._max_body_bytes)
             encoding = request.headers.get("content-encoding", "")
-            spans, pieces = await asyncio.to_thread(self._decoded, body, encoding, kind)
+            sent = await body.read()
+            async with self._decoding:
+                spans, pieces = await asyncio.to_thread(self._decoded, sent, encoding, kind)
+            body.free()
             if pieces:
                 await self._stored(pieces)
         except RequestError as error:
+            await body.discard()
             return refused(kind, error)
+        finally:
+            body.free()
         return accepted(kind, spans.rejected, spans.problem)
 
     def _decoded(self, body: bytes, encoding: str, kind: str) -> tuple[Received, list[Piece]]:

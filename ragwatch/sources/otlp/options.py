@@ -44,10 +44,10 @@ class Options(BaseModel):
     )
     resolve: ResolveOptions | None = Field(None, description="Where texts of documents are that spans name by id only.")
     max_body_bytes: _Size = Field(20 << 20, gt=0, description="Largest request, as sent and after decompression.")
-    max_queue_bytes: _Size = Field(
+    queue_bytes: _Size = Field(
         32 << 20, gt=0, description="Bytes of requests that are not stored yet; further ones are refused with 429."
     )
-    max_waiting_bytes: _Size = Field(
+    waiting_bytes: _Size = Field(
         128 << 20, gt=0, description="Bytes of incomplete traces; above that the oldest wait no longer."
     )
 

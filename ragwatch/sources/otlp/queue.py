@@ -9,9 +9,8 @@ from threading import Lock
 from time import monotonic
 
 from ragwatch.sources.otlp.pieces import Piece
-from ragwatch.sources.otlp.request import RequestError
+from ragwatch.sources.otlp.request import BUSY_SECONDS, RequestError
 
-BUSY_SECONDS = 5
 OVERHEAD = 1_000
 """Bytes that a request takes in addition to its spans."""
 

@@ -14,6 +14,8 @@ MAX_KEPT = 4_096
 """Attributes of a span above which the rest is not read, as if the SDK had dropped them."""
 HAS_REMOTE, IS_REMOTE = 0x100, 0x200
 FAILED = 2
+BUSY_SECONDS = 5
+"""After which clients that were refused for lack of room try again."""
 _BULKY = ("embedding.embeddings.", "llm.tools.", "gen_ai.tool.definitions", "ai.prompt.tools", "exception.stacktrace",
           "db.query.embeddings", "ai.embedding", "ai.values")  # fmt: skip
 

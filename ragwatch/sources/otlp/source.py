@@ -22,12 +22,13 @@ from ragwatch.errors import SourceError
 from ragwatch.ports import Batch, Part, Rejection
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.otlp.assemble import Assembled, Refused, assemble
+from ragwatch.sources.otlp.body import ByteBudget
 from ragwatch.sources.otlp.capture import LIMIT_ADVICE
 from ragwatch.sources.otlp.handler import PATH, TracesHandler
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.pieces import restored
-from ragwatch.sources.otlp.queue import BUSY_SECONDS, Queued, RequestQueue, answer
-from ragwatch.sources.otlp.request import RequestError
+from ragwatch.sources.otlp.queue import Queued, RequestQueue, answer
+from ragwatch.sources.otlp.request import BUSY_SECONDS, RequestError
 from ragwatch.sources.otlp.resolver import Resolver
 from ragwatch.sources.otlp.waiting import Waiting, WaitingTraces
 
@@ -75,15 +76,16 @@ class OtlpSource:
         self._options = options
         self._clock = clock
         self._naming = options.naming
-        self._queue = RequestQueue(options.max_queue_bytes)
+        self._queue = RequestQueue(options.queue_bytes)
         self._traces = WaitingTraces(
-            options.grace_seconds, options.wait_seconds, options.max_waiting_bytes, options.max_body_bytes
+            options.grace_seconds, options.wait_seconds, options.waiting_bytes, options.max_body_bytes
         )
         self._resolver = None if options.resolve is None else Resolver(options.resolve)
         self._tries: Counter[str] = Counter()
         self._damaged = 0
         self._pending: tuple[Batch, list[Queued]] | None = None
-        handler = TracesHandler(self._queue, self.wake, options.max_body_bytes, self._naming.attributes)
+        budget = ByteBudget(options.queue_bytes)
+        handler = TracesHandler(self._queue, self.wake, budget, options.max_body_bytes, kept=self._naming.attributes)
         self.handlers: Mapping[str, Handler] = MappingProxyType({PATH: handler})
 
     def resume(self, cursors: Mapping[str, str]) -> None:

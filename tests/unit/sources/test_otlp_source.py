@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from ragwatch.ports import Batch, Part
 from ragwatch.ports.capabilities import HoldsParts, ReceivesRequests, RecognisesResent
 from ragwatch.ports.receiving import Reply
 from ragwatch.sources.otlp import source as module
+from ragwatch.sources.otlp.body import ByteBudget
 from ragwatch.sources.otlp.handler import PATH, TracesHandler
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.pieces import piece_of
@@ -193,7 +195,7 @@ async def test_refused_requests_are_rejections_with_advice() -> None:
 
 async def test_a_full_queue_asks_to_come_back() -> None:
     """Requests that cannot be taken in are answered with 429 and a time; one alone is always taken in."""
-    source = a_source(max_queue_bytes=1)
+    source = a_source(queue_bytes=1)
     first = await sent(source, openinference())
     reply = await source.handlers[PATH](a_request(as_json(openinference()), JSON))
     assert (reply.status, reply.headers["Retry-After"]) == (429, "5")
@@ -207,7 +209,7 @@ async def test_a_full_queue_asks_to_come_back() -> None:
 async def test_clients_do_not_wait_for_ever() -> None:
     """Spans that are not stored in time are answered with 503; they stay in the queue and are stored later."""
     source = a_source()
-    handler = TracesHandler(source._queue, source.wake, 1 << 20, deadline_seconds=0.0)
+    handler = TracesHandler(source._queue, source.wake, ByteBudget(1), 1 << 20, deadline_seconds=0.0)
     reply = await handler(a_request(as_protobuf(openinference())))
     assert (reply.status, reply.headers["Retry-After"]) == (503, "5")
     (batch,) = settled(source)
@@ -227,7 +229,7 @@ async def test_closing_answers_those_who_wait() -> None:
 
 async def test_memory_is_bounded() -> None:
     """Above the limit the oldest traces wait no longer: complete or not, they are assembled and released."""
-    source = a_source(max_waiting_bytes=6_000)
+    source = a_source(waiting_bytes=6_000)
     for number in range(1, 6):
         await stored(source, [span._replace(trace_id=f"{number:032x}") for span in openinference()])
     (batch,) = settled(source) or [None]
@@ -260,3 +262,25 @@ async def test_texts_of_other_spans_are_not_stored() -> None:
     assert all(b"secret" not in part.payload for part in batch.hold)
     clock.now += GRACE
     assert records(settled(source)[0])[0]["metadata"]["tenant"] == "t7"
+
+
+async def test_bodies_that_are_received_at_once_are_bounded() -> None:
+    """While one request is received, another beyond the bytes of the queue is refused; then there is room."""
+    source = a_source(queue_bytes=4_000)
+    request, arrived = a_request(as_protobuf(openinference())), asyncio.Event()
+    chunks = request.chunks
+
+    async def slow() -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            yield chunk
+        await arrived.wait()
+
+    first = asyncio.ensure_future(source.handlers[PATH](replace(request, chunks=slow())))
+    await asyncio.sleep(0)
+    reply = await source.handlers[PATH](a_request(b" " * 3_000, JSON))
+    assert (reply.status, "received at once" in reply.body.decode()) == (429, True)
+    arrived.set()
+    await source.wake.wait()
+    settled(source)
+    assert (await first).status == 200
+    assert (await source.handlers[PATH](a_request(b"{}" + b" " * 3_000, JSON))).status == 200
