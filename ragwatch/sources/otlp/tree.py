@@ -2,7 +2,7 @@
 
 A request starts at a local root: a span without parent, or one whose parent is in another process. What another
 process has done for it belongs to it, unless that process has retrieved and generated itself: that is a request of its
-own.
+own. So are several chains that retrieve and generate below one span that is no chain, such as a job.
 """
 
 from __future__ import annotations
@@ -67,18 +67,14 @@ class Request:
         return [step for step in self.steps if step.kind in kinds and not step.ignored]
 
 
-def has_root(spans: Iterable[Span]) -> bool:
-    """Whether one of the spans is a local root whose own caller is not among them."""
-    return any(span.is_local_root for span in spans)
-
-
 def requests(spans: Iterable[Span]) -> list[Request]:
     """Return the requests in the spans of one trace, by their start. The order of the spans does not matter."""
     distinct = {span.span_id: span for span in spans}
     ordered = sorted(distinct.values(), key=lambda span: (span.start, -span.end, span.span_id))
     children, tops = _children(ordered, distinct)
     kinds = {span.span_id: kind_of(span) for span in ordered}
-    forest = _Forest(children, kinds, _starts_of_requests(ordered, distinct, kinds))
+    own = _starts_of_requests(ordered, distinct, kinds) | _parallel_starts(tops, children, kinds)
+    forest = _Forest(children, kinds, own)
     rooted = [span for span in tops if span.is_local_root]
     by_root: dict[str, Request] = {}
     for top in tops:
@@ -137,6 +133,27 @@ def _starts_of_requests(ordered: Sequence[Span], distinct: dict[str, Span], kind
         owners.update(dict.fromkeys(path, owner))
         happened.setdefault(owner, set()).add(kinds[span.span_id])
     return {name for name in remote if Kind.LLM in happened.get(name, ()) and RETRIEVALS & happened.get(name, set())}
+
+
+def _parallel_starts(tops: Sequence[Span], children: dict[str, list[Span]], kinds: dict[str, Kind]) -> set[str]:
+    """Chains below one span that is no chain, such as a job, or is missing, if several retrieve and generate."""
+    starts: set[str] = set()
+    by_root: dict[str, dict[str, set[Kind]]] = {}
+    for top in tops:
+        kinds_below = by_root.setdefault(top.span_id if top.is_local_root else "", {})
+        waiting: list[tuple[Span, str]] = [(top, "")]
+        while waiting:
+            span, chain = waiting.pop()
+            kind = kinds[span.span_id]
+            name = chain or (span.span_id if kind is Kind.CHAIN else "")
+            if name:
+                kinds_below.setdefault(name, set()).add(kind)
+            waiting += [(child, name) for child in children.get(span.span_id, ())]
+    for kinds_below in by_root.values():
+        whole = {name for name, inside in kinds_below.items() if Kind.LLM in inside and RETRIEVALS & inside}
+        if len(whole) > 1:
+            starts |= whole
+    return starts
 
 
 def _enclosing(span: Span, roots: Sequence[Span]) -> Span:

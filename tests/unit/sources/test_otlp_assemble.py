@@ -220,6 +220,20 @@ def test_two_requests_in_one_trace_get_ids_of_their_own() -> None:
     assert later["id"] == f"{TRACE}-{span_id('a')}"
 
 
+def test_several_chains_of_one_job_are_several_requests() -> None:
+    """Below a span that is no chain, each chain that retrieves and generates is a record; below a chain, none is."""
+    for kind, ids in ((None, {f"{TRACE}-{span_id(name)}" for name in "ab"}), ("CHAIN", {TRACE})):
+        spans = [a_span("job", end=999, attributes={} if kind is None else {OI: kind, "output.value": ANSWER})]
+        for name in ("a", "b"):
+            spans += [
+                a_span(name, "job", 1, 90, attributes={OI: "CHAIN", "input.value": f"{name}?"}),
+                a_span(f"{name} retrieve", name, 2, attributes={OI: "RETRIEVER"} | documents(name)),
+                model(f"{name} model", name),
+            ]
+        assert {record["id"] for record in assemble(spans).records} == ids
+        assert len(assemble(spans[1:]).records) == 2
+
+
 def test_without_the_first_span() -> None:
     """Spans whose root is missing are a record only if contexts and answer are there, and say so."""
     spans = [span for span in openinference() if span.name != "chain"]
