@@ -1,4 +1,4 @@
-"""X1 in message batches: a result with a suspected prompt injection is read again with single calls before it counts."""
+"""X1 in message batches: a result with a suspected prompt injection is read again, with calls, before it counts."""
 
 from __future__ import annotations
 
