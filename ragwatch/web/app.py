@@ -29,6 +29,7 @@ from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.drift_page import drift_routes
+from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.labels import LabelService, label_routes
@@ -58,7 +59,7 @@ _STATIC = Path(__file__).parent / "static"
 _NOT_GET = ("GET", "HEAD", "PUT", "PATCH", "DELETE")
 
 
-def build_app(
+def build_app(  # noqa: PLR0913 - one parameter for each part
     *,
     board: Board,
     render: Render,
@@ -70,6 +71,7 @@ def build_app(
     policy: RequestPolicy = EVERY_REQUEST,
     clock: Callable[[], float] = time,
     audit: AuditRecord | None = None,
+    forget: Forget | None = None,
 ) -> Starlette:
     """Builds the application.
 
@@ -84,6 +86,7 @@ def build_app(
         policy: Which requests are answered.
         clock: Seconds since the epoch.
         audit: Writes one line of the audit log; None for no audit log.
+        forget: Erases a person; None for no such endpoint.
     """
     pages = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
     scrapes = RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
@@ -95,6 +98,7 @@ def build_app(
             *endpoints.routes(),
             *_action_routes(actions),
             *label_routes(labels, pages, policy.refused),
+            *erasure_routes(forget),
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),
             *route_routes(board, scope, clock, pages),

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic, sleep
 
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
@@ -19,6 +20,7 @@ from ragwatch.stores.sqlite.notes import SqliteNotes
 
 MAX_REWRITTEN_BYTES = 256 << 20  # above this size, the database is rewritten once a day, and not at the end
 DAY = 86400.0
+RETRY_SECONDS = 0.05
 
 
 class SqliteErasure(SqliteNotes):
@@ -74,7 +76,7 @@ class SqliteErasure(SqliteNotes):
                 self._rewrite()
         super().close()
 
-    def forget(self, erasure: Erasure, *, dry_run: bool = False) -> Erased:
+    def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:
         """See `Store.forget`."""
         selected = forgetting.select(self._pages, erasure)
         if dry_run or not selected.keys:
@@ -88,4 +90,19 @@ class SqliteErasure(SqliteNotes):
             erased = forgetting.erase(writer, selected, erasure, self._cipher, tallies)
             forgetting.clear(writer, others)
             statements.add_tallies(writer, tallies)
-        return replace(erased, others=len(others), complete=self._rewrite())
+        complete = self._rewrite()
+        if later := forgetting.rows_with(self._pages, selected.texts):  # by a write that was under way
+            with self._transaction() as writer:
+                forgetting.clear(writer, later)
+            complete = self._rewrite()
+        return replace(erased, others=len(others) + len(later), complete=complete or self._truncate_within(seconds))
+
+    def _truncate_within(self, seconds: float) -> bool:
+        """Truncate the write-ahead log as soon as no reader is in the way. False if one is for too long."""
+        end = monotonic() + seconds
+        while monotonic() < end:
+            sleep(RETRY_SECONDS)
+            with self._writing:
+                if self._truncate_wal():
+                    return True
+        return False

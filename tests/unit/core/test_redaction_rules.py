@@ -94,6 +94,13 @@ def test_takes_telephone_numbers(text: str) -> None:
             "basic understanding of keys",
             "key: value",
         ),
+        *(
+            "connect acme/parser@main",
+            "sqlplus scott/$PW@db",
+            "sqlplus user/password@//db",
+            "the port a:1521 @b c:1521",
+        ),
+        *("@types//x and a@//b", "org/x/y@host:1521", "ftp /y@host:1521", "scott/a:b@host:1521", "org/my_x@host:1521"),
         *("sha512-" + "A1b2" * 21 + "Ab==", "commit token " + "ab12" * 10, "my number is up", "call 2024-01-15 10:30"),
     ],
 )
