@@ -161,7 +161,7 @@ def test_relaxed_samples_go_out_in_batches(tmp_path: Path, loopback: LoopbackPro
     assert sum(by_label(series, "ragwatch_judge_cost_dollars_total", "judge").values()) == pytest.approx(half)
 
 
-def test_x01_a_suspected_injection_in_a_batch_is_read_again(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+def test_x1_a_suspected_injection_in_a_batch_is_read_again(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
     """The provider's model is fooled in batches: the sample has no score, and only it is asked about with calls."""
     loopback.control({"kind": "fooled", "path": "/v1/messages/batches/entry"})
     told = {

@@ -79,7 +79,7 @@ def faithfulness(life: Life) -> dict[str, Any]:
     return {each.verdict.id: each.verdict.scores[Quantity.FAITHFULNESS] for each in life.store.find(Query())}
 
 
-async def test_x01_a_batch_that_was_talked_into_it_is_read_again(life: Life, provider: FooledInBatches) -> None:
+async def test_x1_a_batch_that_was_talked_into_it_is_read_again(life: Life, provider: FooledInBatches) -> None:
     """An invented claim has no score; a true one keeps its score, with the cost of both; others are read once."""
     life.admit("invented", answer=INVENTED, contexts=PAGE)
     life.admit("true", answer=OPENS, contexts=PAGE)

@@ -182,7 +182,7 @@ async def test_long_notes_are_refused() -> None:
     assert (text.status_code, "note" in text.json()["error"]) == (400, True)
 
 
-async def test_values_are_counted_before_they_are_made() -> None:
+async def test_x7_values_are_counted_before_they_are_made() -> None:
     """A body of a million empty lists would take a hundred megabytes and hold everything up: it is refused unread."""
     body = b'{"labels":[' + b"[]," * (MAX_VALUES // 2) + b"[]]}"
     async with client(Words()) as made:
