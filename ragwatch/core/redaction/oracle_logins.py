@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 
 from ragwatch.core.redaction.headers import REFERENCE
 from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
@@ -16,7 +15,7 @@ _LOGIN = re.compile(
     r"@(?P<host>[\w./(-]{1,253})"
     r"|(?<=[^\s:/@\"'\[\]])@//(?=\w)|(?<=[\w.-]):1521(?!\d)"
 )
-_USER_CHARS = f"{string.ascii_letters}{string.digits}_.$#-"
+_USER_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.$#-"
 _JOINTS = frozenset("/:@")  # before a user: part of a path or of an address
 _PASSWORD = re.compile(r"[^\s:/@\"'\[\]]{1,128}")
 _HOST = re.compile(r"[\w.-]{1,253}")
