@@ -125,6 +125,25 @@ def test_a_running_ragwatch_that_cannot_be_asked(config: Path) -> None:
         lock.close()
 
 
+def test_a_running_ragwatch_is_asked(config: Path) -> None:
+    """The request has ids and values as they are and as redaction leaves them; copies elsewhere are listed."""
+    counts = {"answers": 1, "verdicts": 1, "labels": 0, "pending": 0, "batched": 0, "others": 2, "complete": True}
+    with canned((200, {}, counts)) as (address, sent):
+        result = run("forget", "--config", config, "--url", address, "--metadata", f"user={MAIL}", "--dry-run")
+    assert result.return_value == 0, result.output
+    assert "2 canary runs, states and events" in result.output
+    assert f"not erased: {config.parent}/suite.yaml: line 1 contains one of the texts; edit it" in result.output
+    assert sent == [
+        {
+            "ids": [],
+            "metadata": sorted([["user", MAIL], ["user", Redactor().redact(MAIL)]]),
+            "with_scores": False,
+            "dry_run": True,
+        }
+    ]
+    assert not (config.parent / "audit.jsonl").exists()  # the one that is asked writes its line
+
+
 @pytest.mark.parametrize(
     ("reply", "arguments", "message"),
     [

@@ -19,7 +19,7 @@ from unit.daemon.test_reload import running
 from ragwatch.config import load
 from ragwatch.daemon import Daemon
 from ragwatch.errors import ConfigError
-from ragwatch.ports import Erasure, Query
+from ragwatch.ports import Erased, Erasure, Query
 
 
 def a_daemon(folder: Path, more: str = "") -> Daemon:
@@ -112,10 +112,12 @@ async def test_the_loops_go_on_where_it_fails(tmp_path: Path) -> None:
         await until(lambda: "request-carl" in judged(daemon))
 
 
-async def test_a_daemon_that_has_stopped_erases_nothing(tmp_path: Path) -> None:
-    """The error says so."""
+async def test_nobody_is_erased_where_nothing_matches(tmp_path: Path) -> None:
+    """Counted or erased: no answer; a daemon that has stopped says so."""
     daemon = a_daemon(tmp_path)
+    wanted = Erasure(frozenset({"request-of-nobody"}))
     async with running(daemon):
-        pass
+        assert await daemon.forget(wanted, dry_run=True) == Erased()
+        assert await daemon.forget(wanted, dry_run=False) == Erased()
     with pytest.raises(ConfigError, match="stopping"):
-        await daemon.forget(Erasure(frozenset({"request-anna"})), dry_run=False)
+        await daemon.forget(wanted, dry_run=False)

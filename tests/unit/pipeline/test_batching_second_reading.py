@@ -13,8 +13,10 @@ from support.batched import PRICE, Life, Provider
 from support.callers import failed, said
 from unit.judges.asking.conftest import Model
 
+from ragwatch.core.evidence import ShapeError
 from ragwatch.core.sample import Context
 from ragwatch.core.scores import Quantity
+from ragwatch.errors import StoreError
 from ragwatch.judges.llm.calls.provider import Completion
 from ragwatch.judges.llm.prompt.reading import Prompt
 from ragwatch.ports import Query
@@ -105,3 +107,16 @@ async def test_a_second_reading_that_fails_leaves_the_draw_pending(life: Life, p
     await life.work(3)
     assert life.reasons() == dict.fromkeys(f"s{number}" for number in range(4))
     assert provider.entries > 4
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"), [(ShapeError("claims[0]: no such context"), "unreadable"), (StoreError("disk full"), None)]
+)
+async def test_a_second_reading_that_breaks(
+    life: Life, provider: FooledInBatches, error: Exception, reason: str | None
+) -> None:
+    """Evidence of no shape is unreadable; a cost that cannot be stored leaves the draw pending: it is read later."""
+    provider.failures = [error]
+    life.admit("true", answer=OPENS, contexts=(PAGE[0],))
+    await life.work(2)
+    assert life.reasons() == {"true": reason}
