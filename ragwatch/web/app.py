@@ -32,6 +32,7 @@ from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
+from ragwatch.web.ingest import Receivers, ingest_routes
 from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, overview_page
@@ -59,7 +60,7 @@ _STATIC = Path(__file__).parent / "static"
 _NOT_GET = ("GET", "HEAD", "PUT", "PATCH", "DELETE")
 
 
-def build_app(  # noqa: PLR0913 - one parameter for each part
+def build_app(  # noqa: PLR0913 - dependencies, by keyword
     *,
     board: Board,
     render: Render,
@@ -68,6 +69,7 @@ def build_app(  # noqa: PLR0913 - one parameter for each part
     ready: Callable[[], tuple[str, ...]] = tuple,
     actions: Mapping[str, Action] = NO_ACTIONS,
     labels: Callable[[], LabelService] | None = None,
+    receivers: Callable[[], Receivers] = dict,
     policy: RequestPolicy = EVERY_REQUEST,
     clock: Callable[[], float] = time,
     audit: AuditRecord | None = None,
@@ -83,6 +85,7 @@ def build_app(  # noqa: PLR0913 - one parameter for each part
         ready: Returns the reasons why the process is not ready, one sentence each.
         actions: Handlers of POST requests, by path.
         labels: Returns the service that stores labels; None for no label endpoints.
+        receivers: Returns the handlers of records that are sent over HTTP, by path and name of the source.
         policy: Which requests are answered.
         clock: Seconds since the epoch.
         audit: Writes one line of the audit log; None for no audit log.
@@ -97,6 +100,7 @@ def build_app(  # noqa: PLR0913 - one parameter for each part
         routes=[
             *endpoints.routes(),
             *_action_routes(actions),
+            *ingest_routes(receivers),
             *label_routes(labels, pages, policy.refused),
             *erasure_routes(forget),
             *sample_routes(store, scope, clock, pages),
