@@ -91,8 +91,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         audit: Writes one line of the audit log; None for no audit log.
         forget: Erases a person; None for no such endpoint.
     """
-    pages = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
-    scrapes = RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
+    pages, scrapes = _limits()
     endpoints = _Endpoints(
         board=board, scrape=render, store=store, scope=scope, problems=ready, clock=clock, pages=pages, scrapes=scrapes
     )
@@ -110,6 +109,14 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
+    )
+
+
+def _limits() -> tuple[RequestLimit, RequestLimit]:
+    """Limits of pages, and of scrapes, which have threads of their own."""
+    return (
+        RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS),
+        RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS),
     )
 
 
