@@ -15,6 +15,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import CUSTOM, FORMATS, RecordReader
 from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.guess import FormatGuess, guess
 from ragwatch.formats.record import parse, parse_after_prefix
 from ragwatch.sources.tail.framing import Framing, detect, frame_of
@@ -107,7 +108,9 @@ def _remove_framing(line: bytes, framing: Framing) -> bytes:
 
 def _add(log: _LogHead, number: int, line: bytes) -> None:
     try:
-        log.records.append((number, parse(line)[0]))
+        record = parse(line)[0]
+        if FEEDBACK_FOR not in record:  # no answer, but what a user says of one
+            log.records.append((number, record))
     except FormatError:
         if line.lstrip().startswith(b"{"):
             raise

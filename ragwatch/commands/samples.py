@@ -27,6 +27,7 @@ from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical
 from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.shape import Record, RecordReader
 from ragwatch.judges import KINDS
 from ragwatch.pipeline.budget_account import InMemoryBudget
@@ -67,7 +68,10 @@ class SampleFiles:
             try:
                 if isinstance(line, FormatError):
                     raise line
-                sample = self._read(reader, self._complete(parse(line)[0], folder), f"{name}:{number}")
+                record = parse(line)[0]
+                if FEEDBACK_FOR in record:  # no answer, but what a user says of one
+                    continue
+                sample = self._read(reader, self._complete(record, folder), f"{name}:{number}")
             except FormatError as error:
                 self.rejected[error.reason] += 1
                 rejects.add(number, error)

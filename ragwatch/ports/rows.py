@@ -73,6 +73,23 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Feedback:
+    """What a user says of an answer.
+
+    Attributes:
+        keys: Keys that the sample may have: one for each source that it may come from.
+        score: In [0, 1].
+        at: When it was given, in seconds since the epoch.
+        source: Name of the source that delivered it, for counts.
+    """
+
+    keys: tuple[str, ...]
+    score: float
+    at: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Admission:
     """Everything that one intake step writes in one transaction.
 
@@ -87,6 +104,7 @@ class Admission:
         hold: Parts to store until their group is released.
         release: Groups whose parts are deleted.
         received: Ids of records to remember for a day, so that they are recognised when they are sent again.
+        feedback: What users say of answers, of this batch or earlier ones.
     """
 
     source: str
@@ -99,6 +117,7 @@ class Admission:
     hold: Sequence[Part] = ()
     release: Collection[str] = ()
     received: Collection[str] = ()
+    feedback: Sequence[Feedback] = ()
 
 
 @dataclass(frozen=True, slots=True)

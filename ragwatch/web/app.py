@@ -221,7 +221,8 @@ class _Endpoints:
     def _sample(self, key: str) -> ASGIApp:
         chunks = None
         if self.store is not None and samples.KEY.fullmatch(key):
-            chunks = sample_json(key, self.store.entries(Query(key=key, limit=MAX_JUDGES)))
+            entries = self.store.entries(Query(key=key, limit=MAX_JUDGES))
+            chunks = sample_json(key, entries, self.store.feedback_of(key))
         if chunks is None:
             return json_reply({"error": "there is no sample with this key"}, 404)
         return self.pages.stream(chunks)
