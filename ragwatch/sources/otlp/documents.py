@@ -261,6 +261,8 @@ def _first_score(item: Mapping[str, Any]) -> float | None:
 
 
 def _score(value: object) -> float | None:
+    if value is None:
+        return None
     if isinstance(value, str):
         try:
             value = json.loads(value) if len(value) < 32 else None
