@@ -60,7 +60,8 @@ class OtlpSource:
 
     Args:
         options: How to receive and what to assemble.
-        clock: Seconds since the epoch.
+        clock: Monotonic seconds: for how long traces wait.
+        dates: Seconds since the epoch: when stored spans arrived.
 
     Attributes:
         wake: Set when a request has arrived.
@@ -70,11 +71,17 @@ class OtlpSource:
 
     recognises_resent = True
 
-    def __init__(self, options: Options, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        options: Options,
+        clock: Callable[[], float] = time.monotonic,
+        dates: Callable[[], float] = time.time,
+    ) -> None:
         self.name = options.name
         self.wake = asyncio.Event()
         self._options = options
         self._clock = clock
+        self._dates = dates
         self._naming = options.naming
         self._queue = RequestQueue(options.queue_bytes)
         self._traces = WaitingTraces(
@@ -145,7 +152,7 @@ class OtlpSource:
                 tallies[Tally.SPANS, (name,)] += len(piece.span_ids)
                 fresh, late = self._traces.add(piece, now)
                 if fresh is not None:
-                    draft.hold.append(fresh.part(now))
+                    draft.hold.append(fresh.part(self._dates()))
                 if late:
                     tallies[Tally.SPANS_LEFT_OUT, (name, "late")] += late
 

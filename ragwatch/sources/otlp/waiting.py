@@ -30,7 +30,7 @@ class Waiting:
         span_ids: Spans that have arrived.
         roots: Those of them that are local roots.
         size: Bytes of all pieces.
-        due: When it is complete or given up, in seconds since the epoch.
+        due: When it is complete or given up, in monotonic seconds.
         continued: Whether a request of this trace was completed before.
         too_large: Whether spans were left out because there are too many.
     """
