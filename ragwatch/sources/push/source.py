@@ -132,7 +132,7 @@ def _reading(name: str, requests: tuple[Waiting, ...]) -> _Reading:
         stream="push",
         file=f"push {name}",
         lines=lines,
-        offsets=[int.from_bytes(sha256(line).digest()[:16]) for line in lines],
+        offsets=[int.from_bytes(sha256(line).digest()[:8]) for line in lines],
         numbers=numbers,
         cursor="",
         rejections=[Rejection(RejectReason.LINE_TOO_LONG, f"push {name}", number, "", detail) for number in rejected],
