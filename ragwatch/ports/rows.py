@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ragwatch.core.sample import Draw
@@ -250,6 +250,12 @@ class Erasure:
     ids: frozenset[str] = frozenset()
     metadata: frozenset[tuple[str, str]] = frozenset()
     with_scores: bool = False
+
+    def redacted(self, redact: Callable[[str], str]) -> Erasure:
+        """Also select what redaction leaves of ids and values, because that is stored."""
+        names = self.ids | {redact(name) for name in self.ids}
+        pairs = self.metadata | {(key, redact(value)) for key, value in self.metadata}
+        return replace(self, ids=names, metadata=pairs)
 
 
 @dataclass(frozen=True, slots=True)
