@@ -178,7 +178,7 @@ async def test_what_cannot_be_read(  # noqa: PLR0917 - the columns of the table
         (b'{"id": "\\ud800"}', "unknown_format"),
     ],
 )
-async def test_one_bad_element_spoils_no_other(store: SqliteStore, element: bytes, reason: str) -> None:
+async def test_x9_x10_one_bad_element_spoils_no_other(store: SqliteStore, element: bytes, reason: str) -> None:
     """An element that is no strict JSON is rejected with its reason, and the others of the array are stored."""
     body = b"[" + json.dumps(record("a")).encode() + b", " + element + b" ,\n" + json.dumps(record("b")).encode() + b"]"
     async with receiving(store) as receiver:
@@ -187,7 +187,7 @@ async def test_one_bad_element_spoils_no_other(store: SqliteStore, element: byte
     assert [(one["index"], one["reason"]) for one in reply.json()["errors"]] == [(1, reason)]
 
 
-async def test_records_with_too_many_values(store: SqliteStore) -> None:
+async def test_x7_records_with_too_many_values(store: SqliteStore) -> None:
     """What would take much memory when decoded is refused before it is."""
     many = b"[" + b"[]," * 400_000 + b"1]"
     async with receiving(store) as receiver:
@@ -286,7 +286,7 @@ async def test_closing_while_a_batch_is_stored() -> None:
     assert source.read() is None
 
 
-async def test_a_body_is_not_read_without_the_right(store: SqliteStore) -> None:
+async def test_x19_a_body_is_not_read_without_the_right(store: SqliteStore) -> None:
     """Who may not ingest is refused before the body is read."""
     token = Token("app", sha256(b"0123456789abcdef").digest(), frozenset({Right.INGEST}))
     access = Access(tokens=(token,), anonymous=frozenset())
