@@ -1,11 +1,13 @@
 """Selects how files from the command line are read: like the daemon would read them as the log of a source.
 
-Format, mapping and `skip_prefix` are those of a source of the configuration: the one named by `--source`, else the
-first one whose path matches the file, else the first one. Routes and redaction are those of the configuration.
+Format, mapping and the selection of records (`where`, `prefix`, `split`) are those of a source of the configuration:
+the one named by `--source`, else the first one whose path matches the file, else the first one. Routes and redaction
+are those of the configuration.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +16,8 @@ from ragwatch import formats
 from ragwatch.config import Config
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
-from ragwatch.formats.record import Parse, parse, parse_after_prefix
-from ragwatch.formats.shape import RecordReader
-from ragwatch.ports.capabilities import HasLogFiles
+from ragwatch.formats.log_reader import LogReader, RecordRules
+from ragwatch.ports.capabilities import HasLogFiles, record_rules
 
 
 class FileOptions(NamedTuple):
@@ -55,17 +56,14 @@ class InputFiles:
                 raise ConfigError(f"--source {self._source}: is not a source of the configuration; {advice}")
         self.reader("-")
 
-    def reader(self, name: str) -> RecordReader:
-        """The reader that converts the records of a file to samples."""
+    def reader(self, name: str) -> LogReader:
+        """The reader that converts the lines of a file to samples."""
         log = self._log(name)
-        format_name = self._format or (log.format if log else "auto")
-        mapping = log.mapping if log and log.mapping and format_name == formats.CUSTOM else None
-        return formats.build(format_name, mapping)
-
-    def parser(self, name: str) -> Parse:
-        """The function that parses a line of a file."""
-        log = self._log(name)
-        return parse_after_prefix if log and log.skip_prefix else parse
+        rules = RecordRules() if log is None else record_rules(log)
+        if self._format is not None:
+            mapping = rules.mapping if self._format == formats.CUSTOM else {}
+            rules = replace(rules, format=self._format, mapping=mapping)
+        return LogReader(rules)
 
     def route(self, logged: str) -> str:
         """The label value of a logged route; empty without a configuration, because that lists the routes."""

@@ -64,8 +64,8 @@ def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:
     if records and rejected > limit * records:
         yield (
             f"{rejected / records:.1%} of the records are rejected, above alerts.rejects ({limit:.1%}): "
-            "RagwatchSourceRejects would fire; if these lines are no answers (health checks, errors), write answers "
-            "to a separate log, or raise alerts.rejects"
+            "RagwatchSourceRejects would fire; if these lines are no answers (health checks, errors), let `where` skip "
+            "them; `ragwatch map FILE` proposes the condition"
         )
 
 

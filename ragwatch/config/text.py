@@ -200,6 +200,9 @@ def explain(error: dict[str, Any], where: str, valid_keys: list[str]) -> str:
         similar = get_close_matches(str(error["loc"][-1]), valid_keys, n=1, cutoff=MIN_SIMILARITY)
         suggestion = f"did you mean `{similar[0]}`?" if similar else f"use one of: {', '.join(valid_keys)}"
         return f"{place}: is not a known key; {suggestion}"
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, ValueError) and isinstance(cause.__cause__, ConfigError):  # it names a key of the mapping
+        return f"{place}.{cause}"
     wording = _WORDING.get(error["type"])
     message = wording(error) if wording else error["msg"].removeprefix("Value error, ")
     return f"{place}: {message[0].lower() + message[1:] if message[1:2].islower() else message}"

@@ -29,6 +29,7 @@ class SourceProgress:
         source: Name of the source.
         seen: Number of records, including rejected ones, of all runs with this state directory.
         rejected: Number of rejected records, by reason.
+        skipped: Number of lines that are no records, by reason.
         example: The first record that this run rejected.
         problems: Why the source, or some of its files, could not be read.
     """
@@ -36,13 +37,14 @@ class SourceProgress:
     source: str
     seen: float
     rejected: Mapping[str, float]
+    skipped: Mapping[str, float]
     example: Rejection | None
     problems: tuple[str, ...]
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether there were records and all were rejected."""
-        return 0 < self.seen <= sum(self.rejected.values())
+        """Whether there were lines, but no record that could be read: all were rejected or skipped."""
+        return self.seen <= sum(self.rejected.values()) and self.seen + sum(self.skipped.values()) > 0
 
 
 class OneShotRun:
@@ -97,13 +99,18 @@ class OneShotRun:
 
     def _progress(self, intake: IntakeLoop) -> SourceProgress:
         name, tallies = intake.source.name, self._store.tallies()
-        rejected = {
-            labels[1]: count
-            for (tally, labels), count in tallies.items()
-            if tally is Tally.REJECTED and labels[0] == name and count
-        }
-        problems = () if intake.lag is None else intake.lag.problems
-        return SourceProgress(name, tallies.get((Tally.SEEN, (name,)), 0.0), rejected, intake.first_rejected, problems)
+        rejected, skipped = (
+            {labels[1]: n for (tally, labels), n in tallies.items() if tally is kind and labels[0] == name and n}
+            for kind in (Tally.REJECTED, Tally.SKIPPED)
+        )
+        return SourceProgress(
+            name,
+            seen=tallies.get((Tally.SEEN, (name,)), 0.0),
+            rejected=rejected,
+            skipped=skipped,
+            example=intake.first_rejected,
+            problems=() if intake.lag is None else intake.lag.problems,
+        )
 
     def _clock(self) -> float:
         return self._now

@@ -73,7 +73,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_requests_seen_total",
         _C,
-        "Total number of records read from a source, including rejected ones.",
+        "Total number of records read from a source, including rejected and without skipped ones.",
         ("source",),
         Tally.SEEN,
         from_zero=True,
@@ -84,6 +84,14 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         "Total number of records rejected because they could not be parsed as a sample, by reason.",
         ("source", "reason"),
         Tally.REJECTED,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_source_lines_skipped_total",
+        _C,
+        "Total number of lines of a source that are no records of answers (options where and prefix), by reason.",
+        ("source", "reason"),
+        Tally.SKIPPED,
         from_zero=True,
     ),
     SeriesDefinition(

@@ -10,11 +10,11 @@ from typing import Any
 
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample
+from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample, SkipReason
 from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tallies, Tally
+from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError
 from ragwatch.formats.record import Parse, parse
 from ragwatch.pipeline.vocabularies import Vocabularies
@@ -191,7 +191,7 @@ class IntakeLoop:
 
     def _report_skipped(self, how_much: str) -> None:
         """Log at the start that existing records are skipped, unless something of the source was read before."""
-        if not self._store.tallies().get((Tally.SEEN, (self.source.name,))):
+        if not lines_read(self._store.tallies(), self.source.name):
             self.skipped = how_much
             self._telemetry.skipped(self.source.name, how_much)
 
@@ -245,9 +245,14 @@ class IntakeLoop:
         name, stream, read, now = self.source.name, batch.stream, self._read, self._clock()
         parse = self._parse
         place = placing(self.rules.plan, self.factor)
+        skipped: Counter[SkipReason] = Counter()
         for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
             try:
-                record, repaired = parse(line)
+                parsed = parse(line)
+                if isinstance(parsed, SkipReason):
+                    skipped[parsed] += 1
+                    continue
+                record, repaired = parsed
                 sample = read(record, f"{stream}:{offset}")
             except FormatError as error:
                 rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
@@ -263,6 +268,9 @@ class IntakeLoop:
             if self.rules.sampling.draws(key, probability):
                 at = now if sample.at is None else min(sample.at, now)
                 self._draw(result, Draw(key, sample, name, route, probability, at=at))
+        for reason, lines in skipped.items():
+            result.tallies[Tally.SKIPPED, (name, reason)] += lines
+            result.tallies[Tally.SEEN, (name,)] -= lines
 
     def _is_canary(self, sample: Sample, tallies: Tallies) -> bool:
         """Whether this is an answer to one of our canaries. Invalid marks are counted: they hide no answer."""

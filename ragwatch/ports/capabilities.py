@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
+from ragwatch.formats.log_reader import AUTO, LogReader, RecordRules
+
 
 @runtime_checkable
 class HasFallback(Protocol):
@@ -63,6 +65,34 @@ class HasFormat(Protocol):
     def skip_prefix(self) -> bool:
         """Whether to skip the text before the JSON object of a line."""
         ...
+
+
+@runtime_checkable
+class HasRecordRules(Protocol):
+    """Options of a source whose records are selected and read by rules, such as `sources.record_options`."""
+
+    @property
+    def rules(self) -> RecordRules:
+        """How its records are read."""
+        ...
+
+
+def record_rules(options: object) -> RecordRules:
+    """How the records of a source with these options are read."""
+    if isinstance(options, HasRecordRules):
+        return options.rules
+    if isinstance(options, HasFormat):
+        return RecordRules(options.format, options.mapping, prefix=AUTO if options.skip_prefix else None)
+    return RecordRules()
+
+
+def log_reader(options: object) -> LogReader:
+    """The reader of a source with these options.
+
+    Raises:
+        ConfigError: An option is invalid.
+    """
+    return LogReader(record_rules(options))
 
 
 @runtime_checkable

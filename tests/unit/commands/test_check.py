@@ -186,7 +186,7 @@ def test_an_array_that_is_not_ended_is_told(tmp_path: Path) -> None:
 def test_text_before_the_json_names_its_cure(tmp_path: Path) -> None:
     """The option that passes over it, and with that all is well."""
     (tmp_path / "app.log").write_text(f"2026-01-01 INFO {json.dumps(GOOD)}\n" * 3)
-    assert "set skip_prefix: true" in _said(_check(tmp_path, path=f"{tmp_path}/app.log"))
+    assert "set prefix: auto" in _said(_check(tmp_path, path=f"{tmp_path}/app.log"))
     result = _check(tmp_path, path=f"{tmp_path}/app.log', skip_prefix: true, format: 'auto")
     assert "3 of 3 records" in _said(result)
 

@@ -95,7 +95,8 @@ OUTPUT = [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}
         ("canonical", {"question": "q", "contexts": []}, "missing_field", "answer"),
         ("canonical", {"question": 3, "contexts": [], "answer": "a"}, "wrong_type", "question"),
         ("canonical", {"question": "q", "contexts": None, "answer": "a"}, "wrong_type", "contexts"),
-        ("canonical", {"question": "q", "contexts": "c", "answer": "a"}, "wrong_type", "contexts"),
+        ("canonical", {"question": "q", "contexts": 3, "answer": "a"}, "wrong_type", "contexts"),
+        ("canonical", {"question": "q", "contexts": {"d1": "c"}, "answer": "a"}, "wrong_type", "contexts"),
         ("canonical", {"question": "q", "contexts": [], "answer": None}, "wrong_type", "answer"),
         ("canonical", {"question": "q", "contexts": ["c", 3], "answer": "a"}, "wrong_type", "contexts[1]"),
         (
@@ -129,7 +130,7 @@ OUTPUT = [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}
         ("llamaindex", {"response": "a", "source_nodes": [3]}, "wrong_type", "source_nodes[0]"),
         ("haystack", {"query": "q"}, "missing_field", "answers[0].data"),
         ("haystack", {"b": {"answers": [{"data": "a"}]}}, "missing_field", "b.answers[0].documents"),
-        ("haystack", {"data": "a", "documents": "d"}, "wrong_type", "documents"),
+        ("haystack", {"data": "a", "documents": 3}, "wrong_type", "documents"),
         ("haystack", {"data": 3, "documents": [1]}, "wrong_type", "documents[0]"),
         ("openai", {"choices": CHOICES}, "missing_field", "messages"),
         ("openai", {"messages": MESSAGES, "choices": []}, "missing_field", "choices[0].message"),
