@@ -26,6 +26,7 @@ class Tally(StrEnum):
     REJECTED = "rejected"  # source, reason
     SKIPPED = "skipped"  # source, reason: lines of a mixed log that are no records of answers; not in SEEN
     REPAIRED = "repaired"  # source
+    RESENT = "resent"  # source: records that were received before, which do not count as seen
     RESETS = "resets"  # source, reason
     OF_CANARIES = "of_canaries"  # source: records of answers to canaries, which do not count as traffic
     INVALID_MARKS = "invalid_marks"  # source: records whose mark of a canary is not ours; they count as traffic

@@ -28,6 +28,7 @@ from ragwatch.daemon.state_secret import state_secret
 from ragwatch.daemon.web_access import WebAccess, read_rules
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.ports import RecordedEvent
+from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import PageScope, RequestPolicy, Server, allowed_hosts, build_app
 
@@ -159,6 +160,7 @@ class Daemon:
             ready=self.ready,
             actions=actions(self._reloads.request, self.in_force, self.record),
             labels=lambda: self._runtime.labelling,
+            receivers=lambda: self._runtime.receivers(),  # noqa: PLW0108 - of the active runtime, not of the first one
             policy=RequestPolicy(
                 hosts=lambda: allowed_hosts(host, self._web.external_url, self._web.hosts),
                 external=lambda: self._web.external_url,
@@ -235,7 +237,13 @@ class Daemon:
         every = runtime.config.settings.estimates.every
         return (
             *(
-                Loop(f"source {intake.source.name}", intake.step, POLL_SECONDS, notify=tuple(admitted.values()))
+                Loop(
+                    f"source {intake.source.name}",
+                    intake.step,
+                    POLL_SECONDS,
+                    wake=intake.source.wake if isinstance(intake.source, ReceivesRequests) else None,
+                    notify=tuple(admitted.values()),
+                )
                 for intake in runtime.intakes
             ),
             *(

@@ -39,7 +39,8 @@ from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
-from ragwatch.ports.capabilities import HasFallback, log_reader, uses_batches
+from ragwatch.ports.capabilities import HasFallback, HoldsParts, ReceivesRequests, log_reader, uses_batches
+from ragwatch.ports.receiving import Handler
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class Runtime:
             cursors = store.cursors(intake.source.name)
             try:
                 intake.source.resume(cursors)
+                if isinstance(intake.source, HoldsParts):
+                    intake.source.restore(store.parts(intake.source.name))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise StoreError(
                     f"state: the stored place in source {intake.source.name} is damaged: {error}; "
@@ -102,6 +105,15 @@ class Runtime:
             await intake.polled.wait()
             if intake.skipped:
                 notify(f"source {intake.source.name}: {intake.skipped}")
+
+    def receivers(self) -> dict[str, dict[str, Handler]]:
+        """Handlers of requests that bring records, by path and name of the source."""
+        handlers: dict[str, dict[str, Handler]] = {}
+        for intake in self.intakes:
+            if isinstance(intake.source, ReceivesRequests):
+                for path, handler in intake.source.handlers.items():
+                    handlers.setdefault(path, {})[intake.source.name] = handler
+        return handlers
 
     def fallbacks(self) -> dict[str, bool | None]:
         """By judge, whether the lexical judge reads because its model is missing; None if it needs no model."""

@@ -119,6 +119,13 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         from_zero=True,
     ),
     SeriesDefinition(
+        "ragwatch_records_resent_total",
+        _C,
+        "Total number of records that clients sent again (their id was received before); they are not counted as seen.",
+        ("source",),
+        Tally.RESENT,
+    ),
+    SeriesDefinition(
         "ragwatch_source_resets_total",
         _C,
         "Total number of files of a source that were truncated, replaced, deleted unread or skipped, by reason.",

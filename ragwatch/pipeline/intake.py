@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,8 @@ from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError
 from ragwatch.formats.record import Parse, parse
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Admission, Assignment, Batch, Rejection, Source, Store
+from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Rejection, Source, Store
+from ragwatch.ports.capabilities import RecognisesResent
 from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"
@@ -64,6 +65,7 @@ class _BatchResult:
     signals: SignalCounter
     draws: list[tuple[Draw, tuple[Assignment, ...]]]
     tallies_of_draws: dict[str, Tallies]
+    received: list[str]
 
 
 class UnreadableFiles:
@@ -219,15 +221,18 @@ class IntakeLoop:
     def _admission(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
         """What to write, and the questions to learn from once it is written."""
         vocabularies = self.rules.vocabularies
-        result = _BatchResult(Counter(), SignalCounter(None if vocabularies is None else vocabularies.meters), [], {})
-        name, tallies = self.source.name, result.tallies
-        if batch.lines or batch.rejections:
-            tallies[Tally.SEEN, (name,)] += len(batch.lines) + len(batch.rejections)
+        signals = SignalCounter(None if vocabularies is None else vocabularies.meters)
+        result = _BatchResult(Counter(batch.tallies), signals, [], {}, [])
+        name, tallies, report = self.source.name, result.tallies, batch.report or BatchReport()
+        report.rejections.clear()  # of an attempt that could not be stored
+        report.resent.clear()
         for rejection in batch.rejections:
-            self._reject(tallies, rejection)
+            self._reject(tallies, rejection, report)
         for reason, times in batch.resets.items():
             tallies[Tally.RESETS, (name, reason)] += times
-        self._read_lines(batch, result)
+        self._read_lines(batch, result, report)
+        if seen := len(batch.lines) + len(batch.rejections) - len(report.resent):
+            tallies[Tally.SEEN, (name,)] += seen
         result.signals.add_to(tallies)
         admission = Admission(
             source=name,
@@ -237,15 +242,33 @@ class IntakeLoop:
             tallies=tallies,
             at=self._clock(),
             of_draws=result.tallies_of_draws,
+            hold=batch.hold,
+            release=batch.release,
+            received=result.received,
         )
         return admission, result.signals.to_learn_from()
 
-    def _read_lines(self, batch: Batch, result: _BatchResult) -> None:
+    def _read_lines(self, batch: Batch, result: _BatchResult, report: BatchReport) -> None:
         """Read every line of a batch. This is the hot path: most lines are not drawn."""
-        name, stream, read, now = self.source.name, batch.stream, self._read, self._clock()
-        parse = self._parse
+        name, now = self.source.name, self._clock()
         place = placing(self.rules.plan, self.factor)
+        samples = self._samples(batch, result, report)
+        if isinstance(self.source, RecognisesResent) and self.source.recognises_resent:
+            samples = self._without_resent(samples, result, report)
+        for sample, _ in samples:
+            if CANARY in sample.metadata and self._is_canary(sample, result.tallies):
+                continue
+            route, probability = place(sample)
+            result.signals.add(route, sample)
+            key = key_of(name, sample.id)
+            if self.rules.sampling.draws(key, probability):
+                at = now if sample.at is None else min(sample.at, now)
+                self._draw(result, Draw(key, sample, name, route, probability, at=at))
+
+    def _samples(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterator[tuple[Sample, int]]:
+        """Yield the samples of a batch, each with its number. Lines that are no sample are rejected or skipped."""
         skipped: Counter[SkipReason] = Counter()
+        name, stream, parse, read = self.source.name, batch.stream, self._parse, self._read
         for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
             try:
                 parsed = parse(line)
@@ -256,21 +279,30 @@ class IntakeLoop:
                 sample = read(record, f"{stream}:{offset}")
             except FormatError as error:
                 rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
-                self._reject(result.tallies, rejection)
+                self._reject(result.tallies, rejection, report)
                 continue
             if repaired:
                 result.tallies[Tally.REPAIRED, (name,)] += 1
-            if CANARY in sample.metadata and self._is_canary(sample, result.tallies):
-                continue
-            route, probability = place(sample)
-            result.signals.add(route, sample)
-            key = key_of(name, sample.id)
-            if self.rules.sampling.draws(key, probability):
-                at = now if sample.at is None else min(sample.at, now)
-                self._draw(result, Draw(key, sample, name, route, probability, at=at))
+            yield sample, number
         for reason, lines in skipped.items():
             result.tallies[Tally.SKIPPED, (name, reason)] += lines
             result.tallies[Tally.SEEN, (name,)] -= lines
+
+    def _without_resent(
+        self, samples: Iterable[tuple[Sample, int]], result: _BatchResult, report: BatchReport
+    ) -> Iterator[tuple[Sample, int]]:
+        """Yield the samples whose id was not received before, in this batch or an earlier one; count the others."""
+        numbered = list(samples)
+        known = self._store.received(self.source.name, {sample.id for sample, _ in numbered})
+        for sample, number in numbered:
+            if sample.id in known:
+                report.resent.append(number)
+                continue
+            known.add(sample.id)
+            result.received.append(sample.id)
+            yield sample, number
+        if report.resent:
+            result.tallies[Tally.RESENT, (self.source.name,)] += len(report.resent)
 
     def _is_canary(self, sample: Sample, tallies: Tallies) -> bool:
         """Whether this is an answer to one of our canaries. Invalid marks are counted: they hide no answer."""
@@ -308,7 +340,8 @@ class IntakeLoop:
             or self.rules.sampling.draws(key_of(judge, draw.key), share)
         )
 
-    def _reject(self, tallies: Tallies, rejection: Rejection) -> None:
+    def _reject(self, tallies: Tallies, rejection: Rejection, report: BatchReport) -> None:
+        report.rejections.append(rejection)
         tallies[Tally.REJECTED, (self.source.name, rejection.reason)] += 1
         self.first_rejected = self.first_rejected or rejection
         self._telemetry.rejected(

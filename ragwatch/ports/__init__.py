@@ -14,6 +14,7 @@ from ragwatch.ports.rows import (
     FollowUp,
     OpenBatch,
     PackedVerdict,
+    Part,
     Query,
     RecordedEvent,
     Retention,
@@ -23,13 +24,14 @@ from ragwatch.ports.rows import (
     StoredVerdict,
 )
 from ragwatch.ports.storage import Accounts, Batches, NoteStore, Store
-from ragwatch.ports.traffic import Batch, Rejection, Source
+from ragwatch.ports.traffic import Batch, BatchReport, Rejection, Source
 
 __all__ = [
     "Accounts",
     "Admission",
     "Assignment",
     "Batch",
+    "BatchReport",
     "Batches",
     "BudgetAccount",
     "Erased",
@@ -42,6 +44,7 @@ __all__ = [
     "OpenBatch",
     "Oracle",
     "PackedVerdict",
+    "Part",
     "Probe",
     "Query",
     "RecordedEvent",

@@ -1,11 +1,14 @@
-"""Protocols of what only some kinds have: optional attributes of judges and of options. Use them with `isinstance`."""
+"""Protocols of what only some kinds have: attributes of judges, sources and options. Use them with `isinstance`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
 from ragwatch.formats.log_reader import AUTO, LogReader, RecordRules
+from ragwatch.ports.receiving import Handler
+from ragwatch.ports.rows import Part
 
 
 @runtime_checkable
@@ -24,6 +27,43 @@ class SupportsProbe(Protocol):
 
     async def probe(self) -> str:
         """Call the API. Returns what it offers, as text for people."""
+        ...
+
+
+@runtime_checkable
+class HoldsParts(Protocol):
+    """A source whose samples arrive in parts. Parts wait in memory; the store has them for the next start."""
+
+    def restore(self, parts: Iterable[Part]) -> None:
+        """Take back the parts that were held and not released. Called once, after `Source.resume`."""
+        ...
+
+
+@runtime_checkable
+class ReceivesRequests(Protocol):
+    """A source that clients send records to over HTTP.
+
+    It answers a request after intake has committed the batch with its records. Closing it answers those that wait.
+    """
+
+    @property
+    def wake(self) -> asyncio.Event:
+        """Set when a request has arrived, so that the source is read at once."""
+        ...
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """Handlers of POST requests, by path."""
+        ...
+
+
+@runtime_checkable
+class RecognisesResent(Protocol):
+    """A source whose clients may send a record again, because they have not received the answer."""
+
+    @property
+    def recognises_resent(self) -> bool:
+        """Whether records with an id that was received before are counted as resent, and not read again."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -56,6 +56,23 @@ class OpenBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a sample that waits for the others: a span of a trace, one half of a request.
+
+    Attributes:
+        group: What the parts of one sample have in common: a trace id, a request id.
+        name: Identifies the part within its group. A part whose name is stored already is ignored.
+        payload: Its content, in a form that its source can read again.
+        at: When it arrived, in seconds since the epoch.
+    """
+
+    group: str
+    name: str
+    payload: bytes
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Admission:
     """Everything that one intake step writes in one transaction.
 
@@ -67,6 +84,9 @@ class Admission:
         tallies: Counters to increment (seen, rejected, traffic signals).
         at: Since when the draws are pending, in seconds since the epoch; None for since they were answered.
         of_draws: Further counters by key of a draw, counted only if the draw is new.
+        hold: Parts to store until their group is released.
+        release: Groups whose parts are deleted.
+        received: Ids of records to remember for a day, so that they are recognised when they are sent again.
     """
 
     source: str
@@ -76,6 +96,9 @@ class Admission:
     tallies: Tallies
     at: float | None = None
     of_draws: Mapping[str, Tallies] = field(default_factory=dict)
+    hold: Sequence[Part] = ()
+    release: Collection[str] = ()
+    received: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

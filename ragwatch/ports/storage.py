@@ -17,6 +17,7 @@ from ragwatch.ports.rows import (
     FollowUp,
     OpenBatch,
     PackedVerdict,
+    Part,
     Query,
     RecordedEvent,
     Retention,
@@ -128,8 +129,16 @@ class Store(Accounts, Batches, NoteStore, Protocol):
         """Return the stored cursors of a source, by stream."""
         ...
 
+    def parts(self, source: str) -> Iterator[Part]:
+        """Yield the parts of a source that are stored and not released, in the order of their arrival."""
+        ...
+
+    def received(self, source: str, ids: Collection[str]) -> set[str]:
+        """Return those of the ids that an admission of this source has stored as received, within about a day."""
+        ...
+
     def admit(self, admission: Admission) -> int:
-        """Store draws, cursor and tallies. Returns the number of new draws.
+        """Store draws, cursor, tallies, parts and received ids. Returns the number of new draws.
 
         A draw whose key is already stored is only counted, as a duplicate.
         """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.snapshot import Lag
+from ragwatch.core.tally import TallyKey
+from ragwatch.ports.rows import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,21 @@ class Rejection:
     detail: str = ""
 
 
+@dataclass(slots=True)
+class BatchReport:
+    """What intake did with the records of a batch, for a source that has to answer its clients.
+
+    Intake empties and fills it before the batch is committed.
+
+    Attributes:
+        rejections: Rejected records; `line` is the number of the record in the batch.
+        resent: Numbers of the records that were received before.
+    """
+
+    rejections: list[Rejection] = field(default_factory=list)
+    resent: list[int] = field(default_factory=list)
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Consecutive records of one stream, and the cursor after the last of them.
@@ -42,6 +59,10 @@ class Batch:
         cursor: Opaque state that resumes after the last line.
         rejections: Records that could not be read as a line (too long, binary ...).
         resets: Restarts of the stream, counted by reason (`truncated`, `replaced` ...).
+        hold: Parts that wait for others; they are stored with the batch.
+        release: Groups of parts that wait no longer.
+        tallies: Counters of the source itself; they are added with the batch.
+        report: To be filled with what intake did with the records.
     """
 
     stream: str
@@ -52,6 +73,10 @@ class Batch:
     cursor: str
     rejections: Sequence[Rejection] = ()
     resets: Mapping[str, int] = field(default_factory=dict)
+    hold: Sequence[Part] = ()
+    release: Collection[str] = ()
+    tallies: Mapping[TallyKey, float] = field(default_factory=dict)
+    report: BatchReport | None = None
 
 
 class Source(Protocol):

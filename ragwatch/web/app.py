@@ -31,6 +31,7 @@ from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
+from ragwatch.web.ingest import Receivers, ingest_routes
 from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, overview_page
@@ -58,7 +59,7 @@ _STATIC = Path(__file__).parent / "static"
 _NOT_GET = ("GET", "HEAD", "PUT", "PATCH", "DELETE")
 
 
-def build_app(
+def build_app(  # noqa: PLR0913 - dependencies, by keyword
     *,
     board: Board,
     render: Render,
@@ -67,6 +68,7 @@ def build_app(
     ready: Callable[[], tuple[str, ...]] = tuple,
     actions: Mapping[str, Action] = NO_ACTIONS,
     labels: Callable[[], LabelService] | None = None,
+    receivers: Callable[[], Receivers] = dict,
     policy: RequestPolicy = EVERY_REQUEST,
     clock: Callable[[], float] = time,
     audit: AuditRecord | None = None,
@@ -81,6 +83,7 @@ def build_app(
         ready: Returns the reasons why the process is not ready, one sentence each.
         actions: Handlers of POST requests, by path.
         labels: Returns the service that stores labels; None for no label endpoints.
+        receivers: Returns the handlers of records that are sent over HTTP, by path and name of the source.
         policy: Which requests are answered.
         clock: Seconds since the epoch.
         audit: Writes one line of the audit log; None for no audit log.
@@ -94,6 +97,7 @@ def build_app(
         routes=[
             *endpoints.routes(),
             *_action_routes(actions),
+            *ingest_routes(receivers),
             *label_routes(labels, pages, policy.refused),
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),

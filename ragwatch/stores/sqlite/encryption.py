@@ -31,7 +31,7 @@ SEGMENT_BYTES = 16 << 10
 HEADER_BYTES = len(MARK) + ID_BYTES + SALT_BYTES
 FIRST_SEGMENT_BYTES = HEADER_BYTES + SEGMENT_BYTES + TAG_BYTES  # of a stored value, to read its first segment
 STATE = "encryption"
-TABLES = {"samples": "body", "verdicts": "line", "labels": "body", "runs": "body", "states": "body"}
+TABLES = {"samples": "body", "verdicts": "line", "labels": "body", "runs": "body", "states": "body", "parts": "body"}
 _KEY_IDS = "SELECT body FROM states WHERE name = ?"
 _WRITE_KEY_IDS = "INSERT OR REPLACE INTO states (name, body) VALUES (?, ?)"  # as plain JSON: it is read without a key
 _ADVICE = "create one with `openssl rand -base64 32`"

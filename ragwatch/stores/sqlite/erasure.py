@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +46,11 @@ class SqliteErasure(SqliteNotes):
     def _drop_texts(self, writer: sqlite3.Connection, keys: Iterable[str]) -> None:
         """Delete the texts of settled answers, within the transaction that settles them."""
         if self._texts is not Texts.ALL and drop_settled(writer, keys, self._texts, self._cipher):
+            self._dropped = True
+
+    def _note_dropped(self, released: Collection[str]) -> None:
+        """Note that parts were deleted, whose texts remain in free space until the database is rewritten."""
+        if released and self._texts is not Texts.ALL:
             self._dropped = True
 
     def _drop_earlier_texts(self) -> None:

@@ -25,13 +25,14 @@ from ragwatch.ports import (
     FollowUp,
     OpenBatch,
     PackedVerdict,
+    Part,
     Query,
     RecordedEvent,
     Retention,
     ScoreRow,
     StoredVerdict,
 )
-from ragwatch.stores.sqlite import accounts, batches, rows, search, statements
+from ragwatch.stores.sqlite import accounts, batches, rows, search, statements, waiting
 from ragwatch.stores.sqlite.dropping import Texts
 from ragwatch.stores.sqlite.encryption import EncryptionOptions, TextCipher
 from ragwatch.stores.sqlite.erasure import SqliteErasure
@@ -105,6 +106,22 @@ class SqliteStore(SqliteErasure):
         """See `Store.cursors`."""
         return dict(self._reader.rows("SELECT stream, cursor FROM cursors WHERE source = ?", (source,)))
 
+    def parts(self, source: str) -> Iterator[Part]:
+        """See `Store.parts`."""
+        with closing(self._reader.walk(waiting.PARTS, (source,))) as stored:
+            for row in stored:
+                try:
+                    yield waiting.part_of(row)
+                except StoreError:
+                    self._note_damage("parts", row[1])
+
+    def received(self, source: str, ids: Collection[str]) -> set[str]:
+        """See `Store.received`."""
+        known: set[str] = set()
+        for sql, parameters, by_digest in waiting.received_queries(source, ids):
+            known.update(by_digest[digest] for (digest,) in self._reader.rows(sql, parameters))
+        return known
+
     def admit(self, admission: Admission) -> int:
         """See `Store.admit`."""
         tallies: Tallies = Counter(admission.tallies)
@@ -121,6 +138,8 @@ class SqliteStore(SqliteErasure):
                 statements.insert_work(writer, draw.key, assignments, since)
             statements.add_tallies(writer, tallies)
             statements.store_cursor(writer, admission)
+            waiting.write(writer, admission)
+            self._note_dropped(admission.release)
         return new
 
     def lease(self, judge: str, limit: int, *, now: float, seconds: float, before: float | None = None) -> list[Draw]:
@@ -287,6 +306,8 @@ class SqliteStore(SqliteErasure):
         with suppress(StoreError):  # truncating the write-ahead log may free the space that deleting needs
             self._checkpoint()
         self._delete(lambda writer: accounts.compact(writer, now))
+        while self._delete(lambda writer: waiting.delete_old(writer, now)):
+            pass
         while count := self._delete(lambda writer: delete_expired(writer, retention, now)):
             deleted += count
         while self._runs_size() > retention.bytes * MAX_RUNS_SHARE and self._delete(delete_oldest_runs):

@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from ragwatch.core.invariants import violations
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.ports import Query, RecordedEvent
+from ragwatch.ports import Part, Query, RecordedEvent
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -54,7 +55,7 @@ def test_newer_schema_is_refused_with_advice(connection: sqlite3.Connection) -> 
     """An older program must not write into a newer database."""
     schema.prepare(connection)
     connection.execute(f"PRAGMA user_version={schema.VERSION + 1}")
-    with pytest.raises(StoreError, match=r"newer ragwatch \(schema 4, this one knows 3\); run that version, or point"):
+    with pytest.raises(StoreError, match=r"newer ragwatch \(schema 5, this one knows 4\); run that version, or point"):
         schema.prepare(connection)
 
 
@@ -169,6 +170,23 @@ def test_t34_an_upgrade_from_schema_2_keeps_everything(tmp_path: Path) -> None:
         waiting = store.lease("other", 9, now=AT, seconds=60, before=AT + 4)
         assert [(draw.sample.id, draw.probability) for draw in waiting] == [("fourth", 0.25)]
         assert store.overdue(AT + 4) == {("search", JUDGE, AT // 60): 2, ("search", "other", AT // 60): 4}
+
+
+def test_t34_an_upgrade_from_schema_3_keeps_everything(tmp_path: Path) -> None:
+    """T34: what schema 3 held is there: queue, message batch, reservation, runs and states; parts can be held."""
+    with closing(SqliteStore(as_left_by(3, tmp_path / "state").parent)) as store:
+        assert (store.cursors("app"), store.events(0.0)) == (
+            {"log": '{"offset":99}'},
+            [RecordedEvent(AT, "release", "v3")],
+        )
+        tallies, pending = store.tallies_and_pending()
+        assert (pending, violations(tallies, pending)) == ({JUDGE: 1, "other": 3}, {})
+        assert [batch.provider_id for batch in store.batches("other")] == ["provider-1"]
+        assert (store.spent("other", 0.0).usd, store.recall("keeping")) == (0.5, {"at": AT, "doubted": False})
+        assert [run.body for run in store.runs("canary", "docs", 9)] == [{"hits": 3}]
+        assert len(store.lease("other", 9, now=AT, seconds=60)) == 2
+        store.admit(replace(an_admission(), hold=[Part("t", "s", b"span", AT)]))
+        assert [part.payload for part in store.parts("app")] == [b"span"]
 
 
 def test_t34_counts_go_on_in_the_rows_of_before(tmp_path: Path) -> None:
