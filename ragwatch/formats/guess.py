@@ -25,7 +25,7 @@ _MAX_ID_CHARS = 80
 _SCORE_NAMES = ("score", "similarity", "relevance_score", "relevance", "_score", "distance")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Most likely names first.
-_QUESTION_NAMES = (
+QUESTION_NAMES = (
     "question",
     "query",
     "user_query",
@@ -37,7 +37,7 @@ _QUESTION_NAMES = (
     "ask",
     "q",
 )
-_ANSWER_NAMES = (
+ANSWER_NAMES = (
     "answer",
     "response",
     "output",
@@ -118,9 +118,10 @@ def guess(records: Sequence[Record]) -> FormatGuess:
     if best.share == 1.0:
         return best
     likely = [_likely_fields(record) for record in records]
-    mapping = _most_voted(likely)
+    whole = [names for names in likely if {"answer", "contexts"} <= names.keys()]
+    mapping = _most_voted(whole or likely)  # other records of a mixed log have no vote
     proposed = FormatGuess(None, 0.0)
-    if any({"answer", "contexts"} <= names.keys() for names in likely):
+    if whole:
         proposed = _try_format(CUSTOM, MappingReader(mapping), records, mapping, certain=False)
     if best.share or proposed.share:
         return max(best, proposed, key=lambda candidate: candidate.share or 0.0)
@@ -133,7 +134,8 @@ def guess(records: Sequence[Record]) -> FormatGuess:
 
 def propose(records: Sequence[Record]) -> dict[str, str]:
     """Return an expression for each field whose name and content look right in most records; may be empty."""
-    return _most_voted([_likely_fields(record) for record in records])
+    likely = [_likely_fields(record) for record in records]
+    return _most_voted([names for names in likely if "answer" in names] or likely)
 
 
 def _most_voted(likely: Sequence[Mapping[str, str]]) -> dict[str, str]:
@@ -182,7 +184,7 @@ def _likely_fields(record: Record) -> dict[str, str]:
     texts = [(path, key) for path, key, value in values if isinstance(value, str) and value]
     mapping |= {
         name: path
-        for name, keys in (("question", _QUESTION_NAMES), ("answer", _ANSWER_NAMES))
+        for name, keys in (("question", QUESTION_NAMES), ("answer", ANSWER_NAMES))
         if (path := _best(texts, keys))
     }
     conversations = [(path, key) for path, key, value in values if _is_conversation(value)]

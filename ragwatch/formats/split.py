@@ -75,6 +75,12 @@ class Splitter:
     after: str = ""
     before: str = ""
 
+    @property
+    def option(self) -> str | dict[str, str]:
+        """The option of the configuration for it."""
+        marks = {name: mark for name, mark in (("after", self.after), ("before", self.before)) if mark}
+        return {"by": self.kind, **marks} if marks else self.kind
+
     def passages(self, text: str, question: str | None = None) -> list[str] | None:
         r"""Return the passages in a text, in its order; none if it says that nothing was retrieved.
 
@@ -122,6 +128,21 @@ class Splitter:
         return start, end if end >= 0 else len(text)
 
 
+def label_before(text: str, question: str | None) -> str:
+    r"""Return the label with which a prompt asks its question; empty if there is none.
+
+    >>> label_before("Context: tea\n\nQuestion: Why is tea green?", "Why is tea green?")
+    'Question:'
+    """
+    if question is None:
+        labels = list(_LABEL.finditer(text))
+        return labels[-1][0].strip() if labels else ""
+    asked = text.rfind(question)
+    before = text[: max(asked, 0)].rstrip()
+    match = _LABEL.match(before, before.rfind("\n") + 1)
+    return match[0].strip() if match and match.end() == len(before) else ""
+
+
 def _without_tail(passage: str, question: str | None) -> str:
     """Remove what a prompt says behind its last passage: the question, the cue for an answer, and closing marks."""
     passage = _without_closing(passage)
@@ -161,7 +182,7 @@ def _numbered(text: str) -> list[str] | None:
         number = int(match[style])
         if number == int(run[-1][style]) + 1 if run else number in (0, 1):
             run.append(match)
-    marks = next((run for style in _STYLES if (run := markers.get(style))), None)
+    marks = next((run for style in _STYLES if (run := markers.get(style))), [])
     return _between([match.span() for match in marks], len(text), text) if marks else None
 
 
