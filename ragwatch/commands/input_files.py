@@ -7,17 +7,19 @@ are those of the configuration.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from fnmatch import fnmatch
-from pathlib import Path
 from typing import NamedTuple
 
 from ragwatch import formats
+from ragwatch.commands.part_files import PartFiles, matches
 from ragwatch.config import Config
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.formats.log_reader import LogReader, RecordRules
+from ragwatch.formats.record import Parsed
 from ragwatch.ports.capabilities import HasLogFiles, record_rules
+from ragwatch.sources.join.options import Options as JoinOptions
 
 
 class FileOptions(NamedTuple):
@@ -46,6 +48,7 @@ class InputFiles:
     def __init__(self, config: Config | None = None, options: FileOptions | None = None) -> None:
         self._format, self._source = options or FileOptions()
         sources = () if config is None else config.sources
+        self._parts: dict[str, PartFiles] = {}
         self._logs = [source.options for source in sources if isinstance(source.options, HasLogFiles)]
         self._routes = None if config is None else frozenset(config.settings.routes)
         self.redactor = None if config is None else config.settings.redaction.redactor()
@@ -65,6 +68,18 @@ class InputFiles:
             rules = replace(rules, format=self._format, mapping=mapping)
         return LogReader(rules)
 
+    def parser(self, name: str) -> Callable[[bytes], Parsed | None]:
+        """The function that decodes the record in a line; it returns None for a part that waits for others."""
+        log = self._log(name)
+        if isinstance(log, JoinOptions):
+            return self._parts.setdefault(log.name, PartFiles(log)).parser(name)
+        return self.reader(name).parse
+
+    @property
+    def waiting(self) -> int:
+        """Number of parts of requests without the others."""
+        return sum(parts.waiting for parts in self._parts.values())
+
     def route(self, logged: str) -> str:
         """The label value of a logged route; empty without a configuration, because that lists the routes."""
         if self._routes is None:
@@ -74,10 +89,5 @@ class InputFiles:
     def _log(self, name: str) -> HasLogFiles | None:
         if self._source is not None:
             return next(log for log in self._logs if log.name == self._source)
-        matching = [log for log in self._logs if _matches(log, name)]
+        matching = [log for log in self._logs if matches(log, name)]
         return next(iter([*matching, *self._logs]), None)
-
-
-def _matches(log: HasLogFiles, name: str) -> bool:
-    path = str(Path(name).resolve())
-    return any(fnmatch(path, str(Path(pattern).absolute())) for pattern in log.patterns)

@@ -63,12 +63,14 @@ class SampleFiles:
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
         """The samples of one stream that a judge has to read, in order."""
         folder, rejects = Path(name).parent, Rejects()
-        redactor, reader = self._inputs.redactor, self._inputs.reader(name)
+        redactor, reader, parse = self._inputs.redactor, self._inputs.reader(name), self._inputs.parser(name)
         for number, line in _with_file_name(records(stream), name):
             try:
                 if isinstance(line, FormatError):
                     raise line
-                parsed = reader.parse(line)
+                parsed = parse(line)
+                if parsed is None:
+                    continue
                 if isinstance(parsed, SkipReason):
                     self.skipped[parsed] += 1
                     continue
@@ -85,6 +87,11 @@ class SampleFiles:
             yield sample if redactor is None else redactor.redact_sample(sample)[0]
         for message in rejects.lines(name):
             click.echo(printable(message), err=True)
+
+    @property
+    def waiting(self) -> int:
+        """Parts of requests, of a source of kind join, without the others."""
+        return self._inputs.waiting
 
     def _read(self, reader: LogReader, record: Record, fallback_id: str) -> Sample:
         """Convert a record to a sample; one with relevance judgements needs no answer."""

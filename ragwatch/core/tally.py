@@ -19,12 +19,23 @@ from ragwatch.core.scores import why_unknown
 from ragwatch.core.verdict import Judged, Unjudged, Verdict
 
 
+class PartOutcome(StrEnum):
+    """What became of a part of a request that was logged in several records. The values are label values."""
+
+    JOINED = "joined"
+    ORPHANED = "orphaned"
+    LATE = "late"
+    REPEATED = "repeated"
+    DROPPED = "dropped"
+
+
 class Tally(StrEnum):
     """Names of the counters. The comment gives the labels, in order."""
 
     SEEN = "seen"  # source
     REJECTED = "rejected"  # source, reason
     SKIPPED = "skipped"  # source, reason: lines of a mixed log that are no records of answers; not in SEEN
+    PARTS = "parts"  # source, outcome: parts of requests that were logged in several records
     REPAIRED = "repaired"  # source
     RESENT = "resent"  # source: records that were received before, which do not count as seen
     RESETS = "resets"  # source, reason

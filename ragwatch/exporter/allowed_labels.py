@@ -14,7 +14,7 @@ from ragwatch.core.relevance import NoRanking
 from ragwatch.core.sample import OTHER, RejectReason, SkipReason
 from ragwatch.core.scores import Fault
 from ragwatch.core.stage import Stage
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.exporter.series import SeriesDefinition
 
@@ -38,7 +38,7 @@ class InjectionPlace(StrEnum):
 
 
 _ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType(
-    {"stage": Stage, "fault": Fault, "law": Invariant, "place": InjectionPlace}
+    {"stage": Stage, "fault": Fault, "law": Invariant, "place": InjectionPlace, "outcome": PartOutcome}
 )
 
 

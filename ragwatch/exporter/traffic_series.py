@@ -95,6 +95,13 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         from_zero=True,
     ),
     SeriesDefinition(
+        "ragwatch_source_parts_total",
+        _C,
+        "Total number of parts of requests that a source of kind join has received and no longer holds, by outcome.",
+        ("source", "outcome"),
+        Tally.PARTS,
+    ),
+    SeriesDefinition(
         "ragwatch_requests_of_canaries_total",
         _C,
         "Total number of records of canary queries (metadata key canary), which all other series exclude.",

@@ -108,7 +108,7 @@ def _scalars(record: Record) -> Iterator[tuple[str, _Scalar]]:
     """Path and value of short texts, whole numbers and booleans in a record and in the objects in it."""
     level: list[tuple[str, Mapping[str, Any]]] = [("", record)]
     for _ in range(_MAX_DEPTH):
-        deeper = []
+        deeper: list[tuple[str, Mapping[str, Any]]] = []
         for prefix, parent in level:
             for key, value in parent.items():
                 if not _IDENTIFIER.fullmatch(key):

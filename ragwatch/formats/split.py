@@ -182,7 +182,7 @@ def _numbered(text: str) -> list[str] | None:
         number = int(match[style])
         if number == int(run[-1][style]) + 1 if run else number in (0, 1):
             run.append(match)
-    marks = next((run for style in _STYLES if (run := markers.get(style))), [])
+    marks = next((markers[style] for style in _STYLES if markers.get(style)), [])
     return _between([match.span() for match in marks], len(text), text) if marks else None
 
 

@@ -10,6 +10,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ragwatch.ports import Kind, Source
-from ragwatch.sources import tail
+from ragwatch.sources import join, tail
 
-KINDS: Mapping[str, Kind[Source]] = MappingProxyType({"tail": tail})
+KINDS: Mapping[str, Kind[Source]] = MappingProxyType({"tail": tail, "join": join})
