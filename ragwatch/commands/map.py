@@ -10,9 +10,10 @@ from typing import BinaryIO
 import click
 
 from ragwatch.commands.log_head import FormatTrial, LogHead, read_head
+from ragwatch.commands.map_join import guess_join, join_yaml
 from ragwatch.commands.record_files import Rejects
 from ragwatch.commands.terminal import file_name_in_errors, printable
-from ragwatch.formats import CUSTOM
+from ragwatch.formats import CUSTOM, FORMATS
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.expressions import predicate
 from ragwatch.formats.guess import FormatGuess, guess
@@ -54,12 +55,34 @@ class _Proposal:
         return rejects
 
 
-def map_log(file: BinaryIO) -> int:
-    """Guess the format of FILE (JSONL, gzip too; `-` is standard input) and print it as keys of a source."""
-    name = getattr(file, "name", "<stdin>")
-    with file_name_in_errors(name):
-        log = read_head(file)
-    _print_errors(log.rejects.lines(name))
+def map_log(files: Sequence[BinaryIO]) -> int:
+    """Guess the format of FILES (JSONL, gzip too; `-` is standard input) and print it as keys of a source."""
+    logs: list[tuple[str, LogHead]] = []
+    for file in files:
+        name = getattr(file, "name", "<stdin>")
+        with file_name_in_errors(name):
+            logs.append((name, read_head(file)))
+        _print_errors(logs[-1][1].rejects.lines(name))
+    heads = [log for _, log in logs]
+    join = None if any(_is_read(log) for log in heads) else guess_join(heads)
+    if join is not None:
+        click.echo("\n".join(join_yaml(join, logs)))
+        return int(not join.guess.certain)
+    codes = []
+    for name, log in logs:
+        if len(logs) > 1:
+            click.echo(f"# {printable(name)}")
+        codes.append(_map(name, log))
+    return max(codes)
+
+
+def _is_read(log: LogHead) -> bool:
+    """Whether records of a log can be read as they are."""
+    return bool(guess(log.bare).share)
+
+
+def _map(name: str, log: LogHead) -> int:
+    """Print what is proposed for one log."""
     if not log.records:
         _print_errors(log.texts.lines(name))
         click.echo(f"{printable(name)}: has no JSON object; ragwatch reads one JSON object per line", err=True)
@@ -107,6 +130,9 @@ def _yaml(proposal: _Proposal, log: LogHead) -> list[str]:
     best, trial = proposal.guess, proposal.trial
     share = f"reads {len(trial.samples)} of {len(log.records)} records ({len(trial.samples) / len(log.records):.0%})"
     lines = [f"# {share}", f"format: {best.format}"]
+    bias = "" if best.format == CUSTOM else FORMATS[str(best.format)].KNOWN_BIAS
+    if bias:
+        lines.insert(1, f"# known bias: {bias}")
     if best.format == CUSTOM:
         lines[0] += "; a guess from the names of the fields: complete it, then run `ragwatch check`"
         lines += ["mapping:", *_mapping(best.mapping, "  ")]

@@ -17,7 +17,7 @@ from ragwatch.daemon.shared import SharedState
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.ports import Query, Rejection, Store
-from ragwatch.ports.capabilities import uses_batches
+from ragwatch.ports.capabilities import Finishes, uses_batches
 from ragwatch.telemetry import Telemetry
 
 
@@ -80,6 +80,9 @@ class OneShotRun:
             try:
                 runtime.resume(self._store)
                 await runtime.give_up(self._store, self._clock)
+                for intake in runtime.intakes:
+                    if isinstance(intake.source, Finishes):
+                        intake.source.finish()
                 await self._work(runtime, notify)
                 self.read = tuple(map(self._progress, runtime.intakes))
             finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from sys import float_info
 from typing import Any
 
@@ -133,6 +133,26 @@ def _list_of(value: object, path: str) -> list[Any]:
     if isinstance(value, str):
         return [value] if value.strip() else []
     raise wrong(path, "a list", value)
+
+
+def part(record: Record, key: str) -> Record:
+    """Return the object under a key, which may be JSON that was logged as text; the record itself if there is none."""
+    inner = embedded(record.get(key))
+    return inner if isinstance(inner, dict) else record
+
+
+def without_repeats(passages: Iterable[Context]) -> tuple[Context, ...]:
+    """Return contexts without those of the same id and text as an earlier one.
+
+    For logs that repeat a passage for each of its uses. What a retriever returns twice is a fault, and is kept.
+
+    >>> len(without_repeats([Context("a", "1"), Context("b", "1"), Context("a", "1")]))
+    2
+    """
+    kept: dict[tuple[str, str | None], Context] = {}
+    for passage in passages:
+        kept.setdefault((passage.text, passage.id), passage)
+    return tuple(kept.values())
 
 
 def context(item: object, path: str, rank: int) -> Context:

@@ -138,6 +138,13 @@ def propose(records: Sequence[Record]) -> dict[str, str]:
     return _most_voted([names for names in likely if "answer" in names] or likely)
 
 
+def scalar_paths(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield path and name of the fields that hold a text or a number, in the record and in the objects in it."""
+    for path, key, value in _walk(record, "", _MAX_DEPTH):
+        if _is_scalar(value) and re.fullmatch(r"[A-Za-z0-9_.]+", path):
+            yield path, key
+
+
 def _most_voted(likely: Sequence[Mapping[str, str]]) -> dict[str, str]:
     votes: dict[str, Counter[str]] = {}
     for mapping in likely:

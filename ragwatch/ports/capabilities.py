@@ -40,6 +40,15 @@ class HoldsParts(Protocol):
 
 
 @runtime_checkable
+class Finishes(Protocol):
+    """A source that waits for more than what is written now, unless it knows that nothing more will be."""
+
+    def finish(self) -> None:
+        """Do not wait any longer for what is not written yet."""
+        ...
+
+
+@runtime_checkable
 class ReceivesRequests(Protocol):
     """A source that clients send records to over HTTP.
 

@@ -18,6 +18,7 @@ from ragwatch.formats.shape import Record
 from ragwatch.ports import Part
 from ragwatch.sources.join.merge import RecordPart, json_of, merged
 
+_MAX_EXPIRED = 500  # requests that are joined at once although parts are missing
 _REMEMBERED = 3  # times as long as a part waits: how long late parts of a request are recognised
 Whole = Callable[[Sequence[RecordPart], Record], bool]
 """Whether no part of a request is missing, given its parts and the merged record."""
@@ -78,13 +79,23 @@ class Joiner:
         names: Names of the sources of the parts, in the order of the configuration.
         by: Expression of the id.
         whole: Decides whether a request is complete.
+        readable: Decides whether a record can be read, although it may lack parts.
         limits: Limits of what waits.
     """
 
-    def __init__(self, names: Sequence[str], by: ParsedResult, whole: Whole, limits: JoinLimits) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        by: ParsedResult,
+        *,
+        whole: Whole,
+        readable: Callable[[Record], bool],
+        limits: JoinLimits,
+    ) -> None:
         self._places = {name: place for place, name in enumerate(names)}
         self._by = by
         self._whole = whole
+        self._readable = readable
         self._limits = limits
         self._groups: OrderedDict[str, _Group] = OrderedDict()  # by arrival of the first part
         self._done: OrderedDict[str, _Done] = OrderedDict()
@@ -130,13 +141,24 @@ class Joiner:
             self._evict()
         return joined
 
-    def expire(self, now: float) -> None:
-        """Drop requests whose parts have waited too long. Call it only when every source is read to its end."""
-        while self._groups:
+    def expire(self, now: float) -> list[bytes]:
+        """End the wait of requests whose parts have waited too long. Call it only when every source is read to its end.
+
+        Returns the joined records, as JSON, of those that can be read without the missing parts.
+        """
+        joined: list[bytes] = []
+        while self._groups and len(joined) < _MAX_EXPIRED:
             group, waiting = next(iter(self._groups.items()))
             if now - waiting.since < self._limits.seconds:
                 break
-            self._drop(group, PartOutcome.ORPHANED)
+            record = merged(self._parts(group), group)
+            try:
+                text = json_of(record) if self._readable(record) else None
+            except FormatError:
+                text = None
+            joined += [] if text is None else [text]
+            self._drop(group, PartOutcome.ORPHANED if text is None else PartOutcome.JOINED)
+        return joined
 
     def changes(self) -> Changes:
         """Return what changed since the last call."""
@@ -154,8 +176,7 @@ class Joiner:
 
     def _joined(self, group: str) -> bytes | None:
         """The record of a group that is complete; None while parts are missing."""
-        waiting = self._groups[group].parts.values()
-        parts = [RecordPart(self._places[part.name.partition("/")[0]], part.payload) for part in waiting]
+        parts = self._parts(group)
         record = merged(parts, group)
         try:
             if not self._whole(parts, record):
@@ -167,6 +188,10 @@ class Joiner:
             raise
         self._drop(group, PartOutcome.JOINED)
         return joined
+
+    def _parts(self, group: str) -> list[RecordPart]:
+        waiting = self._groups[group].parts.values()
+        return [RecordPart(self._places[part.name.partition("/")[0]], part.payload) for part in waiting]
 
     def _evict(self) -> None:
         """Drop the oldest requests while more wait than may."""
@@ -205,14 +230,14 @@ def by_condition(condition: Callable[[Record], bool]) -> Whole:
     return whole
 
 
-def by_reading(read: Callable[[Record, str], object], required: Sequence[str] = ()) -> Whole:
-    """Complete when the record can be read as a sample, with every required attribute."""
+def can_be_read(read: Callable[[Record, str], object], required: Sequence[str] = ()) -> Callable[[Record], bool]:
+    """Whether a record can be read as a sample, with every required attribute."""
 
-    def whole(_: Sequence[RecordPart], record: Record) -> bool:
+    def readable(record: Record) -> bool:
         try:
             sample = read(record, "?")
         except FormatError:
             return False
         return all(getattr(sample, name) is not None for name in required)
 
-    return whole
+    return readable

@@ -5,7 +5,7 @@ start. A part that waits longer than `within` is orphaned; time counts only whil
 that a backlog in one of them orphans nothing. Outcomes are counted for each part (`ragwatch_source_parts_total`):
 
     joined      it is in a joined record
-    orphaned    the others did not arrive in time
+    orphaned    the others did not arrive in time, and it cannot be read without them
     late        it arrived after its request was joined or given up
     repeated    it arrived again, with the same content
     dropped     too many parts were waiting (`max_waiting`, `max_bytes`), or the record cannot be encoded
@@ -13,6 +13,7 @@ that a backlog in one of them orphans nothing. Outcomes are counted for each par
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -26,9 +27,10 @@ from ragwatch.errors import FormatError, SourceError
 from ragwatch.formats.expressions import compile_expression, predicate
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Parse
+from ragwatch.formats.shape import Record
 from ragwatch.ports import Batch, Part, Rejection, Source
 from ragwatch.ports.capabilities import record_rules
-from ragwatch.sources.join.joiner import Changes, Joiner, JoinLimits, Whole, by_condition, by_number, by_reading
+from ragwatch.sources.join.joiner import Changes, Joiner, JoinLimits, Whole, by_condition, by_number, can_be_read
 from ragwatch.sources.join.options import Options
 
 
@@ -69,6 +71,8 @@ class JoinSource:
         }
         self._joiner = joiner(options)
         self._pending: _Pending | None = None
+        self._finished = False
+        self._expired = 0
 
     def resume(self, cursors: Mapping[str, str]) -> None:
         """Continue after these stored cursors, whose streams begin with the name of their source.
@@ -84,6 +88,10 @@ class JoinSource:
     def restore(self, parts: Iterable[Part]) -> None:
         """Take back the parts that wait."""
         self._joiner.restore(parts)
+
+    def finish(self) -> None:
+        """Nothing more is written: what is left when every source is read to its end does not wait any longer."""
+        self._finished = True
 
     def read(self) -> Batch | None:
         """Read the next records of one source, that of which fewest parts wait first. None when nothing is new.
@@ -138,11 +146,14 @@ class JoinSource:
                 return _Pending(self._joined(name, batch), name, batch)
         if error is not None:
             raise error
-        self._joiner.expire(self._clock())
+        lines = self._joiner.expire(math.inf if self._finished else self._clock())
         changes = self._joiner.changes()
         if not changes.outcomes and not changes.release:
             return None
-        return _Pending(self._with_changes(Batch("", "", (), (), (), ""), Counter(), changes))
+        self._expired += len(lines)
+        offsets = range(self._expired - len(lines), self._expired)
+        batch = Batch("", self.name, lines, offsets, (0,) * len(lines), "")
+        return _Pending(self._with_changes(batch, Counter(), changes))
 
     def _joined(self, name: str, batch: Batch) -> Batch:
         """The joined records that a batch of parts completes."""
@@ -186,16 +197,16 @@ class JoinSource:
 def joiner(options: Options, limits: JoinLimits | None = None) -> Joiner:
     """Build the joiner of a source, with other limits than its own if there are any."""
     limits = limits or JoinLimits(options.within, options.max_waiting, options.max_bytes)
-    return Joiner(tuple(options.inner()), compile_expression("by", options.by), _whole(options), limits)
+    readable = can_be_read(LogReader(options.rules).read, ("question",) if "question" in options.mapping else ())
+    by = compile_expression("by", options.by)
+    return Joiner(tuple(options.inner()), by, whole=_whole(options, readable), readable=readable, limits=limits)
 
 
-def _whole(options: Options) -> Whole:
+def _whole(options: Options, readable: Callable[[Record], bool]) -> Whole:
     """How a complete request is recognised: by default, the joined record can be read as a sample."""
     if options.parts is not None:
         return by_number(options.parts)
-    if options.complete is not None:
-        return by_condition(predicate("complete", options.complete))
-    return by_reading(LogReader(options.rules).read, ("question",) if "question" in options.mapping else ())
+    return by_condition(readable if options.complete is None else predicate("complete", options.complete))
 
 
 def build(options: Options) -> JoinSource:

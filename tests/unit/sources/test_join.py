@@ -169,6 +169,25 @@ def test_what_arrives_late_or_again_is_counted(tmp_path: Path) -> None:
     reading.source.close()
 
 
+def test_what_can_be_read_is_joined_at_the_end_of_its_time(tmp_path: Path) -> None:
+    """A request that lacks a part is not lost if it can be read without it; or at once, if nothing more is written."""
+    for finished in (False, True):
+        folder = tmp_path / str(finished)
+        folder.mkdir()
+        reading = Reading(folder, complete="`false`")
+        write(folder, "asked", {**ASKED, "contexts": []}, {**ASKED, "request_id": "r2"})
+        write(folder, "answered", ANSWERED)
+        assert reading.read() == []
+        reading.kill()
+        if finished:
+            reading.source.finish()
+        else:
+            reading.clock.now = AT + 300
+        assert [record["id"] for record in reading.read()] == ["r1"]
+        assert (reading.outcomes(), reading.stored) == ({"joined": 2, "orphaned": 1}, {})
+        reading.source.close()
+
+
 def test_a_backlog_orphans_nothing(tmp_path: Path) -> None:
     """Time counts only when every source is read to its end."""
     reading = Reading(tmp_path)
