@@ -114,6 +114,17 @@ def _check_call(key: str, expression: str, name: str, arguments: int) -> None:
         )
 
 
+def extractor(key: str, expression: str) -> Callable[[Record], Any]:
+    """Compile an expression to a function that extracts its value, and raises FormatError as `search` does.
+
+    Raises:
+        ConfigError: The expression is invalid.
+    """
+    compiled = compile_expression(key, expression)
+    quick = _quick(compiled.parsed)
+    return quick or partial(search, compiled, key)
+
+
 def predicate(key: str, expression: str) -> Predicate:
     """Compile a condition on records. Its value counts as true as in JMESPath: null, false, "", [] and {} are false.
 

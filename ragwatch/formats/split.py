@@ -2,7 +2,7 @@
 
 | kind         | a passage is                                                                                  |
 |--------------|-----------------------------------------------------------------------------------------------|
-| `numbered`   | text behind `[1]`, `(1)`, `1.`, `Document 1:`, `Source [2]` ... in ascending order from 0 or 1 |
+| `numbered`   | text behind `[1]`, `(1)`, `1.`, `Document 1:`, `Source [2]` ... numbered upwards from 0 or 1   |
 | `xml`        | an element `<document>`, `<passage>`, `<context>` ..., or its element with the content          |
 | `headings`   | a Markdown heading, or a line in bold, with the text below it                                   |
 | `markdown`   | a fenced block; else the text between rules (`---`), else an item of a list                     |
@@ -89,7 +89,7 @@ class Splitter:
             question: The question, which is no part of a passage.
 
         Returns:
-            None if no passage can be told apart from the rest of the text.
+            None if no passage can be distinguished from the rest of the text.
 
         >>> Splitter("numbered").passages("Answer.\n[1] Tea is green.\n[2] Coffee is black.\n\nQuestion: Why?")
         ['Tea is green.', 'Coffee is black.']

@@ -40,8 +40,8 @@ def check_linear_time(pattern: str, shortest: int = 3) -> re.Pattern[str]:
             f"has repetitions with more than {MAX_COMBINATIONS} combinations of lengths; write fixed ones, {{8}}"
         )
     if tree.getwidth()[0] < shortest:
-        fewest = f"fewer than {shortest} characters" if shortest > 1 else "no character"
-        raise ValueError(f"matches texts of {fewest}; write a longer pattern")
+        length = f"fewer than {shortest} characters" if shortest > 1 else "no character"
+        raise ValueError(f"matches texts of {length}; write a longer pattern")
     return compiled
 
 

@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from jmespath.parser import ParsedResult
-
 from ragwatch.core.tally import PartOutcome
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
-from ragwatch.formats.expressions import search
 from ragwatch.formats.shape import Record
 from ragwatch.ports import Part
 from ragwatch.sources.join.merge import RecordPart, json_of, merged
@@ -77,7 +74,7 @@ class Joiner:
 
     Args:
         names: Names of the sources of the parts, in the order of the configuration.
-        by: Expression of the id.
+        by: Extracts the id of a record.
         whole: Decides whether a request is complete.
         readable: Decides whether a record can be read, although it may lack parts.
         limits: Limits of what waits.
@@ -86,7 +83,7 @@ class Joiner:
     def __init__(
         self,
         names: Sequence[str],
-        by: ParsedResult,
+        by: Callable[[Record], object],
         *,
         whole: Whole,
         readable: Callable[[Record], bool],
@@ -120,7 +117,7 @@ class Joiner:
         Raises:
             FormatError: It has no id, or cannot be joined.
         """
-        group = fields.identity(search(self._by, "by", record), "by")
+        group = fields.identity(self._by(record), "by")
         if group is None:
             raise fields.missing("by", "gives no id in this record; let `where` skip records that are no part")
         text = json_of(record)

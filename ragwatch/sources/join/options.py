@@ -19,6 +19,7 @@ from ragwatch.sources import tail
 from ragwatch.sources.record_options import RecordOptions
 
 INNER_KINDS: Mapping[str, Kind[Source]] = MappingProxyType({"tail": tail})
+PUSH = "push"
 MAX_WITHIN = 12 * 3600.0  # the store deletes parts that have waited for a day
 
 _UNUSED = ("format", "mapping", "split", "start")
@@ -91,6 +92,9 @@ class Options(RecordOptions):
             if "start" in type(options).model_fields:
                 options = options.model_copy(update={"start": self.start})
             sources[name] = kind, options
+        kinds = [item.get("kind") for item in self.of]
+        if kinds.count(PUSH) > 1:
+            raise ConfigError("of: has several sources of kind push, whose requests could not be told apart; use one")
         return sources
 
 

@@ -13,6 +13,7 @@ that a backlog in one of them orphans nothing. Outcomes are counted for each par
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections import Counter
@@ -24,12 +25,13 @@ from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally, TallyKey
 from ragwatch.errors import FormatError, SourceError
-from ragwatch.formats.expressions import compile_expression, predicate
+from ragwatch.formats.expressions import extractor, predicate
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Parse
 from ragwatch.formats.shape import Record
 from ragwatch.ports import Batch, Part, Rejection, Source
-from ragwatch.ports.capabilities import record_rules
+from ragwatch.ports.capabilities import ReceivesRequests, record_rules
+from ragwatch.ports.receiving import Handler
 from ragwatch.sources.join.joiner import Changes, Joiner, JoinLimits, Whole, by_condition, by_number, can_be_read
 from ragwatch.sources.join.options import Options
 
@@ -71,8 +73,21 @@ class JoinSource:
         }
         self._joiner = joiner(options)
         self._pending: _Pending | None = None
+        self._never = asyncio.Event()
         self._finished = False
         self._expired = 0
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """Handlers of the source in `of` that clients send parts to, if there is one."""
+        received = [inner.source for inner in self._inner.values() if isinstance(inner.source, ReceivesRequests)]
+        return received[0].handlers if received else {}
+
+    @property
+    def wake(self) -> asyncio.Event:
+        """Set when such a part has arrived."""
+        received = [inner.source for inner in self._inner.values() if isinstance(inner.source, ReceivesRequests)]
+        return received[0].wake if received else self._never
 
     def resume(self, cursors: Mapping[str, str]) -> None:
         """Continue after these stored cursors, whose streams begin with the name of their source.
@@ -152,7 +167,7 @@ class JoinSource:
             return None
         self._expired += len(lines)
         offsets = range(self._expired - len(lines), self._expired)
-        batch = Batch("", self.name, lines, offsets, (0,) * len(lines), "")
+        batch = Batch(stream="", file=self.name, lines=lines, offsets=offsets, numbers=(0,) * len(lines), cursor="")
         return _Pending(self._with_changes(batch, Counter(), changes))
 
     def _joined(self, name: str, batch: Batch) -> Batch:
@@ -176,13 +191,15 @@ class JoinSource:
             if whole is not None:
                 joined.append((whole, offset, number))
         lines, offsets, numbers = zip(*joined, strict=True) if joined else ((), (), ())
+        if batch.report is not None:  # of a source that answers its clients
+            batch.report.rejections[:] = rejections
         outer = Batch(
-            f"{name}/{batch.stream}",
-            batch.file,
-            lines,
-            offsets,
-            numbers,
-            batch.cursor,
+            stream=f"{name}/{batch.stream}",
+            file=batch.file,
+            lines=lines,
+            offsets=offsets,
+            numbers=numbers,
+            cursor=batch.cursor,
             rejections=rejections,
             resets=batch.resets,
         )
@@ -198,7 +215,7 @@ def joiner(options: Options, limits: JoinLimits | None = None) -> Joiner:
     """Build the joiner of a source, with other limits than its own if there are any."""
     limits = limits or JoinLimits(options.within, options.max_waiting, options.max_bytes)
     readable = can_be_read(LogReader(options.rules).read, ("question",) if "question" in options.mapping else ())
-    by = compile_expression("by", options.by)
+    by = extractor("by", options.by)
     return Joiner(tuple(options.inner()), by, whole=_whole(options, readable), readable=readable, limits=limits)
 
 
