@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
 	@echo "make test    everything that must hold: lint, types, layers, all tests, coverage"
-	@echo "make interpreters  tests of the core and the embedded judge under every other python3.x of this machine; part of make test"
+	@echo "make interpreters  tests of the core and the embedded judge under the oldest and newest other python3.x here; part of make test"
 	@echo "make check   the quick part of it, in a minute: lint, types, layers, unit, contract and house tests that cost little"
 	@echo "make fix     format and repair what can be repaired"
 	@echo "make slow    statistics and kill loops at high counts"
@@ -49,7 +49,9 @@ check: lint
 interpreters: .venv/dev.stamp
 	@$(BIN)/python tests/interpreters.py
 
-test: lint interpreters
+# Both at a time: the type checker uses one core.
+test: .venv/dev.stamp
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint interpreters
 	@rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest -m "not slow" --workers $(WORKERS)
 	@$(BIN)/coverage combine -q
@@ -61,6 +63,7 @@ test: lint interpreters
 	@touch $@
 
 slow: .venv/oracles.stamp
+	$(BIN)/python tests/interpreters.py --all
 	$(BIN)/python -m pytest -m slow
 	EXAMPLES=400 $(BIN)/python -m pytest -m "not slow" --workers $(WORKERS) tests/unit tests/contract
 

@@ -18,7 +18,7 @@ SECONDS = DEADLINE
 CODES = {0, 1, 2, 3, 130}
 ROLLOUT_CODES = {11, 12, 13, 21, 22, 23}
 MOST_LINES = 20
-UNTIL_TERMINATED = [[15, 2.0]]
+TERMINATED = [[signal.SIGTERM, 1.0]]  # seconds after it handles the signal: before, it would end at once
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,9 @@ class Stage:
     ) -> Ended:
         """Run a command to its end; a daemon is told to end after a while."""
         if name == "run":
-            conditions.setdefault("signals", UNTIL_TERMINATED)
+            if "signals" not in conditions:
+                conditions["handled"] = signal.SIGTERM
+            conditions.setdefault("signals", TERMINATED)
         return self.run(*self.argv(name, config=config, state=state), *more, **conditions)
 
 

@@ -7,7 +7,7 @@ reads one JSON case a line on standard input, and writes one JSON result a line:
      "signals": [[2, 0.01]], "seconds": 30}
 
 A stream is a path, `capture` (outputs only), `closed`, or `gone` (a pipe whose reader is gone). A signal is sent so
-many seconds after the start.
+many seconds after the start, or, if `handled` is given, after the process handles that one.
 """
 
 from __future__ import annotations
@@ -84,6 +84,9 @@ def _watch(pid: int, case: dict[str, Any], started: float) -> int:
     """Send the signals in time, and wait for the end; what takes too long is killed."""
     ended = os.pidfd_open(pid)
     try:
+        if handled := case.get("handled"):
+            _wait_until_handled(pid, handled, ended, case["seconds"])
+            started = time.monotonic()
         for number, after in [*case.get("signals", []), (signal.SIGKILL, case["seconds"])]:
             ready, _, _ = select.select([ended], [], [], max(0.0, started + after - time.monotonic()))
             if ready:
@@ -93,6 +96,16 @@ def _watch(pid: int, case: dict[str, Any], started: float) -> int:
     finally:
         os.close(ended)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _wait_until_handled(pid: int, number: int, ended: int, seconds: float) -> None:
+    """Wait until a process has a handler for a signal, or has ended."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not select.select([ended], [], [], 0.05)[0]:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:  # noqa: PTH123
+            caught = next(int(line.split()[1], 16) for line in file if line.startswith("SigCgt"))
+        if caught >> (number - 1) & 1:
+            return
 
 
 def _text(path: str) -> str:

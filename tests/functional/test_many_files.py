@@ -22,7 +22,7 @@ from support.patience import DEADLINE
 from ragwatch.stores.sqlite.rows import unpack
 from ragwatch.stores.sqlite.store import SqliteStore
 
-LIMIT, FILES = 140, 230
+LIMIT, FILES = 100, 150
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 CLOSED = 'ragwatch_source_closed_files{source="app"}'
 
@@ -62,7 +62,7 @@ class LimitedProcess(RagwatchProcess):
         while (series := self.series()).get(name) != value:
             assert self.get("/-/healthy")[0] == 200
             assert time.monotonic() < end, f"{name} is {series.get(name)}, not {value}"
-            time.sleep(0.1)
+            time.sleep(0.2)
         return series
 
 
@@ -134,7 +134,7 @@ def test_closed_files_are_rotated(tmp_path: Path, logs: list[Path], ragwatch: Li
     closed = int(ragwatch.series()[CLOSED])
     assert closed >= FILES - LIMIT
     assert "log/*.jsonl" in config
-    rotated = logs[:60]  # written least recently, and so closed
+    rotated = logs[:40]  # written least recently, and so closed
     for number, path in enumerate(rotated):
         append(path, FILES + number)
         path.rename(path.with_name(f"{path.name}.1"))

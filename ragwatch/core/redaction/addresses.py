@@ -15,6 +15,7 @@ _OCTETS = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.|\Z)){4}")
 _IPV6 = re.compile(
     r"(?<![\w:.])(?=[0-9A-Fa-f:]{2,})(?:[0-9A-Fa-f]{0,4}:){2,7}(?:(?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f]{0,4})(?![\w:])"
 )
+_MIN_IPV6_CHARS = 5  # fewer have neither three groups, nor two with a long one: ignored at once, since texts have many
 _LINE_START = re.compile(r"(?:\A|[\r\n])[ \t#*>-]{0,8}\Z")
 _NAME_BEFORE = re.compile(r"\b[A-Z][\w+-]{0,24} \Z")
 _HEADING = re.compile(r"[ \t]{1,4}[A-Z]")
@@ -44,6 +45,8 @@ def _ipv4(match: re.Match[str]) -> Span | None:
 def _ipv6(match: re.Match[str]) -> Span | None:
     """Accepts an IPv6 address, but no slice (`x[1::2]`), scope (`a::b`) or time of day."""
     value = match[0]
+    if len(value) < _MIN_IPV6_CHARS:
+        return None
     groups = [group for group in value.split(":") if group]
     plausible = len(groups) > 2 or any(len(group) > 2 and not group.isdigit() for group in groups)
     if not plausible or len(groups) < 2:

@@ -13,60 +13,16 @@ from dataclasses import dataclass
 from ragwatch.core.redaction import european_checks as european
 from ragwatch.core.redaction import person_checks as checks
 from ragwatch.core.redaction.numbers import letters_and_digits
+from ragwatch.core.redaction.person_shapes import (
+    LETTERED,
+    LETTERED_SHAPES,
+    LETTERED_START,
+    NUMBER_BY_DIGITS,
+    NUMBER_START,
+    SHAPES,
+    SHAPES_BY_DIGITS,
+)
 from ragwatch.core.redaction.rule import SensitiveKind, Taken, TextView
-
-_AFTER = r"(?![\w]|[.,-]\d)"
-_SHAPES = (  # the first that matches counts
-    (
-        "nir",
-        (
-            r"[1-478][ ]\d\d[ ]\d\d[ ]\d[\dAB][ ]\d{3}[ ]\d{3}[ ]\d\d"
-            r"|[1-478]\d{4}[\dAB]{2}\d{6}[ ]\d\d|[12]\d{4}\d[AB]\d{8}"
-        ),
-    ),
-    ("cnpj", r"\d\d\.\d{3}\.\d{3}/\d{4}-\d\d"),
-    ("cpf", r"\d{3}\.\d{3}\.\d{3}-\d\d"),
-    ("belgian", r"\d\d\.\d\d\.\d\d-\d{3}\.\d\d"),
-    ("ahv", r"756\.\d{4}\.\d{4}\.\d\d"),
-    ("rut", r"\d{1,2}\.\d{3}\.\d{3}-[\dkK]"),
-    ("thai", r"\d-\d{4}-\d{5}-\d\d-\d"),
-    ("6-7", r"\d{6}-[1-8]\d{6}"),
-    ("8-4", r"(?:19|20)\d{6}[-+]\d{4}"),
-    ("6-4", r"\d{6}[-+ ]\d{4}"),
-    ("6/4", r"\d{6}/\d{3,4}"),
-    ("2-8-1", r"(?:20|23|24|27|30|33|34)-\d{8}-\d"),
-    ("3-2-4", r"\d{3}-\d\d-\d{4}"),
-    ("3 2 4", r"\d{3}[ ]\d\d[ ]\d{4}"),
-    ("6 4 2 1", r"\d{6}[ ]\d{4}[ ]\d\d[ ]?\d"),
-    ("6 5", r"\d{6}[ ]\d{5}"),
-    ("4 4 4", r"\d{4}(?P<fours>[ -])\d{4}(?P=fours)\d{4}"),
-    ("4 5 1", r"\d{4}[ ]\d{5}[ ]\d(?:[ /-]\d)?"),
-    ("4 6", r"\d{4}[ ]\d{6}"),
-    ("2 3 3 3", r"\d\d[ ]\d{3}[ ]\d{3}[ ]\d{3}|\d\d/\d{3}/\d{3}/\d{3}"),
-    ("3 3 5", r"\d{3}[ ]\d{3}[ ]\d{5}"),
-    ("3 3 4", r"\d{3}(?P<nhs>[ -])\d{3}(?P=nhs)\d{4}"),
-    ("3 3 3", r"\d{3}(?P<threes>[ .-])\d{3}(?P=threes)\d{3}"),
-    ("4.2.3", r"\d{4}\.\d\d\.\d{3}"),
-    ("hetu", r"\d{6}[-+A-FU-Y]\d{3}[0-9A-Y]"),
-    ("dni", r"\d{8}[ -]?[A-Z]|\d{2}\.\d{3}\.\d{3}[ -]?[A-Z]"),
-    ("pps", r"\d{7}[A-W][A-IW]?"),
-    ("18", r"\d{17}[\dX]"),
-    ("plain", r"\d{8,15}"),
-)
-_NUMBER = re.compile("|".join(f"(?P<s{place}>{shape}){_AFTER}" for place, (_, shape) in enumerate(_SHAPES)))
-_NUMBER_START = re.compile(r"\d(?<![\w.+/-]\d)(?=\d{0,8}[ ./-]?\d{2})")
-_LETTERED_SHAPES = (
-    ("codice", r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]"),
-    ("curp", r"[A-Z][AEIOUX][A-Z]{2}\d{6}[HMX][A-Z]{5}[0-9A-Z]\d"),
-    ("pan", r"[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]"),
-    ("nino", r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z](?P<nino>[ ]?)\d\d(?P=nino)\d\d(?P=nino)\d\d(?P=nino)[A-D]"),
-    ("nie", r"[XYZ]-?\d{7}-?[A-Z]"),
-    ("nric", r"[STFGM]\d{7}[A-Z]"),
-    ("taiwan", r"[A-Z][1289]\d{8}"),
-    ("hkid", r"[A-Z]{1,2}\d{6}\([\dA]\)"),
-)
-_LETTERED = re.compile("|".join(f"(?P<s{place}>{shape})(?!\\w)" for place, (_, shape) in enumerate(_LETTERED_SHAPES)))
-_LETTERED_START = re.compile(r"[A-Z](?<![A-Za-z0-9_.-][A-Z])(?=[A-Z]{0,6}-? ?\d)")
 
 _GENERIC = (
     *(
@@ -289,9 +245,9 @@ class PersonIds:
         if view.digits < _MIN_DIGITS_AND_LETTERS:
             return []
         scan = _Scan(view, self._by_shape)
-        taken = scan.taken(_LETTERED_START, _LETTERED, _LETTERED_SHAPES)
+        taken = scan.lettered()
         if view.digits >= _MIN_DIGITS:
-            taken += scan.taken(_NUMBER_START, _NUMBER, _SHAPES)
+            taken += scan.numbers()
             taken.sort(key=lambda one: one[:2])
         return taken
 
@@ -301,47 +257,79 @@ class _Scan:
 
     def __init__(self, view: TextView, by_shape: Mapping[str, list[PersonIdRule]]) -> None:
         self._view, self._by_shape = view, by_shape
-        self._eligible: dict[str, list[PersonIdRule]] = {}
+        self._eligible: dict[tuple[str, int], tuple[str, list[PersonIdRule]]] = {}
         self._valid: dict[tuple[str, str], list[PersonIdRule]] = {}
+        self._words: dict[str, bool] = {}
 
-    def taken(
-        self, starts: re.Pattern[str], candidates: re.Pattern[str], shapes: Sequence[tuple[str, str]]
-    ) -> list[Taken]:
+    def lettered(self) -> list[Taken]:
+        """Values that begin with letters."""
         taken: list[Taken] = []
         text, position = self._view.text, 0
-        search, match_at = starts.search, candidates.match
-        while start := search(text, position):
-            position = start.end()
-            match = match_at(text, start.start())
-            if match is None:
-                continue
-            rule = self._rule(match, shapes[int(str(match.lastgroup)[1:])][0])
-            if rule is not None:
-                taken.append((match.start(), match.end(), rule))
-                position = match.end()
+        while start := LETTERED_START.search(text, position):
+            match = LETTERED.match(text, start.start())
+            span = self._take(match, LETTERED_SHAPES, taken) if match else None
+            position = span or start.end()
         return taken
 
-    def _rule(self, match: re.Match[str], shape: str) -> PersonIdRule | None:
-        start, end = match.span()
-        if shape == "plain":
-            shape = f"plain{end - start}"
-        eligible = self._eligible.get(shape)
-        if eligible is None:
-            eligible = self._eligible[shape] = [
-                rule for rule in self._by_shape.get(shape, ()) if shape in rule.bare or self._mentions(rule)
-            ]
-        if not eligible:
+    def numbers(self) -> list[Taken]:
+        """Values that begin with a digit."""
+        taken: list[Taken] = []
+        text, position = self._view.text, 0
+        search = NUMBER_START.search
+        tried: dict[int, Callable[[str, int], re.Match[str] | None] | None] = {}
+        while start := search(text, position):
+            begin, position = start.span()
+            digits = position - begin
+            if digits not in tried:
+                tried[digits] = NUMBER_BY_DIGITS[digits].match if self._any_rule(digits) else None
+            match_at = tried[digits]
+            match = match_at(text, begin) if match_at else None
+            if match:
+                position = self._take(match, SHAPES, taken) or position
+        return taken
+
+    def _any_rule(self, digits: int) -> bool:
+        """Whether any rule may take a value that begins with so many digits."""
+        shapes = SHAPES_BY_DIGITS.get(digits, ())
+        return any(self._rules_of(shape, digits if shape == "plain" else 0)[1] for shape in shapes)
+
+    def _take(self, match: re.Match[str], shapes: Sequence[tuple[str, str]], taken: list[Taken]) -> int | None:
+        """Take a value if a rule accepts it. Returns its end."""
+        begin, end = match.span()
+        shape = shapes[int(str(match.lastgroup)[1:])][0]
+        eligible = self._rules_of(shape, end - begin if shape == "plain" else 0)
+        rule = self._rule(match, eligible) if eligible[1] else None
+        if rule is None:
             return None
+        taken.append((begin, end, rule))
+        return end
+
+    def _rules_of(self, shape: str, length: int) -> tuple[str, list[PersonIdRule]]:
+        """Name of a shape, with the length of a plain number, and the rules that may take such a value in this text."""
+        eligible = self._eligible.get((shape, length))
+        if eligible is None:
+            name = f"{shape}{length or ''}"
+            rules = [rule for rule in self._by_shape.get(name, ()) if name in rule.bare or self._mentions(rule)]
+            eligible = self._eligible[shape, length] = (name, rules)
+        return eligible
+
+    def _rule(self, match: re.Match[str], eligible: tuple[str, list[PersonIdRule]]) -> PersonIdRule | None:
+        shape, candidates = eligible
         key = (shape, match[0])
         rules = self._valid.get(key)
         if rules is None:
             value = letters_and_digits(match[0])
-            rules = self._valid[key] = [rule for rule in eligible if rule.check(value)]
+            rules = self._valid[key] = [rule for rule in candidates if rule.check(value)]
         return _told_apart(rules, shape, match) if rules else None
 
     def _mentions(self, rule: PersonIdRule) -> bool:
-        folded = self._view.folded
-        return any(word in folded for word in rule.words)
+        return any(self._has_word(word) for word in rule.words)
+
+    def _has_word(self, word: str) -> bool:
+        known = self._words.get(word)
+        if known is None:
+            known = self._words[word] = word in self._view.folded
+        return known
 
 
 def _told_apart(rules: list[PersonIdRule], shape: str, match: re.Match[str]) -> PersonIdRule | None:

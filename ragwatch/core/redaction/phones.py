@@ -44,6 +44,7 @@ _NOT_PHONES = re.compile(
 _DATE = re.compile(r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})")
 _GROUPED = re.compile(r"\d[ \xa0./-]\d|\d\)[ \xa0]?\d")
 _GROUPS = re.compile(r"\d+")
+_FORMATTING = re.compile(r"\D")
 
 
 def _phone(match: re.Match[str]) -> Span | None:
@@ -66,10 +67,10 @@ def _world_phone(match: re.Match[str]) -> Span | None:
 def _trunk_phone(match: re.Match[str]) -> Span | None:
     """Accepts a number with a trunk prefix; groups after the twelfth digit belong to another number."""
     value = match[0]
-    while sum(map(str.isdigit, value)) > 12:
+    while (digits := len(value) - len(_FORMATTING.findall(value))) > 12:
         value = value[: max(map(value.rfind, " \xa0-"))]
     zip_code = len(value) == 10 and value[5] == "-"
-    plausible = sum(map(str.isdigit, value)) >= 9 and not zip_code and not _DATE.search(value)
+    plausible = digits >= 9 and not zip_code and not _DATE.search(value)
     return (match.start(), match.start() + len(value)) if plausible else None
 
 
