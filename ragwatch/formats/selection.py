@@ -16,7 +16,7 @@ line that it does not match is a record only if it starts with a brace.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.sample import SkipReason
@@ -97,11 +97,3 @@ def _pattern_end(pattern: str) -> _Start:
         return len(match[0].encode("utf-8", "surrogateescape"))
 
     return end
-
-
-def prefixes(lines: list[bytes]) -> Iterator[bytes]:
-    """Yield what stands before the JSON object in each line that holds one."""
-    for line in lines:
-        match = _OBJECT.search(line)
-        if match:
-            yield line[: match.start()]

@@ -191,6 +191,19 @@ def test_text_before_the_json_names_its_cure(tmp_path: Path) -> None:
     assert "3 of 3 records" in _said(result)
 
 
+def test_skipped_lines_are_told(tmp_path: Path) -> None:
+    """Beside the samples, with the reasons; a condition that leaves nothing fails."""
+    health = {"level": "info"}
+    log = f"{tmp_path}/rag.jsonl', where: 'answer"
+    result = _check(tmp_path, *[GOOD] * 5, health, health, path=log)
+    assert result.return_value == 0
+    assert "5 of 5 records of" in _said(result)
+    assert "2 lines are skipped (where 2)" in _said(result)
+    result = _check(tmp_path, *[GOOD] * 5, path=log.replace("answer", "anwser"))
+    assert result.return_value == 1
+    assert "no line is a record" in _said(result)
+
+
 def test_rejects_above_the_alert_are_told(tmp_path: Path) -> None:
     """Health checks in the log would keep an alert firing; below its threshold there is no warning."""
     health = {"level": "info", "msg": "GET /healthz 200"}

@@ -67,6 +67,21 @@ def test_passages_are_cut_out_of_a_prompt(kind: str, block: str, after: str, kno
         assert splitter.passages(prompt, ASKED if known else None) == [TEA, MILK]
 
 
+@pytest.mark.parametrize(
+    ("text", "passages"),
+    [
+        ("<source>a.md</source><content>Tea</content><content>Milk</content>", ["Tea", "Milk"]),
+        ("<doc>Tea <doc>inside</doc></doc></doc>", ["Tea <doc>inside</doc>"]),
+        ("<DOC id='1'>Tea</DOC>", ["Tea"]),
+        ("<doc>never closed", None),
+        ("<content>Tea</content><doc>Milk</doc>", ["Milk"]),
+    ],
+)
+def test_odd_elements(text: str, passages: list[str] | None) -> None:
+    """Sources beside contents, nested and unclosed elements, contents outside of a document."""
+    assert Splitter("xml").passages(text) == passages
+
+
 @pytest.mark.parametrize("block", MARKDOWN)
 def test_markdown_between_two_marks(block: str) -> None:
     """Fences, rules and items; `after` and `before` say where they stand."""

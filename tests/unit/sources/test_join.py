@@ -192,6 +192,21 @@ def test_what_can_be_read_is_joined_at_the_end_of_its_time(tmp_path: Path) -> No
         reading.source.close()
 
 
+def test_what_cannot_be_encoded_is_counted(tmp_path: Path) -> None:
+    """Almost too deep by itself, too deep as a part of a record: rejected when it is joined, orphaned if it waited."""
+    for changes, outcomes in (({}, {}), ({"complete": "`false`"}, {"orphaned": 1})):
+        folder = tmp_path / str(len(changes))
+        folder.mkdir()
+        reading = Reading(folder, **changes)
+        nested = '{"a": ' * 253 + "1" + "}" * 253
+        write(folder, "asked", f'{{"request_id": "r8", "answer": "a", "question": "", "contexts": [], "a": {nested}}}')
+        assert reading.read() == []
+        reading.clock.now = AT + 301
+        assert (reading.read(), reading.outcomes()) == ([], outcomes)
+        assert reading.rejected == ([] if changes else ["too_deep "])
+        reading.source.close()
+
+
 def test_a_backlog_orphans_nothing(tmp_path: Path) -> None:
     """Time counts only when every source is read to its end."""
     reading = Reading(tmp_path)
@@ -233,14 +248,15 @@ def test_lines_that_are_no_part(tmp_path: Path) -> None:
 def test_a_whole_record_waits_for_nothing(tmp_path: Path) -> None:
     """A record that can be read as it is needs no other part; a condition or a number says otherwise."""
     whole = {"request_id": "r1", "question": "q", "contexts": [], "answer": "a"}
-    for changes, records in (({}, 1), ({"parts": 2}, 0), ({"complete": "rated"}, 0), ({"complete": "answer"}, 1)):
+    fails = {"complete": "contains(rated, 'a')"}
+    cases = (({}, 1), ({"parts": 2}, 0), ({"complete": "rated"}, 0), (fails, 0), ({"complete": "answer"}, 1))
+    for changes, records in cases:
         folder = tmp_path / str(len(changes)) / str(next(iter(changes.values()), ""))
         folder.mkdir(parents=True)
         reading = Reading(folder, **changes)
         write(folder, "asked", whole)
         assert len(reading.read()) == records
         reading.source.close()
-    assert Options.model_validate(options().model_dump() | {"complete": "contains(x, 'a')"}).complete
 
 
 def test_a_mapping_reads_the_joined_record(tmp_path: Path) -> None:
@@ -342,6 +358,8 @@ INNER = {"kind": "tail", "name": "a", "path": "/a"}
     ("changes", "message"),
     [
         ({"of": [{"kind": "push", "name": "a"}]}, "sources[0].of[0].kind: 'push' cannot be joined"),
+        ({"of": [{**INNER, "name": "a/b"}]}, "sources[0].of[0].name: 'a/b' is taken or contains a slash"),
+        ({"prefix": "a", "skip_prefix": True}, "sources[0]: skip_prefix is the older spelling"),
         ({"of": [INNER, INNER]}, "sources[0].of[1].name: 'a' is taken"),
         ({"of": [{**INNER, "format": "ragas"}]}, "sources[0].of[0].format: is not used here"),
         ({"of": [{**INNER, "where": "=="}]}, "sources[0].of[0]: "),
