@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from ragwatch.commands.log_head import LogHead
-from ragwatch.formats import CUSTOM
+from ragwatch.formats import CUSTOM, FORMATS, langfuse, langsmith
 from ragwatch.formats.guess import FormatGuess, guess, scalar_paths
 from ragwatch.sources.join.merge import PARTS, RecordPart, merged
 
@@ -22,7 +22,8 @@ _ID_NAMES = (
 _KIND_NAMES = ("type", "run_type", "event", "kind")
 _MIN_SHARE = 0.5  # of the requests that have records of different shapes
 _MIN_REQUESTS = 2
-_MAX_PARTS = 10
+_MAX_PARTS = 200
+_TRACES = frozenset({langfuse.NAME, langsmith.NAME})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,9 @@ def _of_path(path: str, placed: Sequence[tuple[int, Mapping[str, Any]]]) -> Join
     number = Counter(len(groups[group]) for group in several).most_common(1)[0][0]
     whole = [group for group in several if len(groups[group]) == number]
     records = [{**merged(groups[group], group)} for group in whole]
+    traced = guess(records)  # traces are read from their parts
+    if traced.format in _TRACES and traced.share:
+        return JoinGuess(path, number, len(several), traced, strays)
     for record in records:
         del record[PARTS]
     return JoinGuess(path, number, len(whole), guess(records), strays)
@@ -112,9 +116,13 @@ def join_yaml(proposal: JoinGuess, logs: Sequence[tuple[str, LogHead]]) -> Itera
         yield f"  - {json.dumps(inner, ensure_ascii=False)}"
     yield f"by: {json.dumps(proposal.by)}"
     yield "within: 5m"
-    if proposal.number > 2:
+    if proposal.guess.format in _TRACES:
+        yield "complete: '`false`' # nothing says how many rows a trace has: wait for the whole time"
+    elif proposal.number > 2:
         yield f"parts: {proposal.number}"
     yield f"format: {proposal.guess.format}"
+    if proposal.guess.format in FORMATS and (bias := FORMATS[str(proposal.guess.format)].KNOWN_BIAS):
+        yield f"# known bias: {bias}"
     if proposal.guess.format == CUSTOM:
         yield "mapping:"
         mapping = {key: path for key, path in proposal.guess.mapping.items() if key != "id"}

@@ -111,14 +111,14 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
             code = FAILURE
             click.echo(
                 f"ragwatch: source {source.source}: none of {source.seen:,.0f} records could be read"
-                f"{_counts(': ', source.rejected)}{_counts('; lines skipped by where and prefix: ', source.skipped)}",
+                f"{_counts(': ', source.rejected)}{_counts('; lines left out: ', source.left_out)}",
                 err=True,
             )
             if (first := source.example) is not None:
                 click.echo(f"  first: {first.file}:{first.line}: {first.detail}", err=True)
                 click.echo(f"  `ragwatch map {first.file}` proposes a mapping", err=True)
-        elif source.skipped:
-            click.echo(f"ragwatch: source {source.source}: lines skipped{_counts(': ', source.skipped)}", err=True)
+        elif source.left_out:
+            click.echo(f"ragwatch: source {source.source}: lines left out{_counts(': ', source.left_out)}", err=True)
     if code == OK and not records:
         click.echo("ragwatch: nothing to read: no file matches the sources, or all are empty", err=True)
         return NOT_ENOUGH_DATA

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ragwatch import stores
 from ragwatch.board import Board
 from ragwatch.config import Config, JudgeConfig
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.daemon.process import limit_malloc_arenas
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.shared import SharedState
@@ -29,7 +29,7 @@ class SourceProgress:
         source: Name of the source.
         seen: Number of records, including rejected ones, of all runs with this state directory.
         rejected: Number of rejected records, by reason.
-        skipped: Number of lines that are no records, by reason.
+        left_out: Number of lines that are in no record, by reason: skipped ones, and parts without the others.
         example: The first record that this run rejected.
         problems: Why the source, or some of its files, could not be read.
     """
@@ -37,14 +37,14 @@ class SourceProgress:
     source: str
     seen: float
     rejected: Mapping[str, float]
-    skipped: Mapping[str, float]
+    left_out: Mapping[str, float]
     example: Rejection | None
     problems: tuple[str, ...]
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether there were lines, but no record that could be read: all were rejected or skipped."""
-        return self.seen <= sum(self.rejected.values()) and self.seen + sum(self.skipped.values()) > 0
+        """Whether there were lines, but no record that could be read: all were rejected or left out."""
+        return self.seen <= sum(self.rejected.values()) and self.seen + sum(self.left_out.values()) > 0
 
 
 class OneShotRun:
@@ -102,15 +102,16 @@ class OneShotRun:
 
     def _progress(self, intake: IntakeLoop) -> SourceProgress:
         name, tallies = intake.source.name, self._store.tallies()
-        rejected, skipped = (
+        rejected, skipped, parts = (
             {labels[1]: n for (tally, labels), n in tallies.items() if tally is kind and labels[0] == name and n}
-            for kind in (Tally.REJECTED, Tally.SKIPPED)
+            for kind in (Tally.REJECTED, Tally.SKIPPED, Tally.PARTS)
         )
+        parts.pop(PartOutcome.JOINED, None)
         return SourceProgress(
             name,
             seen=tallies.get((Tally.SEEN, (name,)), 0.0),
             rejected=rejected,
-            skipped=skipped,
+            left_out={**skipped, **parts},
             example=intake.first_rejected,
             problems=() if intake.lag is None else intake.lag.problems,
         )

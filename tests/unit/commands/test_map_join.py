@@ -78,3 +78,19 @@ def test_ids_that_repeat_over_one_shape_or_not_at_all_join_nothing(tmp_path: Pat
     assert "kind: join" not in result.stdout
     assert f"# {tmp_path}/1.jsonl" in result.stdout
     assert "kind: join" not in run_map(tmp_path, [*RETRIEVAL, *RETRIEVAL]).stdout
+
+
+def test_rows_of_a_trace_export_are_joined_for_the_whole_time(tmp_path: Path) -> None:
+    """Nothing says how many rows a trace has; the format reads them from the parts, and its bias is printed."""
+    rows = []
+    for n in range(4):
+        trace = {"trace_id": f"t{n}", "name": "x", "start_time": f"2026-05-01 10:00:0{n}.000000"}
+        rows += [
+            {**trace, "id": f"a{n}", "parent_observation_id": None, "type": "SPAN", "input": "q", "output": "a"},
+            {**trace, "id": f"b{n}", "parent_observation_id": f"a{n}", "type": "RETRIEVER", "output": ["c"]},
+        ]
+        rows += [{**trace, "id": f"c{n}{k}", "parent_observation_id": f"a{n}", "type": "EVENT"} for k in range(n % 2)]
+    result = run_map(tmp_path, rows)
+    proposed = options(result)
+    assert (proposed.by, proposed.complete, proposed.format) == ("trace_id", "`false`", "langfuse")
+    assert "known bias: contexts are those of observations" in result.stdout
